@@ -1,0 +1,20 @@
+"""Bazel's built-in C++ rules, under the names that rules_cc gives them.
+
+The distribution's bazel-rules-cc needs a newer Bazel than its bazel-bootstrap; this stands in for it.
+"""
+
+cc_binary = native.cc_binary
+cc_import = native.cc_import
+cc_library = native.cc_library
+cc_proto_library = native.cc_proto_library
+cc_test = native.cc_test
+cc_toolchain = native.cc_toolchain
+cc_toolchain_suite = native.cc_toolchain_suite
+fdo_prefetch_hints = native.fdo_prefetch_hints
+fdo_profile = native.fdo_profile
+objc_import = native.objc_import
+objc_library = native.objc_library
+
+# Named by Bazel's sources, used by nothing here.
+cc_flags_supplier = None
+compiler_flag = None
