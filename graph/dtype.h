@@ -1,0 +1,106 @@
+// Element types: their numbers, names and sizes, and the one dispatcher over them.
+#ifndef PERMAFROST_GRAPH_DTYPE_H_
+#define PERMAFROST_GRAPH_DTYPE_H_
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+// 16-bit floats are stored as bits and converted on use.
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+// Codes of the quantised types: distinct C++ types, so that a kernel cannot mix codes and integers by accident.
+template <typename Code, int kTag>
+struct QuantizedElement {
+  Code value;
+};
+using QInt8 = QuantizedElement<int8_t, 11>;
+using QUint8 = QuantizedElement<uint8_t, 12>;
+using QInt32 = QuantizedElement<int32_t, 13>;
+using QInt16 = QuantizedElement<int16_t, 15>;
+using QUint16 = QuantizedElement<uint16_t, 16>;
+
+// Stands for the element of a type without a fixed-size in-memory form (string, resource, variant).
+struct OpaqueElement {};
+
+// The numbers are those of TensorFlow's DataType. A number outside the table is kept as it is and has no name or size.
+// A reference type (number + 100) is reduced with RemoveRef.
+enum class DType : int32_t {
+  kInvalid = 0,
+#define DTYPE(enumerator, number, text, type, field) enumerator = number,
+#include "graph/dtypes.def"
+#undef DTYPE
+};
+
+inline constexpr int32_t kRefOffset = 100;
+inline bool IsRef(DType dtype) { return static_cast<int32_t>(dtype) > kRefOffset; }
+inline DType RemoveRef(DType dtype) {
+  return IsRef(dtype) ? static_cast<DType>(static_cast<int32_t>(dtype) - kRefOffset) : dtype;
+}
+
+// Bytes of one element; 0 for string, resource, variant and unknown numbers.
+size_t SizeOf(DType dtype);
+
+// "float", "qint8", "int32_ref"; "dtype(77)" for a number outside the table.
+std::string DTypeName(DType dtype);
+
+// The inverse of DTypeName; also takes float32, float64 and float16, and each name with "_ref".
+// InvalidArgument, with the nearest names, for anything else.
+absl::StatusOr<DType> ParseDType(absl::string_view text);
+
+// True for float, double, half and bfloat16.
+bool IsFloating(DType dtype);
+
+// DTypeOf<float>::value is DType::kFloat.
+namespace internal {
+// One opaque type stands for three dtypes, so the table is read as a chain of conditions instead of specialisations.
+template <typename T>
+constexpr DType FindDType() {
+  static_assert(!std::is_same_v<T, OpaqueElement>, "an opaque element does not determine a dtype");
+#define DTYPE(enumerator, number, text, type, field) \
+  if constexpr (std::is_same_v<T, type>) return DType::enumerator; else
+#include "graph/dtypes.def"
+#undef DTYPE
+  return DType::kInvalid;
+}
+}  // namespace internal
+template <typename T>
+struct DTypeOf {
+  static constexpr DType value = internal::FindDType<T>();
+  static_assert(value != DType::kInvalid, "not the C++ type of any dtype");
+};
+
+template <typename T>
+struct TypeTag {
+  using type = T;
+};
+
+// Calls f(TypeTag<T>()) for the C++ type T of `dtype` if T is one of Types, and returns true; otherwise returns false.
+// The only switch over dtypes in the project:
+//   bool known = DispatchOn<float, int32_t>(dtype, [&](auto tag) { using T = typename decltype(tag)::type; ... });
+template <typename... Types, typename F>
+bool DispatchOn(DType dtype, F&& f) {
+  return ((DTypeOf<Types>::value == dtype ? (f(TypeTag<Types>()), true) : false) || ...);
+}
+
+// Conversions of the 16-bit floats. To 16 bits they round to nearest even; NaN stays NaN.
+float ToFloat(Half value);
+float ToFloat(BFloat16 value);
+Half ToHalf(float value);
+BFloat16 ToBFloat16(float value);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_GRAPH_DTYPE_H_

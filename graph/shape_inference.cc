@@ -1,0 +1,147 @@
+// Walks the graph in topological order and asks each op's shape function; what small integer tensors hold is computed
+// beside it, by graph/integer_propagation.h.
+#include "graph/shape_inference.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/integer_propagation.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+
+namespace permafrost {
+
+bool KnownIntegers::AllKnown() const { return std::find(elements.begin(), elements.end(), kUnknown) == elements.end(); }
+
+const Shape& ShapeContext::input(int i) const {
+  static const auto* const unknown = new Shape(Shape::UnknownRank());
+  return i >= 0 && i < num_inputs() ? inputs_[i] : *unknown;
+}
+
+const KnownIntegers* ShapeContext::integers(int i) const {
+  return i >= 0 && i < num_inputs() ? values_.Integers(node_.input(i)) : nullptr;
+}
+
+absl::Status ShapeContext::RequireRank(int i, int rank) const {
+  if (!input(i).has_rank() || input(i).rank() == rank) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " has the shape ", input(i).ToString(), ", expected rank ", rank));
+}
+
+Shape ShapeMap::Of(TensorRef ref) const {
+  const absl::Span<const Shape> outputs = OutputsOf(*ref.node);
+  const bool exists = ref.port >= 0 && static_cast<size_t>(ref.port) < outputs.size();
+  return exists ? outputs[ref.port] : Shape::UnknownRank();
+}
+
+absl::Span<const Shape> ShapeMap::OutputsOf(const Node& node) const {
+  if (node.id() >= by_node_.size()) return {};
+  const Range& range = by_node_[node.id()];
+  return absl::MakeConstSpan(shapes_).subspan(range.start, range.size);
+}
+
+// Kahn's algorithm, first in first out. The edge that closes a loop of V1 control flow, from NextIteration into Merge,
+// is not waited for; whatever lies in another cycle, or behind one, is never reached and keeps no shapes.
+class ShapeWalk {
+ public:
+  ShapeWalk(const Graph& graph, const ShapeInferenceOptions& options) : graph_(graph), options_(options) {}
+
+  absl::StatusOr<ShapeMap> Run() {
+    map_.by_node_.resize(graph_.id_limit());
+    map_.shapes_.reserve(graph_.num_nodes());
+    std::vector<uint32_t> pending(graph_.id_limit(), 0);
+    std::vector<const Node*> ready;
+    ready.reserve(graph_.num_nodes());
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      uint32_t count = 0;
+      for (int i = 0; i < node->num_inputs(); ++i) count += ClosesLoop(*node->input(i).node, *node) ? 0 : 1;
+      pending[node->id()] = count;
+      if (count == 0) ready.push_back(node);
+    }
+    for (size_t next = 0; next < ready.size(); ++next) {
+      const Node& node = *ready[next];
+      PF_RETURN_IF_ERROR(Visit(node));
+      for (const Use& use : node.uses()) {
+        if (ClosesLoop(node, *use.consumer)) continue;
+        if (--pending[use.consumer->id()] == 0) ready.push_back(use.consumer);
+      }
+    }
+    return std::move(map_);
+  }
+
+ private:
+  static bool ClosesLoop(const Node& producer, const Node& consumer) {
+    return (consumer.op() == ops::kMerge || consumer.op() == ops::kRefMerge) &&
+           (producer.op() == ops::kNextIteration || producer.op() == ops::kRefNextIteration);
+  }
+
+  absl::Status Visit(const Node& node) {
+    const OpSchema* schema = FindSchema(node.op());
+    const absl::StatusOr<int> num_outputs = schema == nullptr ? absl::StatusOr<int>(0) : NumOutputs(node);
+    // A node whose number of outputs cannot be told has unknown shapes; the validator says what is wrong with it.
+    if (schema == nullptr || !num_outputs.ok()) return absl::OkStatus();
+    std::vector<Shape> inputs;
+    inputs.reserve(node.num_data_inputs());
+    for (int i = 0; i < node.num_data_inputs(); ++i) inputs.push_back(map_.Of(node.input(i)));
+    ShapeContext context(node, std::move(inputs), *num_outputs, integers_);
+    const absl::Status status = schema->shape_function(&context);
+    if (!status.ok()) {
+      // Errors about an attribute name the node already.
+      const bool named = absl::StartsWith(status.message(), node.Describe());
+      return absl::InvalidArgumentError(named ? std::string(status.message())
+                                              : absl::StrCat(node.Describe(), ": ", status.message()));
+    }
+    PF_RETURN_IF_ERROR(ApplyOptions(node, &context));
+    Range range = {map_.shapes_.size(), context.outputs().size()};
+    if (range.start + range.size > UINT32_MAX) {
+      return absl::ResourceExhaustedError("the nodes have more than 2^32 - 1 outputs in all");
+    }
+    map_.by_node_[node.id()] = {static_cast<uint32_t>(range.start), static_cast<uint32_t>(range.size)};
+    for (const Shape& shape : context.outputs()) {
+      if (shape.has_rank() && shape.rank() > kMaxRank) {
+        return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": an output has the rank ", shape.rank(),
+                                                       ", expected at most ", kMaxRank));
+      }
+      map_.shapes_.push_back(shape);
+    }
+    integers_.Visit(context);
+    return absl::OkStatus();
+  }
+
+  struct Range {
+    size_t start;
+    size_t size;
+  };
+
+  absl::Status ApplyOptions(const Node& node, ShapeContext* context) const {
+    if (context->num_outputs() == 0) return absl::OkStatus();
+    if (!options_.fed.empty()) {
+      if (const auto fed = options_.fed.find(node.name()); fed != options_.fed.end()) {
+        context->set_output(0, fed->second);
+        return absl::OkStatus();
+      }
+    }
+    const bool is_placeholder = node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2;
+    if (!options_.use_output_shapes_attr || !is_placeholder) return absl::OkStatus();
+    if (context->outputs()[0].has_rank()) return absl::OkStatus();
+    const AttrValue* attr = node.FindAttr("_output_shapes");
+    if (attr == nullptr) return absl::OkStatus();
+    const absl::StatusOr<std::vector<Shape>> shapes = attr->AsShapeList();
+    if (!shapes.ok()) return Annotate(shapes.status(), absl::StrCat(node.Describe(), ": attr '_output_shapes'"));
+    if (!shapes->empty()) context->set_output(0, (*shapes)[0]);
+    return absl::OkStatus();
+  }
+
+  const Graph& graph_;
+  const ShapeInferenceOptions& options_;
+  ShapeMap map_;
+  IntegerPropagation integers_;
+};
+
+absl::StatusOr<ShapeMap> InferShapes(const Graph& graph, const ShapeInferenceOptions& options) {
+  return ShapeWalk(graph, options).Run();
+}
+
+}  // namespace permafrost

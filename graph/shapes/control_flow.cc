@@ -1,0 +1,41 @@
+// Shape functions of control flow (version 1) and of assignments.
+#include "absl/strings/str_cat.h"
+#include "graph/shape_functions.h"
+#include "graph/shapes/dims.h"
+#include "graph/status.h"
+
+namespace permafrost::shapes {
+
+// The data comes out of one of the outputs.
+absl::Status SwitchShape(ShapeContext* context) {
+  for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(0));
+  return absl::OkStatus();
+}
+
+// What all inputs agree on. The input that closes a loop is not known when this is asked, so the output is unknown too.
+absl::Status MergeShape(ShapeContext* context) {
+  context->set_output(1, Shape());
+  if (context->num_inputs() == 0) return absl::OkStatus();
+  Shape agreed = context->input(0);
+  for (int i = 1; i < context->num_inputs(); ++i) {
+    const Shape& input = context->input(i);
+    if (!agreed.has_rank() || !input.has_rank() || agreed.rank() != input.rank()) {
+      agreed = Shape::UnknownRank();
+      break;
+    }
+    for (int k = 0; k < agreed.rank(); ++k) {
+      if (agreed.dim(k) != input.dim(k)) agreed.set_dim(k, kUnknownDim);
+    }
+  }
+  context->set_output(0, std::move(agreed));
+  return absl::OkStatus();
+}
+
+// (ref, value): the variable takes the shape of the value.
+absl::Status AssignShape(ShapeContext* context) {
+  const bool replaces = context->node().op() == ops::kAssign;
+  context->set_output(0, context->input(replaces ? 1 : 0));
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost::shapes

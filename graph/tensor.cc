@@ -1,0 +1,103 @@
+// Construction, copying and comparison of tensors.
+#include "graph/tensor.h"
+
+
+#include <new>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace {
+
+constexpr size_t kAlignment = 64;  // A cache line, and the widest vector register.
+
+}  // namespace
+
+absl::StatusOr<Tensor> Tensor::FromBytes(DType dtype, Shape shape, absl::string_view bytes, Owner owner) {
+  const size_t element_size = SizeOf(dtype);
+  if (element_size == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("type ", DTypeName(dtype), " has no fixed-size elements"));
+  }
+  if (!shape.IsFullyKnown()) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the shape ", shape.ToString()));
+  }
+  PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
+  int64_t size;
+  if (__builtin_mul_overflow(count, static_cast<int64_t>(element_size), &size) ||
+      static_cast<uint64_t>(size) != bytes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString(),
+                                                   " has ", bytes.size(), " bytes, expected ", count, " elements of ",
+                                                   element_size));
+  }
+  return Tensor(dtype, std::move(shape), bytes, std::move(owner));
+}
+
+Tensor Tensor::Copy(DType dtype, Shape shape, absl::string_view bytes) {
+  auto kept = std::make_shared<const std::string>(bytes);
+  return Tensor(dtype, std::move(shape), *kept, kept);
+}
+
+Tensor Tensor::FromStrings(Shape shape, std::vector<std::string> values) {
+  Tensor tensor(DType::kString, std::move(shape), {}, nullptr);
+  tensor.strings_ = std::make_shared<const std::vector<std::string>>(std::move(values));
+  return tensor;
+}
+
+absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {
+  PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
+  int64_t size;
+  if (__builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(dtype)), &size)) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor of shape ", shape.ToString(), " exceeds 2^63 bytes"));
+  }
+  char* memory = static_cast<char*>(operator new(static_cast<size_t>(size), std::align_val_t(kAlignment), std::nothrow));
+  if (memory == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of ", size, " bytes"));
+  }
+  *data = memory;
+  Owner owner(memory, [](const char* p) { operator delete(const_cast<char*>(p), std::align_val_t(kAlignment)); });
+  return Tensor(dtype, std::move(shape), absl::string_view(memory, static_cast<size_t>(size)), std::move(owner));
+}
+
+absl::StatusOr<Tensor> Tensor::Aligned() const {
+  if (dtype_ == DType::kString || IsAligned()) return *this;
+  char* data;
+  PF_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_, &data));
+  if (!bytes_.empty()) std::memcpy(data, bytes_.data(), bytes_.size());
+  return copy;
+}
+
+absl::StatusOr<Tensor> Tensor::Reshaped(Shape shape) const {
+  PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
+  if (!shape.IsFullyKnown() || count != num_elements()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor of shape ", shape_.ToString(), " cannot take the shape ", shape.ToString()));
+  }
+  Tensor result = *this;
+  result.shape_ = std::move(shape);
+  return result;
+}
+
+bool operator==(const Tensor& a, const Tensor& b) {
+  if (a.dtype_ != b.dtype_ || a.shape_ != b.shape_) return false;
+  if (a.dtype_ == DType::kString) return a.strings() == b.strings();
+  return a.bytes_ == b.bytes_;
+}
+
+absl::StatusOr<std::vector<int64_t>> IntegerValues(const Tensor& tensor) {
+  std::vector<int64_t> values;
+  const bool known = DispatchOn<int32_t, int64_t>(tensor.dtype(), [&](auto tag) {
+    const auto elements = tensor.elements<typename decltype(tag)::type>();
+    values.reserve(elements.size());
+    for (size_t i = 0; i < elements.size(); ++i) values.push_back(elements[i]);
+  });
+  if (!known) {
+    return absl::InvalidArgumentError(absl::StrCat("found a tensor of type ", DTypeName(tensor.dtype()),
+                                                   ", expected int32 or int64"));
+  }
+  return values;
+}
+
+}  // namespace permafrost

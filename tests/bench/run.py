@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Measures Permafrost against its peers in one run and prints ratios. See README.md beside this file.
+
+    script/bench [--shared DIR] [--tf PYTHON] [--rounds N] [--only NAME ...] [--markdown FILE]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+
+# What the issue that introduced each measurement asks for: (transforms, largest ratio to the original engine's time).
+TRANSFORMS = {
+    "fold": ("fold_constants fold_batch_norms fold_old_batch_norms", 1 / 8),
+    "quantize_weights": ("quantize_weights", 1 / 8),
+    "round_weights": ("round_weights(num_steps=256)", 1 / 8),
+    "remove_nodes": ("remove_nodes(op=Identity)", 1 / 15),
+    "merge_duplicate_nodes": ("merge_duplicate_nodes", 1 / 15),
+}
+
+
+class Measurement:
+    """One run of a command: wall time in seconds, and the peak of its memory in bytes."""
+
+    def __init__(self, seconds, peak_rss, peak_anonymous):
+        self.seconds = seconds
+        self.peak_rss = peak_rss
+        self.peak_anonymous = peak_anonymous
+
+
+def measure(command):
+    """Runs `command` and samples its anonymous memory (what it holds beyond mapped files) once a millisecond."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    peak = [0]
+    done = threading.Event()
+
+    def sample():
+        path = f"/proc/{process.pid}/status"
+        while not done.wait(0.001):
+            try:
+                with open(path, encoding="ascii") as status:
+                    found = re.search(r"RssAnon:\s+(\d+) kB", status.read())
+            except OSError:
+                return
+            if found:
+                peak[0] = max(peak[0], int(found.group(1)) * 1024)
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    done.set()
+    thread.join()
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{errors.decode(errors='replace')}")
+    return Measurement(seconds, usage.ru_maxrss * 1024, peak[0])
+
+
+def tool(name):
+    return str(REPOSITORY / "bazel-bin" / "tools" / name)
+
+
+def transform_command(source, target, inputs, outputs, transforms):
+    return [tool("transform_graph"), f"--in_graph={source}", f"--out_graph={target}", f"--inputs={inputs}",
+            f"--outputs={outputs}", f"--transforms={transforms}", "--verify=off"]
+
+
+def engine_seconds(arguments, source, target, inputs, outputs, transforms):
+    """The original engine's own time for the transform: imports, reading and writing are not counted."""
+    command = [arguments.tf, str(arguments.shared / "oracle" / "gtt.py"), str(source), str(target), inputs, outputs,
+               transforms]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(re.match(r"([\d.]+) s", printed).group(1))
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def row(name, ours, peer, peer_name, limit, note=""):
+    ratio = ours / peer
+    return {"name": name, "ours": ours, "peer": peer, "peer_name": peer_name, "ratio": ratio, "limit": limit,
+            "met": ratio <= limit, "note": note}
+
+
+def megabytes(count):
+    return f"{count / 1e6:.1f} MB"
+
+
+def bench_transforms(arguments, folder):
+    """Whole processes against the original engine's transform time, alternating, medians of --rounds."""
+    model = arguments.shared / "models" / "inception_v3" / "model.pb"
+    size = model.stat().st_size
+    rows = []
+    ours, copies = [], []
+    for _ in range(arguments.rounds):
+        copies.append(measure(["dd", f"if={model}", f"of={folder / 'copy.pb'}", "bs=4M", "conv=fsync"]).seconds)
+        ours.append(measure(transform_command(model, folder / "out.pb", "input_1", "predictions", "strip_unused_nodes")))
+    rows.append(row("strip_unused_nodes", median([m.seconds for m in ours]), median(copies), "dd conv=fsync", 3,
+                    f"anonymous peak {megabytes(max(m.peak_anonymous for m in ours))}"))
+    for name, (transforms, limit) in TRANSFORMS.items():
+        ours, engine = [], []
+        for _ in range(arguments.rounds):
+            engine.append(engine_seconds(arguments, model, folder / "engine.pb", "input_1", "predictions", transforms))
+            ours.append(measure(transform_command(model, folder / "out.pb", "input_1", "predictions", transforms)))
+        note = f"anonymous peak {megabytes(max(m.peak_anonymous for m in ours))} (file {megabytes(size)})"
+        if name == "quantize_weights":
+            note += (f"; output {(folder / 'out.pb').stat().st_size} bytes, the original's "
+                     f"{(folder / 'engine.pb').stat().st_size}")
+        rows.append(row(name, median([m.seconds for m in ours]), median(engine), "original engine", limit, note))
+    return rows
+
+
+def varint(value):
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def field(number, payload):
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def write_chain(path, count):
+    """A chain of `count` nodes: a placeholder, then Relu after Relu."""
+    float_type = field(5, field(1, b"T") + field(2, b"\x30\x01"))
+    with open(path, "wb") as out:
+        placeholder = field(5, field(1, b"dtype") + field(2, b"\x30\x01"))
+        out.write(field(1, field(1, b"n0") + field(2, b"Placeholder") + placeholder))
+        for i in range(1, count):
+            node = field(1, b"n%d" % i) + field(2, b"Relu") + field(3, b"n%d" % (i - 1)) + float_type
+            out.write(field(1, node))
+
+
+def bench_scale(arguments, folder):
+    """Read, strip, sort, merge and write chains of 10^4 to 10^6 nodes."""
+    seconds = {}
+    for count in (10_000, 100_000, 1_000_000):
+        path = folder / f"chain{count}.pb"
+        write_chain(path, count)
+        command = transform_command(path, folder / "out.pb", "n0", f"n{count - 1}",
+                                    "strip_unused_nodes sort_by_execution_order merge_duplicate_nodes")
+        runs = [measure(command) for _ in range(arguments.rounds)]
+        seconds[count] = median([m.seconds for m in runs])
+        peak = max(m.peak_anonymous for m in runs)
+    growth = seconds[1_000_000] / seconds[10_000]
+    return [
+        row("chain of 10^6 nodes, seconds", seconds[1_000_000], 1, "1 s", 10, f"anonymous peak {megabytes(peak)}"),
+        row("chain, 10^6 against 10^4 nodes", seconds[1_000_000], seconds[10_000], "10^4 nodes", 130,
+            f"{growth:.0f} times the time for 100 times the nodes; 10^5: {seconds[100_000]:.2f} s"),
+    ]
+
+
+def bench_runtime(arguments, folder):
+    """Inception v3 in the reference runtime against LiteRT's built-in kernels without its delegate."""
+    model = arguments.shared / "models" / "inception_v3" / "model.pb"
+    flatbuffer = folder / "inception_v3.tflite"
+    peer = str(pathlib.Path(__file__).parent / "litert_peer.py")
+    subprocess.run([arguments.tf, peer, "convert", str(model), "input_1", "predictions", str(flatbuffer)], check=True,
+                   capture_output=True)
+    rows = []
+    for threads in (1, 2):
+        ours, theirs = [], []
+        for _ in range(arguments.rounds):
+            printed = subprocess.run([str(REPOSITORY / "bazel-bin" / "tests" / "bench" / "run_model"), str(model),
+                                      "input_1", "predictions", str(threads)], check=True, capture_output=True, text=True)
+            ours.append(json.loads(printed.stdout)["median_ms"])
+            printed = subprocess.run([arguments.tf, peer, "run", str(flatbuffer), str(threads)], check=True,
+                                     capture_output=True, text=True)
+            theirs.append(json.loads(printed.stdout)["median_ms"])
+        rows.append(row(f"Inception v3, {threads} thread{'s' if threads > 1 else ''}", median(ours) / 1e3,
+                        median(theirs) / 1e3, "LiteRT, delegate off", 3))
+    return rows
+
+
+BENCHES = {"transforms": bench_transforms, "scale": bench_scale, "runtime": bench_runtime}
+
+
+def to_markdown(rows):
+    lines = ["| measurement | Permafrost | peer | ratio | must be at most | |", "|---|---|---|---|---|---|"]
+    for entry in rows:
+        lines.append(f"| {entry['name']} | {entry['ours'] * 1e3:.0f} ms | {entry['peer_name']}: "
+                     f"{entry['peer'] * 1e3:.0f} ms | {entry['ratio']:.3f} | {entry['limit']:.3f} "
+                     f"{'met' if entry['met'] else '**missed**'} | {entry['note']} |")
+    return "\n".join(lines) + "\n"
+
+
+def machine():
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{model.group(1) if model else platform.processor()}, {os.cpu_count()} cores, {platform.release()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shared", type=pathlib.Path, default=REPOSITORY.parent / "shared",
+                        help="folder with models/ and oracle/")
+    parser.add_argument("--tf", default=str(REPOSITORY / ".venv-oracle" / "bin" / "python"),
+                        help="a Python that has TensorFlow (script/test_oracle makes one)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", choices=sorted(BENCHES), default=list(BENCHES))
+    parser.add_argument("--markdown", type=pathlib.Path, help="write the table here too")
+    arguments = parser.parse_args()
+    subprocess.run(["bazel", "build", "--config=release", "//tools:transform_graph", "//tests/bench:run_model"],
+                   check=True, cwd=REPOSITORY, stdout=sys.stderr)
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for bench in arguments.only:
+            rows += BENCHES[bench](arguments, pathlib.Path(name))
+    text = f"Machine: {machine()}. Medians of {arguments.rounds}, peers alternating in one run.\n\n{to_markdown(rows)}"
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
