@@ -1,0 +1,74 @@
+// The table of foreign formats: how each begins.
+#include "io/foreign_format.h"
+
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace permafrost {
+namespace {
+
+using absl::string_view;
+
+struct Format {
+  size_t offset;  // Of the magic bytes in the file.
+  string_view magic;
+  string_view message;
+};
+
+constexpr Format kFormats[] = {
+    {0, string_view("\x28\xb5\x2f\xfd", 4), "is zstd-compressed; decompress it first (zstd -d)"},
+    {0, string_view("\x1f\x8b", 2), "is gzip-compressed; decompress it first (gunzip)"},
+    {0, string_view("PK\x03\x04", 4), "is a zip archive (a .keras or .tflite bundle, or a packed model); unpack it first"},
+    {0, string_view("\xfd"
+                    "7zXZ\0", 6), "is xz-compressed; decompress it first (unxz)"},
+    {0, string_view("BZh", 3), "is bzip2-compressed; decompress it first (bunzip2)"},
+    {257, string_view("ustar", 5), "is a tar archive; unpack it first"},
+    {0, string_view("\x89HDF\r\n\x1a\n", 8), "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
+    {4, string_view("TFL3", 4), "is a TFLite model, which is converted already; start from the graph that it was made of"},
+    {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; freeze the SavedModel folder first (freeze_graph)"},
+    {0, string_view("version https://git-lfs", 23),
+     "is a pointer of git-lfs, not the model; fetch the model first (git lfs pull)"},
+    {0, string_view("\x93NUMPY", 6), "is a NumPy array, not a model"},
+    {0, string_view("\x7f"
+                    "ELF", 4), "is a program or library, not a model"},
+    {0, string_view("age-encryption.org/", 19), "is encrypted with age; decrypt it first"},
+};
+
+// onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions began at 3 in 2017 and
+// grow by about one a year.
+bool LooksLikeOnnx(string_view bytes) {
+  constexpr char kFirstIr = 3, kLastIr = 40;
+  if (bytes.size() < 4 || bytes[0] != 0x08 || bytes[1] < kFirstIr || bytes[1] > kLastIr) return false;
+  constexpr string_view kNextTags("\x12\x1a\x22\x3a\x42", 5);
+  return kNextTags.find(bytes[2]) != string_view::npos;
+}
+
+bool LooksLikeHtml(string_view bytes) {
+  constexpr size_t kLooked = 512;
+  const string_view start = absl::StripLeadingAsciiWhitespace(bytes.substr(0, kLooked));
+  return absl::StartsWithIgnoreCase(start, "<!doctype html") || absl::StartsWithIgnoreCase(start, "<html");
+}
+
+bool LooksLikeJson(string_view bytes) {
+  constexpr size_t kLooked = 512;
+  const string_view start = absl::StripLeadingAsciiWhitespace(bytes.substr(0, kLooked));
+  return absl::StartsWith(start, "{") || absl::StartsWith(start, "[{");
+}
+
+}  // namespace
+
+string_view ForeignFormat(string_view bytes) {
+  for (const Format& format : kFormats) {
+    if (bytes.size() >= format.offset && absl::StartsWith(bytes.substr(format.offset), format.magic)) {
+      return format.message;
+    }
+  }
+  if (LooksLikeOnnx(bytes)) return "is an ONNX model, not a TensorFlow graph; convert it first";
+  if (LooksLikeHtml(bytes)) return "is a web page, not a model: a download went to a page instead of the file";
+  if (LooksLikeJson(bytes)) return "is JSON, not a frozen graph";
+  return {};
+}
+
+}  // namespace permafrost

@@ -1,0 +1,29 @@
+// The text form of a frozen graph: a GraphDef in protobuf's text format (.pbtxt).
+#ifndef PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_
+#define PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "graph/wire.h"
+
+namespace permafrost {
+
+// InvalidArgument with line and column for text that is not a GraphDef; other errors as ReadGraphDef. Attributes come in
+// the order of their keys. Does not keep `text`.
+absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text);
+
+// Attributes go out in the order of their keys, so that equal graphs give equal text. Needs memory for the text of the
+// largest node, not of the graph.
+absl::Status WriteGraphDefText(const Graph& graph, ByteSink* sink);
+
+// A longer text is refused (InvalidArgument): parsing needs many times its size in memory.
+inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_

@@ -1,0 +1,4 @@
+
+
+aConst*
+value	B*abc

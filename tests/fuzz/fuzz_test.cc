@@ -1,0 +1,59 @@
+// Runs a fuzz target as a test: on its corpus, and on mutations of the corpus.
+//
+// The target is whichever LLVMFuzzerTestOneInput is linked in; it aborts on what it finds, after printing the input. The
+// corpus is the folder in $FUZZ_CORPUS, from the top folder of the workspace. Linked with -fsanitize=fuzzer in place of
+// this file, the same target runs under libFuzzer.
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/fuzz/mutator.h"
+#include "tests/shared_models.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace permafrost {
+namespace {
+
+std::vector<std::string> Corpus() {
+  std::map<std::string, std::string> files;  // By name, since the order decides the mutations.
+  for (const auto& entry : std::filesystem::directory_iterator(DataFile(std::getenv("FUZZ_CORPUS")))) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    files[entry.path().filename()] = text.str();
+  }
+  std::vector<std::string> corpus;
+  for (auto& [name, text] : files) corpus.push_back(std::move(text));
+  return corpus;
+}
+
+void RunTarget(const std::string& input) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+}
+
+TEST(Fuzz, Corpus) {
+  const std::vector<std::string> corpus = Corpus();
+  ASSERT_GE(corpus.size(), 2u);
+  for (const std::string& input : corpus) RunTarget(input);
+}
+
+TEST(Fuzz, Mutations) {
+  const int iterations = std::atoi(std::getenv("FUZZ_ITERATIONS"));
+  ASSERT_GT(iterations, 0);
+  const std::vector<std::string> corpus = Corpus();
+  Mutator mutator(/*seed=*/20240229);
+  for (int i = 0; i < iterations; ++i) {
+    const size_t other = static_cast<size_t>(i / 3) % corpus.size();
+    RunTarget(mutator.Mutate(corpus[static_cast<size_t>(i) % corpus.size()], corpus[other]));
+  }
+}
+
+}  // namespace
+}  // namespace permafrost

@@ -1,0 +1,276 @@
+// Reading, atomic writing and every way in which they can fail.
+#include "io/file_system.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/io/faulty_file_system.h"
+
+namespace permafrost {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Each test has an empty folder of its own.
+class FileSystemTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  static void Put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  static std::string Get(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  std::vector<std::string> Names() { return *RealFileSystem().ListDirectory(folder_.string()); }
+
+  static absl::Status Write(FileSystem& files, const std::string& path, const std::string& text,
+                            uint64_t expected_size = 0) {
+    absl::StatusOr<std::unique_ptr<FileWriter>> writer = files.NewWriter(path, expected_size);
+    if (!writer.ok()) return writer.status();
+    if (absl::Status status = (*writer)->Append(text); !status.ok()) return status;
+    return (*writer)->Commit();
+  }
+
+  fs::path folder_;
+  const std::string large_ = std::string(9 << 20, 'x') + std::string(5, 'y');
+};
+
+TEST_F(FileSystemTest, MapsAndReads) {
+  Put(Path("a"), "text");
+  const absl::StatusOr<FileView> view = RealFileSystem().MapFile(Path("a"));
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->bytes, "text");
+  EXPECT_EQ(*RealFileSystem().ReadFile(Path("a")), "text");
+}
+
+TEST_F(FileSystemTest, MapsAnEmptyFile) {
+  Put(Path("a"), "");
+  const absl::StatusOr<FileView> view = RealFileSystem().MapFile(Path("a"));
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_TRUE(view->bytes.empty());
+}
+
+TEST_F(FileSystemTest, MapsAPipe) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::thread feeder([this] { Put(Path("pipe"), large_); });
+  const absl::StatusOr<FileView> view = RealFileSystem().MapFile(Path("pipe"));
+  feeder.join();
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->bytes, large_);
+}
+
+TEST_F(FileSystemTest, ErrorsNamePathAndReason) {
+  const absl::Status missing = RealFileSystem().MapFile(Path("none")).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(missing.message(), "cannot open '" + Path("none") + "': No such file or directory");
+  const absl::Status folder = RealFileSystem().MapFile(folder_.string()).status();
+  EXPECT_EQ(folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(folder.message()), HasSubstr("Is a directory"));
+  EXPECT_EQ(RealFileSystem().MapFile("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RealFileSystem().ListDirectory(Path("none")).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FileSystemTest, ReplacesAndKeepsPermissions) {
+  Put(Path("a"), "old");
+  ASSERT_EQ(chmod(Path("a").c_str(), 0640), 0);
+  ASSERT_TRUE(Write(RealFileSystem(), Path("a"), large_, large_.size()).ok());
+  EXPECT_EQ(Get(Path("a")), large_);
+  struct stat about;
+  ASSERT_EQ(stat(Path("a").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0640u);
+  EXPECT_THAT(Names(), ElementsAre("a"));
+}
+
+TEST_F(FileSystemTest, SpaceThatWasSetAsideAndNotUsedIsGivenBack) {
+  ASSERT_TRUE(Write(RealFileSystem(), Path("a"), "short", 10 << 20).ok());
+  struct stat about;
+  ASSERT_EQ(stat(Path("a").c_str(), &about), 0);
+  EXPECT_EQ(about.st_size, 5);
+  EXPECT_LT(about.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(FileSystemTest, SmallAndLargePiecesKeepTheirOrder) {
+  std::string expected;
+  {
+    std::unique_ptr<FileWriter> writer = *RealFileSystem().NewWriter(Path("a"));
+    for (size_t size : {1, 70000, 3, 262144, 262143, 5, 10000000, 2}) {
+      const std::string piece(size, static_cast<char>('a' + size % 26));
+      expected += piece;
+      ASSERT_TRUE(writer->Append(piece).ok());
+    }
+    ASSERT_TRUE(writer->Commit().ok());
+  }
+  EXPECT_EQ(Get(Path("a")), expected);
+}
+
+TEST_F(FileSystemTest, WithoutCommitNothingHappens) {
+  Put(Path("a"), "old");
+  { ASSERT_TRUE((*RealFileSystem().NewWriter(Path("a")))->Append(large_).ok()); }
+  EXPECT_EQ(Get(Path("a")), "old");
+  EXPECT_THAT(Names(), ElementsAre("a"));
+}
+
+TEST_F(FileSystemTest, ShortWritesAreContinued) {
+  FaultyFileSystem files;
+  files.calls().ShortenWrites(100001);
+  ASSERT_TRUE(Write(files, Path("a"), large_).ok());
+  EXPECT_EQ(Get(Path("a")), large_);
+}
+
+TEST_F(FileSystemTest, FollowsLinks) {
+  fs::create_directory(folder_ / "deep");
+  Put(Path("deep/target"), "old");
+  fs::create_symlink("deep/target", folder_ / "link");
+  fs::create_symlink("link", folder_ / "link_to_link");
+  fs::create_symlink("deep/new", folder_ / "dangling");
+  fs::create_symlink("loop", folder_ / "loop");
+  ASSERT_TRUE(Write(RealFileSystem(), Path("link_to_link"), "new").ok());
+  EXPECT_EQ(Get(Path("deep/target")), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  ASSERT_TRUE(Write(RealFileSystem(), Path("dangling"), "made").ok());
+  EXPECT_EQ(Get(Path("deep/new")), "made");
+  EXPECT_FALSE(Write(RealFileSystem(), Path("loop"), "x").ok());
+  EXPECT_TRUE(RealFileSystem().IsSameFile(Path("link"), Path("deep/target")));
+  EXPECT_FALSE(RealFileSystem().IsSameFile(Path("link"), Path("deep/new")));
+}
+
+TEST_F(FileSystemTest, WritesIntoDevicesInPlace) {
+  ASSERT_TRUE(Write(RealFileSystem(), "/dev/null", "x").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(FileSystemTest, RefusesPlacesThatCannotBeWritten) {
+  fs::create_directory(folder_ / "folder");
+  EXPECT_EQ(RealFileSystem().NewWriter(Path("folder")).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RealFileSystem().NewWriter(Path("folder/")).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RealFileSystem().NewWriter(Path("none/a")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(RealFileSystem().NewWriter("").status().code(), absl::StatusCode::kInvalidArgument);
+  Put(Path("file"), "");
+  EXPECT_EQ(RealFileSystem().NewWriter(Path("file/a")).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileSystemTest, RefusesAFileThatIsProtected) {
+  if (geteuid() == 0) GTEST_SKIP() << "nothing is protected from root";
+  Put(Path("a"), "old");
+  ASSERT_EQ(chmod(Path("a").c_str(), 0400), 0);
+  EXPECT_EQ(RealFileSystem().NewWriter(Path("a")).status().code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(FileSystemTest, TheMappedInputSurvivesItsReplacement) {
+  Put(Path("a"), large_);
+  const FileView view = *RealFileSystem().MapFile(Path("a"));
+  std::unique_ptr<FileWriter> writer = *RealFileSystem().NewWriter(Path("a"));
+  ASSERT_TRUE(writer->Append("new").ok());
+  ASSERT_TRUE(writer->Append(view.bytes).ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  EXPECT_EQ(view.bytes, large_);
+  EXPECT_EQ(Get(Path("a")), "new" + large_);
+}
+
+TEST_F(FileSystemTest, ExpandsHome) {
+  setenv("HOME", folder_.c_str(), 1);
+  EXPECT_EQ(ExpandHome("~/a"), Path("a"));
+  EXPECT_EQ(ExpandHome("~"), folder_.string());
+  EXPECT_EQ(ExpandHome("~nobody-of-this-name/a"), "~nobody-of-this-name/a");
+  EXPECT_EQ(ExpandHome("a~"), "a~");
+  EXPECT_EQ(ExpandHome("~root/a").substr(0, 1), "/");
+  ASSERT_TRUE(Write(RealFileSystem(), "~/a", "x").ok());
+  EXPECT_TRUE(RealFileSystem().Exists("~/a"));
+  EXPECT_EQ(Get(Path("a")), "x");
+}
+
+struct FaultCase {
+  Fault fault;
+  int error_number;
+  absl::StatusCode code;
+  const char* text;
+};
+
+class WriteFaultTest : public FileSystemTest, public ::testing::WithParamInterface<FaultCase> {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ("write_fault_" + std::to_string(static_cast<int>(GetParam().fault)));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+};
+
+// Fails the first call of the kind, then the second, and so on, until the writer no longer gets that far.
+TEST_P(WriteFaultTest, LeavesTheOldFileAndNothingElse) {
+  const FaultCase& fault = GetParam();
+  int failures = 0;
+  for (int nth = 0;; ++nth) {
+    SCOPED_TRACE(nth);
+    ASSERT_LT(nth, 20);
+    Put(Path("a"), "old");
+    FaultyFileSystem files;
+    files.calls().Fail(fault.fault, nth, fault.error_number);
+    const absl::Status status = Write(files, Path("a"), large_, large_.size());
+    if (!files.calls().has_failed()) {
+      EXPECT_TRUE(status.ok()) << status;
+      break;
+    }
+    EXPECT_THAT(Names(), ElementsAre("a"));
+    if (Get(Path("a")) == large_) continue;  // It failed after the file was in place: see the count below.
+    ++failures;
+    EXPECT_EQ(Get(Path("a")), "old");
+    EXPECT_EQ(status.code(), fault.code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fault.text));
+  }
+  EXPECT_GE(failures, fault.fault == Fault::kWrite ? 2 : 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Calls, WriteFaultTest,
+    ::testing::Values(FaultCase{Fault::kOpen, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"},
+                      FaultCase{Fault::kAllocate, ENOSPC, absl::StatusCode::kResourceExhausted, "No space left"},
+                      FaultCase{Fault::kWrite, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
+                      FaultCase{Fault::kSync, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
+                      FaultCase{Fault::kRename, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"}));
+
+TEST_F(FileSystemTest, ReadsFail) {
+  Put(Path("a"), "text");
+  for (const Fault fault : {Fault::kOpen, Fault::kRead, Fault::kMap}) {
+    FaultyFileSystem files;
+    files.calls().Fail(fault, 0, EIO);
+    const absl::Status status =
+        fault == Fault::kMap ? files.MapFile(Path("a")).status() : files.ReadFile(Path("a")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
+  }
+}
+
+TEST_F(FileSystemTest, AFullDiskIsSaidAndLeavesNothing) {
+  for (const uint64_t room : {0, 1, 1 << 20, 9 << 20}) {
+    Put(Path("a"), "old");
+    FaultyFileSystem files;
+    files.calls().LimitDisk(room);
+    const absl::Status status = Write(files, Path("a"), large_);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(status.message(), "cannot write '" + Path("a") + "': No space left on device");
+    EXPECT_EQ(Get(Path("a")), "old");
+    EXPECT_THAT(Names(), ElementsAre("a"));
+  }
+}
+
+}  // namespace
+}  // namespace permafrost

@@ -1,0 +1,146 @@
+// Opening whatever a user may point at, and saving.
+#include "io/model_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "graph/graph.h"
+#include "io/formats/zstd.h"
+#include "tests/io/faulty_file_system.h"
+#include "tests/shared_models.h"
+
+namespace permafrost {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ModelFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string Put(const std::string& name, const std::string& text) {
+    std::ofstream(Path(name), std::ios::binary) << text;
+    return Path(name);
+  }
+  static std::string Get(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  static std::unique_ptr<Graph> Open(const std::string& path) {
+    absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), path);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return graph.ok() ? *std::move(graph) : std::make_unique<Graph>();
+  }
+
+  fs::path folder_;
+  const std::string digits_ = DataFile("tests/models/digits/digits.pb");
+};
+
+TEST_F(ModelFileTest, TheContentTellsTheFormat) {
+  const std::unique_ptr<Graph> graph = Open(digits_);
+  ASSERT_GT(graph->num_nodes(), 0u);
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("text.pb"), ModelFormat::kText).ok());
+  EXPECT_THAT(Get(Path("text.pb")).substr(0, 6), "node {");
+  const std::unique_ptr<Graph> from_text = Open(Path("text.pb"));
+  EXPECT_EQ(from_text->num_nodes(), graph->num_nodes());
+  EXPECT_EQ(*EncodedSize(*graph, ModelFormat::kText), fs::file_size(Path("text.pb")));
+  EXPECT_EQ(*EncodedSize(*graph), fs::file_size(digits_));
+}
+
+TEST_F(ModelFileTest, SavesOverItsOwnInput) {
+  fs::copy_file(digits_, Path("model.pb"));
+  const std::unique_ptr<Graph> graph = Open(Path("model.pb"));
+  Node* const extra = *graph->AddNode("extra", Op::Named("NoOp"));
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb"), ModelFormat::kBinary).ok());
+  ASSERT_TRUE(graph->RemoveNode(extra).ok());
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb"), ModelFormat::kBinary).ok());
+  EXPECT_EQ(Get(Path("model.pb")), Get(digits_));
+  EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
+}
+
+TEST_F(ModelFileTest, AFailedSaveLeavesTheOldFile) {
+  const std::unique_ptr<Graph> graph = Open(digits_);
+  for (const ModelFormat format : {ModelFormat::kBinary, ModelFormat::kText}) {
+    Put("model.pb", "old");
+    FaultyFileSystem files;
+    files.calls().LimitDisk(1000);
+    const absl::Status status = SaveModel(files, *graph, Path("model.pb"), format);
+    EXPECT_EQ(status.message(), "cannot write '" + Path("model.pb") + "': No space left on device");
+    EXPECT_EQ(Get(Path("model.pb")), "old");
+    EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
+  }
+}
+
+TEST_F(ModelFileTest, ErrorsOfTheFileSystemPassThrough) {
+  EXPECT_EQ(OpenModel(RealFileSystem(), Path("none")).status().message(),
+            "cannot open '" + Path("none") + "': No such file or directory");
+  FaultyFileSystem files;
+  files.calls().Fail(Fault::kMap, 0, ENOMEM);
+  EXPECT_EQ(OpenModel(files, digits_).status().message(), "cannot map '" + digits_ + "': Cannot allocate memory");
+}
+
+TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
+  const std::string zeros(300, '\0');
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "is empty"},
+      {"\x28\xb5\x2f\xfd" + zeros, "zstd -d"},
+      {"\x1f\x8b\x08" + zeros, "gunzip"},
+      {"PK\x03\x04" + zeros, "zip archive"},
+      {"\x89HDF\r\n\x1a\n" + zeros, "HDF5"},
+      {std::string("\x1c\0\0\0TFL3", 8) + zeros, "TFLite"},
+      {std::string("\x08\x07\x12\x07pytorch\x1a\x03", 13) + "2.0", "ONNX"},
+      {std::string("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8), "SavedModel protobuf"},
+      {"\n  <!DOCTYPE html><html>", "web page"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
+      {"{\"format\": \"graph-model\"}", "JSON"},
+      {"age-encryption.org/v1\n", "decrypt it first"},
+      {"hello", "cannot be read as a text GraphDef: line 1, column"},
+      {std::string("\x0a\xff\0", 3), "cannot be read as a GraphDef: offset 3: "},
+      {std::string("\x20\x01", 2), "holds no nodes"},
+  };
+  for (const auto& [content, expected] : cases) {
+    const absl::Status status = OpenModel(RealFileSystem(), Put("model.pb", content)).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'" + Path("model.pb") + "': "));
+  }
+}
+
+TEST_F(ModelFileTest, SaysWhatAFolderIs) {
+  EXPECT_THAT(std::string(OpenModel(RealFileSystem(), folder_.string()).status().message()), HasSubstr("is a folder"));
+  Put("saved_model.pb", "");
+  const absl::Status status = OpenModel(RealFileSystem(), folder_.string()).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a SavedModel folder"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("freeze_graph"));
+}
+
+TEST_F(ModelFileTest, CompressedSizeIsThatOfTheWrittenFile) {
+  const std::unique_ptr<Graph> graph = Open(digits_);
+  const absl::StatusOr<uint64_t> size = CompressedSize(*graph);
+  ASSERT_TRUE(size.ok()) << size.status();
+  CompressedSizeSink sink;
+  ASSERT_TRUE(sink.Append(Get(digits_)).ok());
+  EXPECT_EQ(*size, *sink.Finish());
+  EXPECT_GT(*size, 1000u);
+  EXPECT_LT(*size, fs::file_size(digits_));
+
+  CompressedSizeSink repetitive(19);
+  ASSERT_TRUE(repetitive.Append(std::string(1 << 20, 'x')).ok());
+  EXPECT_LT(*repetitive.Finish(), 1000u);
+}
+
+}  // namespace
+}  // namespace permafrost
