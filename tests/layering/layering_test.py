@@ -1,0 +1,114 @@
+"""Holds every #include to the table of layers, and each third-party header to its one home (docs/architecture.md)."""
+
+import pathlib
+import re
+import unittest
+
+WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
+
+# What a folder may include of the project, as prefixes. The first row whose folder fits counts.
+LAYERS = [
+    ('graph/', ['graph/']),
+    ('io/', ['graph/', 'io/']),
+    ('transforms/', ['graph/', 'transforms/']),
+    # A delegate knows the interface it implements and its own folder (added below).
+    ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h']),
+    ('runtime_check/', ['graph/', 'runtime_check/']),
+    ('tools/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/']),
+    ('python/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/']),
+]
+PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/', 'tests/')
+
+# A third-party header and the only places that may include it. A place is a prefix of the file's path.
+HOMES = [
+    (r'google/protobuf/|.*\.pb\.h$', ['io/formats/']),
+    (r'flatbuffers/', ['io/formats/tflite.']),
+    (r'sodium', ['io/formats/age.']),
+    (r'zstd', ['io/formats/zstd.']),
+    (r'(unsupported/)?Eigen/', ['runtime_check/kernels/']),
+    (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
+    (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
+    (r'pybind11/|Python\.h', ['python/']),
+    (r'gtest/|gmock/|benchmark/', ['tests/']),
+]
+# May be included anywhere.
+EVERYWHERE = r'absl/'
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def problem(path, delimiter, header):
+    """Returns what is wrong with `path` including `header`, or None."""
+    if header.startswith(PROJECT) and not header.endswith('.pb.h'):
+        for folder, allowed in LAYERS:
+            if path.startswith(folder):
+                if folder.endswith('delegates/'):
+                    allowed = allowed + ['/'.join(path.split('/')[:3]) + '/']
+                if not header.startswith(tuple(allowed)):
+                    return f'{path} includes {header}; {folder} may include {" ".join(allowed)}'
+                return None
+        return None if path.startswith('tests/') else f'{path} is in no layer'
+    for pattern, homes in HOMES:
+        if re.match(pattern, header):
+            # Tests compare with the libraries themselves.
+            if path.startswith(tuple(homes) + ('tests/',)):
+                return None
+            return f'{path} includes {header}, whose home is {" ".join(homes)}'
+    if delimiter == '"' and not re.match(EVERYWHERE, header):
+        return f'{path} includes "{header}", which is neither the project\'s nor a known library\'s'
+    if delimiter == '<' and '/' in header and not header.startswith(('sys/', 'linux/', 'asm/')):
+        return f'{path} includes <{header}>, whose home is not settled: add a row to HOMES'
+    return None
+
+
+def sources():
+    for folder in PROJECT:
+        for path in sorted((WORKSPACE / folder).rglob('*')):
+            if path.suffix in ('.h', '.cc', '.inc', '.def') and path.is_file():
+                yield path
+
+
+class LayeringTest(unittest.TestCase):
+
+    def test_every_include_fits_the_table(self):
+        files = 0
+        problems = []
+        for path in sources():
+            files += 1
+            relative = path.relative_to(WORKSPACE).as_posix()
+            for delimiter, header in INCLUDE.findall(path.read_text(encoding='utf-8')):
+                found = problem(relative, delimiter, header)
+                if found:
+                    problems.append(found)
+        self.assertGreater(files, 0)
+        self.assertEqual(problems, [], '\n' + '\n'.join(problems))
+
+    def test_every_file_says_what_it_is_for(self):
+        silent = [path.relative_to(WORKSPACE).as_posix() for path in sources()
+                  if not path.read_text(encoding='utf-8').startswith('//')]
+        self.assertEqual(silent, [])
+
+    def test_the_table_refuses_what_it_should(self):
+        for path, header in [('graph/graph.cc', 'io/model_file.h'), ('io/model_file.cc', 'transforms/pass.h'),
+                             ('transforms/passes/a.cc', 'runtime_check/session.h'),
+                             ('runtime_check/session.cc', 'transforms/pass.h'),
+                             ('runtime_check/delegates/onednn/a.cc', 'runtime_check/session.h'),
+                             ('runtime_check/delegates/onednn/a.cc', 'runtime_check/delegates/xnnpack/b.h'),
+                             ('runtime_check/session.cc', 'tools/cli.h'), ('graph/graph.cc', 'gtest/gtest.h'),
+                             ('io/model_file.cc', 'google/protobuf/message.h'), ('graph/attr.cc', 'io/formats/proto/a.pb.h'),
+                             ('runtime_check/session.cc', 'Eigen/Core'), ('io/formats/npy.cc', 'zstd.h'),
+                             ('graph/graph.cc', 'unknown.h'), ('stray/a.cc', 'graph/graph.h')]:
+            with self.subTest(path=path, header=header):
+                self.assertIsNotNone(problem(path, '"', header))
+
+    def test_the_table_allows_what_it_should(self):
+        for path, header in [('io/model_file.cc', 'graph/graph.h'), ('graph/graph.cc', 'absl/strings/str_cat.h'),
+                             ('runtime_check/delegates/onednn/a.cc', 'runtime_check/delegate.h'),
+                             ('runtime_check/delegates/onednn/a.cc', 'runtime_check/delegates/onednn/b.h'),
+                             ('io/formats/zstd.cc', 'zstd.h'), ('tests/transforms/a_test.cc', 'transforms/pass.h')]:
+            with self.subTest(path=path, header=header):
+                self.assertIsNone(problem(path, '"', header))
+
+
+if __name__ == '__main__':
+    unittest.main()

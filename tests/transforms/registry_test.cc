@@ -1,0 +1,57 @@
+// Every pass is documented and has golden cases; the generated page is what the definitions say.
+#include <filesystem>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/transforms/golden_case.h"
+#include "transforms/pass.h"
+#include "transforms/pass_docs.h"
+
+namespace permafrost {
+namespace {
+
+TEST(Registry, EveryPassHasAChangingAndAnUnchangedCase) {
+  const absl::StatusOr<std::vector<GoldenCase>> cases = FindGoldenCases("tests/golden");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  std::map<std::string, int> changing, unchanged;
+  for (const GoldenCase& golden : *cases) {
+    EXPECT_TRUE(FindPass(golden.pass).ok()) << golden.path << ": the folder is not named after a pass";
+    if (golden.expects_unchanged) ++unchanged[golden.pass];
+    if (!golden.expects_unchanged && golden.expected_error.empty()) ++changing[golden.pass];
+  }
+  for (const PassDefinition& pass : AllPasses()) {
+    EXPECT_GT(changing[pass.name], 0) << "no case in tests/golden/" << pass.name << "/ that changes the graph";
+    EXPECT_GT(unchanged[pass.name], 0) << "no case in tests/golden/" << pass.name << "/ with '# EXPECT: unchanged'";
+  }
+}
+
+TEST(Registry, EveryPassAndParameterIsDocumented) {
+  ASSERT_FALSE(AllPasses().empty());
+  for (const PassDefinition& pass : AllPasses()) {
+    EXPECT_TRUE(absl::EndsWith(pass.summary, ".")) << pass.name << ": " << pass.summary;
+    EXPECT_FALSE(pass.description.empty()) << pass.name << ": no comment above DEFINE_PASS";
+    for (const ParamSpec& param : pass.params) {
+      EXPECT_TRUE(absl::EndsWith(param.help, ".")) << pass.name << ", " << param.name << ": '" << param.help << "'";
+      EXPECT_NE(param.name, "ignore_errors") << pass.name << ": the pipeline's own argument";
+    }
+    if (pass.numerics.kind == Numerics::Kind::kChanges) EXPECT_FALSE(pass.numerics.why.empty()) << pass.name;
+  }
+}
+
+TEST(Registry, ThePageIsUpToDate) {
+  const absl::StatusOr<std::string> page = ReadWhole("docs/passes.md");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_TRUE(*page == PassDocs())
+      << "docs/passes.md is stale: bazel run //tests/transforms:print_pass_docs > docs/passes.md";
+}
+
+TEST(Registry, AnUnknownPassHasItsNeighboursNamed) {
+  const absl::Status status = FindPass("remove_node").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(status.message(), "'remove_nodes'")) << status;
+}
+
+}  // namespace
+}  // namespace permafrost

@@ -1,0 +1,118 @@
+// Passes over large and awkward graphs: a cost that grows with the square of the size would not end within the test's time.
+#include "gtest/gtest.h"
+#include "transforms/pipeline.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int kNodes = 200000;
+
+class ScaleTest : public testing::Test {
+ protected:
+  Node* Add(absl::string_view name, Op op, Node* input = nullptr) {
+    Node* node = *graph_->AddNode(name, op);
+    node->SetAttr(op == ops::kPlaceholder ? "dtype" : "T", type_);
+    if (input != nullptr) graph_->AddInput(node, {input, 0});
+    return node;
+  }
+  std::string Name(absl::string_view base, int i) { return absl::StrCat(base, i); }
+
+  int64_t Run(absl::string_view text) {
+    PassContext context;
+    const auto calls = ParsePipeline(text);
+    const auto reports = RunPipeline(&graph_, *calls, &context);
+    EXPECT_TRUE(reports.ok()) << reports.status();
+    return reports.ok() ? reports->back().rewrites : -1;
+  }
+  void Declare(const std::string& input, const std::string& output) {
+    ASSERT_TRUE(graph_->DeclareInterface({input}, {output}).ok());
+  }
+  // x -> n0 -> n1 -> ... -> y, with y first in the file.
+  void Chain(Op op) {
+    Node* y = Add("y", ops::kRelu);
+    Node* last = Add("x", ops::kPlaceholder);
+    for (int i = 0; i < kNodes; ++i) last = Add(Name("n", i), op, last);
+    graph_->AddInput(y, {last, 0});
+    Declare("x", "y");
+  }
+
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  AttrValue type_ = AttrValue::Type(DType::kFloat);
+};
+
+TEST_F(ScaleTest, AChainOfIdentitiesCollapses) {
+  Chain(ops::kIdentity);
+  EXPECT_EQ(Run("remove_nodes(op=Identity)"), kNodes);
+  EXPECT_EQ(graph_->Find("y")->input(0).node, graph_->Find("x"));
+}
+
+TEST_F(ScaleTest, AChainIsSortedMergedRenamedAndStripped) {
+  Chain(ops::kRelu);
+  EXPECT_GT(Run("sort_by_execution_order"), 0);
+  EXPECT_EQ(graph_->last(), graph_->Find("y"));
+  EXPECT_EQ(Run("merge_duplicate_nodes"), 0);
+  EXPECT_EQ(Run("obfuscate_names"), kNodes);
+  ASSERT_TRUE(graph_->DeclareInterface({"x"}, {"x"}).ok());
+  EXPECT_EQ(Run("strip_unused_nodes"), kNodes + 1);
+}
+
+// Each of the two chains is as long, and every node equals its twin.
+TEST_F(ScaleTest, EqualChainsMerge) {
+  Node* x = Add("x", ops::kPlaceholder);
+  Node* ends[2];
+  for (int chain = 0; chain < 2; ++chain) {
+    ends[chain] = x;
+    for (int i = 0; i < kNodes / 2; ++i) ends[chain] = Add(Name(chain == 0 ? "a" : "b", i), ops::kRelu, ends[chain]);
+  }
+  Node* y = Add("y", ops::kAddV2, ends[0]);
+  graph_->AddInput(y, {ends[1], 0});
+  Declare("x", "y");
+  EXPECT_EQ(Run("merge_duplicate_nodes"), kNodes / 2);
+}
+
+// One node waits for all, and all go.
+TEST_F(ScaleTest, ManyControlInputsOfOneNode) {
+  Node* x = Add("x", ops::kPlaceholder);
+  Node* y = Add("y", ops::kRelu, x);
+  for (int i = 0; i < kNodes / 4; ++i) {
+    Node* source = Add(Name("r", i), ops::kRelu, x);
+    graph_->AddControlInput(source, x);
+    graph_->AddInput(y, {Add(Name("i", i), ops::kIdentity, source), kControlPort});
+  }
+  Declare("x", "y");
+  EXPECT_EQ(Run("remove_nodes(op=Identity)"), kNodes / 4);
+  EXPECT_EQ(y->num_inputs(), 1 + kNodes / 4);
+  EXPECT_EQ(Run("merge_duplicate_nodes"), kNodes / 4 - 1);
+}
+
+// Every Identity of a chain has a control input and a reader of its own: handing all of them on would make the number of
+// edges grow with the square of the length.
+TEST_F(ScaleTest, ControlInputsAlongAChain) {
+  Node* x = Add("x", ops::kPlaceholder);
+  Node* last = x;
+  for (int i = 0; i < kNodes / 16; ++i) {
+    Node* wait = Add(Name("w", i), ops::kRelu, x);
+    last = Add(Name("i", i), ops::kIdentity, last);
+    graph_->AddControlInput(last, wait);
+    Add(Name("r", i), ops::kRelu, last);
+  }
+  Declare("x", Name("r", kNodes / 16 - 1));
+  EXPECT_GT(Run("remove_nodes(op=Identity)"), kNodes / 32);
+}
+
+// Large constants that differ where a sample does not look.
+TEST_F(ScaleTest, ConstantsThatDifferInOnePlace) {
+  Node* sum = Add("y", ops::kAddN);
+  constexpr int kConstants = 4000;
+  for (int i = 0; i < kConstants; ++i) {
+    std::vector<float> values(1100, 1);
+    values[20] = static_cast<float>(i / 2);
+    graph_->AddInput(sum, {*graph_->AddConst(Name("c", i), Tensor::FromVector<float>({1100}, values)), 0});
+  }
+  sum->SetAttr("N", AttrValue::Int(kConstants));
+  ASSERT_TRUE(graph_->DeclareInterface({}, {"y"}).ok());
+  EXPECT_EQ(Run("merge_duplicate_nodes"), kConstants / 2);
+}
+
+}  // namespace
+}  // namespace permafrost

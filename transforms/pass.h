@@ -1,0 +1,282 @@
+// How a pass is defined. One file in passes/ is one pass; the file's name is the pass's name, its flag name and the name of
+// its folder of golden tests. What tools print about a pass, what they check of its arguments, and what tests demand of
+// its result is read from the definition; nothing is registered by hand.
+//
+//   // Rounds ...
+//   //
+//   //   before   =>   after
+//   //
+//   // Left alone when ...
+//   DEFINE_PASS(round_weights) {
+//     return Pass<Params>("Rounds float constants to few values, so that the file compresses better.")
+//         .Param("num_steps", &Params::num_steps, "How many values a tensor keeps.", AtLeast(1))
+//         .Numerics(Changes("weights are rounded"))
+//         .Run(Round);
+//   }
+//
+// with `absl::StatusOr<int64_t> Round(Graph*, const Params&, PassContext*)`, a pure function of its arguments that
+// returns how many rewrites it made: 0 if and only if the graph is unchanged, which the runner verifies.
+#ifndef PERMAFROST_TRANSFORMS_PASS_H_
+#define PERMAFROST_TRANSFORMS_PASS_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/evaluator.h"
+#include "graph/graph.h"
+
+namespace permafrost {
+
+// What a pass may use besides graph and parameters. Nothing in it changes what the pass computes, save the evaluator.
+struct PassContext {
+  // Runs constant nodes. Null: a pass that needs it gives FailedPrecondition.
+  const Evaluator* evaluator = nullptr;
+  // Reads a side file whole. Null: a pass that needs it gives FailedPrecondition.
+  std::function<absl::StatusOr<std::string>(absl::string_view path)> read_file;
+  // How many threads a pass may use for heavy arithmetic; the result does not depend on it.
+  int num_threads = 1;
+
+  // One line on what was done, for people ("folded 12 nodes into 3 constants"). The pass does not print.
+  void Note(std::string text) { notes.push_back(std::move(text)); }
+  // Why a place that looked like a match was left alone, with the way out where there is one. Collected only when
+  // wanted: build the text inside `if (context->wants_misses)`.
+  void Miss(const Node& node, absl::string_view reason);
+  // The same as both of these, in one line of code at the place of the decision.
+  template <typename... Pieces>
+  void MissIfWanted(const Node& node, const Pieces&... pieces);
+
+  bool wants_misses = false;
+  std::vector<std::string> notes;
+  std::vector<std::string> misses;
+};
+
+// What a pass promises about the outputs of the graph.
+struct Numerics {
+  enum class Kind { kExact, kWithin, kChanges };
+  Kind kind = Kind::kExact;
+  double tolerance = 0;  // kWithin: largest difference, relative to max(1, largest magnitude of the output).
+  std::string why;       // kChanges: what changes.
+
+  // "exact", "within 1e-05", "changes numbers: ...".
+  std::string ToString() const;
+};
+inline Numerics Exact() { return {}; }
+inline Numerics Within(double tolerance) { return {Numerics::Kind::kWithin, tolerance, ""}; }
+inline Numerics Changes(std::string why) { return {Numerics::Kind::kChanges, 0, std::move(why)}; }
+
+// One argument as the transform string gives it.
+struct PassArgument {
+  std::string name;
+  std::string value;
+};
+
+// A parameter as tools describe it.
+struct ParamSpec {
+  std::string name;
+  std::string type;           // "int32", "float", "bool", "string", "list".
+  std::string default_value;  // As one would write it; "" for an empty string or list.
+  std::string help;
+  std::string bounds;         // "at least 1", or empty.
+  bool is_list = false;
+  bool is_required = false;
+};
+
+// A bound on a number. `text` completes "expected ...".
+struct Bound {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool is_required = false;
+  std::string text;
+};
+Bound AtLeast(double low);
+Bound Between(double low, double high);
+// The parameter must be given.
+Bound Required();
+
+// A finished definition, without the type of the parameters.
+struct PassDefinition {
+  std::string name;  // Set from the macro.
+  std::string summary;
+  std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
+  std::vector<ParamSpec> params;
+  Numerics numerics;
+  // A second run right after makes no rewrite.
+  bool is_idempotent = false;
+  // Empty, or how the names, types or shapes of declared inputs and outputs may change.
+  std::string interface_change;
+  bool needs_evaluator = false;
+  // Checks and parses `arguments`, then runs. InvalidArgument for an unknown, repeated or malformed argument.
+  std::function<absl::StatusOr<int64_t>(Graph*, const std::vector<PassArgument>& arguments, PassContext*)> run;
+  // Only the checking of the arguments: lets a pipeline fail before any work is done.
+  std::function<absl::Status(const std::vector<PassArgument>& arguments)> check_arguments;
+};
+
+namespace pass_internal {
+
+// Parsing of one argument by type; `spec` is for the message.
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, std::string* out);
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, bool* out);
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, int32_t* out);
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, int64_t* out);
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, float* out);
+template <typename T>
+absl::Status ParseInto(const ParamSpec& spec, const std::string& text, std::optional<T>* out) {
+  return ParseInto(spec, text, &out->emplace());
+}
+
+std::string TypeName(const std::string*);
+std::string TypeName(const bool*);
+std::string TypeName(const int32_t*);
+std::string TypeName(const int64_t*);
+std::string TypeName(const float*);
+template <typename T>
+std::string TypeName(const std::optional<T>*) {
+  return TypeName(static_cast<const T*>(nullptr));
+}
+
+std::string DefaultText(const std::string& value);
+std::string DefaultText(bool value);
+std::string DefaultText(int32_t value);
+std::string DefaultText(int64_t value);
+std::string DefaultText(float value);
+template <typename T>
+std::string DefaultText(const std::optional<T>& value) {
+  return value.has_value() ? DefaultText(*value) : "";
+}
+
+absl::Status CheckBound(const ParamSpec& spec, const Bound& bound, double value);
+template <typename T>
+absl::Status CheckBoundOf(const ParamSpec& spec, const Bound& bound, const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) return CheckBound(spec, bound, static_cast<double>(value));
+  return absl::OkStatus();
+}
+template <typename T>
+absl::Status CheckBoundOf(const ParamSpec& spec, const Bound& bound, const std::optional<T>& value) {
+  return value.has_value() ? CheckBoundOf(spec, bound, *value) : absl::OkStatus();
+}
+
+absl::Status UnknownArgument(const PassArgument& argument, const std::vector<ParamSpec>& params);
+absl::Status Repeated(const ParamSpec& spec, size_t times);
+absl::Status Missing(const ParamSpec& spec);
+
+}  // namespace pass_internal
+
+// Builds a definition. Params is a struct whose members carry the defaults.
+template <typename Params>
+class Pass {
+ public:
+  explicit Pass(std::string summary) { definition_.summary = std::move(summary); }
+
+  // A parameter that is given at most once: std::string, bool, int32_t, int64_t, float or an optional of these.
+  template <typename T>
+  Pass&& Param(std::string name, T Params::*member, std::string help, Bound bound = {}) && {
+    ParamSpec spec;
+    spec.name = std::move(name);
+    spec.type = pass_internal::TypeName(static_cast<const T*>(nullptr));
+    spec.default_value = bound.is_required ? "" : pass_internal::DefaultText(Params().*member);
+    spec.help = std::move(help);
+    spec.bounds = bound.text;
+    spec.is_required = bound.is_required;
+    definition_.params.push_back(spec);
+    setters_.push_back([spec, member, bound](const std::vector<std::string>& values, Params* params) -> absl::Status {
+      if (values.empty()) return bound.is_required ? pass_internal::Missing(spec) : absl::OkStatus();
+      if (values.size() > 1) return pass_internal::Repeated(spec, values.size());
+      if (absl::Status status = pass_internal::ParseInto(spec, values[0], &(params->*member)); !status.ok()) return status;
+      return pass_internal::CheckBoundOf(spec, bound, params->*member);
+    });
+    return std::move(*this);
+  }
+  // A parameter that may be given any number of times.
+  Pass&& Param(std::string name, std::vector<std::string> Params::*member, std::string help, Bound bound = {}) && {
+    ParamSpec spec;
+    spec.name = std::move(name);
+    spec.type = "string";
+    spec.help = std::move(help);
+    spec.is_list = true;
+    spec.is_required = bound.is_required;
+    definition_.params.push_back(spec);
+    setters_.push_back([spec, member](const std::vector<std::string>& values, Params* params) -> absl::Status {
+      if (values.empty() && spec.is_required) return pass_internal::Missing(spec);
+      params->*member = values;
+      return absl::OkStatus();
+    });
+    return std::move(*this);
+  }
+
+  Pass&& Numerics(permafrost::Numerics numerics) && {
+    definition_.numerics = std::move(numerics);
+    return std::move(*this);
+  }
+  Pass&& Idempotent() && {
+    definition_.is_idempotent = true;
+    return std::move(*this);
+  }
+  Pass&& ChangesInterface(std::string how) && {
+    definition_.interface_change = std::move(how);
+    return std::move(*this);
+  }
+  Pass&& NeedsEvaluator() && {
+    definition_.needs_evaluator = true;
+    return std::move(*this);
+  }
+
+  PassDefinition Run(absl::StatusOr<int64_t> (*function)(Graph*, const Params&, PassContext*)) && {
+    const auto parse = [setters = setters_, params = definition_.params](const std::vector<PassArgument>& arguments,
+                                                                         Params* parsed) -> absl::Status {
+      std::vector<std::vector<std::string>> values(params.size());
+      for (const PassArgument& argument : arguments) {
+        size_t i = 0;
+        while (i < params.size() && params[i].name != argument.name) ++i;
+        if (i == params.size()) return pass_internal::UnknownArgument(argument, params);
+        values[i].push_back(argument.value);
+      }
+      for (size_t i = 0; i < setters.size(); ++i) {
+        if (absl::Status status = setters[i](values[i], parsed); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    };
+    definition_.check_arguments = [parse](const std::vector<PassArgument>& arguments) {
+      Params ignored;
+      return parse(arguments, &ignored);
+    };
+    definition_.run = [parse, function](Graph* graph, const std::vector<PassArgument>& arguments,
+                                        PassContext* context) -> absl::StatusOr<int64_t> {
+      Params params;
+      if (absl::Status status = parse(arguments, &params); !status.ok()) return status;
+      return function(graph, params, context);
+    };
+    return std::move(definition_);
+  }
+
+ private:
+  using Setter = std::function<absl::Status(const std::vector<std::string>&, Params*)>;
+  PassDefinition definition_;
+  std::vector<Setter> setters_;
+};
+
+struct NoParams {};
+
+#define DEFINE_PASS(name) ::permafrost::PassDefinition DefinePass_##name()
+
+// All passes, by name. Built once; thread-safe.
+const std::vector<PassDefinition>& AllPasses();
+// InvalidArgument with the nearest names when there is no such pass.
+absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name);
+
+template <typename... Pieces>
+void PassContext::MissIfWanted(const Node& node, const Pieces&... pieces) {
+  if (wants_misses) Miss(node, absl::StrCat(pieces...));
+}
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_PASS_H_

@@ -1,0 +1,255 @@
+// Computes what does not depend on the inputs, and drops what the outputs do not need.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "graph/order.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/constant_evaluation.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  bool clear_output_shapes = true;
+  std::vector<std::string> exclude_op;
+  std::vector<std::string> exclude_node;
+  int64_t max_constant_size_in_bytes = 10 * 1024 * 1024;
+};
+
+constexpr absl::string_view kOutputShapes = "_output_shapes";
+
+absl::Status CheckInterface(const Graph& graph) {
+  if (graph.outputs().empty()) {
+    return absl::InvalidArgumentError("no outputs are given: must specify at least one target to fetch or execute");
+  }
+  absl::flat_hash_set<TensorRef> fed;
+  for (const Endpoint& input : graph.inputs()) {
+    if (input.node == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", input.text, "' is not a node of the graph"));
+    }
+    if (!fed.insert({input.node, input.port}).second) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", input.text, "' is fed more than once"));
+    }
+    const Op op = input.node->op();
+    if (op == ops::kPlaceholder || op == ops::kPlaceholderV2 || op == ops::kPlaceholderWithDefault) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.node->name(),
+                                                   "' was expected to be a Placeholder or PlaceholderWithDefault op, but "
+                                                   "was ", op.name(), " (strip_unused_nodes makes it one)"));
+  }
+  for (const Endpoint& output : graph.outputs()) {
+    if (!fed.contains({output.node, output.port})) continue;
+    return absl::InvalidArgumentError(absl::StrCat("'", output.text, "' is both fed and fetched"));
+  }
+  return absl::OkStatus();
+}
+
+// Puts constants in the place of computed values.
+class Replacement {
+ public:
+  Replacement(Graph* graph, const ConstantEvaluation& evaluation) : graph_(graph), evaluation_(evaluation) {}
+
+  absl::Status Run(const std::vector<Node*>& needed) {
+    std::vector<TensorRef> read;
+    for (Node* node : needed) {
+      const auto& value = evaluation_.of(*node);
+      const bool becomes_const = graph_->IsOutput(node) && evaluation_.CanBecomeConst(*node);
+      if (value.is_constant && (node->op() == ops::kConst || becomes_const || !graph_->IsOutput(node))) continue;
+      for (int i = 0; i < node->num_data_inputs(); ++i) {
+        const TensorRef ref = node->input(i);
+        const bool is_output = graph_->IsOutput(ref.node) && evaluation_.CanBecomeConst(*ref.node);
+        if (evaluation_.of(*ref.node).is_constant && ref.node->op() != ops::kConst && !is_output) read.push_back(ref);
+      }
+      DropControls(node);
+    }
+    std::sort(read.begin(), read.end(), [](const TensorRef& a, const TensorRef& b) {
+      return std::make_pair(a.node->name(), a.port) < std::make_pair(b.node->name(), b.port);
+    });
+    read.erase(std::unique(read.begin(), read.end()), read.end());
+    for (const TensorRef& ref : read) PF_RETURN_IF_ERROR(Replace(ref));
+    for (Node* node : needed) {
+      if (graph_->IsOutput(node) && evaluation_.CanBecomeConst(*node)) BecomeConst(node);
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t rewrites() const { return rewrites_; }
+  int64_t constants() const { return constants_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void AddControls(Node* node, const ConstantEvaluation::Value& value) {
+    if (value.controls == nullptr) return;
+    for (Node* control : *value.controls) graph_->AddControlInput(node, control);
+  }
+
+  // Nobody need wait for a constant, only for what that waits for.
+  void DropControls(Node* node) {
+    for (int i = node->num_inputs() - 1; i >= node->num_data_inputs(); --i) {
+      Node* producer = node->input(i).node;
+      const auto& value = evaluation_.of(*producer);
+      if (!value.is_constant || producer->op() == ops::kConst || graph_->IsOutput(producer)) continue;
+      graph_->RemoveInput(node, i);
+      AddControls(node, value);
+      ++rewrites_;
+    }
+  }
+
+  absl::Status Replace(TensorRef ref) {
+    const auto& value = evaluation_.of(*ref.node);
+    Node* made = nullptr;
+    // Readers of one Const share what takes its place: the Const itself where it stays anyway.
+    Node** shared = nullptr;
+    if (value.root != nullptr && value.controls == evaluation_.of(*value.root).controls) {
+      shared = &by_root_[value.root];
+      if (*shared == nullptr && evaluation_.of(*value.root).is_read) *shared = value.root;
+      made = *shared;
+    }
+    if (made == nullptr) {
+      // As the original names them, which counts known shapes too in the second number.
+      const std::string name =
+          absl::StrCat(ref.node->name(), "/_", constants_, "__cf__", constants_ + evaluation_.num_known_shapes());
+      PF_ASSIGN_OR_RETURN(made, graph_->AddNode(graph_->UniqueName(name), ops::kConst, ref.node));
+      if (value.root != nullptr) {
+        for (const absl::string_view key : {"dtype", "value"}) {
+          if (const AttrValue* attr = value.root->FindAttr(key); attr != nullptr) made->SetAttr(key, *attr);
+        }
+      } else {
+        SetValue(made, value.outputs[ref.port]);
+      }
+      AddControls(made, value);
+      ++constants_;
+      if (shared != nullptr) *shared = made;
+    }
+    graph_->ReplaceUses(ref, {made, 0});
+    ++rewrites_;
+    return absl::OkStatus();
+  }
+
+  void BecomeConst(Node* node) {
+    const auto& value = evaluation_.of(*node);
+    graph_->ClearInputs(node);
+    node->set_op(ops::kConst);
+    node->ClearAttrs();
+    SetValue(node, value.outputs[0]);
+    AddControls(node, value);
+    ++constants_;
+    ++rewrites_;
+  }
+
+  void SetValue(Node* node, const Tensor& tensor) {
+    bytes_ += tensor.bytes().size();
+    node->SetAttr("dtype", AttrValue::Type(tensor.dtype()));
+    node->SetAttr("value", AttrValue::OfTensor(tensor));
+  }
+
+  Graph* graph_;
+  const ConstantEvaluation& evaluation_;
+  absl::flat_hash_map<const Node*, Node*> by_root_;
+  int64_t rewrites_ = 0;
+  int64_t constants_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+// Removes what no output needs, except the inputs. Returns how many nodes.
+absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, const std::vector<bool>& is_input) {
+  std::vector<bool> stop = is_input;
+  stop.resize(graph->id_limit(), false);
+  std::vector<bool> remove = ReachedBackwards(*graph, outputs, stop);
+  remove.flip();
+  int64_t removed = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (stop[node->id()]) {
+      remove[node->id()] = false;
+      // What an input reads is not needed when it is fed.
+      for (int i = node->num_inputs() - 1; i >= 0; --i) {
+        if (remove[node->input(i).node->id()]) graph->RemoveInput(node, i);
+      }
+    }
+    if (remove[node->id()]) ++removed;
+  }
+  PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
+  return removed;
+}
+
+absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* context) {
+  PF_RETURN_IF_ERROR(CheckInterface(*graph));
+  int64_t rewrites = 0;
+  if (params.clear_output_shapes) {
+    for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+      if (!graph->IsInput(node) && node->RemoveAttr(kOutputShapes)) ++rewrites;
+    }
+  }
+  std::vector<bool> is_input(graph->id_limit(), false);
+  for (const Endpoint& input : graph->inputs()) {
+    is_input[input.node->id()] = true;
+    if (input.node->op() != ops::kPlaceholderWithDefault) continue;
+    input.node->set_op(ops::kPlaceholder);
+    graph->ClearInputs(input.node);
+    ++rewrites;
+  }
+  std::vector<Node*> outputs;
+  for (const Endpoint& output : graph->outputs()) outputs.push_back(output.node);
+
+  ShapeInferenceOptions shape_options;
+  shape_options.use_output_shapes_attr = !params.clear_output_shapes;
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph, shape_options);
+  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
+
+  EvaluationLimits limits;
+  limits.exclude_ops.insert(params.exclude_op.begin(), params.exclude_op.end());
+  limits.exclude_nodes.insert(params.exclude_node.begin(), params.exclude_node.end());
+  limits.max_bytes = params.max_constant_size_in_bytes;
+  const std::vector<bool> is_needed = ReachedBackwards(*graph, outputs, is_input);
+  PF_ASSIGN_OR_RETURN(std::vector<Node*> order, StableTopologicalOrder(*graph));
+  order.erase(std::remove_if(order.begin(), order.end(), [&](const Node* node) { return !is_needed[node->id()]; }),
+              order.end());
+  ConstantEvaluation evaluation(graph, limits, shapes.ok() ? &*shapes : nullptr, context);
+  PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
+
+  Replacement replacement(graph, evaluation);
+  PF_RETURN_IF_ERROR(replacement.Run(order));
+  rewrites += replacement.rewrites();
+  PF_ASSIGN_OR_RETURN(const int64_t removed, Prune(graph, outputs, is_input));
+  rewrites += removed;
+  if (rewrites == 0) return 0;
+  if (removed > 0) DropDanglingColocations(graph);
+  context->Note(absl::StrCat("computed ", evaluation.num_evaluated(), " nodes (", evaluation.num_refused(),
+                             " others with constant inputs could not be), put ", replacement.constants(),
+                             " constants of ", replacement.bytes(), " computed bytes in their place, removed ", removed,
+                             " nodes"));
+  return rewrites;
+}
+
+}  // namespace
+
+// Computes each node that does not depend on the inputs, once, here, and keeps the result.
+//
+//   Relu r(Add a(Const, Const), x)   =>   Relu r(Const a/_0__cf__0, x)
+//
+// Shape, Rank and Size count as constant where the shape of their input is known. An output that is constant becomes a
+// Const under its own name. Nodes that no output needs go. What reads one Const through several Identity nodes shares it.
+//
+// Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the limit, or
+// that cannot be computed here; each is a miss, and the rest is folded.
+DEFINE_PASS(fold_constants) {
+  return Pass<Params>("Computes what does not depend on the inputs and drops what the outputs do not need.")
+      .Param("clear_output_shapes", &Params::clear_output_shapes,
+             "Drop the attribute _output_shapes, which is stale in old graphs.")
+      .Param("exclude_op", &Params::exclude_op, "An op that is not computed.")
+      .Param("exclude_node", &Params::exclude_node, "Name of a node that is not computed.")
+      .Param("max_constant_size_in_bytes", &Params::max_constant_size_in_bytes, "Larger results are not kept.", AtLeast(0))
+      .Numerics(Within(1e-5))
+      .Idempotent()
+      .NeedsEvaluator()
+      .Run(Fold);
+}
+
+}  // namespace permafrost

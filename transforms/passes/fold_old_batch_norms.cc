@@ -1,0 +1,350 @@
+// Folds batch norms into the convolutions before or behind them.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "graph/matcher.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/batch_norm.h"
+#include "transforms/rewrites/channel_scaling.h"
+#include "transforms/rewrites/colocation.h"
+
+namespace permafrost {
+namespace {
+
+// A convolution that can take a scale and an offset over, with the BiasAdd behind it, if any.
+struct Site {
+  Node* convolution = nullptr;
+  Node* bias = nullptr;  // Null, or the BiasAdd.
+  Tensor weights;
+  Tensor bias_values;
+  Channels channels;
+};
+
+absl::Status Blocked(const Node& node, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
+}
+
+absl::Status RequireUsedOnce(const Node& node) {
+  if (node.graph().IsEndpoint(&node)) return Blocked(node, "is a declared input or output");
+  if (node.uses().size() == 1) return absl::OkStatus();
+  return Blocked(node, absl::StrCat("has ", node.uses().size(), " users, expected one"));
+}
+
+// The channels of a rank-4 result lie along `channel_dim` in each node on the way.
+absl::Status RequireChannelDim(const Node& node, int channel_dim) {
+  PF_ASSIGN_OR_RETURN(const ChannelDim found, ChannelDimOf(node));
+  if (found.dim == channel_dim && found.rank == 4) return absl::OkStatus();
+  if (found.rank == 2 && channel_dim == 3) return absl::OkStatus();  // Last in both.
+  return Blocked(node, "has another data_format than the batch norm");
+}
+
+// What computes `ref`, when that is a convolution, or a BiasAdd of one, of which nobody else reads anything.
+absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
+  Site site;
+  PF_RETURN_IF_ERROR(RequireUsedOnce(*ref.node));
+  if (ref.node->op() == ops::kBiasAdd && ref.node->num_data_inputs() == 2) {
+    site.bias = ref.node;
+    const Node* constant = ConstantBehind(site.bias->input(1));
+    if (constant == nullptr) return Blocked(*site.bias, "adds a bias that is not constant");
+    PF_ASSIGN_OR_RETURN(site.bias_values, ConstValue(*constant));
+    PF_RETURN_IF_ERROR(RequireChannelDim(*site.bias, channel_dim));
+    ref = site.bias->input(0);
+    PF_RETURN_IF_ERROR(RequireUsedOnce(*ref.node));
+  }
+  site.convolution = ref.node;
+  if (!IsConvolution(site.convolution->op())) return Blocked(*site.convolution, "is not a convolution");
+  PF_RETURN_IF_ERROR(RequireChannelDim(*site.convolution, channel_dim));
+  PF_ASSIGN_OR_RETURN(site.weights, WeightsOf(*site.convolution));
+  PF_ASSIGN_OR_RETURN(site.channels, OutputChannels(*site.convolution, site.weights.shape()));
+  if (site.bias != nullptr && (site.bias_values.dtype() != DType::kFloat ||
+                               site.bias_values.shape() != Shape({site.channels.count}))) {
+    return Blocked(*site.bias, "adds a bias that is not one float for each channel");
+  }
+  return site;
+}
+
+// Scales the weights of the site and gives the new bias.
+absl::StatusOr<Tensor> ScaleSite(Graph* graph, const Site& site, absl::Span<const float> scale,
+                                 absl::Span<const float> offset) {
+  PF_ASSIGN_OR_RETURN(Tensor weights, ScaleChannels(site.weights, site.channels, scale));
+  PF_RETURN_IF_ERROR(SetConstantInput(graph, site.convolution, kWeightsInput, std::move(weights)));
+  std::vector<float> bias(offset.begin(), offset.end());
+  if (site.bias != nullptr) {
+    for (size_t i = 0; i < bias.size(); ++i) bias[i] += site.bias_values.elements<float>()[i] * scale[i];
+  }
+  return Tensor::FromVector(Shape({site.channels.count}), std::move(bias));
+}
+
+// Makes `node` the BiasAdd of `convolution` and a new Const `<name>_bn_offset`.
+absl::Status MakeBiasAdd(Graph* graph, Node* node, Node* convolution, absl::string_view name, Tensor bias) {
+  PF_ASSIGN_OR_RETURN(Node * offset,
+                      graph->AddConst(graph->UniqueName(absl::StrCat(name, "_bn_offset")), std::move(bias), node));
+  offset->set_device(convolution->device());
+  std::vector<Node*> controls;
+  for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) controls.push_back(node->input(i).node);
+  graph->ClearInputs(node);
+  graph->AddInput(node, {convolution, 0});
+  graph->AddInput(node, {offset, 0});
+  for (Node* control : controls) graph->AddControlInput(node, control);
+  node->set_op(ops::kBiasAdd);
+  node->ClearAttrs();
+  node->SetAttr("T", AttrValue::Type(DType::kFloat));
+  if (const AttrValue* format = convolution->FindAttr("data_format"); format != nullptr) {
+    node->SetAttr("data_format", *format);
+  }
+  return absl::OkStatus();
+}
+
+// Removes the BiasAdd whose work another does now, and hands its control inputs on.
+absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
+  if (old == nullptr) return absl::OkStatus();
+  for (int i = old->num_data_inputs(); i < old->num_inputs(); ++i) graph->AddControlInput(successor, old->input(i).node);
+  Node* constant = old->input(1).node;
+  PF_RETURN_IF_ERROR(graph->RemoveNode(old));
+  RemoveUnusedConstant(graph, constant);
+  return absl::OkStatus();
+}
+
+// norm(conv(x, w))  =>  BiasAdd(conv(x, w * scale), offset), under the name of the batch norm.
+absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine) {
+  PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(norm->input(0), affine.channel_dim));
+  if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
+    return Blocked(*site.convolution, absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
+  }
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
+  PF_RETURN_IF_ERROR(MakeBiasAdd(graph, norm, site.convolution, site.convolution->name(), std::move(bias)));
+  return RemoveOldBias(graph, site.bias, norm);
+}
+
+// Puts a BiasAdd called `name` between the site and input `index` of `consumer`.
+absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int index, absl::string_view name, Tensor bias) {
+  PF_ASSIGN_OR_RETURN(Node * added, graph->AddNode(graph->UniqueName(name), ops::kBiasAdd, consumer));
+  added->set_device(site.convolution->device());
+  PF_RETURN_IF_ERROR(MakeBiasAdd(graph, added, site.convolution, site.convolution->name(), std::move(bias)));
+  graph->SetInput(consumer, index, {added, 0});
+  return RemoveOldBias(graph, site.bias, added);
+}
+
+// Whether `carrier` keeps each value in its channel, the last dimension of its input and its output.
+absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) {
+  const Node* constant = carrier.num_data_inputs() > 1 ? ConstantBehind(carrier.input(1)) : nullptr;
+  if (constant == nullptr) return Blocked(carrier, "has a shape that is not constant");
+  PF_ASSIGN_OR_RETURN(const Tensor tensor, ConstValue(*constant));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntegerValues(tensor));
+  const bool keeps = carrier.op() == ops::kBatchToSpaceND
+                         ? values.size() <= 2
+                         : !values.empty() && values.back() == static_cast<int64_t>(affine.scale.size());
+  if (keeps && affine.channel_dim == 3) return absl::OkStatus();
+  return Blocked(carrier, "moves channels");
+}
+
+// norm(BatchToSpaceND(conv))  =>  BatchToSpaceND(BiasAdd(conv)), and so for the Reshape of a MatMul.
+absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine) {
+  Node* carrier = norm->input(0).node;
+  PF_RETURN_IF_ERROR(RequireUsedOnce(*carrier));
+  PF_RETURN_IF_ERROR(RequireKeepsChannels(*carrier, affine));
+  PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(carrier->input(0), affine.channel_dim));
+  if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
+    return Blocked(*site.convolution, absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
+  }
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
+  const std::string name = absl::StrCat(site.convolution->name(), "/biasadd");
+  PF_RETURN_IF_ERROR(InsertBias(graph, site, carrier, 0, name, std::move(bias)));
+  return TakeOver(graph, norm, carrier);
+}
+
+// norm(Concat(conv, conv ...))  =>  Concat(BiasAdd(conv), BiasAdd(conv) ...)
+absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine) {
+  Node* concat = norm->input(0).node;
+  PF_RETURN_IF_ERROR(RequireUsedOnce(*concat));
+  const bool axis_first = concat->op() == ops::kConcat;
+  const int parts = concat->num_data_inputs() - 1;
+  if (parts < 1) return Blocked(*concat, "has no inputs");
+  const Node* axis_node = ConstantBehind(concat->input(axis_first ? 0 : parts));
+  if (axis_node == nullptr) return Blocked(*concat, "has an axis that is not constant");
+  PF_ASSIGN_OR_RETURN(const Tensor axis_tensor, ConstValue(*axis_node));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> axis_values, IntegerValues(axis_tensor));
+  if (axis_values.size() != 1 || axis_values[0] < -4 || axis_values[0] > 3) return Blocked(*concat, "has a bad axis");
+  const bool along_channels = (axis_values[0] + 4) % 4 == affine.channel_dim;
+
+  // Everything is looked at before anything is changed.
+  std::vector<Site> sites(parts);
+  int64_t total = 0;
+  const int64_t channels = static_cast<int64_t>(affine.scale.size());
+  for (int i = 0; i < parts; ++i) {
+    PF_ASSIGN_OR_RETURN(sites[i], SiteBehind(concat->input(i + (axis_first ? 1 : 0)), affine.channel_dim));
+    total += sites[i].channels.count;
+    if (!along_channels && sites[i].channels.count != channels) return Blocked(*concat, "joins different channels");
+  }
+  if (along_channels && total != channels) {
+    return Blocked(*concat, absl::StrCat("has ", total, " channels, expected ", channels));
+  }
+  const std::string name(concat->name());
+  int64_t start = 0;
+  for (int i = 0; i < parts; ++i) {
+    const size_t count = static_cast<size_t>(sites[i].channels.count);
+    const auto scale = absl::MakeConstSpan(affine.scale).subspan(start, count);
+    const auto offset = absl::MakeConstSpan(affine.offset).subspan(start, count);
+    PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, sites[i], scale, offset));
+    PF_RETURN_IF_ERROR(InsertBias(graph, sites[i], concat, i + (axis_first ? 1 : 0), absl::StrCat(name, "_bn_in", i),
+                                  std::move(bias)));
+    if (along_channels) start += sites[i].channels.count;
+  }
+  return TakeOver(graph, norm, concat);
+}
+
+// True when the convolution reads its data as it is: no zeros around it that an offset would have to spare.
+absl::StatusOr<bool> ReadsNoPadding(const Node& convolution, const Shape& weights) {
+  if (convolution.op() == ops::kMatMul) return true;
+  const bool is_single_point = weights.dim(0) == 1 && weights.dim(1) == 1;
+  if (convolution.op() == ops::kConv2DBackpropInput) {
+    // Strides put zeros between the values, and all but a single point reaches over the border.
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, IntListAttr(convolution, "strides"));
+    return is_single_point && std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
+  }
+  PF_ASSIGN_OR_RETURN(const std::string padding, StringAttr(convolution, "padding"));
+  if (padding == "VALID") return true;
+  if (padding == "SAME") return is_single_point;
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> paddings, IntListAttr(convolution, "explicit_paddings"));
+  return std::all_of(paddings.begin(), paddings.end(), [](int64_t amount) { return amount == 0; });
+}
+
+// What `offset` on every value of the data adds to each channel of the result.
+std::vector<float> OffsetOfResult(const Tensor& weights, Channels in, Channels out, absl::Span<const float> offset) {
+  std::vector<double> sums(out.count, 0.0);
+  const UnalignedSpan<float> values = weights.elements<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    sums[i / out.inner % out.count] += static_cast<double>(values[i]) * offset[i / in.inner % in.count];
+  }
+  return std::vector<float>(sums.begin(), sums.end());
+}
+
+// conv(norm(x), w)  =>  BiasAdd(conv(x, w * scale), the sum of w * offset), under the name of the convolution.
+absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine) {
+  PF_RETURN_IF_ERROR(RequireUsedOnce(*norm));
+  Node* convolution = norm->uses()[0].consumer;
+  const TensorRef data = norm->input(0);
+  const int data_input = DataInput(convolution->op());
+  if (!IsConvolution(convolution->op())) return Blocked(*convolution, "is not a convolution");
+  if (convolution->input(norm->uses()[0].index).is_control() ||
+      norm->uses()[0].index != static_cast<uint32_t>(data_input)) {
+    return Blocked(*convolution, "does not read the batch norm as its data");
+  }
+  if (graph->IsInput(convolution)) return Blocked(*convolution, "is a declared input");
+  PF_RETURN_IF_ERROR(RequireChannelDim(*convolution, affine.channel_dim));
+  PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*convolution));
+  PF_ASSIGN_OR_RETURN(const Channels in, InputChannels(*convolution, weights.shape()));
+  PF_ASSIGN_OR_RETURN(const Channels out, OutputChannels(*convolution, weights.shape()));
+  if (in.count != static_cast<int64_t>(affine.scale.size())) {
+    return Blocked(*convolution, absl::StrCat("has ", in.count, " channels per group, expected ", affine.scale.size()));
+  }
+  const bool has_offset =
+      std::any_of(affine.offset.begin(), affine.offset.end(), [](float value) { return !(value == 0.0f); });
+  if (has_offset) {
+    PF_ASSIGN_OR_RETURN(const bool is_exact, ReadsNoPadding(*convolution, weights.shape()));
+    if (!is_exact) return Blocked(*convolution, "pads with zeros, to which the offset does not apply");
+  }
+  PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, in, affine.scale));
+  PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(scaled)));
+  graph->SetInput(convolution, data_input, data);
+  for (int i = norm->num_data_inputs(); i < norm->num_inputs(); ++i) {
+    graph->AddControlInput(convolution, norm->input(i).node);
+  }
+  PF_RETURN_IF_ERROR(graph->RemoveNode(norm));
+  if (!has_offset) return absl::OkStatus();
+
+  // The name of the convolution stays with the value that it had: that of the sum.
+  Tensor bias = Tensor::FromVector(Shape({out.count}), OffsetOfResult(weights, in, out, affine.offset));
+  const std::string name(convolution->name());
+  PF_ASSIGN_OR_RETURN(Node * inner, graph->AddNode(graph->UniqueName(absl::StrCat(name, "_without_bias")),
+                                                   convolution->op(), convolution));
+  inner->CopyAttrs(*convolution);
+  inner->set_device(convolution->device());
+  for (int i = 0; i < convolution->num_inputs(); ++i) graph->AddInput(inner, convolution->input(i));
+  return MakeBiasAdd(graph, convolution, inner, name, std::move(bias));
+}
+
+absl::Status FoldOne(Graph* graph, Node* norm) {
+  PF_ASSIGN_OR_RETURN(const BatchNorm affine, BatchNormOf(*norm));
+  const TensorRef data = norm->input(0);
+  if (graph->IsInput(norm)) return Blocked(*norm, "is a declared input");
+  absl::Status before;
+  if (data.port != 0) {
+    before = Blocked(*data.node, absl::StrCat("is read at output ", data.port));
+  } else if (data.node->op() == ops::kBatchToSpaceND || data.node->op() == ops::kReshape) {
+    before = FoldIntoCarried(graph, norm, affine);
+  } else if (data.node->op() == ops::kConcatV2 || data.node->op() == ops::kConcat) {
+    before = FoldIntoConcat(graph, norm, affine);
+  } else {
+    before = FoldIntoProducer(graph, norm, affine);
+  }
+  if (!absl::IsFailedPrecondition(before)) return before;
+  const absl::Status behind = FoldIntoConsumer(graph, norm, affine);
+  if (!absl::IsFailedPrecondition(behind)) return behind;
+  return absl::FailedPreconditionError(absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
+}
+
+absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
+  int64_t rewrites = 0;
+  // A batch norm behind another has a BiasAdd before it once that one is folded, so the order of the file is enough where
+  // it is topological; where it is not, the ones behind are looked at again.
+  std::vector<std::string> pending;
+  for (const Node* node = graph->last(); node != nullptr; node = node->previous()) {
+    if (IsBatchNorm(node->op())) pending.emplace_back(node->name());
+  }
+  while (!pending.empty()) {
+    const std::string name = std::move(pending.back());
+    pending.pop_back();
+    Node* norm = graph->Find(name);
+    if (norm == nullptr || !IsBatchNorm(norm->op())) continue;  // Folded meanwhile.
+    const std::vector<Node*> parameters = ParametersOf(*norm);
+    std::vector<std::string> behind;
+    for (const Use& use : norm->uses()) {
+      if (IsBatchNorm(use.consumer->op())) behind.emplace_back(use.consumer->name());
+    }
+    const absl::Status status = FoldOne(graph, norm);
+    if (absl::IsFailedPrecondition(status)) {
+      context->MissIfWanted(*norm, status.message());
+      continue;
+    }
+    PF_RETURN_IF_ERROR(status);
+    for (Node* parameter : parameters) RemoveUnusedConstant(graph, parameter);
+    ++rewrites;
+    pending.insert(pending.end(), behind.begin(), behind.end());
+  }
+  if (rewrites > 0) {
+    DropDanglingColocations(graph);
+    context->Note(absl::StrCat("folded ", rewrites, " batch norms"));
+  }
+  return rewrites;
+}
+
+}  // namespace
+
+// Folds BatchNormWithGlobalNormalization and FusedBatchNorm, V2 and V3, into Conv2D, DepthwiseConv2dNative,
+// Conv2DBackpropInput and MatMul.
+//
+//   norm n(conv c(x, w))                          =>   BiasAdd n(conv c(x, w * scale), Const c_bn_offset)
+//   norm n(BiasAdd(conv c(x, w), b))              =>   the same, with b * scale in the offset
+//   norm n(BatchToSpaceND(conv c))                =>   BatchToSpaceND n(BiasAdd c/biasadd(conv c))
+//   norm n(Reshape(MatMul m))                     =>   Reshape n(BiasAdd m/biasadd(MatMul m))
+//   norm n(Concat k(conv, conv ...))              =>   Concat n(BiasAdd k_bn_in0(conv), BiasAdd k_bn_in1(conv) ...)
+//   conv c(norm(x), w)                            =>   BiasAdd c(conv c_without_bias(x, w * scale), Const c_bn_offset)
+//
+// Constants that others read too are copied, never changed; constants may be read through Identity nodes.
+//
+// Left alone when the norm is training, when another of its outputs is used, when its parameters or the weights are not
+// float constants, when what lies between norm and convolution has another user or is an output, when data formats
+// differ, and, for a norm before a convolution, when that pads with zeros, to which the offset would not apply.
+DEFINE_PASS(fold_old_batch_norms) {
+  return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
+      .Numerics(Within(1e-4))
+      .Idempotent()
+      .Run(Fold);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,288 @@
+// Keeps what the outputs need of the inputs, and makes the inputs placeholders.
+#include <algorithm>
+#include <map>
+
+#include "graph/op_schema.h"
+#include "graph/order.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/function_library.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::optional<std::string> type;
+  std::optional<std::string> shape;
+  std::vector<std::string> name;
+  std::vector<std::string> type_for_name;
+  std::vector<std::string> shape_for_name;
+  bool prune_functions = true;
+};
+
+// What the caller says of new placeholders. An absent value is to be inferred.
+struct PlaceholderKind {
+  std::optional<DType> type;
+  std::optional<Shape> shape;
+};
+
+class Wishes {
+ public:
+  static absl::StatusOr<Wishes> Parse(const Params& params) {
+    Wishes wishes;
+    if (params.type.has_value()) {
+      PF_ASSIGN_OR_RETURN(wishes.any_.type, InParameter("type", ParseDType(*params.type)));
+    }
+    if (params.shape.has_value()) {
+      PF_ASSIGN_OR_RETURN(wishes.any_.shape, InParameter("shape", ParseShape(*params.shape)));
+    }
+    for (const auto& [key, values] : {std::make_pair("type_for_name", &params.type_for_name),
+                                      std::make_pair("shape_for_name", &params.shape_for_name)}) {
+      if (values->size() == params.name.size()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("parameter '", key, "' is given ", values->size(),
+                                                     " times, expected as often as 'name', ", params.name.size()));
+    }
+    for (size_t i = 0; i < params.name.size(); ++i) {
+      PlaceholderKind kind;
+      PF_ASSIGN_OR_RETURN(kind.type, InParameter("type_for_name", ParseDType(params.type_for_name[i])));
+      PF_ASSIGN_OR_RETURN(kind.shape, InParameter("shape_for_name", ParseShape(params.shape_for_name[i])));
+      wishes.by_name_[params.name[i]] = std::move(kind);  // As in the original, the last one counts.
+    }
+    return wishes;
+  }
+
+  // Says which names mean no input.
+  void NoteUnused(const Graph& graph, PassContext* context) const {
+    for (const auto& [name, kind] : by_name_) {
+      const Node* node = graph.Find(name.substr(0, name.find(':')));
+      if (node == nullptr || !graph.IsInput(node)) {
+        context->Note(absl::StrCat("parameter 'name': '", name, "' is not a declared input"));
+      } else if (node->op() == ops::kPlaceholder) {
+        context->Note(absl::StrCat(node->Describe(), " keeps its own type and shape: it is no new placeholder"));
+      }
+    }
+  }
+
+  // `name` with its port, or alone.
+  const PlaceholderKind& Of(const Node& node, int port) const {
+    const std::string name(node.name());
+    const auto with_port = by_name_.find(absl::StrCat(name, ":", port));
+    if (with_port != by_name_.end()) return with_port->second;
+    const auto alone = by_name_.find(name);
+    return alone != by_name_.end() ? alone->second : any_;
+  }
+
+ private:
+  template <typename T>
+  static absl::StatusOr<T> InParameter(absl::string_view name, absl::StatusOr<T> value) {
+    if (value.ok()) return value;
+    return Annotate(value.status(), absl::StrCat("parameter '", name, "'"));
+  }
+
+  PlaceholderKind any_;
+  std::map<std::string, PlaceholderKind> by_name_;
+};
+
+// The type of an output, from its node, or else from one that reads it.
+std::optional<DType> InferType(const Graph& graph, TensorRef ref) {
+  const absl::StatusOr<std::vector<DType>> own = OutputTypes(*ref.node);
+  if (own.ok() && static_cast<size_t>(ref.port) < own->size()) return RemoveRef((*own)[ref.port]);
+  for (const Use& use : graph.UsesOf(ref)) {
+    const absl::StatusOr<std::vector<DType>> types = InputTypes(*use.consumer);
+    if (types.ok() && use.index < types->size()) return RemoveRef((*types)[use.index]);
+  }
+  return std::nullopt;
+}
+
+// Cuts the graph at its inputs.
+class Cut {
+ public:
+  Cut(Graph* graph, const Wishes& wishes, PassContext* context) : graph_(graph), wishes_(wishes), context_(context) {
+    const bool infers = std::any_of(graph->inputs().begin(), graph->inputs().end(), [&](const Endpoint& input) {
+      return IsCut(input) && !wishes.Of(*input.node, input.port).shape.has_value();
+    });
+    if (!infers) return;
+    // A graph whose shapes do not fit has none; what is wrong with it may well be stripped.
+    if (absl::StatusOr<ShapeMap> shapes = InferShapes(*graph); shapes.ok()) shapes_ = *std::move(shapes);
+  }
+
+  // Puts a new placeholder in the place of every second or later output that is an input of the graph, and declares it.
+  absl::Status AtPorts() {
+    std::vector<std::string> inputs, outputs;
+    for (const Endpoint& output : graph_->outputs()) outputs.push_back(output.text);
+    std::map<std::string, std::string> new_names;  // The same output may be declared twice.
+    for (const Endpoint& input : graph_->inputs()) {
+      inputs.push_back(input.text);
+      if (input.node == nullptr) continue;
+      PF_RETURN_IF_ERROR(CheckPort(input));
+      if (input.port == 0) continue;
+      std::string& name = new_names[input.text];
+      if (name.empty()) {
+        name = graph_->UniqueName(absl::StrCat(input.node->name(), "_", input.port));
+        const TensorRef old = {input.node, input.port};
+        PF_ASSIGN_OR_RETURN(Node * placeholder, graph_->AddNode(name, ops::kPlaceholder, input.node));
+        SetAttrs(KindOf(old), placeholder);
+        graph_->ReplaceUses(old, {placeholder, 0});
+        context_->Note(absl::StrCat("the input '", input.text, "' is now the placeholder '", name, "'"));
+        ++rewrites_;
+      }
+      inputs.back() = name;
+    }
+    return new_names.empty() ? absl::OkStatus() : graph_->DeclareInterface(inputs, outputs);
+  }
+
+  // Turns each input that is another op into a placeholder of the same name. `needed`, by id, is what the outputs need.
+  absl::Status AtNodes(const std::vector<bool>& needed) {
+    for (const Endpoint& input : graph_->inputs()) {
+      if (input.node == nullptr) {
+        context_->Note(absl::StrCat("the declared input '", input.text, "' is not in the graph"));
+        continue;
+      }
+      if (!IsCut(input)) {
+        rewrites_ += input.node->num_inputs() > 0 ? 1 : 0;
+        graph_->ClearInputs(input.node);
+        continue;
+      }
+      PF_RETURN_IF_ERROR(CheckOnlyFirstOutputUsed(input.node, needed));
+      const PlaceholderKind kind = KindOf({input.node, 0});
+      graph_->ClearInputs(input.node);
+      input.node->ClearAttrs();
+      input.node->set_device("");
+      input.node->set_extra_fields("");
+      input.node->set_op(ops::kPlaceholder);
+      SetAttrs(kind, input.node);
+      ++rewrites_;
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t rewrites() const { return rewrites_; }
+
+ private:
+  static bool IsCut(const Endpoint& input) { return input.node != nullptr && input.node->op() != ops::kPlaceholder; }
+
+  static absl::Status CheckPort(const Endpoint& input) {
+    const absl::StatusOr<int> outputs = NumOutputs(*input.node);
+    if (!outputs.ok() || input.port < *outputs) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.text, "': ", input.node->Describe(), " has ",
+                                                   *outputs, " outputs"));
+  }
+
+  // A placeholder has one output.
+  absl::Status CheckOnlyFirstOutputUsed(const Node* node, const std::vector<bool>& needed) const {
+    const auto error = [&](int port, absl::string_view user) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(node->Describe(), " is an input and its output ", port, " is used by ", user, "; declare '",
+                       node->name(), ":", port, "' as an input too"));
+    };
+    for (const Endpoint& output : graph_->outputs()) {
+      if (output.node == node && output.port > 0) return error(output.port, "the caller as a declared output");
+    }
+    for (const Use& use : node->uses()) {
+      const int port = use.consumer->input(use.index).port;
+      const bool stays = needed[use.consumer->id()] && !graph_->IsInput(use.consumer);
+      if (port > 0 && stays) return error(port, use.consumer->Describe());
+    }
+    return absl::OkStatus();
+  }
+
+  PlaceholderKind KindOf(TensorRef ref) const {
+    PlaceholderKind kind = wishes_.Of(*ref.node, ref.port);
+    if (!kind.type.has_value()) kind.type = InferType(*graph_, ref);
+    if (!kind.type.has_value()) {
+      kind.type = DType::kFloat;
+      context_->Note(absl::StrCat("float is assumed for the new placeholder in place of ", ref.node->Describe(),
+                                  ", whose op is not in the op table; give type_for_name if it is another type"));
+    }
+    if (!kind.shape.has_value()) kind.shape = InferShape(ref);
+    return kind;
+  }
+
+  Shape InferShape(TensorRef ref) const {
+    Shape shape = shapes_.Of(ref);
+    const AttrValue* recorded = ref.node->FindAttr("_output_shapes");
+    if (shape.has_rank() || recorded == nullptr) return shape;
+    const absl::StatusOr<std::vector<Shape>> shapes = recorded->AsShapeList();
+    return shapes.ok() && static_cast<size_t>(ref.port) < shapes->size() ? (*shapes)[ref.port] : shape;
+  }
+
+  static void SetAttrs(const PlaceholderKind& kind, Node* placeholder) {
+    placeholder->SetAttr("dtype", AttrValue::Type(*kind.type));
+    placeholder->SetAttr("shape", AttrValue::OfShape(*kind.shape));
+  }
+
+  Graph* graph_;
+  const Wishes& wishes_;
+  PassContext* context_;
+  ShapeMap shapes_;
+  int64_t rewrites_ = 0;
+};
+
+// By node id, what the declared outputs need of the declared inputs, and the inputs themselves.
+std::vector<bool> Needed(const Graph& graph) {
+  std::vector<Node*> roots;
+  std::vector<bool> stop(graph.id_limit(), false);
+  for (const Endpoint& output : graph.outputs()) roots.push_back(output.node);
+  for (const Endpoint& input : graph.inputs()) {
+    if (input.node == nullptr) continue;
+    roots.push_back(input.node);
+    stop[input.node->id()] = true;
+  }
+  return ReachedBackwards(graph, roots, stop);
+}
+
+absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const Wishes wishes, Wishes::Parse(params));
+  if (graph->inputs().empty() && graph->outputs().empty()) {
+    return absl::FailedPreconditionError("no inputs and no outputs are declared, so nothing would be left");
+  }
+  wishes.NoteUnused(*graph, context);
+  Cut cut(graph, wishes, context);
+  PF_RETURN_IF_ERROR(cut.AtPorts());
+  const std::vector<bool> needed = Needed(*graph);
+  PF_RETURN_IF_ERROR(cut.AtNodes(needed));
+
+  std::vector<bool> remove(graph->id_limit(), false);
+  const size_t nodes_before = graph->num_nodes();
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) remove[node->id()] = !needed[node->id()];
+  PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
+  int64_t rewrites = cut.rewrites() + static_cast<int64_t>(nodes_before - graph->num_nodes());
+  rewrites += DropDanglingColocations(graph);
+  if (params.prune_functions && !graph->library().empty() && !MayCallFunctions(*graph)) {
+    context->Note("dropped the function library, which no node calls");
+    graph->set_library("");
+    ++rewrites;
+  }
+  return rewrites;
+}
+
+}  // namespace
+
+// Keeps the nodes that the declared outputs need, over data and control inputs, back to the declared inputs. An input
+// that is not a Placeholder becomes one, and what computed it goes. Its type and shape are the ones given, or else those
+// of what it replaces. An input declared as `name:1` becomes a Placeholder named `name_1`, which is the input from then on.
+//
+//   Decode(file) -> x -> y -> z   with --inputs=x --outputs=y   =>   Placeholder x -> y
+//
+// Left alone are declared inputs, even if nothing reads them, and a Placeholder's own type and shape. An error: a cut
+// node whose second or later output is used and is not declared as an input.
+DEFINE_PASS(strip_unused_nodes) {
+  return Pass<Params>("Keeps what the declared outputs need, and makes the declared inputs placeholders.")
+      .Param("type", &Params::type, "The type of new placeholders; when absent, that of what they replace.")
+      .Param("shape", &Params::shape,
+             "The shape of new placeholders, as in \"1,224,224,3\"; ? or -1 is an unknown dimension, [] a scalar, unknown an "
+             "unknown rank. When absent, the shape of what they replace.")
+      .Param("name", &Params::name, "An input with a type and a shape of its own; the next two must be given as often.")
+      .Param("type_for_name", &Params::type_for_name, "The type of the input `name` in the same place.")
+      .Param("shape_for_name", &Params::shape_for_name, "The shape of the input `name` in the same place.")
+      .Param("prune_functions", &Params::prune_functions,
+             "Drop the function library when it is certain that no node calls it.")
+      .Numerics(Exact())
+      .Idempotent()
+      .ChangesInterface("an input declared as `name:port`, with a port other than 0, becomes a node `name_port`")
+      .Run(Strip);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,127 @@
+// Runs passes and holds each to what it says of itself.
+#include "transforms/pipeline.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/hash.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "graph/validate.h"
+
+namespace permafrost {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Everything that holds of a graph that may be written.
+absl::Status CheckGraph(const Graph& graph) {
+  PF_RETURN_IF_ERROR(Validate(graph));
+  return InferShapes(graph).status();
+}
+
+// The declared interface as text, to notice a pass that changes it without saying so.
+std::string InterfaceOf(const Graph& graph) {
+  std::string text;
+  for (const auto* endpoints : {&graph.inputs(), &graph.outputs()}) {
+    for (const Endpoint& endpoint : *endpoints) {
+      absl::StrAppend(&text, endpoint.text, endpoint.node == nullptr ? "?" : "", ",");
+    }
+    absl::StrAppend(&text, ";");
+  }
+  return text;
+}
+
+// The definitions of the calls, whose arguments are checked.
+template <typename Find>
+absl::StatusOr<std::vector<const PassDefinition*>> FindPasses(absl::Span<const PassCall> calls, const Find& find) {
+  std::vector<const PassDefinition*> passes;
+  for (const PassCall& call : calls) {
+    PF_ASSIGN_OR_RETURN(const PassDefinition* pass, find(call.name));
+    PF_RETURN_IF_ERROR(Annotate(pass->check_arguments(call.arguments), call.name));
+    passes.push_back(pass);
+  }
+  return passes;
+}
+
+}  // namespace
+
+std::string PassCall::ToString() const {
+  if (arguments.empty() && !ignore_errors) return name;
+  std::string text;
+  for (const PassArgument& argument : arguments) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name, "=\"", argument.value, "\"");
+  }
+  if (ignore_errors) absl::StrAppend(&text, text.empty() ? "" : ", ", "ignore_errors=\"true\"");
+  return absl::StrCat(name, "(", text, ")");
+}
+
+absl::Status CheckPipeline(absl::Span<const PassCall> calls) { return FindPasses(calls, FindPass).status(); }
+
+absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* graph, absl::Span<const PassCall> calls,
+                                                    PassContext* context, const PipelineOptions& options) {
+  PF_ASSIGN_OR_RETURN(const std::vector<const PassDefinition*> passes,
+                      options.find_pass ? FindPasses(calls, options.find_pass) : FindPasses(calls, FindPass));
+  const auto measure = [&] { return options.measure_bytes ? options.measure_bytes(**graph) : 0; };
+  const absl::Status initial = CheckGraph(**graph);
+  std::vector<PassReport> reports;
+  uint64_t bytes = measure();
+  uint64_t hash = StructuralHash(**graph);
+  for (size_t index = 0; index < calls.size(); ++index) {
+    const PassCall& call = calls[index];
+    const PassDefinition* pass = passes[index];
+    if (options.before_pass) options.before_pass(index, call);
+    PassReport report;
+    report.call = call.ToString();
+    report.name = call.name;
+    report.nodes_before = (*graph)->num_nodes();
+    report.bytes_before = bytes;
+    std::unique_ptr<Graph> undo;
+    if (call.ignore_errors) undo = (*graph)->Clone();
+    const std::string interface = InterfaceOf(**graph);
+    context->notes.clear();
+    context->misses.clear();
+    if (index == 0 && !initial.ok()) {
+      context->Note(absl::StrCat("the graph does not pass the checks, so none are made after passes: ",
+                                 initial.message()));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    absl::StatusOr<int64_t> rewrites = pass->run(graph->get(), call.arguments, context);
+    report.seconds = SecondsSince(start);
+    const uint64_t hash_after = StructuralHash(**graph);
+    if (!rewrites.ok()) {
+      if (!call.ignore_errors) return Annotate(rewrites.status(), call.name);
+      report.ignored_error = std::string(rewrites.status().message());
+      *graph = std::move(undo);
+      hash = StructuralHash(**graph);
+    } else {
+      report.rewrites = *rewrites;
+      if ((*rewrites > 0) != (hash_after != hash)) {
+        return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
+                                                hash_after == hash ? "unchanged" : "changed"));
+      }
+      hash = hash_after;
+      if (*rewrites > 0 && initial.ok()) {
+        if (absl::Status status = CheckGraph(**graph); !status.ok()) {
+          return absl::InternalError(absl::StrCat(call.name, ": leaves a graph that is not valid: ", status.message()));
+        }
+      }
+      if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {
+        return absl::InternalError(absl::StrCat(call.name, ": changes the declared inputs or outputs"));
+      }
+      if (*rewrites > 0) bytes = measure();
+    }
+    report.nodes_after = (*graph)->num_nodes();
+    report.bytes_after = bytes;
+    report.notes = std::move(context->notes);
+    report.misses = std::move(context->misses);
+    if (options.after_pass) PF_RETURN_IF_ERROR(options.after_pass(index, report, **graph));
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace permafrost

@@ -1,0 +1,195 @@
+// The transform-string parser: a scanner that remembers where it is, so that an error can point.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "transforms/pipeline.h"
+
+namespace permafrost {
+namespace {
+
+bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+bool IsValueChar(char c) { return IsNameChar(c) || c == '-' || c == '.' || c == '/'; }
+
+// Characters that word processors and web pages put in place of the ones meant, in UTF-8.
+struct Typographic {
+  absl::string_view bytes;
+  absl::string_view what;
+};
+constexpr Typographic kTypographic[] = {
+    {"\xe2\x80\x9c", "a typographic quote (use \")"},  {"\xe2\x80\x9d", "a typographic quote (use \")"},
+    {"\xe2\x80\x9e", "a typographic quote (use \")"},  {"\xe2\x80\x98", "a typographic quote (use \")"},
+    {"\xe2\x80\x99", "a typographic quote (use \")"},  {"\xe2\x80\x93", "an en dash (use -)"},
+    {"\xe2\x80\x94", "an em dash (use -)"},            {"\xe2\x88\x92", "a minus sign (use -)"},
+    {"\xe2\x80\x90", "a typographic hyphen (use -)"},  {"\xe2\x80\x91", "a non-breaking hyphen (use -)"},
+    {"\xc2\xa0", "a non-breaking space (use a space)"},
+};
+
+class Scanner {
+ public:
+  explicit Scanner(absl::string_view text) : text_(text) {}
+
+  bool AtEnd() const { return at_ == text_.size(); }
+  char Peek() const { return AtEnd() ? '\0' : text_[at_]; }
+  size_t position() const { return at_; }
+  void Advance() { ++at_; }
+
+  // White space, and a backslash that ends a line.
+  void SkipBlanks() {
+    while (!AtEnd()) {
+      if (absl::ascii_isspace(text_[at_])) {
+        ++at_;
+      } else if (text_[at_] == '\\' && at_ + 1 < text_.size() && (text_[at_ + 1] == '\n' || text_[at_ + 1] == '\r')) {
+        at_ += 2;
+      } else if (text_[at_] == '\\' && at_ + 1 == text_.size()) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  absl::string_view TakeWhile(bool (*accepts)(char)) {
+    const size_t start = at_;
+    while (!AtEnd() && accepts(text_[at_])) ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  // Up to the closing quote, which is taken; a backslash protects the next character and stays in the value. Returns false
+  // when there is no closing quote.
+  bool TakeQuoted(absl::string_view* value) {
+    const size_t start = at_;
+    while (!AtEnd() && text_[at_] != '"') at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2 : 1;
+    *value = text_.substr(start, at_ - start);
+    if (AtEnd()) return false;
+    ++at_;
+    return true;
+  }
+
+  // The message, then the line of `where` and a caret under its character.
+  absl::Status ErrorAt(size_t where, absl::string_view expected) const {
+    const size_t line_start = where == 0 ? 0 : text_.rfind('\n', where - 1) + 1;  // npos + 1 is 0.
+    const size_t line_end = std::min(text_.find('\n', where), text_.size());
+    const size_t line_number = static_cast<size_t>(std::count(text_.begin(), text_.begin() + where, '\n')) + 1;
+    const auto columns = [](absl::string_view bytes) {  // One column a character: continuation bytes do not count.
+      return std::count_if(bytes.begin(), bytes.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    };
+    const size_t column = static_cast<size_t>(columns(text_.substr(line_start, where - line_start))) + 1;
+    std::string padding;
+    for (const char c : text_.substr(line_start, where - line_start)) {
+      if ((c & 0xc0) != 0x80) padding += c == '\t' ? '\t' : ' ';
+    }
+    return absl::InvalidArgumentError(absl::StrCat("line ", line_number, ", column ", column, ": found ", Found(where),
+                                                   ", expected ", expected, "\n  ",
+                                                   text_.substr(line_start, line_end - line_start), "\n  ", padding, "^"));
+  }
+
+ private:
+  std::string Found(size_t where) const {
+    if (where >= text_.size()) return "the end";
+    const absl::string_view rest = text_.substr(where);
+    for (const Typographic& each : kTypographic) {
+      if (absl::StartsWith(rest, each.bytes)) return std::string(each.what);
+    }
+    if (rest[0] == '\'') return "a single quote (use \")";
+    if (rest[0] == '\n') return "the end of the line";
+    if (absl::ascii_isprint(rest[0])) return absl::StrCat("'", rest.substr(0, 1), "'");
+    return "a character outside ASCII";
+  }
+
+  absl::string_view text_;
+  size_t at_ = 0;
+};
+
+absl::Status ParseIgnoreErrors(const Scanner& scanner, size_t where, const std::string& value, bool* ignore) {
+  const std::string lower = absl::AsciiStrToLower(value);
+  if (lower != "true" && lower != "false") {
+    return Annotate(scanner.ErrorAt(where, "true or false"),
+                    absl::StrCat("ignore_errors should be true or false, found ", lower));
+  }
+  *ignore = lower == "true";
+  return absl::OkStatus();
+}
+
+// Everything from behind "(" to ")", which it takes.
+absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
+  bool has_ignore_errors = false;
+  bool may_take_comma = true;  // The original lets one comma precede the first argument too.
+  for (;;) {
+    scanner->SkipBlanks();
+    if (may_take_comma && scanner->Peek() == ',') {
+      scanner->Advance();
+      scanner->SkipBlanks();
+      if (scanner->Peek() == ')') return scanner->ErrorAt(scanner->position(), "a parameter name behind the comma");
+    }
+    if (scanner->AtEnd()) {
+      return Annotate(scanner->ErrorAt(open, "a ) that closes this parameter list"), "unterminated parameter list");
+    }
+    if (scanner->Peek() == ')') {
+      scanner->Advance();
+      return absl::OkStatus();
+    }
+    const size_t name_at = scanner->position();
+    PassArgument argument;
+    argument.name = std::string(scanner->TakeWhile(IsNameChar));
+    if (argument.name.empty()) return scanner->ErrorAt(name_at, "a parameter name, ',' or ')'");
+    scanner->SkipBlanks();
+    if (scanner->Peek() != '=') return scanner->ErrorAt(scanner->position(), "=");
+    scanner->Advance();
+    scanner->SkipBlanks();
+    const size_t value_at = scanner->position();
+    absl::string_view value;
+    if (scanner->Peek() == '"') {
+      scanner->Advance();
+      if (!scanner->TakeQuoted(&value)) return scanner->ErrorAt(value_at, "a quote that closes this value");
+    } else {
+      value = scanner->TakeWhile(IsValueChar);
+      if (value.empty()) return scanner->ErrorAt(value_at, "a value (letters, digits, _-./, or anything in double quotes)");
+    }
+    argument.value = std::string(value);
+    // The original overlooks one double and one single quote behind a value.
+    if (scanner->Peek() == '"') scanner->Advance();
+    if (scanner->Peek() == '\'') scanner->Advance();
+    const char next = scanner->Peek();
+    // An unquoted value ends at a blank, a comma or the closing parenthesis, else a character of it needs quotes.
+    if (!scanner->AtEnd() && next != ',' && next != ')' && next != '\\' && !absl::ascii_isspace(next) &&
+        !IsNameChar(next)) {
+      return scanner->ErrorAt(scanner->position(), "',' or ')'; a value with other characters needs double quotes");
+    }
+    if (argument.name == "ignore_errors") {
+      // As in the original, the first one counts.
+      if (!has_ignore_errors) {
+        PF_RETURN_IF_ERROR(ParseIgnoreErrors(*scanner, value_at, argument.value, &call->ignore_errors));
+      }
+      has_ignore_errors = true;
+    } else {
+      call->arguments.push_back(std::move(argument));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text) {
+  Scanner scanner(text);
+  std::vector<PassCall> calls;
+  for (;;) {
+    scanner.SkipBlanks();
+    if (scanner.AtEnd()) return calls;
+    PassCall call;
+    const size_t name_at = scanner.position();
+    call.name = std::string(scanner.TakeWhile(IsNameChar));
+    if (call.name.empty()) return scanner.ErrorAt(name_at, "the name of a transform");
+    scanner.SkipBlanks();
+    if (scanner.Peek() == '(') {
+      const size_t open = scanner.position();
+      scanner.Advance();
+      PF_RETURN_IF_ERROR(ParseArguments(&scanner, open, &call));
+    }
+    calls.push_back(std::move(call));
+  }
+}
+
+}  // namespace permafrost

@@ -1,0 +1,185 @@
+// Scaling of convolutions and matrix products per channel.
+#include "transforms/rewrites/channel_scaling.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/matcher.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace {
+
+absl::Status Unsuitable(const Node& node, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
+}
+
+absl::Status RequireRank(const Node& convolution, const Shape& weights) {
+  const int rank = convolution.op() == ops::kMatMul ? 2 : 4;
+  if (weights.has_rank() && weights.rank() == rank) return absl::OkStatus();
+  return Unsuitable(convolution, absl::StrCat("has weights of shape ", weights.ToString(), ", expected rank ", rank));
+}
+
+// One value of each channel. The compiler vectorises a loop whose length it knows.
+void ScaleRow(UnalignedSpan<float> values, const float* __restrict scale, float* __restrict out) {
+  constexpr size_t kLanes = 16;
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) out[i + lane] = values[i + lane] * scale[i + lane];
+  }
+  for (; i < values.size(); ++i) out[i] = values[i] * scale[i];
+}
+
+// A dimension of the weights as channels: what lies behind it is inside a channel.
+Channels Along(const Shape& weights, int dim) {
+  Channels channels = {weights.dim(dim), 1};
+  for (int i = dim + 1; i < weights.rank(); ++i) channels.inner *= weights.dim(i);
+  return channels;
+}
+
+}  // namespace
+
+bool IsConvolution(Op op) {
+  return op == ops::kConv2D || op == ops::kDepthwiseConv2dNative || op == ops::kConv2DBackpropInput ||
+         op == ops::kMatMul;
+}
+
+int DataInput(Op op) { return op == ops::kConv2DBackpropInput ? 2 : 0; }
+
+absl::StatusOr<Channels> OutputChannels(const Node& convolution, const Shape& weights) {
+  PF_RETURN_IF_ERROR(RequireRank(convolution, weights));
+  if (convolution.op() == ops::kMatMul) {
+    PF_ASSIGN_OR_RETURN(const bool is_transposed, BoolAttr(convolution, "transpose_b"));
+    return Along(weights, is_transposed ? 0 : 1);
+  }
+  if (convolution.op() == ops::kConv2DBackpropInput) return Along(weights, 2);
+  // [height, width, channels, multiplier]: the results of one channel lie side by side.
+  if (convolution.op() == ops::kDepthwiseConv2dNative) return Channels{weights.dim(2) * weights.dim(3), 1};
+  return Along(weights, 3);
+}
+
+absl::StatusOr<Channels> InputChannels(const Node& convolution, const Shape& weights) {
+  PF_RETURN_IF_ERROR(RequireRank(convolution, weights));
+  if (convolution.op() == ops::kMatMul) {
+    PF_ASSIGN_OR_RETURN(const bool data_is_transposed, BoolAttr(convolution, "transpose_a"));
+    if (data_is_transposed) return Unsuitable(convolution, "transposes its data");
+    PF_ASSIGN_OR_RETURN(const bool is_transposed, BoolAttr(convolution, "transpose_b"));
+    return Along(weights, is_transposed ? 1 : 0);
+  }
+  return Along(weights, convolution.op() == ops::kConv2DBackpropInput ? 3 : 2);
+}
+
+absl::StatusOr<ChannelDim> ChannelDimOf(const Node& convolution) {
+  if (convolution.op() == ops::kMatMul) return ChannelDim{1, 2};
+  PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(convolution, "data_format"));
+  if (format == "NHWC") return ChannelDim{3, 4};
+  if (format == "NCHW") return ChannelDim{1, 4};
+  return Unsuitable(convolution, absl::StrCat("has the data_format '", format, "', expected NHWC or NCHW"));
+}
+
+absl::StatusOr<Tensor> WeightsOf(const Node& convolution) {
+  const Node* constant =
+      kWeightsInput < convolution.num_data_inputs() ? ConstantBehind(convolution.input(kWeightsInput)) : nullptr;
+  if (constant == nullptr) return Unsuitable(convolution, "has weights that are not constant");
+  PF_ASSIGN_OR_RETURN(Tensor weights, ConstValue(*constant));
+  if (weights.dtype() == DType::kFloat) return weights;
+  return Unsuitable(convolution, absl::StrCat("has weights of type ", DTypeName(weights.dtype()), ", expected float"));
+}
+
+absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim channel_dim, int64_t channels) {
+  if (factor.dtype() != DType::kFloat) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the factor has the type ", DTypeName(factor.dtype()), ", expected float"));
+  }
+  const Shape& shape = factor.shape();
+  bool fits = shape.rank() <= channel_dim.rank;
+  for (int i = 0; fits && i < shape.rank(); ++i) {
+    const bool is_channels = channel_dim.rank - shape.rank() + i == channel_dim.dim;
+    fits = shape.dim(i) == 1 || (is_channels && shape.dim(i) == channels);
+  }
+  if (!fits) {
+    return absl::FailedPreconditionError(absl::StrCat("the factor has the shape ", shape.ToString(),
+                                                      ", expected one value for each of ", channels, " channels"));
+  }
+  const UnalignedSpan<float> values = factor.elements<float>();
+  std::vector<float> result(channels);
+  for (int64_t i = 0; i < channels; ++i) result[i] = values[values.size() == 1 ? 0 : i];
+  return result;
+}
+
+absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale) {
+  float* out = nullptr;
+  PF_ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(weights.shape(), &out));
+  const UnalignedSpan<float> values = weights.elements<float>();
+  if (channels.inner == 1) {
+    const size_t count = static_cast<size_t>(channels.count);
+    for (size_t row = 0; row < values.size(); row += count) {
+      const UnalignedSpan<float> from(values.bytes() + row * sizeof(float), count);
+      ScaleRow(from, scale.data(), out + row);
+    }
+    return scaled;
+  }
+  size_t i = 0;
+  while (i < values.size()) {
+    for (int64_t channel = 0; channel < channels.count; ++channel) {
+      const float factor = scale[channel];
+      for (int64_t inner = 0; inner < channels.inner; ++inner, ++i) out[i] = values[i] * factor;
+    }
+  }
+  return scaled;
+}
+
+absl::Status SetConstantInput(Graph* graph, Node* node, int index, Tensor value) {
+  Node* constant = ConstantBehind(node->input(index));
+  bool is_shared = constant == nullptr;
+  for (Node* at = node->input(index).node; !is_shared; at = at->input(0).node) {
+    is_shared = at->uses().size() != 1 || graph->IsEndpoint(at);
+    if (at == constant) break;
+  }
+  if (!is_shared) {
+    constant->SetAttr("value", AttrValue::OfTensor(std::move(value)));
+    return absl::OkStatus();
+  }
+  Node* old = node->input(index).node;
+  const absl::string_view base = constant == nullptr ? node->name() : constant->name();
+  PF_ASSIGN_OR_RETURN(Node * made, graph->AddConst(graph->UniqueName(absl::StrCat(base, "_folded")), std::move(value), node));
+  made->set_device(node->device());
+  if (constant != nullptr) {
+    for (int i = 0; i < constant->num_inputs(); ++i) graph->AddControlInput(made, constant->input(i).node);
+  }
+  graph->SetInput(node, index, {made, 0});
+  RemoveUnusedConstant(graph, old);
+  return absl::OkStatus();
+}
+
+absl::Status TakeOver(Graph* graph, Node* node, Node* source) {
+  std::vector<TensorRef> inputs, controls;
+  for (const Node* from : {static_cast<const Node*>(source), static_cast<const Node*>(node)}) {
+    for (int i = 0; i < from->num_inputs(); ++i) {
+      const TensorRef input = from->input(i);
+      if (input.is_control()) {
+        controls.push_back(input);
+      } else if (from == source) {
+        inputs.push_back(input);
+      }
+    }
+  }
+  graph->ClearInputs(node);
+  for (const TensorRef& input : inputs) graph->AddInput(node, input);
+  for (const TensorRef& control : controls) {
+    if (control.node != source) graph->AddControlInput(node, control.node);
+  }
+  node->set_op(source->op());
+  node->CopyAttrs(*source);
+  node->set_device(source->device());
+  return graph->RemoveNode(source);
+}
+
+void RemoveUnusedConstant(Graph* graph, Node* node) {
+  while (node != nullptr && node->uses().empty() && !graph->IsEndpoint(node) &&
+         (node->op() == ops::kConst || node->op() == ops::kIdentity)) {
+    Node* producer = node->op() == ops::kIdentity && node->num_data_inputs() == 1 ? node->input(0).node : nullptr;
+    if (!graph->RemoveNode(node).ok()) return;
+    node = producer;
+  }
+}
+
+}  // namespace permafrost

@@ -1,0 +1,78 @@
+// Finds the nodes of a graph whose values do not depend on what is fed, and computes them.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_EVALUATION_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_EVALUATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "graph/shape_inference.h"
+#include "transforms/pass.h"
+
+namespace permafrost {
+
+struct EvaluationLimits {
+  absl::flat_hash_set<absl::string_view> exclude_ops;
+  absl::flat_hash_set<absl::string_view> exclude_nodes;
+  int64_t max_bytes = 0;  // Of one tensor.
+};
+
+class ConstantEvaluation {
+ public:
+  struct Value {
+    bool is_constant = false;
+    // Somebody who is not constant reads the node, so its value is needed in the graph.
+    bool is_read = false;
+    // The Const whose value output 0 is: the node itself, or what a chain of Identity and the like reads. Else null.
+    Node* root = nullptr;
+    // The outputs, for a constant without a root; empty again once nobody needs them.
+    std::vector<Tensor> outputs;
+    // Nodes that are not constant and must run before this one, in order of id; null where there are none. A value that
+    // takes the node's place needs them as control inputs.
+    std::shared_ptr<const std::vector<Node*>> controls;
+  };
+
+  // `shapes` may be null. All arguments must outlive this.
+  ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes, PassContext* context);
+
+  // Looks at the nodes of `order` for which `is_needed` (by id) is set: `order` is topological. A node whose kernel is
+  // missing or fails is not constant, and a miss says why; errors are those of the caller: no evaluator.
+  absl::Status Run(const std::vector<Node*>& order, const std::vector<bool>& is_needed);
+
+  const Value& of(const Node& node) const { return values_[node.id()]; }
+  // True when the value can be put in the place of the node under its own name: one output, computed.
+  bool CanBecomeConst(const Node& node) const;
+  int64_t num_evaluated() const { return num_evaluated_; }
+  int64_t num_refused() const { return num_refused_; }
+  // How many outputs of Shape, ShapeN, Rank and Size were known from shapes alone.
+  int64_t num_known_shapes() const { return num_known_shapes_; }
+
+ private:
+  bool Decide(Node* node, Value* value);
+  bool FoldShape(const Node& node, Value* value);
+  bool GatherControls(const Node& node, bool with_data, Value* value);
+  bool Compute(const Node& node, Value* value);
+  bool Refuse(const Node& node, absl::string_view reason);
+  bool MayRun(const Node& node);
+  bool FitsStatically(const Node& node);
+
+  Graph* graph_;
+  const EvaluationLimits& limits_;
+  const ShapeMap* shapes_;
+  PassContext* context_;
+  std::vector<Value> values_;        // By node id.
+  std::vector<uint32_t> num_waiting_;  // By node id: how many needed inputs still want its value.
+  bool has_control_flow_ = false;
+  int64_t num_evaluated_ = 0;
+  int64_t num_refused_ = 0;
+  int64_t num_known_shapes_ = 0;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_EVALUATION_H_

@@ -1,0 +1,43 @@
+// Ranges of float tensors, and walking large tensors in blocks and on several threads.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_FLOAT_RANGES_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_FLOAT_RANGES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+
+#include "graph/tensor.h"
+
+namespace permafrost {
+
+// How many elements an arithmetic loop takes at a time: they and their results fit the first-level cache, and a count
+// that the compiler knows lets it vectorise.
+inline constexpr size_t kBlock = 1024;
+
+struct FloatRange {
+  float min = 0;  // Of the finite elements; 0 where there is none.
+  float max = 0;
+  bool has_zero = false;       // An element is 0 or -0.
+  bool all_finite = true;
+  bool any_finite = false;
+};
+
+// One pass over the elements, on up to `num_threads` threads.
+FloatRange FindRange(UnalignedSpan<float> values, int num_threads);
+
+// Calls f(start, end) for pieces of [0, count) that together cover it, each on its own thread when there is enough to
+// do. Pieces start at multiples of kBlock.
+void ForPieces(size_t count, int num_threads, const std::function<void(size_t start, size_t end)>& f);
+
+// Copies block [start, start + kBlock) to `block`, with zeros behind the end, and returns how many elements it has.
+inline size_t LoadBlock(UnalignedSpan<float> values, size_t start, float* block) {
+  const size_t count = std::min(kBlock, values.size() - start);
+  std::memcpy(block, values.bytes() + start * sizeof(float), count * sizeof(float));
+  std::fill(block + count, block + kBlock, 0.0f);
+  return count;
+}
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_FLOAT_RANGES_H_
