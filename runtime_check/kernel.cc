@@ -1,0 +1,72 @@
+// The table of kernels, from the list that the build generates, and the check of a node against it.
+#include "runtime_check/kernel.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/status.h"
+
+namespace permafrost {
+
+#define KERNEL(op) DEFINE_KERNEL(op);
+#include "runtime_check/kernel_list.inc"
+#undef KERNEL
+
+namespace {
+
+using KernelTable = absl::flat_hash_map<Op, Kernel>;
+
+const KernelTable& AllKernels() {
+  static const auto* const kTable = [] {
+    auto* table = new KernelTable;
+#define KERNEL(op) table->emplace(Op(ops::k##op), KernelDefinition_##op());
+#include "runtime_check/kernel_list.inc"
+#undef KERNEL
+    return table;
+  }();
+  return *kTable;
+}
+
+// The types that a type attribute names, be it one or a list.
+absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& attr) {
+  const AttrValue* value = node.FindAttr(attr);
+  if (value != nullptr && value->kind() == AttrValue::Kind::kList) return TypeListAttr(node, attr);
+  PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(node, attr));
+  return std::vector<DType>{type};
+}
+
+}  // namespace
+
+const Kernel* FindKernel(Op op) {
+  const auto found = AllKernels().find(op);
+  return found == AllKernels().end() ? nullptr : &found->second;
+}
+
+std::vector<Op> KernelOps() {
+  std::vector<Op> ops;
+  for (const auto& [op, kernel] : AllKernels()) ops.push_back(op);
+  std::sort(ops.begin(), ops.end(), [](Op a, Op b) { return a.name() < b.name(); });
+  return ops;
+}
+
+absl::Status CheckKernel(const Node& node) { return CheckKernel(node, FindKernel(node.op())); }
+
+absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
+  if (kernel == nullptr) return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "'"));
+  for (const TypeConstraint& constraint : kernel->constraints()) {
+    PF_ASSIGN_OR_RETURN(const std::vector<DType> types, TypesIn(node, constraint.attr));
+    for (const DType type : types) {
+      const DType base = RemoveRef(type);
+      if (std::find(constraint.types.begin(), constraint.types.end(), base) != constraint.types.end()) continue;
+      return absl::UnimplementedError(absl::StrCat(
+          "no kernel for op '", node.op().name(), "' with ", constraint.attr, " = ", DTypeName(type), ", expected ",
+          absl::StrJoin(constraint.types, ", ",
+                        [](std::string* out, DType dtype) { absl::StrAppend(out, DTypeName(dtype)); })));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

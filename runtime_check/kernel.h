@@ -1,0 +1,193 @@
+// What a kernel is: the definition of how one op is computed, and what it sees while it prepares and computes.
+//
+// One kernel is one definition in a family file of runtime_check/kernels; the list of kernels is generated from the
+// files. There are no registration calls and no static constructors:
+//
+//   // min(max(x, 0), 6)
+//   DEFINE_KERNEL(Relu6) {
+//     return Kernel("min(max(x, 0), 6)").Types<float, double, int32_t>("T").InPlace(0).Prepare(SameShape).Compute(Relu6);
+//   }
+//
+// Life of a kernel: Prepare runs once for each node and set of input shapes: it checks attributes and shapes, says what
+// the outputs look like, packs constant weights and asks for scratch memory. Compute runs once for each inference and
+// allocates nothing. A kernel never prints, never throws, and checks in Prepare all that a file can get wrong.
+#ifndef PERMAFROST_RUNTIME_CHECK_KERNEL_H_
+#define PERMAFROST_RUNTIME_CHECK_KERNEL_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/thread_pool.h"
+
+namespace permafrost {
+
+// A tensor in the hands of the runtime: memory that the plan assigned. Does not own the elements.
+struct Value {
+  DType dtype = DType::kInvalid;
+  Shape shape;                                  // Fully known once the node that makes the value has run.
+  char* data = nullptr;                         // 64-byte aligned. Null for strings.
+  std::vector<std::string>* strings = nullptr;  // Only for DType::kString.
+};
+
+// Whatever a kernel wants to keep from Prepare to Compute: parsed attributes, packed weights.
+class KernelState {
+ public:
+  virtual ~KernelState() = default;
+};
+
+// What Prepare sees and decides. Errors need not name the node: the session does.
+class PrepareContext {
+ public:
+  virtual ~PrepareContext() = default;
+
+  virtual const Node& node() const = 0;
+  virtual int num_inputs() const = 0;
+  virtual DType input_type(int i) const = 0;
+  virtual const Shape& input_shape(int i) const = 0;  // Fully known.
+  // The value of an input that is known before the run (a constant, or computed from constants and shapes); else null.
+  // The tensor is aligned and outlives the prepared kernel.
+  virtual const Tensor* input_value(int i) const = 0;
+
+  virtual int num_outputs() const = 0;
+  virtual DType output_type(int i) const = 0;  // From the op's schema.
+  virtual void SetOutputShape(int i, Shape shape) = 0;
+  // Prepare cannot go on because it needs the value of input i, which is only known during the run. The session
+  // prepares the node again when it comes to it. Prepare returns the result of this call.
+  virtual absl::Status NeedsValueOf(int i) = 0;
+  // The shape of output i is known only after Compute (NonZero, Unique): Compute calls AllocateOutput.
+  virtual void OutputShapeDependsOnValues(int i) = 0;
+
+  virtual void SetState(std::unique_ptr<KernelState> state) = 0;
+  // Compute will not read input i: its constant value lives on in the state (packed weights). The session then keeps no
+  // aligned copy of it; pointers from input_value(i) end with Prepare, and Compute finds null data there.
+  virtual void ReleaseInput(int i) = 0;
+  // Memory that Compute may use; its content is undefined. One block a node.
+  virtual void RequestScratch(size_t bytes) = 0;
+  virtual int num_threads() const = 0;
+};
+
+class ComputeContext {
+ public:
+  virtual ~ComputeContext() = default;
+
+  virtual const Node& node() const = 0;
+  virtual const Value& input_at(int i) const = 0;
+  virtual Value& output_at(int i) = 0;
+  virtual int num_inputs() const = 0;
+  virtual int num_outputs() const = 0;
+  virtual char* scratch() = 0;
+  virtual const KernelState* raw_state() const = 0;
+  virtual ThreadPool& threads() = 0;
+  // REQUIRES: Prepare called OutputShapeDependsOnValues(i).
+  virtual absl::Status AllocateOutput(int i, Shape shape) = 0;
+
+  const Shape& input_shape(int i) const { return input_at(i).shape; }
+  const Shape& output_shape(int i) { return output_at(i).shape; }
+  // REQUIRES: the dtype is that of T.
+  template <typename T>
+  const T* input(int i) const {
+    return reinterpret_cast<const T*>(input_at(i).data);
+  }
+  template <typename T>
+  T* output(int i) {
+    return reinterpret_cast<T*>(output_at(i).data);
+  }
+  template <typename State>
+  const State& state() const {
+    return *static_cast<const State*>(raw_state());
+  }
+};
+
+using PrepareFunction = absl::Status (*)(PrepareContext*);
+using ComputeFunction = absl::Status (*)(ComputeContext*);
+
+// A type constraint: the node's type attribute `attr` must be one of `types`.
+struct TypeConstraint {
+  std::string attr;
+  std::vector<DType> types;
+};
+
+class Kernel {
+ public:
+  // `formula` says in one line what is computed; docs/kernels.md prints it.
+  explicit Kernel(std::string formula) : formula_(std::move(formula)) {}
+
+  template <typename... Ts>
+  Kernel&& Types(std::string attr) && {
+    constraints_.push_back({std::move(attr), {DTypeOf<Ts>::value...}});
+    return std::move(*this);
+  }
+  // For types without a C++ type of their own (string).
+  Kernel&& TypeNumbers(std::string attr, std::vector<DType> types) && {
+    constraints_.push_back({std::move(attr), std::move(types)});
+    return std::move(*this);
+  }
+  // Output 0 may take over the memory of input i when both have the same size and nobody else reads the input.
+  Kernel&& InPlace(int input) && {
+    in_place_.push_back(input);
+    return std::move(*this);
+  }
+  // Output 0 is input 0 under another shape: nothing is computed, and the memory is shared (Identity, Reshape).
+  Kernel&& Alias() && {
+    is_alias_ = true;
+    return std::move(*this);
+  }
+  // The outputs depend on the shapes of the inputs alone (Shape, Size, Rank): they are computed before the run, and
+  // Compute must not read input data.
+  Kernel&& ReadsShapesOnly() && {
+    reads_shapes_only_ = true;
+    return std::move(*this);
+  }
+  Kernel&& Prepare(PrepareFunction function) && {
+    prepare_ = function;
+    return std::move(*this);
+  }
+  Kernel&& Compute(ComputeFunction function) && {
+    compute_ = function;
+    return std::move(*this);
+  }
+
+  const std::string& formula() const { return formula_; }
+  const std::vector<TypeConstraint>& constraints() const { return constraints_; }
+  const std::vector<int>& in_place() const { return in_place_; }
+  bool is_alias() const { return is_alias_; }
+  bool reads_shapes_only() const { return reads_shapes_only_; }
+  PrepareFunction prepare() const { return prepare_; }
+  ComputeFunction compute() const { return compute_; }
+
+ private:
+  std::string formula_;
+  std::vector<TypeConstraint> constraints_;
+  std::vector<int> in_place_;
+  bool is_alias_ = false;
+  bool reads_shapes_only_ = false;
+  PrepareFunction prepare_ = nullptr;
+  ComputeFunction compute_ = nullptr;
+};
+
+// Defines the kernel of the op of that name. A second kernel for the same op is a link error; an op whose types need
+// different code dispatches in Prepare or Compute.
+#define DEFINE_KERNEL(op) ::permafrost::Kernel KernelDefinition_##op()
+
+// The kernel of an op, or null. The table is generated from the family files. Thread-safe.
+const Kernel* FindKernel(Op op);
+// All ops that have one, by name.
+std::vector<Op> KernelOps();
+
+// OK when a kernel exists for the node and its types; else Unimplemented with the reason.
+absl::Status CheckKernel(const Node& node);
+// The same for a given kernel, null for none.
+absl::Status CheckKernel(const Node& node, const Kernel* kernel);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_KERNEL_H_

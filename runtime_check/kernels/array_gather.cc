@@ -1,0 +1,329 @@
+// Ops that pick or place elements by index: Gather, GatherV2, GatherNd, ScatterNd, InvertPermutation.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int64_t kGrainBytes = 1 << 16;
+
+// Copies one slice; the sizes of single elements are worth their own instruction.
+inline void CopySlice(const char* from, char* to, int64_t bytes) {
+  switch (bytes) {
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
+// params is seen as [batch, outer, size, inner], indices as [batch, count], the output as [batch, outer, count, inner].
+struct GatherState : KernelState {
+  int64_t batch, outer, size, count;
+  int64_t inner_bytes;
+};
+
+absl::Status PlanGather(PrepareContext* context, int64_t given_axis, int64_t given_batch_dims) {
+  const Shape& params = context->input_shape(0);
+  const Shape& indices = context->input_shape(1);
+  if (params.rank() < 1) return absl::InvalidArgumentError("'params' is a scalar, expected a rank of at least 1");
+  PF_ASSIGN_OR_RETURN(int axis, ResolveAxis(given_axis, params.rank()));
+  const int64_t batch_dims = given_batch_dims < 0 ? given_batch_dims + indices.rank() : given_batch_dims;
+  if (batch_dims < 0 || batch_dims > indices.rank() || batch_dims > axis) {
+    return absl::InvalidArgumentError(absl::StrCat("batch_dims is ", given_batch_dims, ", with the axis ", axis,
+                                                   " and indices of shape ", indices.ToString()));
+  }
+  const int shared = static_cast<int>(batch_dims);
+  Shape output;
+  for (int d = 0; d < axis; ++d) {
+    if (d < shared && params.dim(d) != indices.dim(d)) {
+      return absl::InvalidArgumentError(absl::StrCat("'params' has the shape ", params.ToString(), " and 'indices' ",
+                                                     indices.ToString(), ", which differ in the batch dimension ", d));
+    }
+    output.AddDim(params.dim(d));
+  }
+  for (int d = shared; d < indices.rank(); ++d) output.AddDim(indices.dim(d));
+  for (int d = axis + 1; d < params.rank(); ++d) output.AddDim(params.dim(d));
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, std::move(output)));
+  auto state = std::make_unique<GatherState>();
+  state->batch = ProductOfDims(params, 0, shared);
+  state->outer = ProductOfDims(params, shared, axis);
+  state->size = params.dim(axis);
+  state->count = ProductOfDims(indices, shared, indices.rank());
+  state->inner_bytes = ProductOfDims(params, axis + 1, params.rank()) * SizeOf(context->input_type(0));
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareGather(PrepareContext* context) { return PlanGather(context, 0, 0); }
+
+absl::Status PrepareGatherV2(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(int64_t axis, IntegerInput(context, 2));
+  PF_ASSIGN_OR_RETURN(int64_t batch_dims, IntAttr(context->node(), "batch_dims"));
+  return PlanGather(context, axis, batch_dims);
+}
+
+// The first index that is not in [0, size) as an error.
+template <typename Index>
+absl::Status CheckIndices(const Index* indices, int64_t count, int64_t size) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (indices[i] < 0 || indices[i] >= size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("indices has ", indices[i], " at element ", i, ", expected a value in [0, ", size, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Index>
+absl::Status GatherSlices(ComputeContext* context) {
+  const auto& state = context->state<GatherState>();
+  const Index* indices = context->input<Index>(1);
+  PF_RETURN_IF_ERROR(CheckIndices(indices, context->input_shape(1).num_elements(), state.size));
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  const char* params = context->input_at(0).data;
+  char* output = context->output_at(0).data;
+  const int64_t bytes = state.inner_bytes;
+  context->threads().ParallelFor(
+      state.batch * state.outer * state.count, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t row = begin / state.count;
+          const int64_t first = begin % state.count;
+          const int64_t n = std::min(state.count - first, end - begin);
+          const Index* own = indices + row / state.outer * state.count + first;
+          const char* source = params + row * state.size * bytes;
+          char* target = output + begin * bytes;
+          for (int64_t i = 0; i < n; ++i) CopySlice(source + own[i] * bytes, target + i * bytes, bytes);
+          begin += n;
+        }
+      });
+  return absl::OkStatus();
+}
+
+absl::Status ComputeGather(ComputeContext* context) {
+  return context->input_at(1).dtype == DType::kInt32 ? GatherSlices<int32_t>(context) : GatherSlices<int64_t>(context);
+}
+
+// --- GatherNd, ScatterNd ------------------------------------------------------------------------------------------------
+
+// The leading dimensions of a tensor that a row of indices addresses, and the slice that remains.
+struct NdState : KernelState {
+  absl::InlinedVector<int64_t, 6> dims;
+  int64_t num_rows;        // Of the indices.
+  int64_t slice_elements;
+
+  // The number of the slice that the row addresses; -1 when it is out of bounds.
+  template <typename Index>
+  int64_t SliceOf(const Index* row) const {
+    int64_t slice = 0;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (row[d] < 0 || row[d] >= dims[d]) return -1;
+      slice = slice * dims[d] + row[d];
+    }
+    return slice;
+  }
+};
+
+// For indices of shape [..., depth] into a tensor of shape `target`.
+absl::StatusOr<std::unique_ptr<NdState>> MakeNdState(const Shape& indices, const Shape& target) {
+  if (indices.rank() < 1 || indices.dim(indices.rank() - 1) > target.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat("'indices' has the shape ", indices.ToString(),
+                                                   ", whose last dimension does not index a tensor of shape ",
+                                                   target.ToString()));
+  }
+  const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
+  auto state = std::make_unique<NdState>();
+  for (int d = 0; d < depth; ++d) state->dims.push_back(target.dim(d));
+  state->num_rows = ProductOfDims(indices, 0, indices.rank() - 1);
+  state->slice_elements = ProductOfDims(target, depth, target.rank());
+  return state;
+}
+
+Shape WithoutLast(const Shape& indices, const Shape& target, size_t depth) {
+  Shape shape;
+  for (int d = 0; d + 1 < indices.rank(); ++d) shape.AddDim(indices.dim(d));
+  for (int d = static_cast<int>(depth); d < target.rank(); ++d) shape.AddDim(target.dim(d));
+  return shape;
+}
+
+absl::Status RowError(int64_t row) {
+  return absl::InvalidArgumentError(absl::StrCat("row ", row, " of 'indices' is out of bounds"));
+}
+
+absl::Status PrepareGatherNd(PrepareContext* context) {
+  const Shape& params = context->input_shape(0);
+  const Shape& indices = context->input_shape(1);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<NdState> state, MakeNdState(indices, params));
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, WithoutLast(indices, params, state->dims.size())));
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+template <typename Index>
+absl::Status GatherRows(ComputeContext* context) {
+  const auto& state = context->state<NdState>();
+  const int64_t depth = static_cast<int64_t>(state.dims.size());
+  const int64_t bytes = state.slice_elements * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
+  const Index* indices = context->input<Index>(1);
+  const char* params = context->input_at(0).data;
+  char* output = context->output_at(0).data;
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  std::atomic<int64_t> bad_row{-1};
+  context->threads().ParallelFor(
+      state.num_rows, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t slice = state.SliceOf(indices + row * depth);
+          if (slice < 0) {
+            bad_row = row;
+            return;
+          }
+          CopySlice(params + slice * bytes, output + row * bytes, bytes);
+        }
+      });
+  return bad_row < 0 ? absl::OkStatus() : RowError(bad_row);
+}
+
+absl::Status ComputeGatherNd(ComputeContext* context) {
+  return context->input_at(1).dtype == DType::kInt32 ? GatherRows<int32_t>(context) : GatherRows<int64_t>(context);
+}
+
+absl::Status PrepareScatterNd(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 2, 1));
+  PF_ASSIGN_OR_RETURN(std::vector<int64_t> dims, IntegerVectorInput(context, 2));
+  const Shape output(dims);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  const Shape& indices = context->input_shape(0);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<NdState> state, MakeNdState(indices, output));
+  const Shape expected = WithoutLast(indices, output, state->dims.size());
+  if (context->input_shape(1) != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("'updates' has the shape ", context->input_shape(1).ToString(),
+                                                   ", expected ", expected.ToString()));
+  }
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+template <typename T>
+T Sum(T a, T b) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return ToHalf(ToFloat(a) + ToFloat(b));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return ToBFloat16(ToFloat(a) + ToFloat(b));
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+
+template <typename T, typename Index>
+absl::Status ScatterRows(ComputeContext* context) {
+  const auto& state = context->state<NdState>();
+  const int64_t depth = static_cast<int64_t>(state.dims.size());
+  const Index* indices = context->input<Index>(0);
+  const T* updates = context->input<T>(1);
+  T* output = context->output<T>(0);
+  const int64_t count = context->output_shape(0).num_elements();
+  if (count > 0) std::memset(static_cast<void*>(output), 0, count * sizeof(T));
+  for (int64_t row = 0; row < state.num_rows; ++row) {
+    const int64_t slice = state.SliceOf(indices + row * depth);
+    if (slice < 0) return RowError(row);
+    T* target = output + slice * state.slice_elements;
+    const T* source = updates + row * state.slice_elements;
+    for (int64_t i = 0; i < state.slice_elements; ++i) target[i] = Sum(target[i], source[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputeScatterNd(ComputeContext* context) {
+  absl::Status status;
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+      context->input_at(1).dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        status = context->input_at(0).dtype == DType::kInt32 ? ScatterRows<T, int32_t>(context)
+                                                             : ScatterRows<T, int64_t>(context);
+      });
+  return status;
+}
+
+// --- InvertPermutation ------------------------------------------------------------------------------------------------
+
+absl::Status PrepareInvertPermutation(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));
+  return SameShape(context);
+}
+
+absl::Status ComputeInvertPermutation(ComputeContext* context) {
+  absl::Status status;
+  DispatchOn<int32_t, int64_t>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* x = context->input<T>(0);
+    T* y = context->output<T>(0);
+    const int64_t count = context->input_shape(0).num_elements();
+    status = CheckIndices(x, count, count);
+    if (!status.ok()) return;
+    std::fill_n(y, count, T(-1));
+    for (int64_t i = 0; i < count; ++i) {
+      if (y[x[i]] != -1) {
+        status = absl::InvalidArgumentError(absl::StrCat("the permutation has ", x[i], " twice"));
+        return;
+      }
+      y[x[i]] = static_cast<T>(i);
+    }
+  });
+  return status;
+}
+
+}  // namespace
+
+DEFINE_KERNEL(Gather) {
+  return Kernel("the slices of params at the indices")
+      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tindices", IndexTypes())
+      .Prepare(PrepareGather)
+      .Compute(ComputeGather);
+}
+
+DEFINE_KERNEL(GatherV2) {
+  return Kernel("the slices of params at the indices along an axis")
+      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tindices", IndexTypes())
+      .Prepare(PrepareGatherV2)
+      .Compute(ComputeGather);
+}
+
+DEFINE_KERNEL(GatherNd) {
+  return Kernel("the slices of params that the rows of indices address")
+      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tindices", IndexTypes())
+      .Prepare(PrepareGatherNd)
+      .Compute(ComputeGatherNd);
+}
+
+DEFINE_KERNEL(ScatterNd) {
+  return Kernel("zeros, with the updates added where the rows of indices address")
+      .TypeNumbers("T", NumberTypes())
+      .TypeNumbers("Tindices", IndexTypes())
+      .Prepare(PrepareScatterNd)
+      .Compute(ComputeScatterNd);
+}
+
+DEFINE_KERNEL(InvertPermutation) {
+  return Kernel("y[x[i]] = i")
+      .TypeNumbers("T", IndexTypes())
+      .Prepare(PrepareInvertPermutation)
+      .Compute(ComputeInvertPermutation);
+}
+
+}  // namespace permafrost

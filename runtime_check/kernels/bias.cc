@@ -1,0 +1,149 @@
+// BiasAdd: one value for each channel is added.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/inner_loops.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+// The tensor as [outer][channels][inner]. In NHWC order, inner is 1.
+struct BiasState : public KernelState {
+  int64_t outer = 1, channels = 1, inner = 1;
+};
+
+absl::Status PrepareBias(PrepareContext* context) {
+  const Shape& input = context->input_shape(0);
+  PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
+  if (input.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0 has the shape ", input.ToString(), ", expected rank 2 or more"));
+  }
+  std::string format = "NHWC";
+  if (context->node().op() == ops::kBiasAdd) {
+    PF_ASSIGN_OR_RETURN(format, StringAttr(context->node(), "data_format"));
+  }
+  if (format != "NHWC" && format != "NCHW") {
+    return absl::InvalidArgumentError(absl::StrCat("attr 'data_format' is '", format, "', expected 'NHWC' or 'NCHW'"));
+  }
+  const int channel = format == "NHWC" ? input.rank() - 1 : 1;
+  auto state = std::make_unique<BiasState>();
+  state->outer = ProductOfDims(input, 0, channel);
+  state->channels = input.dim(channel);
+  state->inner = ProductOfDims(input, channel + 1, input.rank());
+  if (context->input_shape(1).dim(0) != state->channels) {
+    return absl::InvalidArgumentError(absl::StrCat("input 0 has ", state->channels, " channels, the bias ",
+                                                   context->input_shape(1).dim(0)));
+  }
+  context->SetOutputShape(0, input);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+// y = x + bias for one row of channels, or for one plane.
+template <typename T>
+void AddRow(int64_t count, const T* x, const T* bias, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    BestInnerLoops().add(count, x, bias, y);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + bias[i];
+  }
+}
+template <typename T>
+void AddPlane(int64_t count, const T* x, T bias, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    BestInnerLoops().add_scalar(count, x, bias, y);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + bias;
+  }
+}
+
+// Integers wrap round: the sum is taken on the unsigned type, where that is defined.
+template <typename T>
+struct SumType {
+  using type = T;
+};
+template <>
+struct SumType<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct SumType<int64_t> {
+  using type = uint64_t;
+};
+
+template <typename Element>
+void AddBias(ComputeContext* context) {
+  using T = typename SumType<Element>::type;
+  const auto& state = context->state<BiasState>();
+  const T* x = reinterpret_cast<const T*>(context->input<Element>(0));
+  const T* bias = reinterpret_cast<const T*>(context->input<Element>(1));
+  T* y = reinterpret_cast<T*>(context->output<Element>(0));
+  const int64_t row = state.channels * state.inner;
+  if (row == 0) return;
+  context->threads().ParallelFor(state.outer, 1 + (32 << 10) / row, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (state.inner == 1) {
+        AddRow(row, x + i * row, bias, y + i * row);
+        continue;
+      }
+      for (int64_t c = 0; c < state.channels; ++c) {
+        const int64_t offset = i * row + c * state.inner;
+        AddPlane(state.inner, x + offset, bias[c], y + offset);
+      }
+    }
+  });
+}
+
+// The 16-bit floats are added as float and rounded.
+template <typename T, T (*kRound)(float)>
+void AddBiasOf16Bits(ComputeContext* context) {
+  const auto& state = context->state<BiasState>();
+  const T* x = context->input<T>(0);
+  const T* bias = context->input<T>(1);
+  T* y = context->output<T>(0);
+  const int64_t count = state.outer * state.channels * state.inner;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = kRound(ToFloat(x[i]) + ToFloat(bias[i / state.inner % state.channels]));
+  }
+}
+
+absl::Status ComputeBias(ComputeContext* context) {
+  const DType dtype = context->input_at(0).dtype;
+  if (dtype == DType::kHalf) {
+    AddBiasOf16Bits<Half, ToHalf>(context);
+  } else if (dtype == DType::kBFloat16) {
+    AddBiasOf16Bits<BFloat16, ToBFloat16>(context);
+  } else {
+    DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+        dtype, [&](auto tag) { AddBias<typename decltype(tag)::type>(context); });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(BiasAdd) {
+  return Kernel("output[..., c] = value[..., c] + bias[c]")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .InPlace(0)
+      .Prepare(PrepareBias)
+      .Compute(ComputeBias);
+}
+
+DEFINE_KERNEL(BiasAddV1) {
+  return Kernel("output[..., c] = value[..., c] + bias[c]")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .InPlace(0)
+      .Prepare(PrepareBias)
+      .Compute(ComputeBias);
+}
+
+}  // namespace permafrost

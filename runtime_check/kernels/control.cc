@@ -1,0 +1,133 @@
+// Ops that pass a tensor on, check it, or do nothing.
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+absl::Status PrepareNothing(PrepareContext*) { return absl::OkStatus(); }
+absl::Status ComputeNothing(ComputeContext*) { return absl::OkStatus(); }
+
+// --- IdentityN ----------------------------------------------------------------------------------------------------------
+
+absl::Status PrepareIdentityN(PrepareContext* context) {
+  for (int i = 0; i < context->num_inputs(); ++i) {
+    if (context->input_type(i) == DType::kString || SizeOf(context->input_type(i)) == 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("input ", i, " has the type ", DTypeName(context->input_type(i)), ", which has no elements to copy"));
+    }
+    context->SetOutputShape(i, context->input_shape(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputeIdentityN(ComputeContext* context) {
+  for (int i = 0; i < context->num_inputs(); ++i) {
+    const Value& input = context->input_at(i);
+    char* output = context->output_at(i).data;
+    const size_t bytes = input.shape.num_elements() * SizeOf(input.dtype);
+    if (bytes > 0 && output != input.data) std::memcpy(output, input.data, bytes);
+  }
+  return absl::OkStatus();
+}
+
+// --- CheckNumerics ------------------------------------------------------------------------------------------------------
+
+struct CheckNumericsState : KernelState {
+  std::string message;
+};
+
+absl::Status PrepareCheckNumerics(PrepareContext* context) {
+  auto state = std::make_unique<CheckNumericsState>();
+  PF_ASSIGN_OR_RETURN(state->message, StringAttr(context->node(), "message"));
+  context->SetState(std::move(state));
+  return SameShape(context);
+}
+
+double ToDouble(float x) { return x; }
+double ToDouble(double x) { return x; }
+double ToDouble(Half x) { return ToFloat(x); }
+double ToDouble(BFloat16 x) { return ToFloat(x); }
+
+absl::Status ComputeCheckNumerics(ComputeContext* context) {
+  const Value& input = context->input_at(0);
+  std::atomic<bool> has_nan{false};
+  std::atomic<bool> has_infinity{false};
+  DispatchOn<float, double, Half, BFloat16>(input.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    context->threads().ParallelFor(input.shape.num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+      const T* x = context->input<T>(0);
+      bool nan = false;
+      bool infinity = false;
+      for (int64_t i = begin; i < end; ++i) {
+        const double value = ToDouble(x[i]);
+        nan |= std::isnan(value);
+        infinity |= std::isinf(value);
+      }
+      if (nan) has_nan = true;
+      if (infinity) has_infinity = true;
+    });
+  });
+  if (has_nan || has_infinity) {
+    return absl::InvalidArgumentError(absl::StrCat(context->state<CheckNumericsState>().message, ": the tensor has ",
+                                                   has_nan ? "NaN" : "", has_nan && has_infinity ? " and " : "",
+                                                   has_infinity ? "Inf" : "", " values"));
+  }
+  if (context->output_at(0).data != input.data) {
+    std::memcpy(context->output_at(0).data, input.data, input.shape.num_elements() * SizeOf(input.dtype));
+  }
+  return absl::OkStatus();
+}
+
+// --- Assert -------------------------------------------------------------------------------------------------------------
+
+absl::Status PrepareAssert(PrepareContext* context) {
+  if (context->num_inputs() < 1 || context->input_type(0) != DType::kBool ||
+      context->input_shape(0).CheckedNumElements().value_or(0) != 1) {
+    return absl::InvalidArgumentError("the condition must be one bool");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputeAssert(ComputeContext* context) {
+  if (*context->input<bool>(0)) return absl::OkStatus();
+  std::string message = "assertion failed";
+  for (int i = 1; i < context->num_inputs(); ++i) {
+    const Value& value = context->input_at(i);
+    if (value.dtype == DType::kString && value.strings != nullptr && !value.strings->empty()) {
+      absl::StrAppend(&message, i == 1 ? ": " : " ", value.strings->front());
+    }
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace
+
+DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
+DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(StopGradient) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(PreventGradient) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(PlaceholderWithDefault) { return Kernel("the default, unless it is fed").Alias().Prepare(SameShape); }
+
+DEFINE_KERNEL(IdentityN) { return Kernel("all inputs").Prepare(PrepareIdentityN).Compute(ComputeIdentityN); }
+
+DEFINE_KERNEL(CheckNumerics) {
+  return Kernel("x; an error when an element is NaN or infinite")
+      .TypeNumbers("T", FloatingTypes())
+      .InPlace(0)
+      .Prepare(PrepareCheckNumerics)
+      .Compute(ComputeCheckNumerics);
+}
+
+DEFINE_KERNEL(Assert) {
+  return Kernel("an error unless the condition holds").Prepare(PrepareAssert).Compute(ComputeAssert);
+}
+
+}  // namespace permafrost

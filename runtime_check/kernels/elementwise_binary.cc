@@ -1,0 +1,345 @@
+// Arithmetic of two inputs with broadcasting, and AddN.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+// What evaluates a function of the C library for each element: less is worth a thread.
+constexpr int64_t kCostlyGrain = 1 << 12;
+
+struct AddOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) + static_cast<Wrapping<T>>(y));
+  }
+};
+
+struct SubOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) - static_cast<Wrapping<T>>(y));
+  }
+};
+
+struct MulOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
+  }
+};
+
+struct NonZeroDivisor : Restricted {
+  template <typename T>
+  static bool Allows(T y) {
+    return y != 0;
+  }
+};
+
+// Integers truncate towards zero; the smallest divided by -1 wraps round to itself.
+struct DivOp : NonZeroDivisor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return y == T(-1) ? SubOp::Of(T(0), x) : static_cast<T>(x / y);
+    } else {
+      return x / y;
+    }
+  }
+};
+
+struct FloorDivOp : NonZeroDivisor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      const T quotient = DivOp::Of(x, y);
+      return (x < 0) != (y < 0) && MulOp::Of(quotient, y) != x ? quotient - 1 : quotient;
+    } else {
+      return std::floor(x / y);
+    }
+  }
+};
+
+// The remainder of truncating division: it has the sign of x.
+struct ModOp : NonZeroDivisor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return y == T(-1) ? T(0) : static_cast<T>(x % y);
+    } else {
+      return std::fmod(x, y);
+    }
+  }
+};
+
+// The remainder of flooring division: it has the sign of y.
+struct FloorModOp : NonZeroDivisor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T remainder = ModOp::Of(x, y);
+    return remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
+  }
+};
+
+// NaN wins.
+struct MaximumOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T larger = x > y ? x : y;
+    return x != x ? x : larger;
+  }
+};
+
+struct MinimumOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T smaller = x < y ? x : y;
+    return x != x ? x : smaller;
+  }
+};
+
+struct PowOp : Restricted {
+  template <typename T>
+  static bool Allows(T y) {
+    return y >= 0;
+  }
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      T result = 1;
+      for (; y > 0; y >>= 1) {
+        if (y & 1) result = MulOp::Of(result, x);
+        x = MulOp::Of(x, x);
+      }
+      return result;
+    } else {
+      return std::pow(x, y);
+    }
+  }
+};
+
+struct SquaredDifferenceOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T difference = SubOp::Of(x, y);
+    return MulOp::Of(difference, difference);
+  }
+};
+
+struct DivNoNanOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T quotient = x / y;
+    return y == 0 ? T(0) : quotient;
+  }
+};
+
+struct MulNoNanOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T product = x * y;
+    return y == 0 ? T(0) : product;
+  }
+};
+
+struct XdivyOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T quotient = x / y;
+    return x == 0 ? T(0) : quotient;
+  }
+};
+
+struct XlogyOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x == 0 ? T(0) : x * std::log(y);
+  }
+};
+
+struct Xlog1pyOp {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x == 0 ? T(0) : x * std::log1p(y);
+  }
+};
+
+struct Atan2Op {
+  template <typename T>
+  static PF_INLINE T Of(T y, T x) {
+    return std::atan2(y, x);
+  }
+};
+
+// Gradients: the output is computed from the value of the function, y, and what arrives, dy.
+struct RsqrtGradOp {
+  template <typename T>
+  static PF_INLINE T Of(T y, T dy) {
+    return T(-0.5) * dy * y * y * y;
+  }
+};
+
+struct SigmoidGradOp {
+  template <typename T>
+  static PF_INLINE T Of(T y, T dy) {
+    return dy * y * (T(1) - y);
+  }
+};
+
+struct TanhGradOp {
+  template <typename T>
+  static PF_INLINE T Of(T y, T dy) {
+    return dy * (T(1) - y * y);
+  }
+};
+
+struct SqrtGradOp {
+  template <typename T>
+  static PF_INLINE T Of(T y, T dy) {
+    return T(0.5) * dy / y;
+  }
+};
+
+constexpr char kDivisionByZero[] = "integer division by zero";
+
+constexpr BinaryLoops kAdd = BinaryOfNumbers<AddOp>();
+constexpr BinaryLoops kSub = BinaryOfNumbers<SubOp>();
+constexpr BinaryLoops kMul = BinaryOfNumbers<MulOp>();
+constexpr BinaryLoops kDiv = BinaryOfNumbers<DivOp>(kDivisionByZero);
+constexpr BinaryLoops kFloorDiv = BinaryOfNumbers<FloorDivOp>(kDivisionByZero);
+constexpr BinaryLoops kMod = BinaryOfNumbers<ModOp>(kDivisionByZero, kCostlyGrain);
+constexpr BinaryLoops kFloorMod = BinaryOfNumbers<FloorModOp>(kDivisionByZero, kCostlyGrain);
+constexpr BinaryLoops kMaximum = BinaryOfNumbers<MaximumOp>();
+constexpr BinaryLoops kMinimum = BinaryOfNumbers<MinimumOp>();
+constexpr BinaryLoops kPow = BinaryOfNumbers<PowOp>("integer to a negative integer power", kCostlyGrain);
+constexpr BinaryLoops kSquaredDifference = BinaryOfNumbers<SquaredDifferenceOp>();
+constexpr BinaryLoops kDivNoNan = BinaryOfFloats<DivNoNanOp>();
+constexpr BinaryLoops kMulNoNan = BinaryOfFloats<MulNoNanOp>();
+constexpr BinaryLoops kXdivy = BinaryOfFloats<XdivyOp>();
+constexpr BinaryLoops kXlogy = BinaryOfFloats<XlogyOp>(kCostlyGrain);
+constexpr BinaryLoops kXlog1py = BinaryOfFloats<Xlog1pyOp>(kCostlyGrain);
+constexpr BinaryLoops kAtan2 = BinaryOfFloats<Atan2Op>(kCostlyGrain);
+constexpr BinaryLoops kRsqrtGrad = BinaryOfFloats<RsqrtGradOp>();
+constexpr BinaryLoops kSigmoidGrad = BinaryOfFloats<SigmoidGradOp>();
+constexpr BinaryLoops kTanhGrad = BinaryOfFloats<TanhGradOp>();
+constexpr BinaryLoops kSqrtGrad = BinaryOfFloats<SqrtGradOp>();
+
+template <const BinaryLoops& loops>
+Kernel NumberKernel(const char* formula) {
+  return Kernel(formula)
+      .TypeNumbers("T", NumberTypes())
+      .InPlace(0)
+      .InPlace(1)
+      .Prepare(PrepareBinary<loops>)
+      .Compute(ComputeBinaryLoops);
+}
+
+template <const BinaryLoops& loops>
+Kernel FloatKernel(const char* formula) {
+  return Kernel(formula)
+      .TypeNumbers("T", FloatingTypes())
+      .InPlace(0)
+      .InPlace(1)
+      .Prepare(PrepareBinary<loops>)
+      .Compute(ComputeBinaryLoops);
+}
+
+// --- AddN -----------------------------------------------------------------------------------------------------------
+
+struct AddNState : KernelState {
+  BinaryLoop add;
+  const Conversion* conversion;
+};
+
+absl::Status PrepareAddN(PrepareContext* context) {
+  if (context->num_inputs() < 1) return absl::InvalidArgumentError("no inputs, expected at least 1");
+  for (int i = 1; i < context->num_inputs(); ++i) {
+    if (context->input_shape(i) != context->input_shape(0)) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", context->input_shape(i).ToString(),
+                                                     ", expected ", context->input_shape(0).ToString()));
+    }
+  }
+  auto state = std::make_unique<AddNState>();
+  state->conversion = ConversionFor(context->input_type(0));
+  DispatchOn<float, double, int32_t, int64_t>(
+      state->conversion == nullptr ? context->input_type(0) : state->conversion->wide,
+      [&](auto tag) { state->add = RunBinary<AddOp, typename decltype(tag)::type>; });
+  context->SetState(std::move(state));
+  return SameShape(context);
+}
+
+absl::Status ComputeAddN(ComputeContext* context) {
+  const auto& state = context->state<AddNState>();
+  const size_t size = SizeOf(context->input_at(0).dtype);
+  // Sums a block over all inputs before the next one, so that the partial sums stay in the cache.
+  constexpr int64_t kBlock = 1024;
+  context->threads().ParallelFor(context->input_shape(0).num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
+    alignas(64) char sum[kBlock * sizeof(double)];
+    alignas(64) char term[kBlock * sizeof(double)];
+    for (; begin < end; begin += kBlock) {
+      const int64_t n = std::min(kBlock, end - begin);
+      for (int i = 0; i < context->num_inputs(); ++i) {
+        const char* input = context->input_at(i).data + begin * size;
+        if (state.conversion != nullptr) {
+          state.conversion->widen(input, i == 0 ? sum : term, n);
+          input = term;
+        } else if (i == 0) {
+          std::memcpy(sum, input, n * size);
+        }
+        if (i > 0) state.add(sum, false, input, false, sum, n);
+      }
+      char* output = context->output_at(0).data + begin * size;
+      if (state.conversion != nullptr) {
+        state.conversion->narrow(sum, output, n);
+      } else {
+        std::memcpy(output, sum, n * size);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(Add) { return NumberKernel<kAdd>("x + y"); }
+DEFINE_KERNEL(AddV2) { return NumberKernel<kAdd>("x + y"); }
+DEFINE_KERNEL(Sub) { return NumberKernel<kSub>("x - y"); }
+DEFINE_KERNEL(Mul) { return NumberKernel<kMul>("x * y"); }
+DEFINE_KERNEL(Div) { return NumberKernel<kDiv>("x / y; integers truncate"); }
+DEFINE_KERNEL(RealDiv) { return NumberKernel<kDiv>("x / y"); }
+DEFINE_KERNEL(TruncateDiv) { return NumberKernel<kDiv>("x / y; integers truncate"); }
+DEFINE_KERNEL(FloorDiv) { return NumberKernel<kFloorDiv>("floor(x / y)"); }
+DEFINE_KERNEL(Mod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
+DEFINE_KERNEL(TruncateMod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
+DEFINE_KERNEL(FloorMod) { return NumberKernel<kFloorMod>("x - floor(x / y) * y"); }
+DEFINE_KERNEL(Maximum) { return NumberKernel<kMaximum>("max(x, y); NaN if either is"); }
+DEFINE_KERNEL(Minimum) { return NumberKernel<kMinimum>("min(x, y); NaN if either is"); }
+DEFINE_KERNEL(Pow) { return NumberKernel<kPow>("x ^ y"); }
+DEFINE_KERNEL(SquaredDifference) { return NumberKernel<kSquaredDifference>("(x - y)^2"); }
+DEFINE_KERNEL(DivNoNan) { return FloatKernel<kDivNoNan>("y == 0 ? 0 : x / y"); }
+DEFINE_KERNEL(MulNoNan) { return FloatKernel<kMulNoNan>("y == 0 ? 0 : x * y"); }
+DEFINE_KERNEL(Xdivy) { return FloatKernel<kXdivy>("x == 0 ? 0 : x / y"); }
+DEFINE_KERNEL(Xlogy) { return FloatKernel<kXlogy>("x == 0 ? 0 : x * ln(y)"); }
+DEFINE_KERNEL(Xlog1py) { return FloatKernel<kXlog1py>("x == 0 ? 0 : x * ln(1 + y)"); }
+DEFINE_KERNEL(Atan2) { return FloatKernel<kAtan2>("the angle of the point (x, y), from y and x"); }
+DEFINE_KERNEL(RsqrtGrad) { return FloatKernel<kRsqrtGrad>("-dy / 2 * y^3"); }
+DEFINE_KERNEL(SqrtGrad) { return FloatKernel<kSqrtGrad>("dy / 2 / y"); }
+DEFINE_KERNEL(SigmoidGrad) { return FloatKernel<kSigmoidGrad>("dy * y * (1 - y)"); }
+DEFINE_KERNEL(TanhGrad) { return FloatKernel<kTanhGrad>("dy * (1 - y^2)"); }
+
+DEFINE_KERNEL(AddN) {
+  return Kernel("the sum of all inputs")
+      .TypeNumbers("T", NumberTypes())
+      .InPlace(0)
+      .Prepare(PrepareAddN)
+      .Compute(ComputeAddN);
+}
+
+}  // namespace permafrost

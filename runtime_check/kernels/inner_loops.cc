@@ -1,0 +1,42 @@
+// Chooses the inner loops for the machine.
+#include "runtime_check/kernels/inner_loops.h"
+
+namespace permafrost {
+
+namespace sse2 {
+extern const InnerLoops kTable;
+}
+namespace avx2 {
+extern const InnerLoops kTable;
+}
+namespace avx512 {
+extern const InnerLoops kTable;
+}
+
+namespace {
+
+struct Supported {
+  Supported() {
+    tables[count++] = &sse2::kTable;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[count++] = &avx2::kTable;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+      tables[count++] = &avx512::kTable;
+    }
+#endif
+  }
+  const InnerLoops* tables[3];
+  int count = 0;
+};
+
+}  // namespace
+
+absl::Span<const InnerLoops* const> SupportedInnerLoops() {
+  static const Supported supported;
+  return {supported.tables, static_cast<size_t>(supported.count)};
+}
+
+const InnerLoops& BestInnerLoops() { return *SupportedInnerLoops().back(); }
+
+}  // namespace permafrost

@@ -1,0 +1,26 @@
+// The inner loops for AVX2 with FMA.
+#include <cstdint>
+
+#include "runtime_check/kernels/inner_loops.h"
+
+#if defined(__x86_64__)
+#pragma GCC optimize("O3")
+#pragma GCC target("avx2,fma")
+
+namespace permafrost {
+namespace avx2 {
+namespace {
+
+#define PERMAFROST_VECTOR_FLOATS 8
+#define PERMAFROST_TILE_ROWS 6
+#include "runtime_check/kernels/inner_loops_body.h"
+
+}  // namespace
+
+extern const InnerLoops kTable;
+const InnerLoops kTable = Table("avx2");
+
+}  // namespace avx2
+}  // namespace permafrost
+
+#endif  // __x86_64__

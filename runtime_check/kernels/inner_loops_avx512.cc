@@ -1,0 +1,26 @@
+// The inner loops for AVX-512 (F, VL, DQ, BW).
+#include <cstdint>
+
+#include "runtime_check/kernels/inner_loops.h"
+
+#if defined(__x86_64__)
+#pragma GCC optimize("O3")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
+
+namespace permafrost {
+namespace avx512 {
+namespace {
+
+#define PERMAFROST_VECTOR_FLOATS 16
+#define PERMAFROST_TILE_ROWS 14
+#include "runtime_check/kernels/inner_loops_body.h"
+
+}  // namespace
+
+extern const InnerLoops kTable;
+const InnerLoops kTable = Table("avx512");
+
+}  // namespace avx512
+}  // namespace permafrost
+
+#endif  // __x86_64__

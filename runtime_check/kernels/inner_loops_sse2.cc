@@ -1,0 +1,22 @@
+// The inner loops for SSE2, which every x86-64 has; on other processors, for vectors of four floats.
+#include <cstdint>
+
+#include "runtime_check/kernels/inner_loops.h"
+
+#pragma GCC optimize("O3")
+
+namespace permafrost {
+namespace sse2 {
+namespace {
+
+#define PERMAFROST_VECTOR_FLOATS 4
+#define PERMAFROST_TILE_ROWS 4
+#include "runtime_check/kernels/inner_loops_body.h"
+
+}  // namespace
+
+extern const InnerLoops kTable;
+const InnerLoops kTable = Table("sse2");
+
+}  // namespace sse2
+}  // namespace permafrost

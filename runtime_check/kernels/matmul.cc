@@ -1,0 +1,249 @@
+// MatMul and BatchMatMul.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/scratch.h"
+
+namespace permafrost {
+namespace {
+
+// One of the two matrices of each product, as it lies in memory.
+struct Operand {
+  int64_t rows = 0, columns = 0;  // After transposition.
+  bool transposed = false;
+
+  int64_t size() const { return rows * columns; }
+  int64_t row_step() const { return transposed ? 1 : columns; }
+  int64_t column_step() const { return transposed ? rows : 1; }
+};
+
+struct MatMulState : public KernelState {
+  const InnerLoops* loops = nullptr;
+  Operand a, b;
+  // One product for each pair: numbers of the matrices in a and in b.
+  std::vector<std::pair<int64_t, int64_t>> products;
+
+  // Only for float.
+  PackedShape packed_shape;
+  int64_t packed_size = 0;
+  FloatBuffer packed;  // All matrices of b when they are constant; else unset.
+  int64_t packed_part = 0, transposed_part = 0;
+};
+
+// For each product, the matrices that numpy's broadcasting of the batch dimensions pairs. InvalidArgument when it fails.
+absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<std::pair<int64_t, int64_t>>* products) {
+  const Shape batch_a(a.dims().subspan(0, a.rank() - 2)), batch_b(b.dims().subspan(0, b.rank() - 2));
+  PF_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(batch_a, batch_b));
+  PF_ASSIGN_OR_RETURN(const int64_t count, batch.CheckedNumElements());
+  const auto number = [&](const Shape& own, int64_t index) {
+    int64_t result = 0, step = 1;
+    for (int i = batch.rank() - 1, j = own.rank() - 1; j >= 0; --i, --j) {
+      if (own.dim(j) != 1) result += index % batch.dim(i) * step;
+      index /= batch.dim(i);
+      step *= own.dim(j);
+    }
+    return result;
+  };
+  products->reserve(count);
+  for (int64_t i = 0; i < count; ++i) products->emplace_back(number(batch_a, i), number(batch_b, i));
+  return batch;
+}
+
+absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool transpose_b) {
+  const Shape &a = context->input_shape(0), &b = context->input_shape(1);
+  auto state = std::make_unique<MatMulState>();
+  for (int i = 0; i < 2; ++i) {
+    const Shape& shape = context->input_shape(i);
+    if (shape.rank() < 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " has the shape ", shape.ToString(), ", expected rank 2 or more"));
+    }
+    Operand& operand = i == 0 ? state->a : state->b;
+    operand.transposed = i == 0 ? transpose_a : transpose_b;
+    operand.rows = shape.dim(shape.rank() - (operand.transposed ? 1 : 2));
+    operand.columns = shape.dim(shape.rank() - (operand.transposed ? 2 : 1));
+  }
+  if (state->a.columns != state->b.rows) {
+    return absl::InvalidArgumentError(absl::StrCat("the matrices have the shapes ", a.ToString(),
+                                                   transpose_a ? " (transposed)" : "", " and ", b.ToString(),
+                                                   transpose_b ? " (transposed)" : "", ", whose inner sizes differ"));
+  }
+  // The shape before the list: the list is as long as the output says.
+  PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(Shape(a.dims().subspan(0, a.rank() - 2)),
+                                                    Shape(b.dims().subspan(0, b.rank() - 2))));
+  output.AddDim(state->a.rows);
+  output.AddDim(state->b.columns);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairBatches(a, b, &state->products).status());
+
+  if (context->input_type(0) == DType::kFloat && !state->products.empty()) {
+    state->loops = &BestInnerLoops();
+    state->packed_shape = {state->b.rows, state->b.columns};
+    PF_ASSIGN_OR_RETURN(state->packed_size, state->packed_shape.Size(*state->loops));
+    ScratchParts parts;
+    const int64_t matrices = ProductOfDims(b, 0, b.rank() - 2);
+    if (const Tensor* value = context->input_value(1); value != nullptr) {
+      int64_t all = 0;
+      if (__builtin_mul_overflow(matrices, state->packed_size, &all)) {
+        return absl::InvalidArgumentError("input 1 is too large");
+      }
+      PF_ASSIGN_OR_RETURN(state->packed, FloatBuffer::Allocate(all));
+      for (int64_t i = 0; i < matrices; ++i) {
+        Pack(*state->loops, state->packed_shape, value->data<float>() + i * state->b.size(), state->b.row_step(),
+             state->b.column_step(), state->packed.data() + i * state->packed_size);
+      }
+      context->ReleaseInput(1);
+    } else {
+      PF_ASSIGN_OR_RETURN(state->packed_part, parts.Add(state->packed_size));
+    }
+    if (transpose_a) {
+      PF_ASSIGN_OR_RETURN(state->transposed_part, parts.Add(state->a.size()));
+    }
+    parts.Request(context);
+  }
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
+  const float* a = context->input<float>(0);
+  const float* b = context->input<float>(1);
+  float* output = context->output<float>(0);
+  int64_t in_scratch = -1;  // The matrix of b that the scratch memory holds.
+  for (const auto& [number_a, number_b] : state.products) {
+    const float* left = a + number_a * state.a.size();
+    if (state.a.transposed) {
+      float* rows = ScratchAt(context, state.transposed_part);
+      for (int64_t r = 0; r < state.a.rows; ++r) {
+        for (int64_t c = 0; c < state.a.columns; ++c) rows[r * state.a.columns + c] = left[c * state.a.rows + r];
+      }
+      left = rows;
+    }
+    const float* packed = state.packed.data() + number_b * state.packed_size;
+    if (state.packed.data() == nullptr) {
+      float* own = ScratchAt(context, state.packed_part);
+      if (in_scratch != number_b) {
+        Pack(*state.loops, state.packed_shape, b + number_b * state.b.size(), state.b.row_step(),
+             state.b.column_step(), own);
+      }
+      in_scratch = number_b;
+      packed = own;
+    }
+    ParallelMultiply(*state.loops, context->threads(), state.a.rows, state.packed_shape, left, state.a.columns, packed,
+                     output, state.b.columns);
+    output += state.a.rows * state.b.columns;
+  }
+}
+
+// Element types of sums: integers wrap round on the unsigned type, 16-bit floats add up as float.
+template <typename T>
+auto Widen(T x) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return ToFloat(x);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<uint64_t>(x);
+  } else {
+    return x;
+  }
+}
+template <typename T, typename Sum>
+T Narrow(Sum x) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return ToHalf(x);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return ToBFloat16(x);
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+template <typename T>
+void MultiplyElements(ComputeContext* context, const MatMulState& state) {
+  const T* a = context->input<T>(0);
+  const T* b = context->input<T>(1);
+  T* output = context->output<T>(0);
+  for (const auto& [number_a, number_b] : state.products) {
+    for (int64_t r = 0; r < state.a.rows; ++r) {
+      for (int64_t c = 0; c < state.b.columns; ++c) {
+        const T* left = a + number_a * state.a.size() + r * state.a.row_step();
+        const T* right = b + number_b * state.b.size() + c * state.b.column_step();
+        decltype(Widen(T())) sum{};
+        for (int64_t k = 0; k < state.b.rows; ++k) {
+          sum += Widen(left[k * state.a.column_step()]) * Widen(right[k * state.b.row_step()]);
+        }
+        *output++ = Narrow<T>(sum);
+      }
+    }
+  }
+}
+
+absl::Status PrepareMatMul(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 2));
+  PF_RETURN_IF_ERROR(RequireRank(context, 1, 2));
+  PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(context->node(), "transpose_a"));
+  PF_ASSIGN_OR_RETURN(const bool transpose_b, BoolAttr(context->node(), "transpose_b"));
+  return PrepareProducts(context, transpose_a, transpose_b);
+}
+
+absl::Status PrepareBatchMatMul(PrepareContext* context) {
+  const Shape &a = context->input_shape(0), &b = context->input_shape(1);
+  if (context->node().op() == ops::kBatchMatMul) {
+    PF_RETURN_IF_ERROR(RequireRank(context, 1, a.rank()));
+    for (int i = 0; i < a.rank() - 2; ++i) {
+      if (a.dim(i) != b.dim(i)) {
+        return absl::InvalidArgumentError(absl::StrCat("the inputs have the shapes ", a.ToString(), " and ",
+                                                       b.ToString(), ", whose batches differ"));
+      }
+    }
+  }
+  PF_ASSIGN_OR_RETURN(const bool adj_x, BoolAttr(context->node(), "adj_x"));
+  PF_ASSIGN_OR_RETURN(const bool adj_y, BoolAttr(context->node(), "adj_y"));
+  return PrepareProducts(context, adj_x, adj_y);
+}
+
+absl::Status ComputeMatMul(ComputeContext* context) {
+  const auto& state = context->state<MatMulState>();
+  if (state.products.empty()) return absl::OkStatus();
+  const DType dtype = context->output_at(0).dtype;
+  if (dtype == DType::kFloat) {
+    MultiplyFloats(context, state);
+    return absl::OkStatus();
+  }
+  DispatchOn<double, Half, BFloat16, int32_t, int64_t>(
+      dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(MatMul) {
+  return Kernel("product[i,j] = sum over k of a[i,k] * b[k,j]")
+      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Prepare(PrepareMatMul)
+      .Compute(ComputeMatMul);
+}
+
+DEFINE_KERNEL(BatchMatMul) {
+  return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j]")
+      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Prepare(PrepareBatchMatMul)
+      .Compute(ComputeMatMul);
+}
+
+DEFINE_KERNEL(BatchMatMulV2) {
+  return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j], the batches broadcast")
+      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Prepare(PrepareBatchMatMul)
+      .Compute(ComputeMatMul);
+}
+
+}  // namespace permafrost

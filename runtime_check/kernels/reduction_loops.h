@@ -1,0 +1,255 @@
+// What the reductions combine and how, and the loops over contiguous elements that do it.
+#ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_REDUCTION_LOOPS_H_
+#define PERMAFROST_RUNTIME_CHECK_KERNELS_REDUCTION_LOOPS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "graph/dtype.h"
+#include "runtime_check/kernels/multiversion.h"
+
+namespace permafrost::reduction {
+
+// Independent accumulators of one output: enough to hide the latency of an addition in vector registers.
+inline constexpr int64_t kLanes = 16;
+
+// --- What is combined, and how ------------------------------------------------------------------------------------------
+// Accumulator<T>, Start, Add, Merge (of two accumulators) and Finish (for a number of elements).
+
+// Integers wrap round: the low bits of the sum of the high ones are right.
+template <typename T>
+using Total = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+
+struct SumOf {
+  template <typename T>
+  using Accumulator = Total<T>;
+  template <typename T>
+  static PF_INLINE Total<T> Start() {
+    return 0;
+  }
+  template <typename T>
+  static PF_INLINE Total<T> Add(Total<T> sum, T x) {
+    return sum + static_cast<Total<T>>(x);
+  }
+  template <typename T>
+  static PF_INLINE Total<T> Merge(Total<T> a, Total<T> b) {
+    return a + b;
+  }
+  template <typename T>
+  static T Finish(Total<T> sum, int64_t) {
+    return static_cast<T>(sum);
+  }
+};
+
+// Of integers: truncated towards zero.
+struct MeanOf : SumOf {
+  template <typename T>
+  static T Finish(Total<T> sum, int64_t count) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(sum / static_cast<double>(count));
+    } else {
+      return count == 0 ? T(0) : static_cast<T>(static_cast<int64_t>(sum) / count);
+    }
+  }
+};
+
+struct ProductOf {
+  template <typename T>
+  using Accumulator = Total<T>;
+  template <typename T>
+  static PF_INLINE Total<T> Start() {
+    return 1;
+  }
+  template <typename T>
+  static PF_INLINE Total<T> Add(Total<T> product, T x) {
+    return product * static_cast<Total<T>>(x);
+  }
+  template <typename T>
+  static PF_INLINE Total<T> Merge(Total<T> a, Total<T> b) {
+    return a * b;
+  }
+  template <typename T>
+  static T Finish(Total<T> product, int64_t) {
+    return static_cast<T>(product);
+  }
+};
+
+struct SquaresOf : SumOf {
+  template <typename T>
+  static PF_INLINE Total<T> Add(Total<T> sum, T x) {
+    return sum + static_cast<Total<T>>(x) * static_cast<Total<T>>(x);
+  }
+};
+
+struct NormOf : SquaresOf {
+  template <typename T>
+  static T Finish(Total<T> sum, int64_t) {
+    return static_cast<T>(std::sqrt(static_cast<double>(sum)));
+  }
+};
+
+struct HalfSquaresOf : SquaresOf {
+  template <typename T>
+  static T Finish(Total<T> sum, int64_t) {
+    return static_cast<T>(sum / 2);
+  }
+};
+
+template <typename T>
+constexpr T Infinity() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+
+// NaN wins, here and below.
+struct MaximumOf {
+  template <typename T>
+  using Accumulator = T;
+  template <typename T>
+  static PF_INLINE T Start() {
+    return std::is_floating_point_v<T> ? -Infinity<T>() : std::numeric_limits<T>::min();
+  }
+  template <typename T>
+  static PF_INLINE T Add(T best, T x) {
+    return (x > best) | (x != x) ? x : best;
+  }
+  template <typename T>
+  static PF_INLINE T Merge(T a, T b) {
+    return Add<T>(a, b);
+  }
+  template <typename T>
+  static T Finish(T best, int64_t) {
+    return best;
+  }
+};
+
+struct MinimumOf {
+  template <typename T>
+  using Accumulator = T;
+  template <typename T>
+  static PF_INLINE T Start() {
+    return Infinity<T>();
+  }
+  template <typename T>
+  static PF_INLINE T Add(T best, T x) {
+    return (x < best) | (x != x) ? x : best;
+  }
+  template <typename T>
+  static PF_INLINE T Merge(T a, T b) {
+    return Add<T>(a, b);
+  }
+  template <typename T>
+  static T Finish(T best, int64_t) {
+    return best;
+  }
+};
+
+struct AllOf {
+  template <typename T>
+  using Accumulator = bool;
+  template <typename T>
+  static PF_INLINE bool Start() {
+    return true;
+  }
+  template <typename T>
+  static PF_INLINE bool Add(bool all, T x) {
+    return all & x;
+  }
+  template <typename T>
+  static PF_INLINE bool Merge(bool a, bool b) {
+    return a & b;
+  }
+  template <typename T>
+  static bool Finish(bool all, int64_t) {
+    return all;
+  }
+};
+
+struct AnyOf {
+  template <typename T>
+  using Accumulator = bool;
+  template <typename T>
+  static PF_INLINE bool Start() {
+    return false;
+  }
+  template <typename T>
+  static PF_INLINE bool Add(bool any, T x) {
+    return any | x;
+  }
+  template <typename T>
+  static PF_INLINE bool Merge(bool a, bool b) {
+    return a | b;
+  }
+  template <typename T>
+  static bool Finish(bool any, int64_t) {
+    return any;
+  }
+};
+
+// --- Loops for one type -------------------------------------------------------------------------------------------------
+
+struct ReductionLoops {
+  void (*start)(char* accumulators, int64_t count);
+  // Adds count elements to as many accumulators.
+  void (*add_each)(const char* x, int64_t count, char* accumulators);
+  // Adds count elements to one accumulator.
+  void (*add_all)(const char* x, int64_t count, char* accumulator);
+  void (*finish)(const char* accumulators, int64_t count, int64_t num_reduced, char* output);
+};
+
+template <typename R, typename T>
+struct LoopsOf {
+  using A = typename R::template Accumulator<T>;
+
+  static void Start(char* accumulators, int64_t count) {
+    std::fill_n(reinterpret_cast<A*>(accumulators), count, R::template Start<T>());
+  }
+  static void AddEach(const char* bytes, int64_t count, char* accumulators) {
+    const T* x = reinterpret_cast<const T*>(bytes);
+    A* a = reinterpret_cast<A*>(accumulators);
+    Multiversion([&]() PF_INLINE {
+      for (int64_t i = 0; i < count; ++i) a[i] = R::template Add<T>(a[i], x[i]);
+    });
+  }
+  static void AddAll(const char* bytes, int64_t count, char* accumulator) {
+    const T* x = reinterpret_cast<const T*>(bytes);
+    A& result = *reinterpret_cast<A*>(accumulator);
+    int64_t i = 0;
+    if (count >= 2 * kLanes) {
+      A lanes[kLanes];
+      std::fill_n(lanes, kLanes, R::template Start<T>());
+      Multiversion([&]() PF_INLINE {
+        for (; i + kLanes <= count; i += kLanes) {
+          for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = R::template Add<T>(lanes[lane], x[i + lane]);
+        }
+      });
+      for (A lane : lanes) result = R::template Merge<T>(result, lane);
+    }
+    for (; i < count; ++i) result = R::template Add<T>(result, x[i]);
+  }
+  static void Finish(const char* accumulators, int64_t count, int64_t num_reduced, char* output) {
+    const A* a = reinterpret_cast<const A*>(accumulators);
+    T* y = reinterpret_cast<T*>(output);
+    for (int64_t i = 0; i < count; ++i) y[i] = R::template Finish<T>(a[i], num_reduced);
+  }
+
+  static constexpr ReductionLoops kLoops = {Start, AddEach, AddAll, Finish};
+};
+
+template <typename R>
+const ReductionLoops* LoopsFor(DType dtype) {
+  const ReductionLoops* loops = nullptr;
+  if constexpr (std::is_same_v<R, AllOf> || std::is_same_v<R, AnyOf>) {
+    if (dtype == DType::kBool) loops = &LoopsOf<R, bool>::kLoops;
+  } else {
+    DispatchOn<float, double, int32_t, int64_t>(
+        dtype, [&](auto tag) { loops = &LoopsOf<R, typename decltype(tag)::type>::kLoops; });
+  }
+  return loops;
+}
+
+}  // namespace permafrost::reduction
+
+#endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_REDUCTION_LOOPS_H_

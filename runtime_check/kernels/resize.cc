@@ -1,0 +1,174 @@
+// ResizeBilinear and ResizeNearestNeighbor.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+// The two input positions that an output position lies between, and how far it is from the first to the second.
+struct Tap {
+  int64_t lower, upper;
+  float fraction;
+};
+
+struct ResizeState : public KernelState {
+  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
+  std::vector<Tap> y, x;                                   // One for each output line and column.
+};
+
+enum class Method { kBilinear, kNearest };
+
+// Input pixels per output pixel.
+float Scale(int64_t input, int64_t output, bool align_corners) {
+  return align_corners && output > 1 ? (input - 1) / static_cast<float>(output - 1)
+                                     : input / static_cast<float>(output);
+}
+
+std::vector<Tap> PlaceTaps(Method method, int64_t input, int64_t output, bool align_corners, bool half_pixel_centers) {
+  const float scale = Scale(input, output, align_corners);
+  std::vector<Tap> taps(output);
+  for (int64_t i = 0; i < output; ++i) {
+    if (method == Method::kNearest) {
+      const float position = half_pixel_centers ? (i + 0.5f) * scale : i * scale;
+      const auto nearest = static_cast<int64_t>(align_corners ? std::round(position) : std::floor(position));
+      taps[i].lower = taps[i].upper = std::clamp<int64_t>(nearest, 0, input - 1);
+      taps[i].fraction = 0;
+    } else {
+      const float position = half_pixel_centers ? (i + 0.5f) * scale - 0.5f : i * scale;
+      const float floor = std::floor(position);
+      taps[i].lower = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, input - 1);
+      taps[i].upper = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(position)), 0, input - 1);
+      taps[i].fraction = position - floor;
+    }
+  }
+  return taps;
+}
+
+absl::Status PrepareResize(PrepareContext* context, Method method) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
+  const Shape& input = context->input_shape(0);
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> size, IntegerVectorInput(context, 1));
+  if (size.size() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("input 1 (size) has ", size.size(), " values, expected 2"));
+  }
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  for (int64_t value : {size[0], size[1], input.dim(1), input.dim(2)}) {
+    if (value < 1 || value > kLargest) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot resize ", input.dim(1), "x", input.dim(2), " pixels to ",
+                                                     size[0], "x", size[1]));
+    }
+  }
+  PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(context->node(), "align_corners"));
+  PF_ASSIGN_OR_RETURN(const bool half_pixel_centers, BoolAttr(context->node(), "half_pixel_centers"));
+  if (align_corners && half_pixel_centers) {
+    return absl::InvalidArgumentError("attrs 'align_corners' and 'half_pixel_centers' exclude each other");
+  }
+  const Shape output{input.dim(0), size[0], size[1], input.dim(3)};
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  auto state = std::make_unique<ResizeState>();
+  state->batch = input.dim(0);
+  state->height = input.dim(1);
+  state->width = input.dim(2);
+  state->channels = input.dim(3);
+  // The tables are as long as the lines and columns of the output: nothing for an output without elements.
+  if (output.num_elements() > 0) {
+    state->y = PlaceTaps(method, state->height, size[0], align_corners, half_pixel_centers);
+    state->x = PlaceTaps(method, state->width, size[1], align_corners, half_pixel_centers);
+  }
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareBilinear(PrepareContext* context) { return PrepareResize(context, Method::kBilinear); }
+absl::Status PrepareNearest(PrepareContext* context) { return PrepareResize(context, Method::kNearest); }
+
+// Calls line(image, y tap, first output element) for each line of the output; elements are counted, not bytes.
+template <typename Line>
+void ForEachLine(ComputeContext* context, const ResizeState& state, Line line) {
+  const int64_t lines = static_cast<int64_t>(state.y.size());
+  const int64_t line_elements = static_cast<int64_t>(state.x.size()) * state.channels;
+  if (lines == 0) return;
+  context->threads().ParallelFor(state.batch * lines, 1 + (8 << 10) / line_elements, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) line(i / lines, state.y[i % lines], i * line_elements);
+  });
+}
+
+float AsFloat(Half x) { return ToFloat(x); }
+float AsFloat(BFloat16 x) { return ToFloat(x); }
+template <typename T>
+float AsFloat(T x) {
+  return static_cast<float>(x);
+}
+
+template <typename T>
+void Bilinear(ComputeContext* context) {
+  const auto& state = context->state<ResizeState>();
+  const T* input = context->input<T>(0);
+  float* output = context->output<float>(0);
+  const int64_t channels = state.channels;
+  ForEachLine(context, state, [&](int64_t image, const Tap& y, int64_t first) {
+    const T* top = input + (image * state.height + y.lower) * state.width * channels;
+    const T* bottom = input + (image * state.height + y.upper) * state.width * channels;
+    float* out = output + first;
+    for (const Tap& x : state.x) {
+      const T *top_left = top + x.lower * channels, *top_right = top + x.upper * channels;
+      const T *bottom_left = bottom + x.lower * channels, *bottom_right = bottom + x.upper * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const float a = AsFloat(top_left[c]), b = AsFloat(bottom_left[c]);
+        const float upper = a + (AsFloat(top_right[c]) - a) * x.fraction;
+        const float lower = b + (AsFloat(bottom_right[c]) - b) * x.fraction;
+        *out++ = upper + (lower - upper) * y.fraction;
+      }
+    }
+  });
+}
+
+absl::Status ComputeBilinear(ComputeContext* context) {
+  DispatchOn<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>(
+      context->input_at(0).dtype, [&](auto tag) { Bilinear<typename decltype(tag)::type>(context); });
+  return absl::OkStatus();
+}
+
+absl::Status ComputeNearest(ComputeContext* context) {
+  const auto& state = context->state<ResizeState>();
+  const int64_t pixel_bytes = state.channels * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
+  const char* input = context->input_at(0).data;
+  char* output = context->output_at(0).data;
+  ForEachLine(context, state, [&](int64_t image, const Tap& y, int64_t first) {
+    const char* line = input + (image * state.height + y.lower) * state.width * pixel_bytes;
+    char* out = output + first / state.channels * pixel_bytes;
+    for (const Tap& x : state.x) {
+      std::memcpy(out, line + x.lower * pixel_bytes, pixel_bytes);
+      out += pixel_bytes;
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(ResizeBilinear) {
+  return Kernel("each output pixel is interpolated between the four input pixels round its position")
+      .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>("T")
+      .Prepare(PrepareBilinear)
+      .Compute(ComputeBilinear);
+}
+
+DEFINE_KERNEL(ResizeNearestNeighbor) {
+  return Kernel("each output pixel is the input pixel nearest to its position")
+      .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>("T")
+      .Prepare(PrepareNearest)
+      .Compute(ComputeNearest);
+}
+
+}  // namespace permafrost

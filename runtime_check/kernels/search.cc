@@ -1,0 +1,221 @@
+// Ops that look for the largest or smallest elements: ArgMax, ArgMin, TopKV2.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int64_t kBlock = 256;
+constexpr int64_t kGrain = 1 << 14;
+
+// The input as [outer, size, inner]: what is searched is the middle.
+struct ArgState : KernelState {
+  int64_t outer, size, inner;
+  bool largest;
+};
+
+absl::Status PrepareArg(PrepareContext* context, bool largest) {
+  PF_ASSIGN_OR_RETURN(int64_t given, IntegerInput(context, 1));
+  const Shape& input = context->input_shape(0);
+  PF_ASSIGN_OR_RETURN(int axis, ResolveAxis(given, input.rank()));
+  if (input.dim(axis) == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(), ", empty at axis ", axis));
+  }
+  if (context->output_type(0) == DType::kInt32 && input.dim(axis) > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError("the indices exceed int32: use output_type int64");
+  }
+  Shape output;
+  for (int d = 0; d < input.rank(); ++d) {
+    if (d != axis) output.AddDim(input.dim(d));
+  }
+  auto state = std::make_unique<ArgState>();
+  state->outer = ProductOfDims(input, 0, axis);
+  state->size = input.dim(axis);
+  state->inner = ProductOfDims(input, axis + 1, input.rank());
+  state->largest = largest;
+  context->SetState(std::move(state));
+  context->SetOutputShape(0, std::move(output));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareArgMax(PrepareContext* context) { return PrepareArg(context, true); }
+absl::Status PrepareArgMin(PrepareContext* context) { return PrepareArg(context, false); }
+
+// Elements as the type that they are compared in.
+template <typename T>
+auto Comparable(T x) {
+  if constexpr (std::is_class_v<T>) {
+    return ToFloat(x);
+  } else {
+    return x;
+  }
+}
+
+// The first of equals; NaN is never chosen over a number.
+template <typename T, typename Index, bool largest>
+void FindBest(ComputeContext* context, const ArgState& state) {
+  using V = decltype(Comparable(T()));
+  const T* input = context->input<T>(0);
+  Index* output = context->output<Index>(0);
+  constexpr bool kHasInfinity = std::numeric_limits<V>::has_infinity;
+  const V worst = largest ? (kHasInfinity ? -std::numeric_limits<V>::infinity() : std::numeric_limits<V>::lowest())
+                          : (kHasInfinity ? std::numeric_limits<V>::infinity() : std::numeric_limits<V>::max());
+  const int64_t blocks = (state.inner + kBlock - 1) / kBlock;
+  const int64_t work = state.size * std::min(state.inner, kBlock);
+  context->threads().ParallelFor(
+      state.outer * blocks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t column = i % blocks * kBlock;
+          const int64_t count = std::min(kBlock, state.inner - column);
+          const T* x = input + i / blocks * state.size * state.inner + column;
+          Index* y = output + i / blocks * state.inner + column;
+          V best[kBlock];
+          std::fill_n(best, count, worst);
+          std::fill_n(y, count, Index(0));
+          for (int64_t k = 0; k < state.size; ++k, x += state.inner) {
+            for (int64_t j = 0; j < count; ++j) {
+              const V value = Comparable(x[j]);
+              if (largest ? value > best[j] : value < best[j]) {
+                best[j] = value;
+                y[j] = static_cast<Index>(k);
+              }
+            }
+          }
+        }
+      });
+}
+
+template <typename T, typename Index>
+void FindBest(ComputeContext* context) {
+  const auto& state = context->state<ArgState>();
+  if (context->output_shape(0).num_elements() == 0) return;
+  if (state.largest) {
+    FindBest<T, Index, true>(context, state);
+  } else {
+    FindBest<T, Index, false>(context, state);
+  }
+}
+
+absl::Status ComputeArg(ComputeContext* context) {
+  absl::Status status = absl::UnimplementedError("output_type is neither int32 nor int64");
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(
+      context->input_at(0).dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        DispatchOn<int32_t, int64_t>(context->output_at(0).dtype, [&](auto index) {
+          FindBest<T, typename decltype(index)::type>(context);
+          status = absl::OkStatus();
+        });
+      });
+  return status;
+}
+
+// --- TopKV2 -----------------------------------------------------------------------------------------------------------
+
+struct TopKState : KernelState {
+  int64_t rows, size, k;
+};
+
+absl::Status PrepareTopKV2(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(int64_t k, IntegerInput(context, 1));
+  const Shape& input = context->input_shape(0);
+  if (input.rank() < 1) return absl::InvalidArgumentError("the input is a scalar, expected a rank of at least 1");
+  const int last = input.rank() - 1;
+  if (k < 0 || k > input.dim(last)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("k is ", k, ", expected at most ", input.dim(last), ", the last dimension of the input"));
+  }
+  if (context->output_type(1) != DType::kInt64 && input.dim(last) > std::numeric_limits<int16_t>::max() &&
+      (context->output_type(1) == DType::kInt16 || input.dim(last) > std::numeric_limits<int32_t>::max())) {
+    return absl::InvalidArgumentError("the indices exceed the type of the second output");
+  }
+  auto state = std::make_unique<TopKState>();
+  state->rows = ProductOfDims(input, 0, last);
+  state->size = input.dim(last);
+  state->k = k;
+  Shape output = input;
+  output.set_dim(last, k);
+  context->SetOutputShape(0, output);
+  context->SetOutputShape(1, std::move(output));
+  int64_t bytes;
+  if (__builtin_mul_overflow(state->size, static_cast<int64_t>(sizeof(int64_t)), &bytes)) {
+    return absl::InvalidArgumentError("the last dimension of the input fits no memory");
+  }
+  context->RequestScratch(bytes);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+// Larger first, then the smaller index; NaN counts as the largest. A strict weak order, as sorting demands.
+template <typename T>
+void SortRows(ComputeContext* context) {
+  const auto& state = context->state<TopKState>();
+  int64_t* order = reinterpret_cast<int64_t*>(context->scratch());
+  for (int64_t row = 0; row < state.rows; ++row) {
+    const T* x = context->input<T>(0) + row * state.size;
+    std::iota(order, order + state.size, int64_t{0});
+    std::partial_sort(order, order + state.k, order + state.size, [x](int64_t i, int64_t j) {
+      const auto a = Comparable(x[i]);
+      const auto b = Comparable(x[j]);
+      const bool a_is_nan = a != a;
+      const bool b_is_nan = b != b;
+      if (a_is_nan != b_is_nan) return a_is_nan;
+      if (!a_is_nan && a != b) return a > b;
+      return i < j;
+    });
+    T* values = context->output<T>(0) + row * state.k;
+    for (int64_t i = 0; i < state.k; ++i) values[i] = x[order[i]];
+    DispatchOn<int16_t, int32_t, int64_t>(context->output_at(1).dtype, [&](auto tag) {
+      using Index = typename decltype(tag)::type;
+      Index* indices = context->output<Index>(1) + row * state.k;
+      for (int64_t i = 0; i < state.k; ++i) indices[i] = static_cast<Index>(order[i]);
+    });
+  }
+}
+
+absl::Status ComputeTopK(ComputeContext* context) {
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+      context->input_at(0).dtype, [&](auto tag) { SortRows<typename decltype(tag)::type>(context); });
+  return absl::OkStatus();
+}
+
+std::vector<DType> ArgTypes() {
+  std::vector<DType> types = NumberTypes();
+  types.push_back(DType::kBool);
+  return types;
+}
+
+}  // namespace
+
+DEFINE_KERNEL(ArgMax) {
+  return Kernel("the index of the largest along an axis; the first of equals")
+      .TypeNumbers("T", ArgTypes())
+      .TypeNumbers("output_type", IndexTypes())
+      .Prepare(PrepareArgMax)
+      .Compute(ComputeArg);
+}
+
+DEFINE_KERNEL(ArgMin) {
+  return Kernel("the index of the smallest along an axis; the first of equals")
+      .TypeNumbers("T", ArgTypes())
+      .TypeNumbers("output_type", IndexTypes())
+      .Prepare(PrepareArgMin)
+      .Compute(ComputeArg);
+}
+
+DEFINE_KERNEL(TopKV2) {
+  return Kernel("the k largest of the last dimension, in order, and their indices")
+      .TypeNumbers("T", NumberTypes())
+      .Prepare(PrepareTopKV2)
+      .Compute(ComputeTopK);
+}
+
+}  // namespace permafrost

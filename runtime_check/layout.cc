@@ -1,0 +1,341 @@
+// The second half of planning: which prepared nodes run, where their values lie, and the steps.
+#include <algorithm>
+#include <utility>
+
+#include "graph/status.h"
+#include "runtime_check/plan_state.h"
+#include "runtime_check/planner.h"
+
+namespace permafrost {
+namespace {
+
+using TensorKind = TensorState::Kind;
+using NodeKind = NodeState::Kind;
+
+// Memory that several tensors share, because one is an alias of the other or was computed in place.
+struct Region {
+  Buffer buffer;
+  bool is_feed = false;     // The caller's memory.
+  bool is_strings = false;  // Strings do not lie in the arena.
+  bool is_bound = false;    // The memory of a fetch.
+};
+
+class Layout {
+ public:
+  Layout(const Program& program, PlanState* state, ThreadPool* threads, MemoryBudget* budget)
+      : program_(program), state_(*state), threads_(threads), budget_(budget), plan_(std::make_unique<Plan>()) {}
+
+  absl::StatusOr<std::unique_ptr<Plan>> Run() {
+    FindLive();
+    FindLastUses();
+    PF_RETURN_IF_ERROR(AssignRegions());
+    BindFetches();
+    PF_RETURN_IF_ERROR(PlaceRegions());
+    KeepConstants();
+    SetValues();
+    BuildSteps();
+    return std::move(plan_);
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  bool IsLive(size_t position) const { return live_[position]; }
+  bool IsAlias(size_t position) const { return program_.nodes[position].kernel->is_alias(); }
+  // A static node that has a step of its own.
+  bool IsStaticStep(size_t position) const {
+    return IsLive(position) && state_.nodes[position].kind == NodeKind::kStatic && !IsAlias(position) &&
+           program_.nodes[position].kernel->compute() != nullptr;
+  }
+
+  void FindLive() {
+    live_.assign(program_.nodes.size(), false);
+    std::vector<bool> read(program_.tensors.size(), false);
+    for (const int tensor : program_.fetches) read[tensor] = true;
+    for (size_t i = program_.nodes.size(); i-- > 0;) {
+      const ProgramNode& node = program_.nodes[i];
+      if (state_.nodes[i].kind == NodeKind::kFolded) continue;
+      bool live = !node.is_pure;
+      for (int j = 0; j < node.num_outputs; ++j) live |= read[node.first_output + j];
+      if (!live) continue;
+      live_[i] = true;
+      for (const int tensor : program_.InputsOf(node)) read[tensor] = true;
+    }
+  }
+
+  void FindLastUses() {
+    last_use_.assign(program_.tensors.size(), kNone);
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      const ProgramNode& node = program_.nodes[i];
+      if (!IsLive(i)) continue;
+      for (int j = 0; j < node.num_outputs; ++j) last_use_[node.first_output + j] = static_cast<int>(i);
+      for (const int tensor : program_.InputsOf(node)) last_use_[tensor] = static_cast<int>(i);
+    }
+    for (const int tensor : program_.fetches) last_use_[tensor] = static_cast<int>(program_.nodes.size());
+  }
+
+  // REQUIRES: static.
+  int64_t BytesOf(int tensor) const {
+    return ValueBytes(program_.tensors[tensor].dtype, state_.tensors[tensor].shape).value_or(0);
+  }
+
+  int AddRegion(int tensor, int first) {
+    Region region;
+    region.buffer = {BytesOf(tensor), first, std::max(first, last_use_[tensor]), 0};
+    region.is_strings = program_.tensors[tensor].dtype == DType::kString;
+    regions_.push_back(region);
+    return static_cast<int>(regions_.size()) - 1;
+  }
+
+  void Join(int tensor, int region) {
+    region_of_[tensor] = region;
+    if (region != kNone) regions_[region].buffer.last = std::max(regions_[region].buffer.last, last_use_[tensor]);
+  }
+
+  // The region of an input whose memory output 0 may take over, or kNone.
+  int RegionInPlace(const ProgramNode& node, int position) const {
+    const absl::Span<const int> inputs = program_.InputsOf(node);
+    for (const int i : node.kernel->in_place()) {
+      if (i >= node.num_inputs || state_.tensors[inputs[i]].kind != TensorKind::kStatic) continue;
+      const int region = region_of_[inputs[i]];
+      if (region == kNone) continue;
+      const Region& candidate = regions_[region];
+      if (candidate.is_feed || candidate.is_strings || candidate.buffer.last != position ||
+          candidate.buffer.bytes != BytesOf(node.first_output)) {
+        continue;
+      }
+      // The kernel may read an input that shares the memory later than it writes there.
+      const auto readers = std::count_if(inputs.begin(), inputs.end(),
+                                         [&](int tensor) { return region_of_[tensor] == region; });
+      if (readers == 1) return region;
+    }
+    return kNone;
+  }
+
+  absl::Status AssignRegions() {
+    region_of_.assign(program_.tensors.size(), kNone);
+    for (const ProgramFeed& feed : program_.feeds) {
+      region_of_[feed.tensor] = AddRegion(feed.tensor, 0);
+      regions_.back().is_feed = true;
+    }
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!IsLive(i)) continue;
+      const ProgramNode& node = program_.nodes[i];
+      const auto position = static_cast<int>(i);
+      int next = 0;
+      if (IsAlias(i)) {
+        Join(node.first_output, region_of_[program_.InputsOf(node)[0]]);
+        next = 1;
+      }
+      if (state_.nodes[i].kind == NodeKind::kDynamic) continue;
+      for (int j = next; j < node.num_outputs; ++j) {
+        const int tensor = node.first_output + j;
+        const int shared = j == 0 && program_.tensors[tensor].dtype != DType::kString ? RegionInPlace(node, position)
+                                                                                     : kNone;
+        Join(tensor, shared != kNone ? shared : AddRegion(tensor, position));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void BindFetches() {
+    for (const int tensor : program_.fetches) {
+      FetchPlan& fetch = plan_->fetches.emplace_back();
+      TensorState& state = state_.tensors[tensor];
+      if (state.kind == TensorKind::kConstant) {
+        fetch.constant = state.value;
+      } else if (state.kind == TensorKind::kDynamic) {
+        fetch.is_dynamic = true;
+      } else {
+        Region& region = regions_[region_of_[tensor]];
+        if (region.is_feed || region.is_strings || region.is_bound) continue;
+        region.is_bound = true;
+        region_fetch_.resize(regions_.size(), kNone);
+        region_fetch_[region_of_[tensor]] = static_cast<int>(plan_->fetches.size()) - 1;
+      }
+    }
+    region_fetch_.resize(regions_.size(), kNone);
+  }
+
+  absl::Status PlaceRegions() {
+    std::vector<Buffer> buffers;
+    std::vector<int> buffer_of(regions_.size(), kNone);
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      const Region& region = regions_[i];
+      if (region.is_feed || region.is_strings || region.is_bound) continue;
+      buffer_of[i] = static_cast<int>(buffers.size());
+      buffers.push_back(region.buffer);
+    }
+    const size_t first_scratch = buffers.size();
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!IsStaticStep(i)) continue;
+      const int64_t bytes = state_.nodes[i].prepared->scratch_bytes;
+      if (bytes > 0) buffers.push_back({bytes, static_cast<int>(i), static_cast<int>(i), 0});
+    }
+    PF_ASSIGN_OR_RETURN(plan_->report.arena_bytes, PlaceBuffers(&buffers));
+    PF_ASSIGN_OR_RETURN(Reservation reservation,
+                        Reservation::Take(budget_, plan_->report.arena_bytes, "the memory of the activations"));
+    plan_->reservations.push_back(std::move(reservation));
+    PF_ASSIGN_OR_RETURN(plan_->arena, Tensor::Allocate(DType::kInt8, Shape({plan_->report.arena_bytes}), &arena_));
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      if (buffer_of[i] != kNone) regions_[i].buffer.offset = buffers[buffer_of[i]].offset;
+    }
+    for (size_t i = first_scratch; i < buffers.size(); ++i) scratch_offsets_.push_back(buffers[i].offset);
+    return absl::OkStatus();
+  }
+
+  // Nodes that nobody reads do not keep their constants.
+  void KeepConstants() {
+    for (TensorState& tensor : state_.tensors) tensor.is_kept = false;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!IsLive(i) || (state_.nodes[i].kind == NodeKind::kStatic && IsAlias(i))) continue;
+      const absl::Span<const int> inputs = program_.InputsOf(program_.nodes[i]);
+      for (size_t j = 0; j < inputs.size(); ++j) {
+        const bool released = state_.nodes[i].kind == NodeKind::kStatic && state_.nodes[i].prepared->released[j];
+        if (!released) state_.tensors[inputs[j]].is_kept = true;
+      }
+    }
+    constant_of_.assign(program_.tensors.size(), kNone);
+    for (size_t i = 0; i < state_.tensors.size(); ++i) {
+      TensorState& tensor = state_.tensors[i];
+      if (tensor.kind != TensorKind::kConstant) continue;
+      if (tensor.is_kept && tensor.aligned != nullptr) {
+        constant_of_[i] = static_cast<int>(plan_->constants.size());
+        plan_->constants.push_back(tensor.aligned);
+        plan_->report.constant_bytes += tensor.value_bytes.bytes() + tensor.aligned_bytes.bytes();
+        plan_->reservations.push_back(std::move(tensor.value_bytes));
+        plan_->reservations.push_back(std::move(tensor.aligned_bytes));
+      } else if (tensor.is_fetched) {
+        plan_->report.constant_bytes += tensor.value_bytes.bytes();
+        plan_->reservations.push_back(std::move(tensor.value_bytes));
+      }
+    }
+  }
+
+  void SetValues() {
+    plan_->values.resize(program_.tensors.size());
+    plan_->feed_values.resize(program_.feeds.size());
+    for (size_t i = 0; i < program_.tensors.size(); ++i) {
+      const TensorState& tensor = state_.tensors[i];
+      Value& value = plan_->values[i];
+      value.dtype = program_.tensors[i].dtype;
+      if (tensor.kind == TensorKind::kDynamic) continue;
+      value.shape = tensor.shape;
+      if (tensor.kind == TensorKind::kConstant) {
+        if (constant_of_[i] != kNone) value = ViewOf(*plan_->constants[constant_of_[i]]);
+        continue;
+      }
+      const int region_number = region_of_[i];
+      if (region_number == kNone) continue;  // Of a node that is not live.
+      const Region& region = regions_[region_number];
+      if (region.is_feed) {
+        plan_->feed_values[region_number].push_back(static_cast<int>(i));  // The feeds' regions are the first.
+      } else if (region.is_bound) {
+        plan_->fetches[region_fetch_[region_number]].bound_values.push_back(static_cast<int>(i));
+      } else if (region.is_strings) {
+        value.strings = StringsOf(region_number, tensor.shape);
+      } else {
+        value.data = arena_ + region.buffer.offset;
+      }
+    }
+  }
+
+  std::vector<std::string>* StringsOf(int region, const Shape& shape) {
+    region_strings_.resize(regions_.size(), nullptr);
+    if (region_strings_[region] == nullptr) {
+      const auto count = static_cast<size_t>(shape.num_elements());
+      plan_->strings.push_back(std::make_unique<std::vector<std::string>>(count));
+      region_strings_[region] = plan_->strings.back().get();
+    }
+    return region_strings_[region];
+  }
+
+  void BuildSteps() {
+    size_t num_pointers = 0;
+    for (const ProgramNode& node : program_.nodes) num_pointers += static_cast<size_t>(node.num_inputs);
+    plan_->step_inputs.reserve(num_pointers);  // The steps point into it.
+    std::vector<DynamicNode*> dynamic_at(program_.nodes.size(), nullptr);
+    size_t next_scratch = 0;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!IsLive(i)) continue;
+      const ProgramNode& node = program_.nodes[i];
+      NodeState& state = state_.nodes[i];
+      const bool is_static = state.kind == NodeKind::kStatic;
+      if (is_static && !IsStaticStep(i)) continue;
+      const size_t first_pointer = plan_->step_inputs.size();
+      for (const int tensor : program_.InputsOf(node)) plan_->step_inputs.push_back(&plan_->values[tensor]);
+      const absl::Span<const Value* const> inputs =
+          absl::MakeConstSpan(plan_->step_inputs.data() + first_pointer, static_cast<size_t>(node.num_inputs));
+      char* scratch = nullptr;
+      const KernelState* kernel_state = nullptr;
+      if (is_static) {
+        if (state.prepared->scratch_bytes > 0) scratch = arena_ + scratch_offsets_[next_scratch++];
+        kernel_state = state.prepared->state.get();
+        if (kernel_state != nullptr) plan_->states.push_back(std::move(state.prepared->state));
+      } else {
+        dynamic_at[i] = AddDynamic(node, &state);
+      }
+      plan_->steps.push_back({node.kernel->compute(),
+                              NodeContext(node.node, inputs, plan_->values.data() + node.first_output, node.num_outputs,
+                                          scratch, kernel_state, threads_),
+                              dynamic_at[i]});
+    }
+    ReleaseDynamic(dynamic_at);
+    plan_->report.num_steps = static_cast<int64_t>(plan_->steps.size());
+    plan_->report.num_dynamic = static_cast<int64_t>(plan_->dynamic_nodes.size());
+    plan_->report.num_folded = state_.num_folded;
+  }
+
+  DynamicNode* AddDynamic(const ProgramNode& node, NodeState* state) {
+    auto dynamic = std::make_unique<DynamicNode>();
+    dynamic->node = &node;
+    for (const int tensor : program_.InputsOf(node)) {
+      const int constant = constant_of_[tensor];
+      dynamic->constants.push_back(constant == kNone ? nullptr : plan_->constants[constant].get());
+      dynamic->inputs.push_back({program_.tensors[tensor].dtype, state_.tensors[tensor].shape});
+    }
+    dynamic->granted.resize(dynamic->inputs.size());
+    if (state->prepared != nullptr) {
+      dynamic->prepared = std::move(*state->prepared);
+      dynamic->is_prepared = true;
+    }
+    plan_->dynamic_nodes.push_back(std::move(dynamic));
+    return plan_->dynamic_nodes.back().get();
+  }
+
+  // Every reader of a dynamic tensor is dynamic itself.
+  void ReleaseDynamic(const std::vector<DynamicNode*>& dynamic_at) {
+    if (plan_->dynamic_nodes.empty()) return;
+    plan_->held.resize(program_.tensors.size());
+    for (size_t i = 0; i < program_.tensors.size(); ++i) {
+      if (state_.tensors[i].kind != TensorKind::kDynamic || last_use_[i] == kNone) continue;
+      const auto last = static_cast<size_t>(last_use_[i]);
+      if (last >= dynamic_at.size()) continue;  // Fetched.
+      dynamic_at[last]->release_after.push_back(static_cast<int>(i));
+    }
+  }
+
+  const Program& program_;
+  PlanState& state_;
+  ThreadPool* threads_;
+  MemoryBudget* budget_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<bool> live_;      // By node.
+  std::vector<int> last_use_;   // By tensor: a position, kNone when the producer does not run.
+  std::vector<int> region_of_;  // By tensor.
+  std::vector<Region> regions_;
+  std::vector<int> region_fetch_;
+  std::vector<std::vector<std::string>*> region_strings_;
+  std::vector<int> constant_of_;  // By tensor: into Plan::constants.
+  std::vector<int64_t> scratch_offsets_;
+  char* arena_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, ThreadPool* threads,
+                                             MemoryBudget* budget) {
+  return Layout(program, &state, threads, budget).Run();
+}
+
+}  // namespace permafrost

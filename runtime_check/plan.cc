@@ -1,0 +1,214 @@
+// Prepares the nodes of a program one after the other, and computes those whose inputs are known. What remains is laid
+// out in memory by layout.cc.
+#include "runtime_check/plan.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/plan_state.h"
+
+namespace permafrost {
+namespace {
+
+// A larger result is computed at each run instead, in the arena.
+constexpr int64_t kMostFoldedBytes = int64_t{256} << 20;
+
+class Preparer {
+ public:
+  Preparer(const Program& program, ThreadPool* threads, MemoryBudget* budget, PlanState* state)
+      : program_(program), threads_(threads), budget_(budget), state_(*state) {}
+
+  absl::Status Run(absl::Span<const Shape> feed_shapes) {
+    state_.tensors.resize(program_.tensors.size());
+    state_.nodes.resize(program_.nodes.size());
+    for (size_t i = 0; i < program_.feeds.size(); ++i) {
+      TensorState& fed = state_.tensors[program_.feeds[i].tensor];
+      fed.kind = TensorState::Kind::kStatic;
+      fed.shape = feed_shapes[i];
+    }
+    for (const int tensor : program_.inputs) ++state_.tensors[tensor].readers_left;
+    for (const int tensor : program_.fetches) {
+      ++state_.tensors[tensor].readers_left;
+      state_.tensors[tensor].is_fetched = true;
+    }
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      const ProgramNode& node = program_.nodes[i];
+      PF_RETURN_IF_ERROR(Prepare(node, &state_.nodes[i]));
+      for (const int tensor : program_.InputsOf(node)) {
+        --state_.tensors[tensor].readers_left;
+        DropIfUnread(&state_.tensors[tensor]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  using Kind = TensorState::Kind;
+
+  void DropIfUnread(TensorState* tensor) {
+    if (tensor->kind != Kind::kConstant || tensor->readers_left > 0 || tensor->is_kept) return;
+    tensor->DropMemory();
+  }
+
+  absl::Status Prepare(const ProgramNode& node, NodeState* result) {
+    if (node.kernel == nullptr) {
+      result->kind = NodeState::Kind::kFolded;
+      return SetConstant(node.first_output, program_.constants[node.constant], Reservation());
+    }
+    const absl::Span<const int> inputs = program_.InputsOf(node);
+    std::vector<PrepareInput> prepare_inputs;
+    bool all_constant = true;
+    for (const int number : inputs) {
+      const TensorState& tensor = state_.tensors[number];
+      if (tensor.kind == Kind::kDynamic) return MakeDynamic(node, nullptr, result);
+      all_constant &= tensor.kind == Kind::kConstant;
+      prepare_inputs.push_back({program_.tensors[number].dtype, tensor.shape});
+    }
+    std::vector<DType> output_types;
+    for (int i = 0; i < node.num_outputs; ++i) {
+      output_types.push_back(program_.tensors[node.first_output + i].dtype);
+    }
+    auto prepared = std::make_unique<PreparedNode>();
+    const auto value = [&](int i) -> absl::StatusOr<const Tensor*> {
+      TensorState& tensor = state_.tensors[inputs[i]];
+      if (tensor.kind != Kind::kConstant) return nullptr;
+      PF_RETURN_IF_ERROR(tensor.Align(budget_));
+      return tensor.aligned.get();
+    };
+    PF_RETURN_IF_ERROR(PrepareNode(*node.node, *node.kernel, prepare_inputs, output_types, threads_->num_threads(),
+                                   value, prepared.get()));
+    if (prepared->needs_value_of >= 0) {
+      if (state_.tensors[inputs[prepared->needs_value_of]].kind == Kind::kConstant) {
+        return absl::InternalError(absl::StrCat(node.node->Describe(), ": the kernel asks for the value of input ",
+                                                prepared->needs_value_of, ", which is known"));
+      }
+      return MakeDynamic(node, nullptr, result);
+    }
+    if (node.kernel->is_alias() && state_.tensors[inputs[0]].kind == Kind::kConstant) {
+      return FoldAlias(node, *prepared, result);
+    }
+    if (node.is_pure && (all_constant || node.kernel->reads_shapes_only()) && IsSmall(*prepared)) {
+      return Fold(node, *prepared, result);
+    }
+    for (int i = 0; i < node.num_outputs; ++i) {
+      if (prepared->outputs[i].depends_on_values) return MakeDynamic(node, std::move(prepared), result);
+    }
+    for (int i = 0; i < node.num_outputs; ++i) {
+      TensorState& tensor = state_.tensors[node.first_output + i];
+      tensor.kind = Kind::kStatic;
+      tensor.shape = prepared->outputs[i].shape;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!prepared->released[i]) PF_RETURN_IF_ERROR(Keep(inputs[i]));
+    }
+    result->kind = NodeState::Kind::kStatic;
+    result->prepared = std::move(prepared);
+    return absl::OkStatus();
+  }
+
+  absl::Status Keep(int number) {
+    TensorState& tensor = state_.tensors[number];
+    if (tensor.kind != Kind::kConstant) return absl::OkStatus();
+    tensor.is_kept = true;
+    return tensor.Align(budget_);
+  }
+
+  absl::Status MakeDynamic(const ProgramNode& node, std::unique_ptr<PreparedNode> prepared, NodeState* result) {
+    result->kind = NodeState::Kind::kDynamic;
+    result->prepared = std::move(prepared);
+    for (const int number : program_.InputsOf(node)) PF_RETURN_IF_ERROR(Keep(number));
+    for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].kind = Kind::kDynamic;
+    return absl::OkStatus();
+  }
+
+  absl::Status SetConstant(int number, Tensor value, Reservation reservation) {
+    TensorState& tensor = state_.tensors[number];
+    tensor.kind = Kind::kConstant;
+    tensor.shape = value.shape();
+    tensor.value = std::move(value);
+    tensor.value_bytes = std::move(reservation);
+    DropIfUnread(&tensor);
+    return absl::OkStatus();
+  }
+
+  absl::Status FoldAlias(const ProgramNode& node, const PreparedNode& prepared, NodeState* result) {
+    const Tensor& input = *state_.tensors[program_.InputsOf(node)[0]].value;
+    const OutputSpec& output = prepared.outputs[0];
+    absl::StatusOr<Tensor> value = output.dtype == input.dtype()
+                                       ? input.Reshaped(output.shape)
+                                       : Tensor::FromBytes(output.dtype, output.shape, input.bytes(), input.owner());
+    PF_RETURN_IF_ERROR(Annotate(value.status(), node.node->Describe()));
+    result->kind = NodeState::Kind::kFolded;
+    return SetConstant(node.first_output, *std::move(value), Reservation());
+  }
+
+  static bool IsSmall(const PreparedNode& prepared) {
+    int64_t bytes = 0;
+    for (const OutputSpec& output : prepared.outputs) {
+      if (output.depends_on_values) continue;
+      if (__builtin_add_overflow(bytes, ValueBytes(output.dtype, output.shape).value_or(0), &bytes)) return false;
+    }
+    return bytes <= kMostFoldedBytes;
+  }
+
+  absl::Status Fold(const ProgramNode& node, const PreparedNode& prepared, NodeState* result) {
+    std::vector<Value> values;
+    for (const int number : program_.InputsOf(node)) {
+      TensorState& tensor = state_.tensors[number];
+      if (tensor.kind == Kind::kConstant) {
+        PF_RETURN_IF_ERROR(Annotate(tensor.Align(budget_), node.node->Describe()));
+        values.push_back(ViewOf(*tensor.aligned));
+      } else {
+        values.push_back({program_.tensors[number].dtype, tensor.shape, nullptr, nullptr});
+      }
+    }
+    std::vector<const Value*> inputs;
+    for (const Value& value : values) inputs.push_back(&value);
+    std::vector<Value> outputs(static_cast<size_t>(node.num_outputs));
+    PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
+                        ComputeNode(*node.node, *node.kernel, prepared, inputs, outputs.data(), threads_, budget_));
+    for (int i = 0; i < node.num_outputs; ++i) {
+      Tensor value = made[i].strings == nullptr ? std::move(made[i].tensor)
+                                                : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings));
+      PF_RETURN_IF_ERROR(SetConstant(node.first_output + i, std::move(value), std::move(made[i].reservation)));
+    }
+    result->kind = NodeState::Kind::kFolded;
+    ++state_.num_folded;
+    return absl::OkStatus();
+  }
+
+  const Program& program_;
+  ThreadPool* threads_;
+  MemoryBudget* budget_;
+  PlanState& state_;
+};
+
+}  // namespace
+
+absl::Status TensorState::Align(MemoryBudget* budget) {
+  if (aligned != nullptr) return absl::OkStatus();
+  if (value->dtype() != DType::kString && !value->IsAligned()) {
+    PF_ASSIGN_OR_RETURN(aligned_bytes, Reservation::Take(budget, static_cast<int64_t>(value->bytes().size()),
+                                                         "an aligned copy of a constant"));
+  }
+  PF_ASSIGN_OR_RETURN(Tensor copy, value->Aligned());
+  aligned = std::make_shared<const Tensor>(std::move(copy));
+  return absl::OkStatus();
+}
+
+void TensorState::DropMemory() {
+  aligned.reset();
+  aligned_bytes.Release();
+  value.reset();
+  value_bytes.Release();
+}
+
+absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
+                                                ThreadPool* threads, MemoryBudget* budget) {
+  PlanState state;
+  PF_RETURN_IF_ERROR(Preparer(program, threads, budget, &state).Run(feed_shapes));
+  return LayOut(program, std::move(state), threads, budget);
+}
+
+}  // namespace permafrost

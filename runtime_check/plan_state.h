@@ -1,0 +1,64 @@
+// What the two halves of planning hand over: each tensor and node of a program, once all nodes are prepared.
+#ifndef PERMAFROST_RUNTIME_CHECK_PLAN_STATE_H_
+#define PERMAFROST_RUNTIME_CHECK_PLAN_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "graph/tensor.h"
+#include "runtime_check/plan.h"
+#include "runtime_check/prepared_node.h"
+#include "runtime_check/program.h"
+
+namespace permafrost {
+
+struct TensorState {
+  enum class Kind : uint8_t {
+    kUnset,
+    kConstant,  // Value known before the run.
+    kStatic,    // Shape known before the run.
+    kDynamic,   // Nothing known before the run.
+  };
+
+  // Makes `aligned` from `value`, once.
+  absl::Status Align(MemoryBudget* budget);
+  // Of a constant that nobody will read.
+  void DropMemory();
+
+  Kind kind = Kind::kUnset;
+  bool is_fetched = false;
+  bool is_kept = false;  // Of a constant: Compute of some node reads it.
+  int readers_left = 0;  // Inputs and fetches still to be prepared.
+  Shape shape;           // Unless dynamic.
+  std::optional<Tensor> value;            // Of a constant.
+  std::shared_ptr<const Tensor> aligned;  // Of a constant, once somebody asked for it.
+  Reservation value_bytes, aligned_bytes;
+};
+
+struct NodeState {
+  enum class Kind : uint8_t {
+    kFolded,  // The outputs are constants: nothing runs.
+    kStatic,
+    kDynamic,
+  };
+  Kind kind = Kind::kFolded;
+  std::unique_ptr<PreparedNode> prepared;  // Of a dynamic node: null unless the input shapes are known.
+};
+
+struct PlanState {
+  std::vector<TensorState> tensors;
+  std::vector<NodeState> nodes;
+  int64_t num_folded = 0;
+};
+
+// The second half: leaves out what nobody reads, assigns memory and builds the steps.
+absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, ThreadPool* threads,
+                                             MemoryBudget* budget);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_PLAN_STATE_H_

@@ -1,0 +1,306 @@
+// Prunes a graph to what is fetched, orders it and checks it.
+#include "runtime_check/program.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/nearest.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "graph/wire.h"
+
+namespace permafrost {
+namespace {
+
+bool IsPlaceholder(Op op) { return op == ops::kPlaceholder || op == ops::kPlaceholderV2; }
+
+absl::StatusOr<TensorRef> FindTensor(const Graph& graph, const std::string& name, absl::string_view role) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits(':', 1));
+  int32_t port = 0;
+  if (parts.first.size() < name.size() && (!absl::SimpleAtoi(parts.second, &port) || port < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(role, " '", name, "': found '", parts.second, "', expected the number of an output"));
+  }
+  Node* node = graph.Find(parts.first);
+  if (node == nullptr) {
+    std::vector<absl::string_view> names;
+    for (const Node* other = graph.first(); other != nullptr; other = other->next()) names.push_back(other->name());
+    return absl::InvalidArgumentError(
+        absl::StrCat(role, " '", name, "': the graph has no node of that name", DidYouMean(parts.first, names)));
+  }
+  if (const absl::StatusOr<std::vector<DType>> types = OutputTypes(*node);
+      types.ok() && static_cast<size_t>(port) >= types->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(role, " '", name, "': ", node->Describe(), " has ", types->size(), " outputs"));
+  }
+  return TensorRef{node, port};
+}
+
+// GraphDef.versions.producer, or 0.
+int64_t ProducerVersion(const Graph& graph) {
+  WireReader reader(graph.versions());
+  int64_t version = 0;
+  for (WireField field; reader.Next(&field);) {
+    if (field.number == 1 && field.type == WireType::kVarint) version = static_cast<int64_t>(field.value);
+  }
+  return version;
+}
+
+// The shape that a placeholder declares. Before version 24 of GraphDef a scalar stood for an unknown shape too.
+Shape DeclaredShape(const Graph& graph, const Node& node) {
+  constexpr int64_t kFirstWithUnknownShapes = 24;
+  if (!IsPlaceholder(node.op()) && node.op() != ops::kPlaceholderWithDefault) return Shape::UnknownRank();
+  const absl::StatusOr<Shape> shape = ShapeAttr(node, "shape");
+  if (!shape.ok()) return Shape::UnknownRank();
+  if (shape->has_rank() && shape->rank() == 0 && ProducerVersion(graph) < kFirstWithUnknownShapes) {
+    return Shape::UnknownRank();
+  }
+  return *shape;
+}
+
+// The type of a fed tensor: what its node says, else what a reader expects; kInvalid when neither is known.
+DType FedType(const Graph& graph, TensorRef ref) {
+  const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
+  if (types.ok() && static_cast<size_t>(ref.port) < types->size()) return RemoveRef((*types)[ref.port]);
+  for (const Use& use : graph.UsesOf(ref)) {
+    const absl::StatusOr<std::vector<DType>> expected = InputTypes(*use.consumer);
+    if (expected.ok() && use.index < expected->size()) return RemoveRef((*expected)[use.index]);
+  }
+  return DType::kInvalid;
+}
+
+class Builder {
+ public:
+  Builder(const Graph& graph, const KernelLookup& kernel_lookup, MemoryBudget* budget)
+      : graph_(graph), kernel_lookup_(kernel_lookup), budget_(budget) {}
+
+  absl::StatusOr<Program> Build(absl::Span<const std::string> feeds, absl::Span<const std::string> fetches) {
+    PF_RETURN_IF_ERROR(AddFeeds(feeds));
+    std::vector<TensorRef> fetched;
+    for (const std::string& name : fetches) {
+      PF_ASSIGN_OR_RETURN(fetched.emplace_back(), FindTensor(graph_, name, "output"));
+    }
+    FindNeeded(fetched);
+    PF_RETURN_IF_ERROR(CheckPlaceholders());
+    PF_RETURN_IF_ERROR(CheckKernels());
+    PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
+    for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
+    for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
+    for (size_t i = 0; i < fetched.size(); ++i) {
+      PF_ASSIGN_OR_RETURN(const int tensor, Number(fetched[i]));
+      program_.fetches.push_back(tensor);
+      program_.fetch_names.push_back(fetches[i]);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  absl::Status AddFeeds(absl::Span<const std::string> feeds) {
+    for (const std::string& name : feeds) {
+      PF_ASSIGN_OR_RETURN(const TensorRef ref, FindTensor(graph_, name, "input"));
+      const auto number = static_cast<int>(program_.tensors.size());
+      if (!numbers_.emplace(ref, number).second) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", name, "' is fed twice"));
+      }
+      fed_nodes_.insert(ref.node);
+      program_.tensors.push_back({FedType(graph_, ref), ref});
+      program_.feeds.push_back({name, number, DeclaredShape(graph_, *ref.node)});
+    }
+    return absl::OkStatus();
+  }
+
+  void Need(TensorRef ref) {
+    if (ref.is_control() ? fed_nodes_.contains(ref.node) : numbers_.contains(ref)) return;
+    if (needed_[ref.node->id()]) return;
+    needed_[ref.node->id()] = true;
+    open_.push_back(ref.node);
+  }
+
+  void FindNeeded(const std::vector<TensorRef>& fetched) {
+    needed_.assign(graph_.id_limit(), false);
+    for (const TensorRef ref : fetched) Need(ref);
+    while (!open_.empty()) {
+      const Node* node = open_.back();
+      open_.pop_back();
+      for (int i = 0; i < node->num_inputs(); ++i) Need(node->input(i));
+    }
+  }
+
+  absl::Status CheckPlaceholders() const {
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (needed_[node->id()] && IsPlaceholder(node->op())) {
+        return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": needed and not fed"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckKernels() const {
+    constexpr size_t kMostNames = 5;
+    std::map<std::string, std::vector<absl::string_view>> nodes_by_reason;
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (!needed_[node->id()] || node->op() == ops::kConst) continue;
+      const absl::Status status = CheckKernel(*node, kernel_lookup_(node->op()));
+      if (absl::IsUnimplemented(status)) {
+        nodes_by_reason[std::string(status.message())].push_back(node->name());
+      } else {
+        PF_RETURN_IF_ERROR(status);
+      }
+    }
+    if (nodes_by_reason.empty()) return absl::OkStatus();
+    std::vector<std::string> parts;
+    for (auto& [reason, names] : nodes_by_reason) {
+      const size_t count = names.size();
+      names.resize(std::min(count, kMostNames));
+      parts.push_back(absl::StrCat(reason, ": ", count == 1 ? "node '" : "nodes '", absl::StrJoin(names, "', '"), "'",
+                                   count > kMostNames ? absl::StrCat(" and ", count - kMostNames, " more") : ""));
+    }
+    return absl::UnimplementedError(absl::StrJoin(parts, "; "));
+  }
+
+  // Whether `node` runs after the producer of its input i.
+  bool WaitsFor(TensorRef input) const {
+    return needed_[input.node->id()] && (input.is_control() || !numbers_.contains(input));
+  }
+
+  // The needed nodes, the first in the file first where there is a choice.
+  absl::StatusOr<std::vector<Node*>> Order() const {
+    std::vector<uint32_t> position(graph_.id_limit(), 0);
+    std::vector<uint32_t> pending(graph_.id_limit(), 0);
+    using Entry = std::pair<uint32_t, Node*>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+    size_t count = 0;
+    uint32_t next_position = 0;
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      position[node->id()] = next_position++;
+      if (!needed_[node->id()]) continue;
+      ++count;
+      for (int i = 0; i < node->num_inputs(); ++i) pending[node->id()] += WaitsFor(node->input(i)) ? 1 : 0;
+      if (pending[node->id()] == 0) ready.push({position[node->id()], node});
+    }
+    std::vector<Node*> order;
+    order.reserve(count);
+    while (!ready.empty()) {
+      Node* node = ready.top().second;
+      ready.pop();
+      order.push_back(node);
+      for (const Use& use : node->uses()) {
+        Node* consumer = use.consumer;
+        if (!needed_[consumer->id()] || !WaitsFor(consumer->input(static_cast<int>(use.index)))) continue;
+        if (--pending[consumer->id()] == 0) ready.push({position[consumer->id()], consumer});
+      }
+    }
+    if (order.size() == count) return order;
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (pending[node->id()] == 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(count - order.size(), " nodes are in a cycle or behind one, such as ", node->Describe()));
+    }
+    return absl::InternalError("the order lost nodes");
+  }
+
+  absl::Status AddOutputs(const Node& node) {
+    ProgramNode entry;
+    entry.node = &node;
+    entry.first_output = static_cast<int>(program_.tensors.size());
+    if (node.op() == ops::kConst) {
+      PF_RETURN_IF_ERROR(AddConstant(node, &entry));
+    } else {
+      entry.kernel = kernel_lookup_(node.op());
+      const OpSchema* schema = FindSchema(node.op());
+      entry.is_pure = schema != nullptr && schema->traits == kPure;
+      PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(node));
+      for (const DType type : types) AddTensor(RemoveRef(type), &node);
+    }
+    entry.num_outputs = static_cast<int>(program_.tensors.size()) - entry.first_output;
+    program_.nodes.push_back(entry);
+    return absl::OkStatus();
+  }
+
+  void AddTensor(DType dtype, const Node* node) {
+    const auto number = static_cast<int>(program_.tensors.size());
+    const int first = program_.nodes.empty() ? static_cast<int>(program_.feeds.size())
+                                             : program_.nodes.back().first_output + program_.nodes.back().num_outputs;
+    const TensorRef ref{const_cast<Node*>(node), number - first};
+    program_.tensors.push_back({dtype, ref});
+    numbers_.emplace(ref, number);  // Keeps the feed where the tensor is fed.
+  }
+
+  absl::Status AddConstant(const Node& node, ProgramNode* entry) {
+    const AttrValue* attr = node.FindAttr("value");
+    DType dtype = DType::kInvalid;
+    Shape shape;
+    if (attr != nullptr && attr->held_tensor() == nullptr && attr->TensorTypeAndShape(&dtype, &shape).ok()) {
+      // A few bytes may stand for many elements.
+      const int64_t bytes = ValueBytes(dtype, shape).value_or(0);
+      if (static_cast<uint64_t>(bytes) > attr->encoded().size()) {
+        PF_RETURN_IF_ERROR(Annotate(budget_->Take(bytes, "the value"), node.Describe()));
+      }
+    }
+    PF_ASSIGN_OR_RETURN(Tensor value, ConstValue(node));
+    AddTensor(value.dtype(), &node);
+    entry->constant = static_cast<int>(program_.constants.size());
+    program_.constants.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<int> Number(TensorRef ref) const {
+    const auto found = numbers_.find(ref);
+    if (found == numbers_.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(ref.node->Describe(), " has no output ", ref.port));
+    }
+    return found->second;
+  }
+
+  absl::Status AddInputs(ProgramNode* entry) {
+    entry->first_input = static_cast<int>(program_.inputs.size());
+    if (entry->kernel == nullptr) return absl::OkStatus();
+    const Node& node = *entry->node;
+    entry->num_inputs = node.num_data_inputs();
+    PF_ASSIGN_OR_RETURN(const std::vector<DType> expected, InputTypes(node));
+    if (expected.size() != static_cast<size_t>(entry->num_inputs)) {
+      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": found ", entry->num_inputs,
+                                                     " inputs, expected ", expected.size()));
+    }
+    for (int i = 0; i < entry->num_inputs; ++i) {
+      const absl::StatusOr<int> number = Number(node.input(i));
+      PF_RETURN_IF_ERROR(Annotate(number.status(), absl::StrCat(node.Describe(), ": input ", i)));
+      ProgramTensor& tensor = program_.tensors[*number];
+      if (tensor.dtype != RemoveRef(expected[i])) {
+        return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": input ", i, " ('", node.input(i).ToString(),
+                                                       "') is ", DTypeName(tensor.dtype), ", expected ",
+                                                       DTypeName(expected[i])));
+      }
+      program_.inputs.push_back(*number);
+    }
+    return absl::OkStatus();
+  }
+
+  const Graph& graph_;
+  const KernelLookup& kernel_lookup_;
+  MemoryBudget* budget_;
+  Program program_;
+  absl::flat_hash_map<TensorRef, int> numbers_;
+  absl::flat_hash_set<const Node*> fed_nodes_;
+  std::vector<bool> needed_;
+  std::vector<const Node*> open_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> BuildProgram(const Graph& graph, absl::Span<const std::string> feeds,
+                                     absl::Span<const std::string> fetches, const KernelLookup& kernel_lookup,
+                                     MemoryBudget* budget) {
+  return Builder(graph, kernel_lookup, budget).Build(feeds, fetches);
+}
+
+}  // namespace permafrost

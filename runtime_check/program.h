@@ -1,0 +1,70 @@
+// What a session computes: the nodes that the fetches need, in order, with their tensors numbered and everything
+// checked that does not depend on the shapes that are fed.
+#ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_H_
+#define PERMAFROST_RUNTIME_CHECK_PROGRAM_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/prepared_node.h"
+
+namespace permafrost {
+
+using KernelLookup = std::function<const Kernel*(Op)>;
+
+struct ProgramTensor {
+  DType dtype = DType::kInvalid;
+  TensorRef ref;
+};
+
+struct ProgramNode {
+  const Node* node = nullptr;
+  const Kernel* kernel = nullptr;  // Null for a Const.
+  int constant = -1;               // Of a Const: index into Program::constants.
+  int first_input = 0;             // Into Program::inputs; as many as the node has data inputs.
+  int num_inputs = 0;
+  int first_output = 0;  // Tensor number; the outputs follow each other.
+  int num_outputs = 0;
+  // The outputs depend on the inputs alone, so the node may run before the run, or not at all when nobody reads it.
+  bool is_pure = true;
+};
+
+struct ProgramFeed {
+  std::string name;
+  int tensor = 0;
+  Shape declared;  // Unknown dimensions are free.
+};
+
+struct Program {
+  std::vector<ProgramTensor> tensors;
+  std::vector<ProgramNode> nodes;  // Each after the nodes whose outputs it reads and its control inputs.
+  std::vector<int> inputs;         // Tensor numbers.
+  std::vector<Tensor> constants;
+  std::vector<ProgramFeed> feeds;
+  std::vector<int> fetches;  // Tensor numbers.
+  std::vector<std::string> fetch_names;
+
+  absl::Span<const int> InputsOf(const ProgramNode& node) const {
+    return absl::MakeConstSpan(inputs).subspan(static_cast<size_t>(node.first_input),
+                                               static_cast<size_t>(node.num_inputs));
+  }
+};
+
+// The names are those of nodes, "x" or "x:1". Any output of any node may be fed; what only it needs is left out. Memory
+// that constants need beyond the graph's own comes from `budget`. Errors:
+//   InvalidArgument   a name that does not exist (with the nearest), a placeholder that is needed and not fed, a cycle,
+//                     wrong number or types of inputs
+//   Unimplemented     nodes without a kernel: all of them, by op
+absl::StatusOr<Program> BuildProgram(const Graph& graph, absl::Span<const std::string> feeds,
+                                     absl::Span<const std::string> fetches, const KernelLookup& kernel_lookup,
+                                     MemoryBudget* budget);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_PROGRAM_H_

@@ -1,0 +1,164 @@
+// Between the caller and the plan: checks what is fed, plans when shapes change, hands memory in and out.
+#include "runtime_check/session.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace {
+
+bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, absl::Span<const std::string> feeds,
+                                                         absl::Span<const std::string> fetches,
+                                                         SessionOptions options) {
+  std::unique_ptr<Session> session(new Session(std::move(options)));
+  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, feeds, fetches, session->options_.kernel_lookup,
+                                                      &session->budget_));
+  return session;
+}
+
+std::vector<TensorSpec> Session::Inputs() const {
+  std::vector<TensorSpec> inputs;
+  for (const ProgramFeed& feed : program_.feeds) {
+    inputs.push_back({feed.name, program_.tensors[feed.tensor].dtype, feed.declared});
+  }
+  return inputs;
+}
+
+absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const {
+  const ProgramFeed& feed = program_.feeds[i];
+  const DType expected = program_.tensors[feed.tensor].dtype;
+  if (expected != DType::kInvalid && dtype != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", feed.name, "': found type ", DTypeName(dtype),
+                                                   ", expected ", DTypeName(expected)));
+  }
+  if (!shape.IsFullyKnown() || !feed.declared.IsCompatibleWith(shape)) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", feed.name, "': found shape ", shape.ToString(),
+                                                   ", expected ", feed.declared.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::PlanFor(std::vector<Shape> shapes) {
+  if (plan_ != nullptr && shapes == planned_shapes_) return absl::OkStatus();
+  plan_.reset();  // Before the next one takes its memory.
+  PF_ASSIGN_OR_RETURN(plan_, BuildPlan(program_, shapes, &threads_, &budget_));
+  planned_shapes_ = std::move(shapes);
+  report_ = plan_->report;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> input_shapes) {
+  if (input_shapes.size() != program_.feeds.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", input_shapes.size(), " input shapes, expected ", program_.feeds.size()));
+  }
+  for (size_t i = 0; i < input_shapes.size(); ++i) {
+    PF_RETURN_IF_ERROR(CheckFeed(i, program_.tensors[program_.feeds[i].tensor].dtype, input_shapes[i]));
+  }
+  PF_RETURN_IF_ERROR(PlanFor({input_shapes.begin(), input_shapes.end()}));
+  std::vector<TensorSpec> outputs;
+  for (size_t i = 0; i < program_.fetches.size(); ++i) {
+    const Value& value = plan_->values[program_.fetches[i]];
+    outputs.push_back({program_.fetch_names[i], value.dtype,
+                       plan_->fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> feeds) {
+  if (feeds.size() != program_.feeds.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", feeds.size(), " inputs, expected ", program_.feeds.size()));
+  }
+  std::vector<Tensor> aligned;
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    PF_RETURN_IF_ERROR(CheckFeed(i, feeds[i].dtype(), feeds[i].shape()));
+    PF_ASSIGN_OR_RETURN(aligned.emplace_back(), feeds[i].Aligned());
+    shapes.push_back(feeds[i].shape());
+  }
+  PF_RETURN_IF_ERROR(PlanFor(std::move(shapes)));
+  return aligned;
+}
+
+absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
+  return ExecutePlan(plan_.get(), program_, feeds, memory, &threads_, &budget_, options_.on_node);
+}
+
+absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
+  const FetchPlan& fetch = plan_->fetches[i];
+  if (fetch.constant.has_value()) return *fetch.constant;
+  const int tensor = program_.fetches[i];
+  if (fetch.is_dynamic && plan_->held[tensor] != nullptr && plan_->held[tensor]->strings == nullptr) {
+    return TensorOver(plan_->values[tensor], plan_->held[tensor]->tensor.owner());
+  }
+  return CopyOf(plan_->values[tensor]);
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds) {
+  PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
+  const size_t count = program_.fetches.size();
+  std::vector<Tensor> outputs(count);
+  std::vector<char*> memory(count, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan_->fetches[i].bound_values.empty()) continue;
+    const Value& value = plan_->values[program_.fetches[i]];
+    PF_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
+  }
+  PF_RETURN_IF_ERROR(Execute(aligned, memory));
+  for (size_t i = 0; i < count; ++i) {
+    if (memory[i] != nullptr) continue;
+    PF_ASSIGN_OR_RETURN(outputs[i], Fetched(i));
+  }
+  return outputs;
+}
+
+absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
+  PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
+  const size_t count = program_.fetches.size();
+  if (outputs.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("found memory for ", outputs.size(), " outputs, expected ", count));
+  }
+  const auto check = [&](size_t i) -> absl::Status {
+    const Value& value = plan_->values[program_.fetches[i]];
+    if (value.dtype == DType::kString) {
+      return absl::InvalidArgumentError(absl::StrCat("output '", program_.fetch_names[i], "' holds strings"));
+    }
+    PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
+    if (static_cast<uint64_t>(bytes) == outputs[i].size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("output '", program_.fetch_names[i], "': found memory of ",
+                                                   outputs[i].size(), " bytes, expected ", bytes));
+  };
+  std::vector<Tensor> staged(count);
+  std::vector<char*> memory(count, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan_->fetches[i].is_dynamic) continue;
+    PF_RETURN_IF_ERROR(check(i));
+    if (plan_->fetches[i].bound_values.empty()) continue;
+    memory[i] = outputs[i].data();
+    if (IsAligned(memory[i])) continue;
+    const Value& value = plan_->values[program_.fetches[i]];
+    PF_ASSIGN_OR_RETURN(staged[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
+  }
+  PF_RETURN_IF_ERROR(Execute(aligned, memory));
+  for (size_t i = 0; i < count; ++i) {
+    if (memory[i] == outputs[i].data() && memory[i] != nullptr) continue;
+    if (plan_->fetches[i].is_dynamic) PF_RETURN_IF_ERROR(check(i));
+    const char* from = memory[i];
+    if (from == nullptr) {
+      const FetchPlan& fetch = plan_->fetches[i];
+      from = fetch.constant.has_value() ? fetch.constant->bytes().data() : plan_->values[program_.fetches[i]].data;
+    }
+    if (!outputs[i].empty()) std::memcpy(outputs[i].data(), from, outputs[i].size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,100 @@
+// Runs a graph. Start here.
+//
+//   PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(graph, {"image"}, {"probabilities"}));
+//   PF_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->Run({image}));
+#ifndef PERMAFROST_RUNTIME_CHECK_SESSION_H_
+#define PERMAFROST_RUNTIME_CHECK_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/executor.h"
+#include "runtime_check/plan.h"
+#include "runtime_check/prepared_node.h"
+#include "runtime_check/program.h"
+#include "runtime_check/thread_pool.h"
+
+namespace permafrost {
+
+struct SessionOptions {
+  int num_threads = 1;
+  // Bytes that activations, computed and copied constants may take together; what kernels pack is not counted. A graph
+  // that wants more is refused with ResourceExhausted.
+  int64_t memory_limit = int64_t{4} << 30;
+  NodeCallback on_node;                       // For profiling; costs two clock readings a node.
+  KernelLookup kernel_lookup = &FindKernel;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Shape shape;
+};
+
+// Computes some outputs of a graph from some inputs. Only what they need is run, control inputs included. Results are
+// the same bit for bit at each run with the same number of threads.
+//
+// What depends on shapes alone is planned once and kept until other shapes are fed. One run at a time: a session is for
+// one thread; any number of sessions may share a graph that nobody edits.
+class Session {
+ public:
+  // The names are those of nodes, "x" or "x:1"; any output of any node may be fed. `graph` must outlive the session and
+  // stay as it is. Errors as BuildProgram gives them: everything that can be found without knowing the input shapes,
+  // all nodes without a kernel at once.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(const Graph& graph, absl::Span<const std::string> feeds,
+                                                         absl::Span<const std::string> fetches,
+                                                         SessionOptions options = {});
+
+  // What Run takes. A dimension, or the rank, that is unknown is free; the type is kInvalid where the graph does not
+  // tell.
+  std::vector<TensorSpec> Inputs() const;
+
+  // What comes out for these input shapes; a shape that only the run tells is unknown. Plans, so that the next Run with
+  // these shapes does not. Errors as of Run.
+  absl::StatusOr<std::vector<TensorSpec>> Plan(absl::Span<const Shape> input_shapes);
+
+  // `feeds` in the order of Create's; they are not copied if their buffers start at a multiple of 64 bytes. Returns the
+  // fetches in theirs. InvalidArgument for a feed of the wrong type or shape (found, expected) and for shapes that do
+  // not fit a node, which is named; ResourceExhausted beyond the memory limit.
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds);
+
+  // The same into memory of the caller, without a copy where it starts at a multiple of 64 bytes. Each output's size
+  // must be exact (see Plan), and the memory of inputs and outputs must not overlap. Strings cannot be fetched this
+  // way.
+  absl::Status RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs);
+
+  // Of the last plan.
+  const PlanReport& report() const { return report_; }
+  int num_threads() const { return threads_.num_threads(); }
+
+ private:
+  Session(SessionOptions options)
+      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {}
+
+  absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
+  absl::Status PlanFor(std::vector<Shape> shapes);
+  // Checks, plans if need be, and aligns the feeds.
+  absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
+  absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
+  absl::StatusOr<Tensor> Fetched(size_t i) const;
+
+  SessionOptions options_;
+  MemoryBudget budget_;
+  ThreadPool threads_;
+  Program program_;
+  std::vector<Shape> planned_shapes_;
+  std::unique_ptr<permafrost::Plan> plan_;
+  PlanReport report_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_SESSION_H_

@@ -1,0 +1,137 @@
+// The team's workers: each waits for a loop, runs its piece of it, and says so.
+#include "runtime_check/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace permafrost {
+namespace {
+
+// Turns of the waiting loop before a thread parks or yields: about 20 us, which bridges the gap between two loops of
+// one inference and costs little when none follows.
+constexpr int kSpins = 500;
+
+void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+struct Piece {
+  int64_t begin;
+  int64_t end;
+};
+
+// Piece `index` of `pieces` almost equal ones of [0, count): the first count % pieces are one longer.
+Piece PieceOf(int64_t count, int64_t pieces, int64_t index) {
+  const int64_t size = count / pieces;
+  const int64_t longer = count % pieces;
+  const int64_t begin = index * size + std::min(index, longer);
+  return {begin, begin + size + (index < longer ? 1 : 0)};
+}
+
+}  // namespace
+
+class ThreadPool::Team {
+ public:
+  explicit Team(int num_threads) : num_threads_(num_threads) {
+    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+  }
+
+  ~Team() {
+    Publish(kStop);
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  int num_threads() const { return num_threads_; }
+
+  void Run(int64_t count, int64_t pieces, absl::FunctionRef<void(int64_t, int64_t)> body) {
+    body_ = &body;
+    count_ = count;
+    unfinished_.store(static_cast<int>(pieces - 1), std::memory_order_relaxed);
+    loop_number_ += kOneLoop;
+    Publish(loop_number_ | static_cast<uint64_t>(pieces));
+    const Piece own = PieceOf(count, pieces, 0);
+    body(own.begin, own.end);
+    for (int turn = 0; unfinished_.load(std::memory_order_acquire) != 0; ++turn) {
+      if (turn < kSpins) {
+        Pause();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+ private:
+  // The signal is one word, so that a worker without a piece in a loop need not look at that loop's variables, which
+  // may change under it: the loop's number, and in the low bits how many pieces there are.
+  static constexpr uint64_t kOneLoop = 1 << 16;
+  static constexpr uint64_t kStop = ~uint64_t{0};
+
+  void Publish(uint64_t signal) {
+    signal_.store(signal, std::memory_order_seq_cst);
+    if (parked_.load(std::memory_order_seq_cst) == 0) return;
+    { std::lock_guard<std::mutex> lock(mutex_); }  // No worker is between its last look at the signal and its sleep.
+    wake_.notify_all();
+  }
+
+  uint64_t NextSignal(uint64_t last) {
+    for (int turn = 0; turn < kSpins; ++turn) {
+      const uint64_t signal = signal_.load(std::memory_order_acquire);
+      if (signal != last) return signal;
+      Pause();
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    parked_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.wait(lock, [&] { return signal_.load(std::memory_order_seq_cst) != last; });
+    parked_.fetch_sub(1, std::memory_order_seq_cst);
+    return signal_.load(std::memory_order_acquire);
+  }
+
+  void Work(int index) {
+    uint64_t signal = 0;
+    while (true) {
+      signal = NextSignal(signal);
+      if (signal == kStop) return;
+      const auto pieces = static_cast<int64_t>(signal % kOneLoop);
+      if (index >= pieces) continue;
+      const Piece own = PieceOf(count_, pieces, index);
+      (*body_)(own.begin, own.end);
+      unfinished_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  const int num_threads_;
+  const absl::FunctionRef<void(int64_t, int64_t)>* body_ = nullptr;
+  int64_t count_ = 0;
+  uint64_t loop_number_ = 0;
+  std::atomic<uint64_t> signal_{0};
+  std::atomic<int> unfinished_{0};
+  std::atomic<int> parked_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::thread> workers_;
+};
+
+ThreadPool::ThreadPool(int num_threads)
+    : team_(std::make_unique<Team>(std::clamp(num_threads, 1, kMostThreads))) {}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::num_threads() const { return team_->num_threads(); }
+
+void ThreadPool::ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
+  if (count <= 0) return;
+  const int64_t worthwhile = (count - 1) / std::max<int64_t>(grain, 1) + 1;
+  const int64_t pieces = std::min<int64_t>(worthwhile, team_->num_threads());
+  if (pieces == 1) return body(0, count);
+  team_->Run(count, pieces, body);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,106 @@
+// What a file can get wrong about the array, reduction and elementwise kernels: each is an error status with its reason.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/graph.h"
+#include "gtest/gtest.h"
+#include "runtime_check/evaluate.h"
+
+namespace permafrost {
+namespace {
+
+using testing::HasSubstr;
+
+class BadInputTest : public testing::Test {
+ protected:
+  // The error of a node of this op with these inputs, and attributes that set_attrs adds.
+  template <typename SetAttrs>
+  std::string Run(absl::string_view op, const std::vector<Tensor>& inputs, SetAttrs set_attrs) {
+    Graph graph;
+    Node* node = *graph.AddNode("n", Op::Named(op));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      graph.AddInput(node, {*graph.AddConst(absl::StrCat("c", i), inputs[i]), 0});
+    }
+    node->SetAttr("T", AttrValue::Type(inputs[0].dtype()));
+    set_attrs(node);  // The others have defaults.
+    return std::string(KernelEvaluator().Evaluate(*node, inputs).status().message());
+  }
+  std::string Run(absl::string_view op, const std::vector<Tensor>& inputs) {
+    return Run(op, inputs, [](Node*) {});
+  }
+};
+
+Tensor Ints(std::vector<int32_t> values) {
+  const Shape shape({static_cast<int64_t>(values.size())});
+  return Tensor::FromVector(shape, std::move(values));
+}
+
+Tensor Floats(Shape shape) { return Tensor::FromVector(shape, std::vector<float>(shape.num_elements(), 1)); }
+
+TEST_F(BadInputTest, ShapesThatDoNotFit) {
+  EXPECT_THAT(Run("Add", {Floats({2}), Floats({3})}), HasSubstr("cannot be broadcast"));
+  EXPECT_THAT(Run("Reshape", {Floats({6}), Ints({4, -1})}), HasSubstr("does not hold"));
+  EXPECT_THAT(Run("Reshape", {Floats({6}), Ints({-1, -1})}), HasSubstr("is not a shape"));
+  EXPECT_THAT(Run("Reshape", {Floats({0}), Ints({0, -1})}), HasSubstr("does not determine"));
+  EXPECT_THAT(Run("BroadcastTo", {Floats({2}), Ints({3})}), HasSubstr("cannot be broadcast"));
+  EXPECT_THAT(Run("Select", {Floats({2}), Floats({2}), Floats({3})}), HasSubstr("expected"));
+}
+
+TEST_F(BadInputTest, AxesOutOfRange) {
+  EXPECT_THAT(Run("Sum", {Floats({2}), Ints({1})}), HasSubstr("axis is 1, expected a value in [-1, 1)"));
+  EXPECT_THAT(Run("Sum", {Floats({2}), Ints({0, -1})}), HasSubstr("axis 0 is given twice"));
+  EXPECT_THAT(Run("ExpandDims", {Floats({2}), Ints({2})}), HasSubstr("axis is 2"));
+  EXPECT_THAT(Run("ArgMax", {Floats({0}), Ints({0})}), HasSubstr("empty at axis 0"));
+  EXPECT_THAT(Run("Transpose", {Floats({2, 2}), Ints({1, 1})}), HasSubstr("'perm' has 1 twice"));
+}
+
+TEST_F(BadInputTest, SizesThatNoMemoryHolds) {
+  const Tensor huge = Ints({2147483647, 2147483647, 2147483647});
+  EXPECT_THAT(Run("Fill", {huge, Tensor::Scalar(1.f)},
+                  [](Node* node) { node->SetAttr("T", AttrValue::Type(DType::kFloat)); }),
+              HasSubstr("more than 2^63 - 1 elements"));
+  EXPECT_THAT(Run("Tile", {Floats({1, 1, 1}), huge}), HasSubstr("more than 2^63 - 1 elements"));
+  EXPECT_THAT(Run("Fill", {Ints({-1}), Tensor::Scalar(1.f)},
+                  [](Node* node) { node->SetAttr("T", AttrValue::Type(DType::kFloat)); }),
+              HasSubstr("negative dimension"));
+}
+
+TEST_F(BadInputTest, IndicesOutOfBounds) {
+  const auto types = [](Node* node) {
+    node->SetAttr("Tparams", AttrValue::Type(DType::kFloat));
+    node->SetAttr("Tindices", AttrValue::Type(DType::kInt32));
+    node->SetAttr("Taxis", AttrValue::Type(DType::kInt32));
+  };
+  EXPECT_THAT(Run("GatherV2", {Floats({3}), Ints({0, 3}), Tensor::Scalar<int32_t>(0)}, types),
+              HasSubstr("indices has 3 at element 1, expected a value in [0, 3)"));
+  EXPECT_THAT(Run("GatherV2", {Floats({3}), Ints({-1}), Tensor::Scalar<int32_t>(0)}, types), HasSubstr("indices has -1"));
+  EXPECT_THAT(Run("GatherNd", {Floats({3}), Tensor::FromVector<int32_t>(Shape({2, 1}), {0, 7})}, types),
+              HasSubstr("row 1 of 'indices' is out of bounds"));
+  EXPECT_THAT(Run("InvertPermutation", {Ints({0, 0})}), HasSubstr("has 0 twice"));
+  const auto index = [](Node* node) { node->SetAttr("Index", AttrValue::Type(DType::kInt32)); };
+  EXPECT_THAT(Run("Slice", {Floats({3}), Ints({2}), Ints({2})}, index), HasSubstr("has no 2 elements from 2"));
+  EXPECT_THAT(Run("StridedSlice", {Floats({3}), Ints({0}), Ints({1}), Ints({0})}, index), HasSubstr("'strides' is 0"));
+}
+
+TEST_F(BadInputTest, ArithmeticWithoutResult) {
+  EXPECT_THAT(Run("FloorDiv", {Ints({1, 2}), Ints({1, 0})}), HasSubstr("integer division by zero"));
+  EXPECT_THAT(Run("FloorMod", {Ints({1}), Ints({0})}), HasSubstr("integer division by zero"));
+  EXPECT_THAT(Run("Pow", {Ints({2}), Ints({-1})}), HasSubstr("negative integer power"));
+  EXPECT_EQ(Run("Div", {Ints({-2147483647 - 1}), Ints({-1})}), "");
+}
+
+TEST_F(BadInputTest, RangesWithoutEnd) {
+  const auto types = [](Node* node) { node->SetAttr("Tidx", AttrValue::Type(DType::kFloat)); };
+  EXPECT_THAT(Run("Range", {Tensor::Scalar(0.f), Tensor::Scalar(1.f), Tensor::Scalar(0.f)}, types),
+              HasSubstr("'delta' is 0"));
+  EXPECT_THAT(Run("Range", {Tensor::Scalar(0.f), Tensor::Scalar(1.f), Tensor::Scalar(-1.f)}, types),
+              HasSubstr("no range"));
+  EXPECT_THAT(Run("Range", {Tensor::Scalar(0.f), Tensor::Scalar(1e30f), Tensor::Scalar(1.f)}, types),
+              HasSubstr("more elements"));
+}
+
+}  // namespace
+}  // namespace permafrost
