@@ -18,8 +18,8 @@
 
 namespace permafrost {
 
-// A value type; copies share what is large. The As... getters give InvalidArgument (found, expected) when the value is of
-// another kind, and DataLoss when its bytes are malformed; they decode anew at each call.
+// A value type; copies share what is large. The As... getters give InvalidArgument (found, expected) when the value is
+// of another kind, and DataLoss when its bytes are malformed; they decode anew at each call.
 class AttrValue {
  public:
   // The numbers are the field numbers of TensorFlow's AttrValue.

@@ -108,7 +108,7 @@ Half ToHalf(float value) {
   if (std::isnan(value)) return {static_cast<uint16_t>(sign | 0x7e00 | ((bits >> 13) & 0x1ff))};
   const float magnitude = std::fabs(value);
   if (magnitude >= 65520.0f) return {static_cast<uint16_t>(sign | 0x7c00)};  // Rounds to infinity: 65504 + half a step.
-  if (magnitude < 6.103515625e-05f) {                                       // 2^-14: below it the step is 2^-24.
+  if (magnitude < 6.103515625e-05f) {                                        // 2^-14: below it the step is 2^-24.
     return {static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))))};
   }
   const uint32_t rounding = 0xfff + ((bits >> 13) & 1);

@@ -70,7 +70,9 @@ template <typename T>
 constexpr DType FindDType() {
   static_assert(!std::is_same_v<T, OpaqueElement>, "an opaque element does not determine a dtype");
 #define DTYPE(enumerator, number, text, type, field) \
-  if constexpr (std::is_same_v<T, type>) return DType::enumerator; else
+  if constexpr (std::is_same_v<T, type>)             \
+    return DType::enumerator;                        \
+  else
 #include "graph/dtypes.def"
 #undef DTYPE
   return DType::kInvalid;

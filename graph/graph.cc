@@ -18,7 +18,8 @@ std::string TensorRef::ToString() const {
   return port == 0 ? std::string(node->name()) : absl::StrCat(node->name(), ":", port);
 }
 
-// --- Node --------------------------------------------------------------------------------------------------------------
+// --- Node
+// --------------------------------------------------------------------------------------------------------------
 
 const AttrValue* Node::FindAttr(absl::string_view key) const {
   for (const Attr& attr : attrs_) {
@@ -58,7 +59,8 @@ void Node::set_extra_fields(absl::string_view bytes) { extra_fields_ = graph_->I
 
 std::string Node::Describe() const { return absl::StrCat("node '", name_, "' (", op_.name(), ")"); }
 
-// --- Reading and cloning -----------------------------------------------------------------------------------------------
+// --- Reading and cloning
+// -----------------------------------------------------------------------------------------------
 
 std::unique_ptr<Graph> Graph::Clone() const {
   auto copy = std::make_unique<Graph>();
@@ -136,7 +138,8 @@ absl::string_view Graph::Intern(absl::string_view text) {
   return kept;
 }
 
-// --- Nodes -------------------------------------------------------------------------------------------------------------
+// --- Nodes
+// -------------------------------------------------------------------------------------------------------------
 
 void Graph::Link(Node* node, Node* position) {
   node->next_ = position;
@@ -158,8 +161,8 @@ absl::StatusOr<Node*> Graph::AddNodeView(absl::string_view name, Op op, absl::st
   if (storage_.size() >= UINT32_MAX) return absl::ResourceExhaustedError("a graph holds at most 2^32 - 1 nodes");
   const auto [entry, is_new] = by_name_.try_emplace(name, nullptr);
   if (!is_new) {
-    return absl::AlreadyExistsError(absl::StrCat("two nodes have the name '", name, "' (", entry->second->op().name(),
-                                                 " and ", op.name(), ")"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("two nodes have the name '", name, "' (", entry->second->op().name(), " and ", op.name(), ")"));
   }
   Node& node = storage_.emplace_back();
   entry->second = &node;
@@ -209,12 +212,12 @@ void Graph::Discard(Node* node) {
 
 absl::Status Graph::RemoveNode(Node* node) {
   if (!node->uses_.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(node->Describe(), " cannot be removed while ",
-                                                      node->uses_[0].consumer->Describe(), " uses it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(node->Describe(), " cannot be removed while ", node->uses_[0].consumer->Describe(), " uses it"));
   }
   if (IsEndpoint(node)) {
-    return absl::FailedPreconditionError(absl::StrCat(node->Describe(), " cannot be removed: it is a declared ",
-                                                      IsOutput(node) ? "output" : "input"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(node->Describe(), " cannot be removed: it is a declared ", IsOutput(node) ? "output" : "input"));
   }
   ClearInputs(node);
   Discard(node);
@@ -227,8 +230,8 @@ absl::Status Graph::RemoveNodes(const std::vector<bool>& remove) {
     if (!remove[node->id_]) continue;
     going.push_back(node);
     if (IsEndpoint(node)) {
-      return absl::FailedPreconditionError(absl::StrCat(node->Describe(), " cannot be removed: it is a declared ",
-                                                        IsOutput(node) ? "output" : "input"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(node->Describe(), " cannot be removed: it is a declared ", IsOutput(node) ? "output" : "input"));
     }
     for (const Use& use : node->uses_) {
       if (!remove[use.consumer->id_]) {
@@ -246,9 +249,7 @@ absl::Status Graph::RemoveNodes(const std::vector<bool>& remove) {
   return absl::OkStatus();
 }
 
-absl::Status Graph::Rename(Node* node, absl::string_view name) {
-  return RenameAll({{node, std::string(name)}});
-}
+absl::Status Graph::Rename(Node* node, absl::string_view name) { return RenameAll({{node, std::string(name)}}); }
 
 absl::Status Graph::RenameAll(const std::vector<std::pair<Node*, std::string>>& names) {
   for (const auto& [node, name] : names) by_name_.erase(node->name_);
@@ -287,7 +288,8 @@ void Graph::SetOrder(const std::vector<Node*>& order) {
   for (Node* node : order) Link(node, nullptr);
 }
 
-// --- Edges -------------------------------------------------------------------------------------------------------------
+// --- Edges
+// -------------------------------------------------------------------------------------------------------------
 
 void Graph::AttachUse(Node* node, uint32_t index) {
   Node::Input& input = node->inputs_[index];
@@ -387,7 +389,8 @@ bool Graph::HasDataUses(TensorRef ref) const {
                      [&](const Use& use) { return use.consumer->input(use.index).port == ref.port; });
 }
 
-// --- Interface ---------------------------------------------------------------------------------------------------------
+// --- Interface
+// ---------------------------------------------------------------------------------------------------------
 
 bool Graph::IsInput(const Node* node) const { return input_nodes_.contains(node); }
 bool Graph::IsOutput(const Node* node) const { return output_nodes_.contains(node); }
@@ -432,7 +435,8 @@ absl::Status Graph::DeclareInterface(absl::Span<const std::string> inputs, absl:
   return absl::OkStatus();
 }
 
-// --- Attributes by kind ------------------------------------------------------------------------------------------------
+// --- Attributes by kind
+// ------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,9 +1,9 @@
 // The graph that everything else reads and edits. Start here.
 //
-// A Graph owns its nodes; Node pointers stay valid until the node is removed or the graph dies. The order of the nodes is
-// that of the file and reaches the output. Every edit keeps the lists of uses current, so a rewrite costs what it touches,
-// not the graph. A Graph is well-formed by construction: names are unique and every input names an existing node; what a
-// construction cannot guarantee (ports, types, cycles) is checked by graph/validate.h.
+// A Graph owns its nodes; Node pointers stay valid until the node is removed or the graph dies. The order of the nodes
+// is that of the file and reaches the output. Every edit keeps the lists of uses current, so a rewrite costs what it
+// touches, not the graph. A Graph is well-formed by construction: names are unique and every input names an existing
+// node; what a construction cannot guarantee (ports, types, cycles) is checked by graph/validate.h.
 //
 // Not thread-safe; several threads may read one graph that nobody edits.
 #ifndef PERMAFROST_GRAPH_GRAPH_H_

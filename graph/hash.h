@@ -9,9 +9,10 @@
 namespace permafrost {
 
 // Over everything that reaches the output: nodes in order with name, op, device, inputs, attributes, and what surrounds
-// them. Attributes count by content up to 256 bytes; larger payloads (weights) count by the identity of their buffer and a sample of it, so
-// that hashing costs the structure, not the weights: two graphs with equal bytes in different buffers may differ in
-// hash, but a graph that was edited never keeps its own. O(nodes + edges). Differs between processes.
+// them. Attributes count by content up to 256 bytes; larger payloads (weights) count by the identity of their buffer
+// and a sample of it, so that hashing costs the structure, not the weights: two graphs with equal bytes in different
+// buffers may differ in hash, but a graph that was edited never keeps its own. O(nodes + edges). Differs between
+// processes.
 uint64_t StructuralHash(const Graph& graph);
 
 }  // namespace permafrost

@@ -205,9 +205,8 @@ Outputs OfStridedSlice(const ShapeContext& context) {
   if (input == nullptr || !count || input->shape.rank() != 1 || !begin.IsFullyKnown() || begin.rank() != 1) return {};
   const absl::StatusOr<shapes::StridedSliceMasks> masks = shapes::ReadStridedSliceMasks(context.node());
   if (!masks.ok()) return {};
-  const absl::StatusOr<shapes::StridedSlicePlan> plan =
-      shapes::PlanStridedSlice(input->shape, begin.dim(0), *masks, context.integers(1), context.integers(2),
-                               context.integers(3));
+  const absl::StatusOr<shapes::StridedSlicePlan> plan = shapes::PlanStridedSlice(
+      input->shape, begin.dim(0), *masks, context.integers(1), context.integers(2), context.integers(3));
   if (!plan.ok()) return {};
   std::vector<int64_t> elements;
   for (const shapes::SlicedDimension& dimension : *plan) {

@@ -87,8 +87,9 @@ class Matcher {
     if (pattern.any_order_) {
       if (node->num_data_inputs() != 2) return fail("has ", node->num_data_inputs(), " inputs, expected 2");
       const auto& [first, second] = std::make_pair(&pattern.inputs_[0].second, &pattern.inputs_[1].second);
-      const bool matches = (VisitInput(*first, *node, 0, place, depth) && VisitInput(*second, *node, 1, place, depth)) ||
-                           (VisitInput(*first, *node, 1, place, depth) && VisitInput(*second, *node, 0, place, depth));
+      const bool matches =
+          (VisitInput(*first, *node, 0, place, depth) && VisitInput(*second, *node, 1, place, depth)) ||
+          (VisitInput(*first, *node, 1, place, depth) && VisitInput(*second, *node, 0, place, depth));
       if (!matches) return false;
     } else {
       for (const auto& [index, input] : pattern.inputs_) {

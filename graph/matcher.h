@@ -42,7 +42,8 @@ class Pattern {
   Pattern UsedOnce() &&;
   // Any output, not only 0.
   Pattern AtAnyPort() &&;
-  // What data input `index` must be; a node without that input does not match. Inputs that are not named may be anything.
+  // What data input `index` must be; a node without that input does not match. Inputs that are not named may be
+  // anything.
   Pattern Input(int index, Pattern pattern) &&;
   // The node has exactly two data inputs, which match in one order or the other.
   Pattern InAnyOrder(Pattern a, Pattern b) &&;
@@ -73,8 +74,8 @@ class Match {
   absl::InlinedVector<TensorRef, 8> captures_;
 };
 
-// Matches output 0 of `head`. When `near_miss` is given, the head's own op fits and something else does not, it receives
-// the reason: what was found where, and what was expected; otherwise it is cleared.
+// Matches output 0 of `head`. When `near_miss` is given, the head's own op fits and something else does not, it
+// receives the reason: what was found where, and what was expected; otherwise it is cleared.
 bool Matches(const Pattern& pattern, Node& head, Match* match, std::string* near_miss = nullptr);
 
 }  // namespace permafrost

@@ -19,8 +19,8 @@ inline bool HasAvx2() {
 }
 }  // namespace internal
 
-// Calls loop(), a lambda marked PF_INLINE, once. The compiler vectorises it for AVX2 as well as for the machine that the
-// build is for, and this picks the best. Without fused multiply-add, so that both give the same numbers.
+// Calls loop(), a lambda marked PF_INLINE, once. The compiler vectorises it for AVX2 as well as for the machine that
+// the build is for, and this picks the best. Without fused multiply-add, so that both give the same numbers.
 template <typename Loop>
 void Multiversion(const Loop& loop) {
   if (internal::HasAvx2()) {

@@ -195,9 +195,9 @@ absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg) {
     PF_ASSIGN_OR_RETURN(count, IntAttr(node, arg.number_attr));
   }
   if (count >= 0 && count <= kMostArgs) return count;
-  return absl::InvalidArgumentError(
-      absl::StrCat(node.Describe(), ": attr '", arg.is_type_list ? arg.type_attr : arg.number_attr, "' asks for ",
-                   count, " tensors, expected 0 to ", kMostArgs));
+  return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": attr '",
+                                                 arg.is_type_list ? arg.type_attr : arg.number_attr, "' asks for ",
+                                                 count, " tensors, expected 0 to ", kMostArgs));
 }
 
 absl::StatusOr<int> ResolveCounts(const Node& node, const std::vector<ArgSpec>& args) {

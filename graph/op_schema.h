@@ -15,18 +15,18 @@ class ShapeContext;  // graph/shape_inference.h
 
 // Traits, combined with |.
 enum OpTraits : uint32_t {
-  kPure = 0,                 // The outputs depend on inputs and attributes alone.
-  kStateful = 1 << 0,        // Has state, is fed, or must run even if nobody reads it: never folded, never merged.
-  kControlFlow = 1 << 1,     // Switch, Merge, Enter, Exit, NextIteration, LoopCond and the like.
-  kRandom = 1 << 2,          // Differs from run to run.
-  kHasSideEffect = 1 << 3,   // Prints, asserts, writes.
+  kPure = 0,                // The outputs depend on inputs and attributes alone.
+  kStateful = 1 << 0,       // Has state, is fed, or must run even if nobody reads it: never folded, never merged.
+  kControlFlow = 1 << 1,    // Switch, Merge, Enter, Exit, NextIteration, LoopCond and the like.
+  kRandom = 1 << 2,         // Differs from run to run.
+  kHasSideEffect = 1 << 3,  // Prints, asserts, writes.
 };
 
 struct ArgSpec {
   std::string name;
-  std::string type_attr;    // The attribute that holds the type; empty when `type` is fixed.
+  std::string type_attr;  // The attribute that holds the type; empty when `type` is fixed.
   DType type = DType::kInvalid;
-  std::string number_attr;  // The attribute that holds how many there are; empty for one.
+  std::string number_attr;    // The attribute that holds how many there are; empty for one.
   bool is_type_list = false;  // type_attr is a list of types, one for each.
 };
 
@@ -60,7 +60,8 @@ const OpSchema* FindSchema(Op op);
 const AttrValue* DefaultAttr(Op op, absl::string_view attr);
 
 // The types of all data inputs or outputs, resolved from the node's attributes. NotFound for an op outside the table;
-// InvalidArgument (node, attribute) when an attribute is missing or of the wrong kind, or asks for more than 2^16 of them.
+// InvalidArgument (node, attribute) when an attribute is missing or of the wrong kind, or asks for more than 2^16 of
+// them.
 absl::StatusOr<std::vector<DType>> InputTypes(const Node& node);
 absl::StatusOr<std::vector<DType>> OutputTypes(const Node& node);
 

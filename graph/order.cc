@@ -58,9 +58,9 @@ absl::Status CycleError(const Graph& graph, const std::vector<uint32_t>& pending
   std::reverse(path.begin(), path.end());  // The walk went against the edges.
   std::vector<absl::string_view> names;
   for (size_t i = 0; i < path.size() && i < kMostNames; ++i) names.push_back(path[i]->name());
-  return absl::InvalidArgumentError(absl::StrCat(left, " nodes in a cycle or behind one; the cycle has ", path.size(),
-                                                 path.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(names, " -> "),
-                                                 path.size() > kMostNames ? " -> ..." : ""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      left, " nodes in a cycle or behind one; the cycle has ", path.size(), path.size() == 1 ? " node: " : " nodes: ",
+      absl::StrJoin(names, " -> "), path.size() > kMostNames ? " -> ..." : ""));
 }
 
 // Runs Kahn's algorithm; Ready decides which of the ready nodes is next.
@@ -128,8 +128,8 @@ class LastReady {
     stack_.pop_back();
     return node;
   }
-  // The original collected edges by scanning the file, so consumers come in file order. It also counted every data input
-  // of a Merge, so that a second one stands in for a control input.
+  // The original collected edges by scanning the file, so consumers come in file order. It also counted every data
+  // input of a Merge, so that a second one stands in for a control input.
   void SortUses(const Node& node, std::vector<std::pair<uint32_t, Node*>>* consumers) const {
     consumers->clear();
     for (const Use& use : node.uses()) consumers->emplace_back(positions_[use.consumer->id()], use.consumer);

@@ -41,9 +41,12 @@ bool Shape::IsCompatibleWith(const Shape& other) const { return MergeShapes(*thi
 
 std::string Shape::ToString() const {
   if (!known_rank_) return "<unknown>";
-  return absl::StrCat("[", absl::StrJoin(dims_, ",", [](std::string* out, int64_t dim) {
-                        dim < 0 ? absl::StrAppend(out, "?") : absl::StrAppend(out, dim);
-                      }), "]");
+  return absl::StrCat("[",
+                      absl::StrJoin(dims_, ",",
+                                    [](std::string* out, int64_t dim) {
+                                      dim < 0 ? absl::StrAppend(out, "?") : absl::StrAppend(out, dim);
+                                    }),
+                      "]");
 }
 
 absl::StatusOr<Shape> ParseShape(absl::string_view text) {

@@ -101,8 +101,8 @@ class ShapeWalk {
     map_.by_node_[node.id()] = {static_cast<uint32_t>(range.start), static_cast<uint32_t>(range.size)};
     for (const Shape& shape : context.outputs()) {
       if (shape.has_rank() && shape.rank() > kMaxRank) {
-        return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": an output has the rank ", shape.rank(),
-                                                       ", expected at most ", kMaxRank));
+        return absl::InvalidArgumentError(
+            absl::StrCat(node.Describe(), ": an output has the rank ", shape.rank(), ", expected at most ", kMaxRank));
       }
       map_.shapes_.push_back(shape);
     }

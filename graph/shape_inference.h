@@ -33,9 +33,9 @@ class ValueSource {
   virtual const KnownIntegers* Integers(TensorRef ref) const = 0;
 };
 
-// What a shape function sees of its node, and where it puts its answer. A shape function is pure, gives an unknown shape
-// where it cannot know better, and gives InvalidArgument (found, expected; the caller names the node) only for shapes or
-// attributes under which the op cannot run.
+// What a shape function sees of its node, and where it puts its answer. A shape function is pure, gives an unknown
+// shape where it cannot know better, and gives InvalidArgument (found, expected; the caller names the node) only for
+// shapes or attributes under which the op cannot run.
 class ShapeContext {
  public:
   ShapeContext(const Node& node, std::vector<Shape> inputs, size_t num_outputs, const ValueSource& values)
@@ -93,8 +93,8 @@ struct ShapeInferenceOptions {
 inline constexpr int kMaxRank = 254;
 
 // Visits every node once in topological order, O(nodes + edges). Small integer tensors (at most 1024 elements) are
-// propagated through Shape, Pack, StridedSlice, Gather, Concat, arithmetic and the like, element by element, since shapes
-// depend on them. InvalidArgument names the node whose inputs do not fit.
+// propagated through Shape, Pack, StridedSlice, Gather, Concat, arithmetic and the like, element by element, since
+// shapes depend on them. InvalidArgument names the node whose inputs do not fit.
 absl::StatusOr<ShapeMap> InferShapes(const Graph& graph, const ShapeInferenceOptions& options = {});
 
 }  // namespace permafrost

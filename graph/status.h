@@ -21,8 +21,8 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
 }  // namespace permafrost
 
 // Returns from the enclosing function when `expression`, an absl::Status, is not OK.
-#define PF_RETURN_IF_ERROR(expression)                        \
-  do {                                                        \
+#define PF_RETURN_IF_ERROR(expression)                                            \
+  do {                                                                            \
     if (absl::Status pf_status = (expression); !pf_status.ok()) return pf_status; \
   } while (false)
 

@@ -1,6 +1,7 @@
 // Construction, copying and comparison of tensors.
 #include "graph/tensor.h"
 
+#include <sys/mman.h>
 
 #include <new>
 #include <utility>
@@ -13,6 +14,12 @@ namespace permafrost {
 namespace {
 
 constexpr size_t kAlignment = 64;  // A cache line, and the widest vector register.
+
+// The size of a huge page on x86-64 and on Arm with pages of 4 KiB. A buffer of several is aligned to them and asked
+// for in them: filling fresh weights otherwise spends as long in page faults as in the arithmetic.
+constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t AlignmentFor(size_t size) { return size >= 2 * kHugePage ? kHugePage : kAlignment; }
 
 }  // namespace
 
@@ -52,12 +59,16 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {
   if (__builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(dtype)), &size)) {
     return absl::InvalidArgumentError(absl::StrCat("a tensor of shape ", shape.ToString(), " exceeds 2^63 bytes"));
   }
-  char* memory = static_cast<char*>(operator new(static_cast<size_t>(size), std::align_val_t(kAlignment), std::nothrow));
+  const std::align_val_t alignment{AlignmentFor(static_cast<size_t>(size))};
+  char* memory = static_cast<char*>(operator new(static_cast<size_t>(size), alignment, std::nothrow));
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of ", size, " bytes"));
   }
+  if (static_cast<size_t>(alignment) == kHugePage) {
+    madvise(memory, static_cast<size_t>(size) / kHugePage * kHugePage, MADV_HUGEPAGE);  // A hint: it may be refused.
+  }
   *data = memory;
-  Owner owner(memory, [](const char* p) { operator delete(const_cast<char*>(p), std::align_val_t(kAlignment)); });
+  Owner owner(memory, [alignment](const char* p) { operator delete(const_cast<char*>(p), alignment); });
   return Tensor(dtype, std::move(shape), absl::string_view(memory, static_cast<size_t>(size)), std::move(owner));
 }
 
@@ -94,8 +105,8 @@ absl::StatusOr<std::vector<int64_t>> IntegerValues(const Tensor& tensor) {
     for (size_t i = 0; i < elements.size(); ++i) values.push_back(elements[i]);
   });
   if (!known) {
-    return absl::InvalidArgumentError(absl::StrCat("found a tensor of type ", DTypeName(tensor.dtype()),
-                                                   ", expected int32 or int64"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found a tensor of type ", DTypeName(tensor.dtype()), ", expected int32 or int64"));
   }
   return values;
 }

@@ -62,8 +62,8 @@ class Tensor {
   }
   static Tensor FromStrings(Shape shape, std::vector<std::string> values);
 
-  // A new buffer, 64-byte aligned and not initialised, for the caller to fill through *data before it shares the tensor.
-  // REQUIRES: fully known shape, fixed-size elements. ResourceExhausted when memory does not suffice.
+  // A new buffer, 64-byte aligned and not initialised, for the caller to fill through *data before it shares the
+  // tensor. REQUIRES: fully known shape, fixed-size elements. ResourceExhausted when memory does not suffice.
   static absl::StatusOr<Tensor> Allocate(DType dtype, Shape shape, char** data);
   template <typename T>
   static absl::StatusOr<Tensor> Allocate(Shape shape, T** data) {

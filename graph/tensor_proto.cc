@@ -88,9 +88,7 @@ struct ComponentOf<std::complex<T>> {
 template <typename T>
 absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wanted, std::vector<T>* values) {
   constexpr bool kFixed = std::is_floating_point_v<T>;
-  constexpr WireType kUnpacked = !kFixed          ? WireType::kVarint
-                                 : sizeof(T) == 4 ? WireType::kFixed32
-                                                  : WireType::kFixed64;
+  constexpr WireType kUnpacked = !kFixed ? WireType::kVarint : sizeof(T) == 4 ? WireType::kFixed32 : WireType::kFixed64;
   WireReader reader(encoded);
   WireField field;
   while (reader.Next(&field)) {
@@ -118,7 +116,6 @@ absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wa
   }
   return reader.status();
 }
-
 
 template <typename T>
 absl::StatusOr<Tensor> ExpandValues(absl::string_view encoded, DType dtype, Shape shape, size_t count) {
@@ -153,7 +150,8 @@ absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view
     uint64_t length;
     bool error = false;
     while (lengths.size() < count && NextPackedVarint(&rest, &length, &error)) lengths.push_back(length);
-    if (error || lengths.size() != count) return absl::DataLossError("a string tensor's content ends within its lengths");
+    if (error || lengths.size() != count)
+      return absl::DataLossError("a string tensor's content ends within its lengths");
     for (const uint64_t each : lengths) {
       if (each > rest.size()) return absl::DataLossError("a string tensor's content is shorter than its lengths say");
       strings.emplace_back(rest.substr(0, each));
@@ -257,17 +255,17 @@ absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
 absl::Status CheckTensorProto(absl::string_view encoded, TensorHeader* header) {
   PF_ASSIGN_OR_RETURN(*header, ParseTensorHeader(encoded));
   if (!header->shape.IsFullyKnown()) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor has the shape ", header->shape.ToString(),
-                                                   ", expected one without unknown dimensions"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor has the shape ", header->shape.ToString(), ", expected one without unknown dimensions"));
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header->shape.CheckedNumElements());
-  const bool is_opaque = header->dtype == DType::kString || header->dtype == DType::kResource ||
-                         header->dtype == DType::kVariant;
+  const bool is_opaque =
+      header->dtype == DType::kString || header->dtype == DType::kResource || header->dtype == DType::kVariant;
   if (is_opaque) return absl::OkStatus();
   const size_t element_size = SizeOf(header->dtype);
   if (element_size == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor has the type ", DTypeName(header->dtype),
-                                                   ", which does not exist"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor has the type ", DTypeName(header->dtype), ", which does not exist"));
   }
   size_t content = 0;
   WireReader reader(encoded);
@@ -296,8 +294,8 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
   }
   PF_RETURN_IF_ERROR(reader.status());
   if (!header.shape.IsFullyKnown()) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor has the shape ", header.shape.ToString(),
-                                                   ", expected one without unknown dimensions"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor has the shape ", header.shape.ToString(), ", expected one without unknown dimensions"));
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape.CheckedNumElements());
   if (header.dtype == DType::kString) {
@@ -305,8 +303,8 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
   }
   const size_t element_size = SizeOf(header.dtype);
   if (element_size == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor has the type ", DTypeName(header.dtype),
-                                                   ", whose elements cannot be read"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor has the type ", DTypeName(header.dtype), ", whose elements cannot be read"));
   }
   if (!content.empty()) return Tensor::FromBytes(header.dtype, std::move(header.shape), content, owner);
   int64_t size;
@@ -316,8 +314,8 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
                                                      " bytes"));
   }
   absl::StatusOr<Tensor> tensor = absl::InternalError("no such type");
-  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8, QInt32,
-             BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
+  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8,
+             QInt32, BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
       header.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         tensor = ExpandValues<T>(encoded, header.dtype, std::move(header.shape), static_cast<size_t>(count));

@@ -35,8 +35,8 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
 // A few bytes may ask for any amount of repeated values; more than this is refused (1 GiB).
 inline constexpr int64_t kMaxExpandedBytes = int64_t{1} << 30;
 
-// Bytes of `tensor` as a TensorProto, and the TensorProto itself: dtype, tensor_shape and tensor_content, or string_val for
-// strings. The elements go to the sink as the view that they are.
+// Bytes of `tensor` as a TensorProto, and the TensorProto itself: dtype, tensor_shape and tensor_content, or string_val
+// for strings. The elements go to the sink as the view that they are.
 size_t TensorProtoSize(const Tensor& tensor);
 absl::Status WriteTensorProto(const Tensor& tensor, ByteSink* sink);
 

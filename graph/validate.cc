@@ -33,8 +33,8 @@ class Validator {
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const OpSchema* schema = FindSchema(node->op());
       if (schema == nullptr) continue;
-      num_outputs_[node->id()] = schema->fixed_outputs >= 0 ? schema->fixed_outputs
-                                                            : NumOutputs(*node).value_or(kNotKnown);
+      num_outputs_[node->id()] =
+          schema->fixed_outputs >= 0 ? schema->fixed_outputs : NumOutputs(*node).value_or(kNotKnown);
     }
     for (const Node* node = graph_.first(); node != nullptr && !IsFull(); node = node->next()) CheckNode(*node);
     for (const Endpoint& input : graph_.inputs()) CheckEndpoint(input, "input");

@@ -61,8 +61,8 @@ bool WireReader::ReadBytes(uint32_t number, absl::string_view* bytes) {
   if (!ReadVarint(&length)) return false;
   const uint64_t left = static_cast<uint64_t>(end_ - at_);
   if (length > left) {
-    return Fail(absl::StrCat("field ", number, " says that it is ", length, " bytes long, but only ", left,
-                             " are left"));
+    return Fail(
+        absl::StrCat("field ", number, " says that it is ", length, " bytes long, but only ", left, " are left"));
   }
   if (at_ - start > 5 || length > kMaxLength) {
     at_ = start;

@@ -76,8 +76,8 @@ class WireReader {
 // *error is set (and stays set) when the list ends within a varint.
 bool NextPackedVarint(absl::string_view* list, uint64_t* value, bool* error);
 
-// Where encoded bytes go. A file, a string or a counter implements it; a large payload is handed over as the view that it
-// is, so that unchanged weights travel from the mapped input to the output without a copy in memory.
+// Where encoded bytes go. A file, a string or a counter implements it; a large payload is handed over as the view that
+// it is, so that unchanged weights travel from the mapped input to the output without a copy in memory.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;

@@ -1,7 +1,7 @@
 // The file system as an argument, so that tests can fail any read or write.
 //
-// Paths are those of the kernel, except that a leading "~" or "~user" stands for a home folder. Errors name the path and
-// the reason: `cannot open 'model.pb': No such file or directory`.
+// Paths are those of the kernel, except that a leading "~" or "~user" stands for a home folder. Errors name the path
+// and the reason: `cannot open 'model.pb': No such file or directory`.
 #ifndef PERMAFROST_IO_FILE_SYSTEM_H_
 #define PERMAFROST_IO_FILE_SYSTEM_H_
 
@@ -18,8 +18,8 @@
 
 namespace permafrost {
 
-// The bytes of a file, valid as long as `owner` (or a copy of it) lives. When they are mapped, another program that cuts
-// the file short while they are in use stops this one: there is no portable way round that but to copy.
+// The bytes of a file, valid as long as `owner` (or a copy of it) lives. When they are mapped, another program that
+// cuts the file short while they are in use stops this one: there is no portable way round that but to copy.
 struct FileView {
   absl::string_view bytes;
   Owner owner;
@@ -51,10 +51,11 @@ class FileSystem {
   // A copy of the whole file.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
 
-  // Opens `path` for writing. Through a symbolic link the file that it names is replaced, and an existing file keeps its
-  // permissions. Pipes and devices are written to directly. `expected_size`, 0 when not known, is set aside on the disk,
-  // so that a full disk shows before any work is done.
-  virtual absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path, uint64_t expected_size = 0) = 0;
+  // Opens `path` for writing. Through a symbolic link the file that it names is replaced, and an existing file keeps
+  // its permissions. Pipes and devices are written to directly. `expected_size`, 0 when not known, is set aside on the
+  // disk, so that a full disk shows before any work is done.
+  virtual absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path,
+                                                                uint64_t expected_size = 0) = 0;
 
   virtual absl::StatusOr<FileStat> Stat(const std::string& path) = 0;
   // False also when it cannot be told.

@@ -20,19 +20,28 @@ struct Format {
 constexpr Format kFormats[] = {
     {0, string_view("\x28\xb5\x2f\xfd", 4), "is zstd-compressed; decompress it first (zstd -d)"},
     {0, string_view("\x1f\x8b", 2), "is gzip-compressed; decompress it first (gunzip)"},
-    {0, string_view("PK\x03\x04", 4), "is a zip archive (a .keras or .tflite bundle, or a packed model); unpack it first"},
-    {0, string_view("\xfd"
-                    "7zXZ\0", 6), "is xz-compressed; decompress it first (unxz)"},
+    {0, string_view("PK\x03\x04", 4),
+     "is a zip archive (a .keras or .tflite bundle, or a packed model); unpack it first"},
+    {0,
+     string_view("\xfd"
+                 "7zXZ\0",
+                 6),
+     "is xz-compressed; decompress it first (unxz)"},
     {0, string_view("BZh", 3), "is bzip2-compressed; decompress it first (bunzip2)"},
     {257, string_view("ustar", 5), "is a tar archive; unpack it first"},
-    {0, string_view("\x89HDF\r\n\x1a\n", 8), "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
-    {4, string_view("TFL3", 4), "is a TFLite model, which is converted already; start from the graph that it was made of"},
+    {0, string_view("\x89HDF\r\n\x1a\n", 8),
+     "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
+    {4, string_view("TFL3", 4),
+     "is a TFLite model, which is converted already; start from the graph that it was made of"},
     {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; freeze the SavedModel folder first (freeze_graph)"},
     {0, string_view("version https://git-lfs", 23),
      "is a pointer of git-lfs, not the model; fetch the model first (git lfs pull)"},
     {0, string_view("\x93NUMPY", 6), "is a NumPy array, not a model"},
-    {0, string_view("\x7f"
-                    "ELF", 4), "is a program or library, not a model"},
+    {0,
+     string_view("\x7f"
+                 "ELF",
+                 4),
+     "is a program or library, not a model"},
     {0, string_view("age-encryption.org/", 19), "is encrypted with age; decrypt it first"},
 };
 

@@ -19,10 +19,10 @@ enum class ModelFormat {
   kText,    // The same in protobuf's text format, .pbtxt
 };
 
-// Reads the model at `path`, whatever its name: the content tells the format. Weights of a binary file stay views of the
-// mapped file, which the graph keeps mapped; it may be replaced meanwhile, by SaveModel for instance. Every error names
-// the path. InvalidArgument and DataLoss say what is wrong with the content, and name a format that is known but not a
-// frozen graph.
+// Reads the model at `path`, whatever its name: the content tells the format. Weights of a binary file stay views of
+// the mapped file, which the graph keeps mapped; it may be replaced meanwhile, by SaveModel for instance. Every error
+// names the path. InvalidArgument and DataLoss say what is wrong with the content, and name a format that is known but
+// not a frozen graph.
 absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path);
 
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.

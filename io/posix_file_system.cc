@@ -100,8 +100,8 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
     if (count == 0) break;
     filled += static_cast<size_t>(count);
     if (filled > limit) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot read '", path, "': it does not end within ", limit,
-                                                       " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot read '", path, "': it does not end within ", limit, " bytes"));
     }
   }
   text.resize(filled);
@@ -112,8 +112,8 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
 
 absl::Status SystemError(absl::string_view action, const std::string& path, int error_number) {
   char buffer[128];
-  return absl::Status(CodeOf(error_number), absl::StrCat("cannot ", action, " '", path, "': ",
-                                                         strerror_r(error_number, buffer, sizeof(buffer))));
+  return absl::Status(CodeOf(error_number), absl::StrCat("cannot ", action, " '", path,
+                                                         "': ", strerror_r(error_number, buffer, sizeof(buffer))));
 }
 
 absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
@@ -212,7 +212,8 @@ std::string ExpandHome(absl::string_view path) {
   passwd* found = nullptr;
   if (user.empty()) {
     home = getenv("HOME");
-    if (home == nullptr && getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+    if (home == nullptr && getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+        found != nullptr) {
       home = found->pw_dir;
     }
   } else if (getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {

@@ -1,4 +1,5 @@
-// The kernel calls through which PosixFileSystem reads and writes, one by one, so that a test can make any of them fail.
+// The kernel calls through which PosixFileSystem reads and writes, one by one, so that a test can make any of them
+// fail.
 #ifndef PERMAFROST_IO_SYSTEM_CALLS_H_
 #define PERMAFROST_IO_SYSTEM_CALLS_H_
 

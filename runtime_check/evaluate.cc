@@ -20,8 +20,7 @@ absl::Status KernelEvaluator::Supports(const Node& node) const {
   return CheckKernel(node, kernel_lookup_(node.op()));
 }
 
-absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node,
-                                                              absl::Span<const Tensor> inputs) const {
+absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node, absl::Span<const Tensor> inputs) const {
   PF_RETURN_IF_ERROR(Annotate(Supports(node), node.Describe()));
   if (node.op() == ops::kConst) {
     PF_ASSIGN_OR_RETURN(Tensor value, ConstValue(node));
@@ -75,9 +74,8 @@ absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node,
   PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
                       ComputeNode(node, kernel, prepared, pointers, outputs.data(), &threads, &budget));
   for (size_t i = 0; i < made.size(); ++i) {
-    results.push_back(made[i].strings == nullptr
-                          ? std::move(made[i].tensor)
-                          : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings)));
+    results.push_back(made[i].strings == nullptr ? std::move(made[i].tensor)
+                                                 : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings)));
   }
   return results;
 }

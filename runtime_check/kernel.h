@@ -5,7 +5,8 @@
 //
 //   // min(max(x, 0), 6)
 //   DEFINE_KERNEL(Relu6) {
-//     return Kernel("min(max(x, 0), 6)").Types<float, double, int32_t>("T").InPlace(0).Prepare(SameShape).Compute(Relu6);
+//     return Kernel("min(max(x, 0), 6)").Types<float, double,
+//     int32_t>("T").InPlace(0).Prepare(SameShape).Compute(Relu6);
 //   }
 //
 // Life of a kernel: Prepare runs once for each node and set of input shapes: it checks attributes and shapes, says what

@@ -105,8 +105,8 @@ class Layout {
         continue;
       }
       // The kernel may read an input that shares the memory later than it writes there.
-      const auto readers = std::count_if(inputs.begin(), inputs.end(),
-                                         [&](int tensor) { return region_of_[tensor] == region; });
+      const auto readers =
+          std::count_if(inputs.begin(), inputs.end(), [&](int tensor) { return region_of_[tensor] == region; });
       if (readers == 1) return region;
     }
     return kNone;
@@ -130,8 +130,8 @@ class Layout {
       if (state_.nodes[i].kind == NodeKind::kDynamic) continue;
       for (int j = next; j < node.num_outputs; ++j) {
         const int tensor = node.first_output + j;
-        const int shared = j == 0 && program_.tensors[tensor].dtype != DType::kString ? RegionInPlace(node, position)
-                                                                                     : kNone;
+        const int shared =
+            j == 0 && program_.tensors[tensor].dtype != DType::kString ? RegionInPlace(node, position) : kNone;
         Join(tensor, shared != kNone ? shared : AddRegion(tensor, position));
       }
     }

@@ -31,9 +31,9 @@ struct TensorState {
 
   Kind kind = Kind::kUnset;
   bool is_fetched = false;
-  bool is_kept = false;  // Of a constant: Compute of some node reads it.
-  int readers_left = 0;  // Inputs and fetches still to be prepared.
-  Shape shape;           // Unless dynamic.
+  bool is_kept = false;                   // Of a constant: Compute of some node reads it.
+  int readers_left = 0;                   // Inputs and fetches still to be prepared.
+  Shape shape;                            // Unless dynamic.
   std::optional<Tensor> value;            // Of a constant.
   std::shared_ptr<const Tensor> aligned;  // Of a constant, once somebody asked for it.
   Reservation value_bytes, aligned_bytes;

@@ -65,8 +65,8 @@ class Preparation final : public PrepareContext {
 
 absl::Status MemoryBudget::Take(int64_t bytes, absl::string_view what) {
   if (bytes > limit_ - used_) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " takes ", bytes, " bytes, where ", used_, " of a limit of ",
-                                                     limit_, " are in use"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, " takes ", bytes, " bytes, where ", used_, " of a limit of ", limit_, " are in use"));
   }
   used_ += bytes;
   return absl::OkStatus();
@@ -160,9 +160,9 @@ absl::Status NodeContext::AllocateOutput(int i, Shape shape) {
 absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value) {
   HeapOutput output;
   PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(dtype, shape));
-  PF_ASSIGN_OR_RETURN(output.reservation,
-                      Reservation::Take(budget, bytes, absl::StrCat("a ", DTypeName(dtype), " tensor of shape ",
-                                                                    shape.ToString())));
+  PF_ASSIGN_OR_RETURN(
+      output.reservation,
+      Reservation::Take(budget, bytes, absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString())));
   value->dtype = dtype;
   value->data = nullptr;
   value->strings = nullptr;

@@ -268,8 +268,8 @@ class Builder {
     entry->num_inputs = node.num_data_inputs();
     PF_ASSIGN_OR_RETURN(const std::vector<DType> expected, InputTypes(node));
     if (expected.size() != static_cast<size_t>(entry->num_inputs)) {
-      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": found ", entry->num_inputs,
-                                                     " inputs, expected ", expected.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(node.Describe(), ": found ", entry->num_inputs, " inputs, expected ", expected.size()));
     }
     for (int i = 0; i < entry->num_inputs; ++i) {
       const absl::StatusOr<int> number = Number(node.input(i));

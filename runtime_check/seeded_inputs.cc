@@ -114,8 +114,7 @@ absl::StatusOr<Tensor> SeededTensor(DType dtype, const Shape& shape, uint64_t se
 }
 
 absl::StatusOr<std::vector<Tensor>> SeededInputs(absl::Span<const Endpoint> inputs,
-                                                 const absl::flat_hash_map<std::string, Shape>& shapes,
-                                                 uint64_t seed) {
+                                                 const absl::flat_hash_map<std::string, Shape>& shapes, uint64_t seed) {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     // Each input has a stream of its own, so that its values do not depend on the sizes of the others.

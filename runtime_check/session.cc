@@ -18,8 +18,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
                                                          absl::Span<const std::string> fetches,
                                                          SessionOptions options) {
   std::unique_ptr<Session> session(new Session(std::move(options)));
-  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, feeds, fetches, session->options_.kernel_lookup,
-                                                      &session->budget_));
+  PF_ASSIGN_OR_RETURN(session->program_,
+                      BuildProgram(graph, feeds, fetches, session->options_.kernel_lookup, &session->budget_));
   return session;
 }
 
@@ -35,8 +35,8 @@ absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const
   const ProgramFeed& feed = program_.feeds[i];
   const DType expected = program_.tensors[feed.tensor].dtype;
   if (expected != DType::kInvalid && dtype != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", feed.name, "': found type ", DTypeName(dtype),
-                                                   ", expected ", DTypeName(expected)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", feed.name, "': found type ", DTypeName(dtype), ", expected ", DTypeName(expected)));
   }
   if (!shape.IsFullyKnown() || !feed.declared.IsCompatibleWith(shape)) {
     return absl::InvalidArgumentError(absl::StrCat("input '", feed.name, "': found shape ", shape.ToString(),
@@ -66,8 +66,8 @@ absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> in
   std::vector<TensorSpec> outputs;
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
     const Value& value = plan_->values[program_.fetches[i]];
-    outputs.push_back({program_.fetch_names[i], value.dtype,
-                       plan_->fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
+    outputs.push_back(
+        {program_.fetch_names[i], value.dtype, plan_->fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
   }
   return outputs;
 }

@@ -29,7 +29,7 @@ struct SessionOptions {
   // Bytes that activations, computed and copied constants may take together; what kernels pack is not counted. A graph
   // that wants more is refused with ResourceExhausted.
   int64_t memory_limit = int64_t{4} << 30;
-  NodeCallback on_node;                       // For profiling; costs two clock readings a node.
+  NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
 };
 

@@ -119,8 +119,7 @@ class ThreadPool::Team {
   std::vector<std::thread> workers_;
 };
 
-ThreadPool::ThreadPool(int num_threads)
-    : team_(std::make_unique<Team>(std::clamp(num_threads, 1, kMostThreads))) {}
+ThreadPool::ThreadPool(int num_threads) : team_(std::make_unique<Team>(std::clamp(num_threads, 1, kMostThreads))) {}
 
 ThreadPool::~ThreadPool() = default;
 

@@ -17,7 +17,7 @@ namespace permafrost {
 const std::vector<PassDefinition>& AllPasses() {
   static const auto* passes = [] {
     auto* all = new std::vector<PassDefinition>;
-#define PASS(id)                      \
+#define PASS(id)                     \
   all->push_back(DefinePass_##id()); \
   all->back().name = #id;
 #include "transforms/pass_list.inc"
@@ -118,8 +118,7 @@ absl::Status ParseInto(const ParamSpec& spec, const std::string& text, int64_t* 
 
 absl::Status ParseInto(const ParamSpec& spec, const std::string& text, float* out) {
   if (absl::SimpleAtof(text, out)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("parameter '", spec.name, "': found '", text, "', expected a number"));
+  return absl::InvalidArgumentError(absl::StrCat("parameter '", spec.name, "': found '", text, "', expected a number"));
 }
 
 std::string TypeName(const std::string*) { return "string"; }
@@ -137,8 +136,7 @@ std::string DefaultText(float value) { return absl::StrCat(value); }
 absl::Status CheckBound(const ParamSpec& spec, const Bound& bound, double value) {
   if (value >= bound.low && value <= bound.high) return absl::OkStatus();  // False for NaN when there is a bound.
   if (bound.text.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("parameter '", spec.name, "' is ", value, ", expected ", bound.text));
+  return absl::InvalidArgumentError(absl::StrCat("parameter '", spec.name, "' is ", value, ", expected ", bound.text));
 }
 
 absl::Status UnknownArgument(const PassArgument& argument, const std::vector<ParamSpec>& params) {

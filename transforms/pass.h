@@ -1,6 +1,6 @@
-// How a pass is defined. One file in passes/ is one pass; the file's name is the pass's name, its flag name and the name of
-// its folder of golden tests. What tools print about a pass, what they check of its arguments, and what tests demand of
-// its result is read from the definition; nothing is registered by hand.
+// How a pass is defined. One file in passes/ is one pass; the file's name is the pass's name, its flag name and the
+// name of its folder of golden tests. What tools print about a pass, what they check of its arguments, and what tests
+// demand of its result is read from the definition; nothing is registered by hand.
 //
 //   // Rounds ...
 //   //
@@ -85,7 +85,7 @@ struct ParamSpec {
   std::string type;           // "int32", "float", "bool", "string", "list".
   std::string default_value;  // As one would write it; "" for an empty string or list.
   std::string help;
-  std::string bounds;         // "at least 1", or empty.
+  std::string bounds;  // "at least 1", or empty.
   bool is_list = false;
   bool is_required = false;
 };
@@ -190,7 +190,8 @@ class Pass {
     setters_.push_back([spec, member, bound](const std::vector<std::string>& values, Params* params) -> absl::Status {
       if (values.empty()) return bound.is_required ? pass_internal::Missing(spec) : absl::OkStatus();
       if (values.size() > 1) return pass_internal::Repeated(spec, values.size());
-      if (absl::Status status = pass_internal::ParseInto(spec, values[0], &(params->*member)); !status.ok()) return status;
+      if (absl::Status status = pass_internal::ParseInto(spec, values[0], &(params->*member)); !status.ok())
+        return status;
       return pass_internal::CheckBoundOf(spec, bound, params->*member);
     });
     return std::move(*this);

@@ -13,8 +13,8 @@ std::string ParamRow(const ParamSpec& param) {
   std::string fallback = absl::StrCat("`", param.default_value, "`");
   if (param.default_value.empty()) fallback = "none";
   if (param.is_required) fallback = "required";
-  return absl::StrCat("| `", param.name, "` | ", param.type, param.is_list ? ", repeatable" : "", " | ", fallback, " | ",
-                      absl::StrReplaceAll(param.help, {{"|", "\\|"}}),
+  return absl::StrCat("| `", param.name, "` | ", param.type, param.is_list ? ", repeatable" : "", " | ", fallback,
+                      " | ", absl::StrReplaceAll(param.help, {{"|", "\\|"}}),
                       param.bounds.empty() ? "" : absl::StrCat(" Bounds: ", param.bounds, "."), " |\n");
 }
 
@@ -39,7 +39,8 @@ std::string PassDoc(const PassDefinition& pass) {
 std::string PassDocs() {
   std::string page =
       "# Passes\n\n"
-      "What `--transforms` may name, in the form `name(parameter=value, other=\"a value with blanks\") next_name`. Every\n"
+      "What `--transforms` may name, in the form `name(parameter=value, other=\"a value with blanks\") next_name`. "
+      "Every\n"
       "pass also takes `ignore_errors=true`: if it fails, the graph stays as it was before it. Generated from the\n"
       "definitions in `transforms/passes/`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));

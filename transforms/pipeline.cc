@@ -85,8 +85,8 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     context->notes.clear();
     context->misses.clear();
     if (index == 0 && !initial.ok()) {
-      context->Note(absl::StrCat("the graph does not pass the checks, so none are made after passes: ",
-                                 initial.message()));
+      context->Note(
+          absl::StrCat("the graph does not pass the checks, so none are made after passes: ", initial.message()));
     }
     const auto start = std::chrono::steady_clock::now();
     absl::StatusOr<int64_t> rewrites = pass->run(graph->get(), call.arguments, context);

@@ -27,7 +27,8 @@ struct PassCall {
 };
 
 // Reads the original's grammar: `name(arg=value, arg="a,b") name ...`, over several lines, commas between arguments
-// optional, a backslash at the end of a line white space. Beyond it, blanks are welcome before "(", "," and ")" and round
+// optional, a backslash at the end of a line white space. Beyond it, blanks are welcome before "(", "," and ")" and
+// round
 // "=", and a transform that is not closed is an error. Every error shows the line with a caret under the offending
 // character, and names typographic quotes and dashes for what they are. Knows nothing of passes.
 absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text);
@@ -43,8 +44,8 @@ struct PassReport {
   size_t nodes_after = 0;
   uint64_t bytes_before = 0;  // 0 when the options have no `measure_bytes`.
   uint64_t bytes_after = 0;
-  double seconds = 0;          // The pass alone, without checks.
-  std::string ignored_error;   // Set when the pass failed and ignore_errors kept the graph as it was.
+  double seconds = 0;         // The pass alone, without checks.
+  std::string ignored_error;  // Set when the pass failed and ignore_errors kept the graph as it was.
   std::vector<std::string> notes;
   std::vector<std::string> misses;
 };

@@ -19,11 +19,16 @@ struct Typographic {
   absl::string_view what;
 };
 constexpr Typographic kTypographic[] = {
-    {"\xe2\x80\x9c", "a typographic quote (use \")"},  {"\xe2\x80\x9d", "a typographic quote (use \")"},
-    {"\xe2\x80\x9e", "a typographic quote (use \")"},  {"\xe2\x80\x98", "a typographic quote (use \")"},
-    {"\xe2\x80\x99", "a typographic quote (use \")"},  {"\xe2\x80\x93", "an en dash (use -)"},
-    {"\xe2\x80\x94", "an em dash (use -)"},            {"\xe2\x88\x92", "a minus sign (use -)"},
-    {"\xe2\x80\x90", "a typographic hyphen (use -)"},  {"\xe2\x80\x91", "a non-breaking hyphen (use -)"},
+    {"\xe2\x80\x9c", "a typographic quote (use \")"},
+    {"\xe2\x80\x9d", "a typographic quote (use \")"},
+    {"\xe2\x80\x9e", "a typographic quote (use \")"},
+    {"\xe2\x80\x98", "a typographic quote (use \")"},
+    {"\xe2\x80\x99", "a typographic quote (use \")"},
+    {"\xe2\x80\x93", "an en dash (use -)"},
+    {"\xe2\x80\x94", "an em dash (use -)"},
+    {"\xe2\x88\x92", "a minus sign (use -)"},
+    {"\xe2\x80\x90", "a typographic hyphen (use -)"},
+    {"\xe2\x80\x91", "a non-breaking hyphen (use -)"},
     {"\xc2\xa0", "a non-breaking space (use a space)"},
 };
 
@@ -57,8 +62,8 @@ class Scanner {
     return text_.substr(start, at_ - start);
   }
 
-  // Up to the closing quote, which is taken; a backslash protects the next character and stays in the value. Returns false
-  // when there is no closing quote.
+  // Up to the closing quote, which is taken; a backslash protects the next character and stays in the value. Returns
+  // false when there is no closing quote.
   bool TakeQuoted(absl::string_view* value) {
     const size_t start = at_;
     while (!AtEnd() && text_[at_] != '"') at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2 : 1;
@@ -81,9 +86,9 @@ class Scanner {
     for (const char c : text_.substr(line_start, where - line_start)) {
       if ((c & 0xc0) != 0x80) padding += c == '\t' ? '\t' : ' ';
     }
-    return absl::InvalidArgumentError(absl::StrCat("line ", line_number, ", column ", column, ": found ", Found(where),
-                                                   ", expected ", expected, "\n  ",
-                                                   text_.substr(line_start, line_end - line_start), "\n  ", padding, "^"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", line_number, ", column ", column, ": found ", Found(where), ", expected ", expected,
+                     "\n  ", text_.substr(line_start, line_end - line_start), "\n  ", padding, "^"));
   }
 
  private:
@@ -146,7 +151,8 @@ absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
       if (!scanner->TakeQuoted(&value)) return scanner->ErrorAt(value_at, "a quote that closes this value");
     } else {
       value = scanner->TakeWhile(IsValueChar);
-      if (value.empty()) return scanner->ErrorAt(value_at, "a value (letters, digits, _-./, or anything in double quotes)");
+      if (value.empty())
+        return scanner->ErrorAt(value_at, "a value (letters, digits, _-./, or anything in double quotes)");
     }
     argument.value = std::string(value);
     // The original overlooks one double and one single quote behind a value.

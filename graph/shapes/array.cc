@@ -29,8 +29,8 @@ absl::StatusOr<Shape> Reshaped(const ShapeContext& context) {
   if (inferred >= 0 && others_known && given > 0) {
     if (count >= 0) {
       if (count % given != 0) {
-        return absl::InvalidArgumentError(absl::StrCat("the input has ", count, " elements, which the shape ",
-                                                       shape.ToString(), " does not divide"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("the input has ", count, " elements, which the shape ", shape.ToString(), " does not divide"));
       }
       shape.set_dim(inferred, count / given);
     } else if (input.has_rank()) {
@@ -38,8 +38,8 @@ absl::StatusOr<Shape> Reshaped(const ShapeContext& context) {
       return shape;
     }
   } else if (inferred < 0 && others_known && count >= 0 && count != given) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has ", count, " elements, but the shape ",
-                                                   shape.ToString(), " has ", given));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has ", count, " elements, but the shape ", shape.ToString(), " has ", given));
   } else if (inferred < 0 && !others_known && count > 0) {
     // A single dimension that is unknown follows from the others.
     int unknown = -1, unknowns = 0;
@@ -133,8 +133,8 @@ absl::Status TransposeShape(ShapeContext* context) {
   Shape output = UnknownDims(rank);
   if (permutation != nullptr) {
     if (permutation->elements.size() != static_cast<size_t>(rank)) {
-      return absl::InvalidArgumentError(absl::StrCat("the permutation has ", permutation->elements.size(),
-                                                     " entries, expected ", rank));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the permutation has ", permutation->elements.size(), " entries, expected ", rank));
     }
     std::vector<bool> seen(rank, false);
     for (int i = 0; i < rank; ++i) {

@@ -81,8 +81,8 @@ absl::StatusOr<Shape> PaddedBy(const ShapeContext& context, const Shape& input, 
   const KnownIntegers* paddings = AllIntegers(context, i);
   if (paddings == nullptr) return UnknownDims(input.rank());
   if (paddings->elements.size() != 2 * static_cast<size_t>(input.rank())) {
-    return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", paddings->shape.ToString(),
-                                                   ", expected [", input.rank(), ",2]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " has the shape ", paddings->shape.ToString(), ", expected [", input.rank(), ",2]"));
   }
   Shape output = input;
   for (int k = 0; k < input.rank(); ++k) {
@@ -107,9 +107,8 @@ absl::Status FusedConvolution(ShapeContext* context, const Shape& padded, int fi
   const ImageLayout layout = {0, 3, {1, 2}};
   const Shape& filter = context->input(filter_input);
   PF_RETURN_IF_ERROR(CheckChannels(DimOf(padded, 3), DimOf(filter, 2)));
-  PF_ASSIGN_OR_RETURN(Shape output,
-                      SlideWindows(padded, layout, {DimOf(filter, 0), DimOf(filter, 1)}, strides,
-                                   std::vector<int64_t>(4, 1), padding, DimOf(filter, 3)));
+  PF_ASSIGN_OR_RETURN(Shape output, SlideWindows(padded, layout, {DimOf(filter, 0), DimOf(filter, 1)}, strides,
+                                                 std::vector<int64_t>(4, 1), padding, DimOf(filter, 3)));
   context->set_output(0, std::move(output));
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// What the shape functions of all families share: arithmetic on dimensions that may be unknown, axes, and shapes that an
-// input holds as values. Nothing overflows; every index is checked before it is used.
+// What the shape functions of all families share: arithmetic on dimensions that may be unknown, axes, and shapes that
+// an input holds as values. Nothing overflows; every index is checked before it is used.
 #ifndef PERMAFROST_GRAPH_SHAPES_DIMS_H_
 #define PERMAFROST_GRAPH_SHAPES_DIMS_H_
 
@@ -47,7 +47,8 @@ struct ImageLayout {
 };
 
 // Of attribute `data_format` (or the default layout, channels last, where the op has none), for `spatial` spatial
-// dimensions. Nothing for a layout that packs channels (NCHW_VECT_C and the like); InvalidArgument for an unheard-of one.
+// dimensions. Nothing for a layout that packs channels (NCHW_VECT_C and the like); InvalidArgument for an unheard-of
+// one.
 absl::StatusOr<std::optional<ImageLayout>> LayoutOf(const Node& node, int spatial);
 
 // How a window that slides over one dimension is padded.

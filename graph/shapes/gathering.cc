@@ -20,8 +20,8 @@ absl::Status Gather(ShapeContext* context, std::optional<int64_t> axis, int64_t 
   if (!indices.has_rank() || !params.has_rank()) return absl::OkStatus();
   if (params.rank() == 0) return absl::InvalidArgumentError("input 0 is a scalar, expected rank 1 or more");
   if (batch_dims < -indices.rank() || batch_dims > indices.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'batch_dims' is ", batch_dims,
-                                                   ", expected one for indices of rank ", indices.rank()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attr 'batch_dims' is ", batch_dims, ", expected one for indices of rank ", indices.rank()));
   }
   const int batch = static_cast<int>(batch_dims < 0 ? batch_dims + indices.rank() : batch_dims);
   if (!axis) {
@@ -63,8 +63,8 @@ absl::Status GatherNdShape(ShapeContext* context) {
   const int64_t depth = indices.dim(indices.rank() - 1);
   if (depth < 0) return absl::OkStatus();
   if (depth > params.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("input 1 has the shape ", indices.ToString(),
-                                                   ", expected at most ", params.rank(), " indices in a row"));
+    return absl::InvalidArgumentError(absl::StrCat("input 1 has the shape ", indices.ToString(), ", expected at most ",
+                                                   params.rank(), " indices in a row"));
   }
   Shape output;
   AppendDims(indices, 0, indices.rank() - 1, &output);
@@ -101,8 +101,8 @@ absl::Status UnsortedSegmentShape(ShapeContext* context) {
   const Shape &data = context->input(0), &ids = context->input(1);
   if (!data.has_rank() || !ids.has_rank()) return absl::OkStatus();
   if (ids.rank() > data.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("input 1 has the shape ", ids.ToString(), ", expected a prefix of ",
-                                                   data.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 1 has the shape ", ids.ToString(), ", expected a prefix of ", data.ToString()));
   }
   if (segments && *segments < 0) {
     return absl::InvalidArgumentError(absl::StrCat("input 2 asks for ", *segments, " segments, expected 0 or more"));

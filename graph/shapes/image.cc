@@ -117,8 +117,8 @@ absl::Status ExtractImagePatchesShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t area, MultiplyDims(window[1], window[2]));
   PF_ASSIGN_OR_RETURN(const int64_t depth, MultiplyDims(DimOf(context->input(0), 3), area));
   const ImageLayout layout = {0, 3, {1, 2}};
-  PF_ASSIGN_OR_RETURN(Shape output, SlideWindows(context->input(0), layout, {window[1], window[2]}, strides, rates,
-                                                 padding, depth));
+  PF_ASSIGN_OR_RETURN(Shape output,
+                      SlideWindows(context->input(0), layout, {window[1], window[2]}, strides, rates, padding, depth));
   context->set_output(0, std::move(output));
   return absl::OkStatus();
 }

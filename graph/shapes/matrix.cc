@@ -87,8 +87,8 @@ absl::Status EinsumShape(ShapeContext* context) {
   if (absl::string_view(equation).find('.') != absl::string_view::npos) return absl::OkStatus();
   const std::vector<absl::string_view> terms = absl::StrSplit(sides.first, ',');
   if (terms.size() != static_cast<size_t>(context->num_inputs())) {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'equation' is '", equation, "', expected ",
-                                                   context->num_inputs(), " terms"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attr 'equation' is '", equation, "', expected ", context->num_inputs(), " terms"));
   }
   int64_t sizes[256];
   bool seen[256] = {};

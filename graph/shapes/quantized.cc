@@ -16,9 +16,7 @@ absl::Status SetWithRange(ShapeContext* context, Shape codes, const Shape& range
 
 }  // namespace
 
-absl::Status QuantizedUnaryShape(ShapeContext* context) {
-  return SetWithRange(context, context->input(0), Shape());
-}
+absl::Status QuantizedUnaryShape(ShapeContext* context) { return SetWithRange(context, context->input(0), Shape()); }
 
 // One range for the whole, or one for each slice along attribute `axis`.
 absl::Status QuantizeV2Shape(ShapeContext* context) {

@@ -88,10 +88,10 @@ absl::Status TopKAttrShape(ShapeContext* context) {
 absl::Status SparseSoftmaxLossShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 2));
   PF_RETURN_IF_ERROR(context->RequireRank(1, 1));
-  PF_ASSIGN_OR_RETURN(const int64_t rows,
-                      MergeDims(context->input(0).has_rank() ? context->input(0).dim(0) : kUnknownDim,
-                                context->input(1).has_rank() ? context->input(1).dim(0) : kUnknownDim,
-                                "rows of logits and labels"));
+  PF_ASSIGN_OR_RETURN(
+      const int64_t rows,
+      MergeDims(context->input(0).has_rank() ? context->input(0).dim(0) : kUnknownDim,
+                context->input(1).has_rank() ? context->input(1).dim(0) : kUnknownDim, "rows of logits and labels"));
   context->set_output(0, Shape({rows}));
   Shape gradient = context->input(0).has_rank() ? context->input(0) : UnknownDims(2);
   gradient.set_dim(0, rows);

@@ -49,8 +49,8 @@ absl::StatusOr<Shape> ConcatenatedShape(const ShapeContext& context, int first, 
     const Shape& input = context.input(i);
     for (int k = 0; k < rank; ++k) {
       const int64_t dim = input.has_rank() ? input.dim(k) : kUnknownDim;
-      absl::StatusOr<int64_t> joined = k == at ? AddDims(output.dim(k), dim)
-                                               : MergeDims(output.dim(k), dim, absl::StrCat("dimension ", k));
+      absl::StatusOr<int64_t> joined =
+          k == at ? AddDims(output.dim(k), dim) : MergeDims(output.dim(k), dim, absl::StrCat("dimension ", k));
       if (!joined.ok()) return Annotate(joined.status(), absl::StrCat("input ", i));
       output.set_dim(k, *joined);
     }
@@ -136,8 +136,7 @@ absl::Status SplitVShape(ShapeContext* context) {
   const KnownIntegers* given = AllIntegers(*context, 1);
   if (given == nullptr) return SetPieces(context, input, at, std::vector<int64_t>(count, kUnknownDim));
   if (given->elements.size() != count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input 1 has ", given->elements.size(), " sizes, expected ", count));
+    return absl::InvalidArgumentError(absl::StrCat("input 1 has ", given->elements.size(), " sizes, expected ", count));
   }
   std::vector<int64_t> sizes = given->elements;
   int64_t sum = 0;

@@ -32,8 +32,8 @@ absl::StatusOr<Shape> MoveBlocks(const Shape& input, const std::vector<int64_t>&
                                  bool to_batch) {
   if (!input.has_rank()) return Shape::UnknownRank();
   if (input.rank() < static_cast<int>(blocks.size()) + 1) {
-    return absl::InvalidArgumentError(absl::StrCat("input 0 has the shape ", input.ToString(), ", expected rank ",
-                                                   blocks.size() + 1, " or more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0 has the shape ", input.ToString(), ", expected rank ", blocks.size() + 1, " or more"));
   }
   Shape output = input;
   int64_t batch = input.dim(0);
@@ -76,8 +76,7 @@ absl::Status MoveBlocksOfInput(ShapeContext* context, bool to_batch) {
     if (context->input(0).has_rank()) context->set_output(0, UnknownDims(context->input(0).rank()));
     return absl::OkStatus();
   }
-  PF_ASSIGN_OR_RETURN(Shape output,
-                      MoveBlocks(context->input(0), blocks->elements, context->integers(2), to_batch));
+  PF_ASSIGN_OR_RETURN(Shape output, MoveBlocks(context->input(0), blocks->elements, context->integers(2), to_batch));
   context->set_output(0, std::move(output));
   return absl::OkStatus();
 }
@@ -100,9 +99,8 @@ absl::Status MoveDepth(ShapeContext* context, bool to_depth) {
   if (!layout || !context->input(0).has_rank()) return absl::OkStatus();
   Shape output = context->input(0);
   const int64_t area = block * block, channels = output.dim(layout->channel);
-  PF_ASSIGN_OR_RETURN(const int64_t depth,
-                      to_depth ? MultiplyDims(channels, area)
-                               : DivideExactly(channels, area, "the number of channels"));
+  PF_ASSIGN_OR_RETURN(const int64_t depth, to_depth ? MultiplyDims(channels, area)
+                                                    : DivideExactly(channels, area, "the number of channels"));
   output.set_dim(layout->channel, depth);
   for (const int index : layout->spatial) {
     const int64_t dim = output.dim(index);

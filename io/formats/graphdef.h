@@ -16,8 +16,8 @@
 namespace permafrost {
 
 // The graph keeps `owner` (null: the caller keeps the bytes alive) and views `bytes`: names and weights are not copied,
-// and weights are not touched. Everything nested is checked, so that what hangs on a node is well-formed when it is read
-// later. Takes any bytes that protobuf's parser takes, and what they mean is the same.
+// and weights are not touched. Everything nested is checked, so that what hangs on a node is well-formed when it is
+// read later. Takes any bytes that protobuf's parser takes, and what they mean is the same.
 //
 // DataLoss, with the byte offset: not a well-formed GraphDef. InvalidArgument, with the node: well-formed, but not a
 // graph (no name or op, two nodes of one name, inputs that name no node or are misspelt, a control input before data).

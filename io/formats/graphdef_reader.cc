@@ -87,8 +87,8 @@ class GraphDefReader {
 
   absl::StatusOr<std::unique_ptr<Graph>> Read() {
     if (bytes_.size() > kMaxGraphDefBytes) {
-      return absl::DataLossError(absl::StrCat("the file has ", bytes_.size(), " bytes, but a GraphDef has at most ",
-                                              kMaxGraphDefBytes));
+      return absl::DataLossError(
+          absl::StrCat("the file has ", bytes_.size(), " bytes, but a GraphDef has at most ", kMaxGraphDefBytes));
     }
     PF_RETURN_IF_ERROR(CheckMessage(MessageType::kGraphDef, bytes_));
     if (owner_ != nullptr) graph_->Retain(owner_);
@@ -124,8 +124,7 @@ class GraphDefReader {
       }
     }
     PF_RETURN_IF_ERROR(reader.status());
-    graph_->SetSurroundingsView(library.Finish(graph_.get()), versions.Finish(graph_.get()),
-                                rest.Finish(graph_.get()));
+    graph_->SetSurroundingsView(library.Finish(graph_.get()), versions.Finish(graph_.get()), rest.Finish(graph_.get()));
     return absl::OkStatus();
   }
 
@@ -256,8 +255,8 @@ class GraphDefReader {
         }
         const bool is_control = input.port == kControlPort;
         if (after_control && !is_control) {
-          return absl::InvalidArgumentError(absl::StrCat(place(), ", which follows a control input, expected data ",
-                                                         "inputs before control inputs"));
+          return absl::InvalidArgumentError(
+              absl::StrCat(place(), ", which follows a control input, expected data ", "inputs before control inputs"));
         }
         after_control = is_control;
         Node* const producer = graph_->Find(input.name);

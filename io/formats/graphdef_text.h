@@ -13,8 +13,8 @@
 
 namespace permafrost {
 
-// InvalidArgument with line and column for text that is not a GraphDef; other errors as ReadGraphDef. Attributes come in
-// the order of their keys. Does not keep `text`.
+// InvalidArgument with line and column for text that is not a GraphDef; other errors as ReadGraphDef. Attributes come
+// in the order of their keys. Does not keep `text`.
 absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text);
 
 // Attributes go out in the order of their keys, so that equal graphs give equal text. Needs memory for the text of the

@@ -12,8 +12,8 @@
 namespace permafrost {
 namespace {
 
-// How a length-delimited field is checked. Scalars need no row: proto3's parser takes any wire type for any field, as an
-// unknown field where it does not fit.
+// How a length-delimited field is checked. Scalars need no row: proto3's parser takes any wire type for any field, as
+// an unknown field where it does not fit.
 enum class Check : uint8_t {
   kNone,
   kString,
@@ -217,8 +217,8 @@ absl::Status CheckMessage(MessageType type, absl::string_view message, size_t ba
       case Check::kString:
         if (!IsUtf8(field.bytes)) {
           constexpr size_t kShown = 40;
-          return Malformed(offset, absl::StrCat("the text '", absl::CHexEscape(field.bytes.substr(0, kShown)),
-                                                "' is not UTF-8"));
+          return Malformed(
+              offset, absl::StrCat("the text '", absl::CHexEscape(field.bytes.substr(0, kShown)), "' is not UTF-8"));
         }
         break;
       case Check::kMessage: {

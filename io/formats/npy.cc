@@ -30,9 +30,9 @@ struct ElementCode {
 };
 
 constexpr ElementCode kElementCodes[] = {
-    {"f4", DType::kFloat},  {"f8", DType::kDouble}, {"f2", DType::kHalf},       {"i1", DType::kInt8},
-    {"i2", DType::kInt16},  {"i4", DType::kInt32},  {"i8", DType::kInt64},      {"u1", DType::kUint8},
-    {"u2", DType::kUint16}, {"u4", DType::kUint32}, {"u8", DType::kUint64},     {"b1", DType::kBool},
+    {"f4", DType::kFloat},     {"f8", DType::kDouble},      {"f2", DType::kHalf},   {"i1", DType::kInt8},
+    {"i2", DType::kInt16},     {"i4", DType::kInt32},       {"i8", DType::kInt64},  {"u1", DType::kUint8},
+    {"u2", DType::kUint16},    {"u4", DType::kUint32},      {"u8", DType::kUint64}, {"b1", DType::kBool},
     {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
 };
 
@@ -66,7 +66,8 @@ class HeaderParser {
       } else if (key == "shape" && !header.shape.has_value()) {
         PF_ASSIGN_OR_RETURN(header.shape, Dimensions());
       } else {
-        return absl::DataLossError(absl::StrCat("NPY header has key '", key, "', expected 'descr', 'fortran_order' and "
+        return absl::DataLossError(absl::StrCat("NPY header has key '", key,
+                                                "', expected 'descr', 'fortran_order' and "
                                                 "'shape', once each"));
       }
       if (!Take(",") && !absl::StartsWith(Next(), "}")) return Malformed();
@@ -99,7 +100,8 @@ class HeaderParser {
   }
 
   absl::StatusOr<DType> ElementType() {
-    if (absl::StartsWith(Next(), "[")) return absl::UnimplementedError("NPY file holds records, expected plain numbers");
+    if (absl::StartsWith(Next(), "["))
+      return absl::UnimplementedError("NPY file holds records, expected plain numbers");
     PF_ASSIGN_OR_RETURN(const std::string descr, Quoted());
     absl::string_view code = descr;
     if (absl::ConsumePrefix(&code, ">") && !absl::EndsWith(code, "1")) {
@@ -139,7 +141,8 @@ class HeaderParser {
 
 absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
   absl::string_view rest = file;
-  if (!absl::ConsumePrefix(&rest, kMagic)) return absl::DataLossError("not an NPY file: it does not start with \\x93NUMPY");
+  if (!absl::ConsumePrefix(&rest, kMagic))
+    return absl::DataLossError("not an NPY file: it does not start with \\x93NUMPY");
   if (rest.size() < 2) return absl::DataLossError("NPY file is cut short in its version");
   const int major = static_cast<unsigned char>(rest[0]);
   if (major < 1 || major > 3) {
@@ -155,8 +158,8 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
     return absl::DataLossError(absl::StrCat("NPY header has ", length, " bytes, expected at most ", kLongestHeader));
   }
   if (length > rest.size()) {
-    return absl::DataLossError(absl::StrCat("NPY file is cut short: its header has ", length, " bytes, and ",
-                                            rest.size(), " are left"));
+    return absl::DataLossError(
+        absl::StrCat("NPY file is cut short: its header has ", length, " bytes, and ", rest.size(), " are left"));
   }
   PF_ASSIGN_OR_RETURN(const Header header, HeaderParser(rest.substr(0, length)).Parse());
   rest.remove_prefix(length);
@@ -165,7 +168,8 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
   }
   if (*header.fortran_order && header.shape->rank() > 1) {
     return absl::UnimplementedError(
-        "NPY array is in column-major order (fortran_order: True), expected row-major: save numpy.ascontiguousarray(array)");
+        "NPY array is in column-major order (fortran_order: True), expected row-major: save "
+        "numpy.ascontiguousarray(array)");
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape->CheckedNumElements());
   int64_t bytes;
@@ -175,7 +179,8 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
                                             DTypeName(*header.dtype), " has ", rest.size(), " bytes, expected ", count,
                                             " elements of ", SizeOf(*header.dtype)));
   }
-  if (*header.dtype == DType::kBool && rest.find_first_not_of(absl::string_view("\0\1", 2)) != absl::string_view::npos) {
+  if (*header.dtype == DType::kBool &&
+      rest.find_first_not_of(absl::string_view("\0\1", 2)) != absl::string_view::npos) {
     return absl::DataLossError("NPY array of booleans holds a byte that is neither 0 nor 1");
   }
   return Tensor::FromBytes(*header.dtype, *header.shape, rest, std::move(owner));

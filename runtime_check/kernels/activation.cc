@@ -130,12 +130,14 @@ absl::Status ComputeSelu(ComputeContext* context) {
 
 absl::Status ComputeSigmoid(ComputeContext* context) {
   Loop loop = BestInnerLoops().sigmoid;
-  return MapFloating(context, [](auto x) { return 1 / (1 + std::exp(-x)); }, &loop);
+  return MapFloating(
+      context, [](auto x) { return 1 / (1 + std::exp(-x)); }, &loop);
 }
 
 absl::Status ComputeTanh(ComputeContext* context) {
   Loop loop = BestInnerLoops().tanh;
-  return MapFloating(context, [](auto x) { return std::tanh(x); }, &loop);
+  return MapFloating(
+      context, [](auto x) { return std::tanh(x); }, &loop);
 }
 
 absl::Status ComputeSoftplus(ComputeContext* context) {
@@ -156,8 +158,8 @@ absl::Status PrepareSoftmax(PrepareContext* context) {
   return SameShape(context);
 }
 
-// Along the last dimension. With `log`, x - max - log(sum of exp(x - max)); else exp(x - max) over that sum. The largest
-// is subtracted so that exp cannot overflow.
+// Along the last dimension. With `log`, x - max - log(sum of exp(x - max)); else exp(x - max) over that sum. The
+// largest is subtracted so that exp cannot overflow.
 template <typename T>
 void SoftmaxRow(int64_t count, bool log, const T* x, T* y) {
   using C = ComputeType<T>;

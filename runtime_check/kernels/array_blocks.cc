@@ -10,7 +10,8 @@
 namespace permafrost {
 namespace {
 
-// --- SpaceToDepth, DepthToSpace -----------------------------------------------------------------------------------------
+// --- SpaceToDepth, DepthToSpace
+// -----------------------------------------------------------------------------------------
 
 struct ImageShape {
   int64_t batch, height, width, depth, block;
@@ -30,7 +31,8 @@ absl::StatusOr<ImageShape> ReadImageShape(PrepareContext* context) {
   }
   const Shape& input = context->input_shape(0);
   const bool last = format == "NHWC";
-  return ImageShape{input.dim(0), input.dim(last ? 1 : 2), input.dim(last ? 2 : 3), input.dim(last ? 3 : 1), block, last};
+  return ImageShape{input.dim(0), input.dim(last ? 1 : 2), input.dim(last ? 2 : 3), input.dim(last ? 3 : 1), block,
+                    last};
 }
 
 Shape MakeImage(const ImageShape& image, int64_t height, int64_t width, int64_t depth) {
@@ -61,7 +63,8 @@ absl::Status PrepareSpaceToDepth(PrepareContext* context) {
   }
   const Shape output = MakeImage(image, height, width, depth);
   if (image.channels_last) {
-    return PlanPermutation(context, output, {image.batch, height, block, width, block, image.depth}, {0, 1, 3, 2, 4, 5});
+    return PlanPermutation(context, output, {image.batch, height, block, width, block, image.depth},
+                           {0, 1, 3, 2, 4, 5});
   }
   return PlanPermutation(context, output, {image.batch, image.depth, height, block, width, block}, {0, 3, 5, 1, 2, 4});
 }
@@ -87,7 +90,8 @@ absl::Status PrepareDepthToSpace(PrepareContext* context) {
                          {0, 3, 4, 1, 5, 2});
 }
 
-// --- SpaceToBatch, BatchToSpace -----------------------------------------------------------------------------------------
+// --- SpaceToBatch, BatchToSpace
+// -----------------------------------------------------------------------------------------
 
 // Blocks and the padding or cropping of the spatial dimensions, which follow the batch.
 struct Blocks {
@@ -225,9 +229,9 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
     if (__builtin_mul_overflow(input.dim(1 + d), blocks.size[d], &size) ||
         __builtin_sub_overflow(size, blocks.before[d], &cropped) ||
         __builtin_sub_overflow(cropped, blocks.after[d], &cropped) || cropped < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("dimension ", 1 + d, " has ", input.dim(1 + d), " x ", blocks.size[d],
-                                                     " elements, and ", blocks.before[d], " + ", blocks.after[d],
-                                                     " cannot be cropped"));
+      return absl::InvalidArgumentError(absl::StrCat("dimension ", 1 + d, " has ", input.dim(1 + d), " x ",
+                                                     blocks.size[d], " elements, and ", blocks.before[d], " + ",
+                                                     blocks.after[d], " cannot be cropped"));
     }
     whole.set_dim(1 + d, size);
     output.set_dim(1 + d, cropped);

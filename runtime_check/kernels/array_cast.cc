@@ -1,8 +1,8 @@
 // Cast between all numeric types, and Bitcast.
 //
-// Conversions go through double or int64, which hold every element exactly, so that types add up instead of multiplying;
-// the pairs that models use have loops of their own. (float to half goes there directly: no double rounding either way,
-// since double holds the float.)
+// Conversions go through double or int64, which hold every element exactly, so that types add up instead of
+// multiplying; the pairs that models use have loops of their own. (float to half goes there directly: no double
+// rounding either way, since double holds the float.)
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -148,7 +148,8 @@ enum class Family { kDouble, kInt64, kUint64, kNone };
 Family FamilyOf(DType dtype) {
   if (IsFloating(dtype)) return Family::kDouble;
   if (dtype == DType::kUint64) return Family::kUint64;
-  const bool is_integer = DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(dtype, [](auto) {});
+  const bool is_integer =
+      DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(dtype, [](auto) {});
   return is_integer ? Family::kInt64 : Family::kNone;
 }
 
@@ -211,7 +212,8 @@ absl::Status ComputeCast(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Bitcast ------------------------------------------------------------------------------------------------------------
+// --- Bitcast
+// ------------------------------------------------------------------------------------------------------------
 
 // Between sizes, the last dimension appears or goes: one int32 is two int16.
 absl::Status PrepareBitcast(PrepareContext* context) {
@@ -224,8 +226,8 @@ absl::Status PrepareBitcast(PrepareContext* context) {
   } else if (from < to) {
     const int last = shape.rank() - 1;
     if (to % from != 0 || last < 0 || shape.dim(last) != to / from) {
-      return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", shape.ToString(),
-                                                     ", expected a last dimension of ", to / from));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input has the shape ", shape.ToString(), ", expected a last dimension of ", to / from));
     }
     shape = Shape(shape.dims().subspan(0, last));
   }

@@ -55,7 +55,8 @@ absl::Status ComputeOnes(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Range, LinSpace --------------------------------------------------------------------------------------------------
+// --- Range, LinSpace
+// --------------------------------------------------------------------------------------------------
 
 // A scalar input whose value Prepare needs.
 absl::StatusOr<const Tensor*> ScalarInput(PrepareContext* context, int i) {
@@ -150,7 +151,8 @@ absl::Status ComputeLinSpace(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- OneHot -----------------------------------------------------------------------------------------------------------
+// --- OneHot
+// -----------------------------------------------------------------------------------------------------------
 
 struct OneHotState : KernelState {
   CopyPlan off;
@@ -217,10 +219,7 @@ std::vector<DType> OnesTypes() {
 }  // namespace
 
 DEFINE_KERNEL(Fill) {
-  return Kernel("one value everywhere")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareFill)
-      .Compute(ComputeCopies);
+  return Kernel("one value everywhere").TypeNumbers("T", MovableTypes()).Prepare(PrepareFill).Compute(ComputeCopies);
 }
 
 DEFINE_KERNEL(ZerosLike) {

@@ -95,19 +95,20 @@ absl::Status GatherSlices(ComputeContext* context) {
   const char* params = context->input_at(0).data;
   char* output = context->output_at(0).data;
   const int64_t bytes = state.inner_bytes;
-  context->threads().ParallelFor(
-      state.batch * state.outer * state.count, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
-        while (begin < end) {
-          const int64_t row = begin / state.count;
-          const int64_t first = begin % state.count;
-          const int64_t n = std::min(state.count - first, end - begin);
-          const Index* own = indices + row / state.outer * state.count + first;
-          const char* source = params + row * state.size * bytes;
-          char* target = output + begin * bytes;
-          for (int64_t i = 0; i < n; ++i) CopySlice(source + own[i] * bytes, target + i * bytes, bytes);
-          begin += n;
-        }
-      });
+  context->threads().ParallelFor(state.batch * state.outer * state.count, std::max<int64_t>(1, kGrainBytes / bytes),
+                                 [&](int64_t begin, int64_t end) {
+                                   while (begin < end) {
+                                     const int64_t row = begin / state.count;
+                                     const int64_t first = begin % state.count;
+                                     const int64_t n = std::min(state.count - first, end - begin);
+                                     const Index* own = indices + row / state.outer * state.count + first;
+                                     const char* source = params + row * state.size * bytes;
+                                     char* target = output + begin * bytes;
+                                     for (int64_t i = 0; i < n; ++i)
+                                       CopySlice(source + own[i] * bytes, target + i * bytes, bytes);
+                                     begin += n;
+                                   }
+                                 });
   return absl::OkStatus();
 }
 
@@ -115,12 +116,13 @@ absl::Status ComputeGather(ComputeContext* context) {
   return context->input_at(1).dtype == DType::kInt32 ? GatherSlices<int32_t>(context) : GatherSlices<int64_t>(context);
 }
 
-// --- GatherNd, ScatterNd ------------------------------------------------------------------------------------------------
+// --- GatherNd, ScatterNd
+// ------------------------------------------------------------------------------------------------
 
 // The leading dimensions of a tensor that a row of indices addresses, and the slice that remains.
 struct NdState : KernelState {
   absl::InlinedVector<int64_t, 6> dims;
-  int64_t num_rows;        // Of the indices.
+  int64_t num_rows;  // Of the indices.
   int64_t slice_elements;
 
   // The number of the slice that the row addresses; -1 when it is out of bounds.
@@ -180,17 +182,17 @@ absl::Status GatherRows(ComputeContext* context) {
   char* output = context->output_at(0).data;
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
   std::atomic<int64_t> bad_row{-1};
-  context->threads().ParallelFor(
-      state.num_rows, std::max<int64_t>(1, kGrainBytes / bytes), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t slice = state.SliceOf(indices + row * depth);
-          if (slice < 0) {
-            bad_row = row;
-            return;
-          }
-          CopySlice(params + slice * bytes, output + row * bytes, bytes);
-        }
-      });
+  context->threads().ParallelFor(state.num_rows, std::max<int64_t>(1, kGrainBytes / bytes),
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t row = begin; row < end; ++row) {
+                                     const int64_t slice = state.SliceOf(indices + row * depth);
+                                     if (slice < 0) {
+                                       bad_row = row;
+                                       return;
+                                     }
+                                     CopySlice(params + slice * bytes, output + row * bytes, bytes);
+                                   }
+                                 });
   return bad_row < 0 ? absl::OkStatus() : RowError(bad_row);
 }
 
@@ -257,7 +259,8 @@ absl::Status ComputeScatterNd(ComputeContext* context) {
   return status;
 }
 
-// --- InvertPermutation ------------------------------------------------------------------------------------------------
+// --- InvertPermutation
+// ------------------------------------------------------------------------------------------------
 
 absl::Status PrepareInvertPermutation(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));

@@ -11,8 +11,8 @@ namespace permafrost {
 namespace {
 
 // One block of a tensor that is joined along an axis: outer x own, where the whole has outer x whole elements.
-void AddBlock(CopyPlan* plan, int from, int64_t from_offset, int64_t from_size, int to, int64_t to_offset, int64_t to_size,
-              int64_t outer, int64_t own) {
+void AddBlock(CopyPlan* plan, int from, int64_t from_offset, int64_t from_size, int to, int64_t to_offset,
+              int64_t to_size, int64_t outer, int64_t own) {
   plan->Add(from, from_offset, to, to_offset, {{outer, from_size, to_size}, {own, 1, 1}});
 }
 
@@ -173,8 +173,8 @@ absl::Status PrepareSplitV(PrepareContext* context) {
     rest = 0;
   }
   if (!fits || rest != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("'size_splits' does not add up to ", input.dim(axis),
-                                                   ", the size of the input at axis ", axis));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'size_splits' does not add up to ", input.dim(axis), ", the size of the input at axis ", axis));
   }
   return PlanSplit(context, 0, axis, sizes);
 }

@@ -121,10 +121,7 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Pad) {
-  return Kernel("zeros around the input")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PreparePad)
-      .Compute(ComputeCopies);
+  return Kernel("zeros around the input").TypeNumbers("T", MovableTypes()).Prepare(PreparePad).Compute(ComputeCopies);
 }
 
 DEFINE_KERNEL(PadV2) {

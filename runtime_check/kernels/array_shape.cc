@@ -52,8 +52,8 @@ absl::Status PrepareSqueeze(PrepareContext* context) {
   for (int64_t axis : axes) {
     PF_ASSIGN_OR_RETURN(int resolved, ResolveAxis(axis, input.rank()));
     if (input.dim(resolved) != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(), ", expected 1 at axis ",
-                                                     resolved));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input has the shape ", input.ToString(), ", expected 1 at axis ", resolved));
     }
     named[resolved] = true;
   }
@@ -78,7 +78,8 @@ absl::Status PrepareExpandDims(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- Shape, ShapeN, Rank, Size ------------------------------------------------------------------------------------------
+// --- Shape, ShapeN, Rank, Size
+// ------------------------------------------------------------------------------------------
 
 absl::Status PrepareShape(PrepareContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) {
@@ -142,7 +143,9 @@ DEFINE_KERNEL(Shape) { return Kernel("the dimensions").ReadsShapesOnly().Prepare
 DEFINE_KERNEL(ShapeN) {
   return Kernel("the dimensions of each input").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape);
 }
-DEFINE_KERNEL(Rank) { return Kernel("how many dimensions").ReadsShapesOnly().Prepare(PrepareScalar).Compute(ComputeRank); }
+DEFINE_KERNEL(Rank) {
+  return Kernel("how many dimensions").ReadsShapesOnly().Prepare(PrepareScalar).Compute(ComputeRank);
+}
 DEFINE_KERNEL(Size) { return Kernel("how many elements").ReadsShapesOnly().Prepare(PrepareSize).Compute(ComputeSize); }
 
 }  // namespace permafrost

@@ -52,8 +52,8 @@ absl::Status PrepareSlice(PrepareContext* context) {
     const int64_t room = input.dim(d) - std::min(begin[d], input.dim(d));
     const int64_t count = size[d] == -1 ? room : size[d];
     if (begin[d] < 0 || begin[d] > input.dim(d) || count < 0 || count > room) {
-      return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " of ", input.ToString(), " has no ", size[d],
-                                                     " elements from ", begin[d]));
+      return absl::InvalidArgumentError(
+          absl::StrCat("dimension ", d, " of ", input.ToString(), " has no ", size[d], " elements from ", begin[d]));
     }
     ranges.push_back({begin[d], 1, count});
     output.AddDim(count);
@@ -63,7 +63,8 @@ absl::Status PrepareSlice(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- StridedSlice -----------------------------------------------------------------------------------------------------
+// --- StridedSlice
+// -----------------------------------------------------------------------------------------------------
 
 struct SliceSpec {
   std::vector<int64_t> begin, end, strides;
@@ -166,7 +167,8 @@ absl::Status PrepareStridedSlice(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- Reverse ----------------------------------------------------------------------------------------------------------
+// --- Reverse
+// ----------------------------------------------------------------------------------------------------------
 
 absl::Status PlanReverse(PrepareContext* context, const std::vector<bool>& reversed) {
   const Shape& input = context->input_shape(0);

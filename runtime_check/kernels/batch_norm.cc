@@ -29,8 +29,8 @@ struct BatchNormState : public KernelState {
 absl::Status RequireChannels(PrepareContext* context, int i, int64_t channels) {
   PF_RETURN_IF_ERROR(RequireRank(context, i, 1));
   if (context->input_shape(i).dim(0) == channels) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input 0 has ", channels, " channels, input ", i, " has ",
-                                                 context->input_shape(i).dim(0)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input 0 has ", channels, " channels, input ", i, " has ", context->input_shape(i).dim(0)));
 }
 
 absl::Status FinishPrepare(PrepareContext* context, std::unique_ptr<BatchNormState> state) {

@@ -39,8 +39,8 @@ absl::Status PrepareBias(PrepareContext* context) {
   state->channels = input.dim(channel);
   state->inner = ProductOfDims(input, channel + 1, input.rank());
   if (context->input_shape(1).dim(0) != state->channels) {
-    return absl::InvalidArgumentError(absl::StrCat("input 0 has ", state->channels, " channels, the bias ",
-                                                   context->input_shape(1).dim(0)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0 has ", state->channels, " channels, the bias ", context->input_shape(1).dim(0)));
   }
   context->SetOutputShape(0, input);
   context->SetState(std::move(state));
@@ -132,7 +132,8 @@ absl::Status ComputeBias(ComputeContext* context) {
 
 DEFINE_KERNEL(BiasAdd) {
   return Kernel("output[..., c] = value[..., c] + bias[c]")
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+          "T")
       .InPlace(0)
       .Prepare(PrepareBias)
       .Compute(ComputeBias);
@@ -140,7 +141,8 @@ DEFINE_KERNEL(BiasAdd) {
 
 DEFINE_KERNEL(BiasAddV1) {
   return Kernel("output[..., c] = value[..., c] + bias[c]")
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+          "T")
       .InPlace(0)
       .Prepare(PrepareBias)
       .Compute(ComputeBias);

@@ -21,7 +21,8 @@ Broadcast::Broadcast(absl::Span<const Shape> inputs, const Shape& output)
     }
     if (dim.size == 1) continue;
     bool merges = !dims_.empty();
-    for (int i = 0; i < num_inputs_ && merges; ++i) merges = dim.stride[i] == dims_.back().stride[i] * dims_.back().size;
+    for (int i = 0; i < num_inputs_ && merges; ++i)
+      merges = dim.stride[i] == dims_.back().stride[i] * dims_.back().size;
     if (merges) {
       dims_.back().size *= dim.size;
     } else {

@@ -29,8 +29,8 @@ class Broadcast {
   // The input is one row that serves for all rows, and every other input has all elements of the output.
   bool IsRepeatedRow(int input) const;
 
-  // Visits the output's elements [begin, end). Calls row(offsets, output_offset, n): n elements of a row, whose first is
-  // at offsets[i] in input i. All offsets are counted in elements.
+  // Visits the output's elements [begin, end). Calls row(offsets, output_offset, n): n elements of a row, whose first
+  // is at offsets[i] in input i. All offsets are counted in elements.
   template <typename RowFunction>
   void ForEachRow(int64_t begin, int64_t end, RowFunction row) const;
 

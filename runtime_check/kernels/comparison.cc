@@ -75,13 +75,11 @@ constexpr BinaryLoops kOr = WithBool<OrOp>({});
 
 template <const BinaryLoops& loops>
 Kernel OrderKernel(const char* formula) {
-  return Kernel(formula)
-      .TypeNumbers("T", NumberTypes())
-      .Prepare(PrepareBinary<loops>)
-      .Compute(ComputeBinaryLoops);
+  return Kernel(formula).TypeNumbers("T", NumberTypes()).Prepare(PrepareBinary<loops>).Compute(ComputeBinaryLoops);
 }
 
-// --- Equal, NotEqual --------------------------------------------------------------------------------------------------
+// --- Equal, NotEqual
+// --------------------------------------------------------------------------------------------------
 
 // Without incompatible_shape_error, tensors whose shapes do not broadcast are simply not equal: one scalar.
 template <const BinaryLoops& loops>
@@ -109,7 +107,8 @@ std::vector<DType> EqualityTypes() {
   return types;
 }
 
-// --- LogicalNot -------------------------------------------------------------------------------------------------------
+// --- LogicalNot
+// -------------------------------------------------------------------------------------------------------
 
 absl::Status ComputeNot(ComputeContext* context) {
   const bool* x = context->input<bool>(0);

@@ -14,13 +14,14 @@ namespace {
 absl::Status PrepareNothing(PrepareContext*) { return absl::OkStatus(); }
 absl::Status ComputeNothing(ComputeContext*) { return absl::OkStatus(); }
 
-// --- IdentityN ----------------------------------------------------------------------------------------------------------
+// --- IdentityN
+// ----------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareIdentityN(PrepareContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) {
     if (context->input_type(i) == DType::kString || SizeOf(context->input_type(i)) == 0) {
-      return absl::UnimplementedError(
-          absl::StrCat("input ", i, " has the type ", DTypeName(context->input_type(i)), ", which has no elements to copy"));
+      return absl::UnimplementedError(absl::StrCat("input ", i, " has the type ", DTypeName(context->input_type(i)),
+                                                   ", which has no elements to copy"));
     }
     context->SetOutputShape(i, context->input_shape(i));
   }
@@ -37,7 +38,8 @@ absl::Status ComputeIdentityN(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- CheckNumerics ------------------------------------------------------------------------------------------------------
+// --- CheckNumerics
+// ------------------------------------------------------------------------------------------------------
 
 struct CheckNumericsState : KernelState {
   std::string message;
@@ -85,7 +87,8 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Assert -------------------------------------------------------------------------------------------------------------
+// --- Assert
+// -------------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareAssert(PrepareContext* context) {
   if (context->num_inputs() < 1 || context->input_type(0) != DType::kBool ||

@@ -24,12 +24,12 @@ struct ConvolutionState : public KernelState {
   int64_t batch = 0, input_channels = 0, output_channels = 0;
   int64_t groups = 1, group_inputs = 0, group_outputs = 0;  // Channels of one group.
 
-  PackedShape matrix;        // Of one group.
-  int64_t matrix_size = 0;   // In floats.
-  FloatBuffer weights;       // All groups, packed; unset when the filter is not constant.
+  PackedShape matrix;       // Of one group.
+  int64_t matrix_size = 0;  // In floats.
+  FloatBuffer weights;      // All groups, packed; unset when the filter is not constant.
   WorkGrid grid;
-  bool in_place = false;     // A row of the product is a pixel of the input as it lies.
-  int64_t row_stride = 0;    // Of gathered rows, in floats.
+  bool in_place = false;   // A row of the product is a pixel of the input as it lies.
+  int64_t row_stride = 0;  // Of gathered rows, in floats.
 
   // Offsets of parts of the scratch memory.
   int64_t weights_part = 0, rows_part = 0, input_part = 0, output_part = 0;
@@ -37,7 +37,8 @@ struct ConvolutionState : public KernelState {
   int64_t num_rows() const { return batch * window.y.output * window.x.output; }
 };
 
-// Rows at a distance of a multiple of 2 KB share few sets of an 8-way first-level cache of 32 KB: 14 of them do not fit.
+// Rows at a distance of a multiple of 2 KB share few sets of an 8-way first-level cache of 32 KB: 14 of them do not
+// fit.
 bool RowsCollide(int64_t stride) { return stride % (2048 / sizeof(float)) == 0; }
 
 // Packs the filter [taps_y][taps_x][group_inputs][output_channels], group after group.
@@ -115,7 +116,8 @@ absl::Status PrepareConvolution(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Writes the pixels under the window of output pixels [begin, begin + count), those of one group of channels, to `rows`.
+// Writes the pixels under the window of output pixels [begin, begin + count), those of one group of channels, to
+// `rows`.
 void GatherRows(const ConvolutionState& state, const float* input, int64_t group, int64_t begin, int64_t count,
                 float* rows) {
   const WindowAxis &y = state.window.y, &x = state.window.x;
@@ -210,7 +212,8 @@ absl::Status ComputeConvolution(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Conv2D) {
-  return Kernel("output[n,y,x,o] = sum over dy,dx,i of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,o]")
+  return Kernel(
+             "output[n,y,x,o] = sum over dy,dx,i of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,o]")
       .Types<float>("T")
       .Prepare(PrepareConvolution)
       .Compute(ComputeConvolution);

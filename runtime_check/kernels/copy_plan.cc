@@ -24,7 +24,8 @@ void CopyPlan::AddPadded(int from, int to, int border, absl::Span<const int64_t>
     middle_offset += before[d] * to_strides[d];
   }
   Add(from, 0, to, middle_offset, middle);
-  // Along each dimension the part before and the part after, which outer dimensions cut to the middle and inner ones not.
+  // Along each dimension the part before and the part after, which outer dimensions cut to the middle and inner ones
+  // not.
   absl::InlinedVector<StridedCopy::Dim, 6> part(rank);
   for (int d = 0; d < rank; ++d) part[d] = {target[d], 0, to_strides[d]};
   int64_t offset = 0;

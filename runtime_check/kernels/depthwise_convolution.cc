@@ -40,8 +40,8 @@ absl::Status PrepareDepthwise(PrepareContext* context) {
   state->channels = input.dim(layout.channel);
   state->multiplier = filter.dim(3);
   if (filter.dim(2) != state->channels) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has ", state->channels, " channels, the filter is for ",
-                                                   filter.dim(2)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has ", state->channels, " channels, the filter is for ", filter.dim(2)));
   }
   const WindowAxis &y = state->window.y, &x = state->window.x;
   const Shape output = layout.ShapeOf(state->batch, y.output, x.output, state->output_channels());
@@ -150,7 +150,8 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(DepthwiseConv2dNative) {
-  return Kernel("output[n,y,x,i*M+m] = sum over dy,dx of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,m]")
+  return Kernel(
+             "output[n,y,x,i*M+m] = sum over dy,dx of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,m]")
       .Types<float>("T")
       .Prepare(PrepareDepthwise)
       .Compute(ComputeDepthwise);

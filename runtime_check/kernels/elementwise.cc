@@ -231,7 +231,8 @@ absl::Status ComputeBinaryLoops(ComputeContext* context) {
       for (; begin < end; begin += chunk) {
         const char* own[] = {inputs[0] + begin * size, inputs[1] + begin * size};
         own[state.repeated_input] = phase;
-        if (!state.Run(own[0], false, own[1], false, output + begin * state.output_size, std::min(chunk, end - begin))) {
+        if (!state.Run(own[0], false, own[1], false, output + begin * state.output_size,
+                       std::min(chunk, end - begin))) {
           ok = false;
         }
       }

@@ -1,8 +1,8 @@
 // The engine of the elementwise kernels: loops over rows for few types, conversions for the others, broadcasting.
 //
-// A loop is instantiated for float, double, int32 and int64. Narrower types are computed in blocks that are converted to
-// the type that holds all their results: half and bfloat16 as float, small integers as int32, uint32 as int64. Rounding or
-// truncating the result gives the same as arithmetic in the narrow type.
+// A loop is instantiated for float, double, int32 and int64. Narrower types are computed in blocks that are converted
+// to the type that holds all their results: half and bfloat16 as float, small integers as int32, uint32 as int64.
+// Rounding or truncating the result gives the same as arithmetic in the narrow type.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 
@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "graph/dtype.h"
+#include "graph/multiversion.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/kernels/multiversion.h"
 
 namespace permafrost {
 
@@ -59,7 +59,8 @@ absl::Status ComputeUnaryLoops(ComputeContext* context);
 absl::Status PrepareBinaryLoops(PrepareContext* context, const BinaryLoops* loops);
 absl::Status ComputeBinaryLoops(ComputeContext* context);
 
-// --- Loops from a struct with a static function -------------------------------------------------------------------------
+// --- Loops from a struct with a static function
+// -------------------------------------------------------------------------
 
 // Op: struct { template <typename T> static PF_INLINE T Of(T x); }
 template <typename Op, typename T>
@@ -74,8 +75,8 @@ bool RunUnary(const char* x_bytes, char* y_bytes, int64_t count) {
   return true;
 }
 
-// Op: struct { template <typename T> static PF_INLINE T Of(T x, T y); }; for comparisons it returns bool. An op that has
-// restrictions derives from Restricted and has `template <typename T> static bool Allows(T y)`.
+// Op: struct { template <typename T> static PF_INLINE T Of(T x, T y); }; for comparisons it returns bool. An op that
+// has restrictions derives from Restricted and has `template <typename T> static bool Allows(T y)`.
 struct Restricted {};
 
 template <typename Op, typename T>
@@ -124,7 +125,12 @@ constexpr UnaryLoops UnaryOfFloats(int64_t grain) {
 }
 template <typename Op>
 constexpr BinaryLoops BinaryOfNumbers(const char* failure = "", int64_t grain = 1 << 15) {
-  return {RunBinary<Op, float>, RunBinary<Op, double>, RunBinary<Op, int32_t>, RunBinary<Op, int64_t>, nullptr, grain,
+  return {RunBinary<Op, float>,
+          RunBinary<Op, double>,
+          RunBinary<Op, int32_t>,
+          RunBinary<Op, int64_t>,
+          nullptr,
+          grain,
           failure};
 }
 template <typename Op>

@@ -11,10 +11,10 @@
 namespace permafrost {
 namespace {
 
-// See gemm.h. Measured flat from 128 to 320 on an AVX-512 machine with 32 KB of first-level cache.
+// See gemm.h for what it must let the first-level cache hold.
 constexpr int64_t kDepthBlock = 192;
 
-// Half of the smallest second-level cache of machines with AVX2 that one still meets (512 KB), in floats.
+// 256 KB in floats: half of a second-level cache of 512 KB, so that the panels have room beside the rows.
 constexpr int64_t kBlockFloats = 256 * 1024 / sizeof(float);
 
 int64_t DivideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
@@ -140,8 +140,7 @@ void ParallelMultiply(const InnerLoops& loops, ThreadPool& threads, int64_t rows
     const int64_t row = piece / grid.panel_groups * grid.rows_per_block;
     const int64_t panel = piece % grid.panel_groups * grid.panels_per_group;
     Multiply(loops, std::min(grid.rows_per_block, rows - row), shape, a + row * a_stride, a_stride, packed,
-             c + row * c_stride, c_stride, panel,
-             std::min(panel + grid.panels_per_group, shape.NumPanels(loops)));
+             c + row * c_stride, c_stride, panel, std::min(panel + grid.panels_per_group, shape.NumPanels(loops)));
   });
 }
 

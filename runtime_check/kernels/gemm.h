@@ -1,8 +1,8 @@
 // Matrix products of floats: c = a * b with b packed beforehand.
 //
-// Blocking. The right matrix is packed once (constant weights: in Prepare) into panels of InnerLoops::panel_width columns;
-// within a panel, the columns of one row of b are contiguous. The left matrix is read in place, row by row: a row of `a`
-// is one output pixel or one example, so a 1x1 convolution needs no copy at all. A product runs over
+// Blocking. The right matrix is packed once (constant weights: in Prepare) into panels of InnerLoops::panel_width
+// columns; within a panel, the columns of one row of b are contiguous. The left matrix is read in place, row by row: a
+// row of `a` is one output pixel or one example, so a 1x1 convolution needs no copy at all. A product runs over
 //
 //   depth in blocks of kDepthBlock      a tile's rows of `a` and the slab of the panel stay in the first-level cache:
 //                                       14 * 192 * 4 bytes + 192 * 32 * 4 bytes = 35 KB, and 9 KB are read more than
@@ -57,15 +57,15 @@ struct PackedShape {
 void Pack(const InnerLoops& loops, const PackedShape& shape, const float* b, int64_t row_step, int64_t column_step,
           float* packed);
 
-// c[rows][columns] = a[rows][depth] * b for the columns of panels [panel_begin, panel_end). The strides are those from one
-// row to the next, in floats; `a` and `c` point to the first row and column of the whole. Runs on the calling thread. A
-// depth of 0 gives zeros.
+// c[rows][columns] = a[rows][depth] * b for the columns of panels [panel_begin, panel_end). The strides are those from
+// one row to the next, in floats; `a` and `c` point to the first row and column of the whole. Runs on the calling
+// thread. A depth of 0 gives zeros.
 void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, const float* a, int64_t a_stride,
               const float* packed, float* c, int64_t c_stride, int64_t panel_begin, int64_t panel_end);
 
 // How a product is cut into equal pieces of work.
 struct WorkGrid {
-  int64_t rows_per_block = 1;    // A multiple of the tile's rows, or all.
+  int64_t rows_per_block = 1;  // A multiple of the tile's rows, or all.
   int64_t row_blocks = 0;
   int64_t panels_per_group = 1;
   int64_t panel_groups = 0;

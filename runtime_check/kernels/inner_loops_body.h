@@ -4,7 +4,8 @@
 //   PERMAFROST_VECTOR_FLOATS   floats in a register
 //   PERMAFROST_TILE_ROWS       rows of a register tile: with two registers a row for sums, two for the right matrix and
 //                              one for the element of the left, the most that the register file holds (32 registers:
-//                              14 rows; 16 registers: 6 rows)
+//                              14 rows; 16 registers: 6 rows; 4
+//                              without fused multiply-add, where a product takes a register of its own)
 
 using Vector = float __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));
 using IntVector = int32_t __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));
@@ -23,7 +24,8 @@ inline Vector Broadcast(float x) { return x - Vector{}; }
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
 // One register tile: kRows rows of kVectors registers. Rows of `a` are reached from one pointer for each five, since
-// x86 addresses base, base + s, base + 2s, base + 4s and, with 3s in a register, base + 3s: fifteen rows in few registers.
+// x86 addresses base, base + s, base + 2s, base + 4s and, with 3s in a register, base + 3s: fifteen rows in few
+// registers.
 template <int kRows, int kVectors>
 inline void Tile(int64_t depth, const float* __restrict a, int64_t a_stride, const float* __restrict b,
                  float* __restrict c, int64_t c_stride, bool accumulate) {
@@ -245,18 +247,20 @@ void LeakyRelu(int64_t count, float alpha, const float* x, float* y) {
 }
 
 // exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. ln 2 is subtracted in two parts, of which the first
-// has 9 bits, so that n times it is exact. exp(r) is a polynomial of degree 6, minimax on that interval up to 2^-27.
+// has 9 bits, so that n times it is exact. exp(r) is a polynomial of degree 7, as close as its float
+// coefficients allow.
 // 2^n is applied as two factors, so that both ends of the range of n are reached: denormals, and infinity on overflow.
 inline Vector Exp(Vector x) {
   const Vector low = Broadcast(-104.f), high = Broadcast(89.f);  // exp is 0 below, infinite above.
   Vector bounded = x < low ? low : x;
-  bounded = bounded > high ? high : bounded;  // NaN stays.
+  bounded = bounded > high ? high : bounded;            // NaN stays.
   const Vector kRoundingShift = Broadcast(12582912.f);  // 1.5 * 2^23: adding it rounds to an integer.
   const Vector shifted = bounded * 1.44269504f + kRoundingShift;
   const Vector n = shifted - kRoundingShift;
   Vector r = bounded - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  Vector p = Broadcast(1.3981999507e-3f);
+  Vector p = Broadcast(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
@@ -292,6 +296,6 @@ void Tanh(int64_t count, const float* x, float* y) {
 }
 
 constexpr InnerLoops Table(const char* name) {
-  return {name,  kFloats,   2 * kFloats, kTileRows,    MultiplyPanel, Depthwise, AddTo,     MaxTo,  Scale,   AddScaled,
-          Add,   AddScalar, Normalize,   NormalizeAll, Relu,          Relu6,     LeakyRelu, ExpAll, Sigmoid, Tanh};
+  return {name, kFloats,   2 * kFloats, kTileRows,    MultiplyPanel, Depthwise, AddTo,     MaxTo,  Scale,   AddScaled,
+          Add,  AddScalar, Normalize,   NormalizeAll, Relu,          Relu6,     LeakyRelu, ExpAll, Sigmoid, Tanh};
 }

@@ -39,7 +39,8 @@ struct MatMulState : public KernelState {
   int64_t packed_part = 0, transposed_part = 0;
 };
 
-// For each product, the matrices that numpy's broadcasting of the batch dimensions pairs. InvalidArgument when it fails.
+// For each product, the matrices that numpy's broadcasting of the batch dimensions pairs. InvalidArgument when it
+// fails.
 absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<std::pair<int64_t, int64_t>>* products) {
   const Shape batch_a(a.dims().subspan(0, a.rank() - 2)), batch_b(b.dims().subspan(0, b.rank() - 2));
   PF_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(batch_a, batch_b));
@@ -132,8 +133,8 @@ void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
     if (state.packed.data() == nullptr) {
       float* own = ScratchAt(context, state.packed_part);
       if (in_scratch != number_b) {
-        Pack(*state.loops, state.packed_shape, b + number_b * state.b.size(), state.b.row_step(),
-             state.b.column_step(), own);
+        Pack(*state.loops, state.packed_shape, b + number_b * state.b.size(), state.b.row_step(), state.b.column_step(),
+             own);
       }
       in_scratch = number_b;
       packed = own;
@@ -200,8 +201,8 @@ absl::Status PrepareBatchMatMul(PrepareContext* context) {
     PF_RETURN_IF_ERROR(RequireRank(context, 1, a.rank()));
     for (int i = 0; i < a.rank() - 2; ++i) {
       if (a.dim(i) != b.dim(i)) {
-        return absl::InvalidArgumentError(absl::StrCat("the inputs have the shapes ", a.ToString(), " and ",
-                                                       b.ToString(), ", whose batches differ"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("the inputs have the shapes ", a.ToString(), " and ", b.ToString(), ", whose batches differ"));
       }
     }
   }

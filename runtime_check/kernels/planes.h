@@ -1,4 +1,5 @@
-// Turns images from planes of pixels (NCHW) into pixels of channels (NHWC) and back: the inner loops know only the latter.
+// Turns images from planes of pixels (NCHW) into pixels of channels (NHWC) and back: the inner loops know only the
+// latter.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_PLANES_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_PLANES_H_
 

@@ -29,12 +29,11 @@ absl::Status PreparePooling(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(state->layout, ReadImageLayout(context->node()));
   const ImageLayout& layout = state->layout;
   PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(context->node(), layout));
-  PF_ASSIGN_OR_RETURN(state->window, ReadWindow(context->node(), layout, kernel, input.dim(layout.height),
-                                                input.dim(layout.width)));
+  PF_ASSIGN_OR_RETURN(state->window,
+                      ReadWindow(context->node(), layout, kernel, input.dim(layout.height), input.dim(layout.width)));
   state->batch = input.dim(0);
   state->channels = input.dim(layout.channel);
-  const Shape output =
-      layout.ShapeOf(state->batch, state->window.y.output, state->window.x.output, state->channels);
+  const Shape output = layout.ShapeOf(state->batch, state->window.y.output, state->window.x.output, state->channels);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   if (layout.is_nchw()) {
     ScratchParts parts;
@@ -62,26 +61,26 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
     output = ScratchAt(context, state.output_part);
   }
   const int64_t line_cost = x.output * channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
-  context->threads().ParallelFor(
-      state.batch * y.output, 1 + (16 << 10) / std::max<int64_t>(line_cost, 1), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const float* image = input + i / y.output * y.input * x.input * channels;
-          int64_t y_begin, y_end, x_begin, x_end;
-          y.TapsInside(i % y.output, &y_begin, &y_end);
-          for (int64_t column = 0; column < x.output; ++column) {
-            float* to = output + (i * x.output + column) * channels;
-            std::fill_n(to, channels, initial);
-            x.TapsInside(column, &x_begin, &x_end);
-            for (int64_t ty = y_begin; ty < y_end; ++ty) {
-              const float* line = image + (y.First(i % y.output) + ty) * x.input * channels;
-              for (int64_t tx = x_begin; tx < x_end; ++tx) {
-                combine(channels, line + (x.First(column) + tx) * channels, to);
-              }
-            }
-            finish((y_end - y_begin) * (x_end - x_begin), to);
-          }
-        }
-      });
+  context->threads().ParallelFor(state.batch * y.output, 1 + (16 << 10) / std::max<int64_t>(line_cost, 1),
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                     const float* image = input + i / y.output * y.input * x.input * channels;
+                                     int64_t y_begin, y_end, x_begin, x_end;
+                                     y.TapsInside(i % y.output, &y_begin, &y_end);
+                                     for (int64_t column = 0; column < x.output; ++column) {
+                                       float* to = output + (i * x.output + column) * channels;
+                                       std::fill_n(to, channels, initial);
+                                       x.TapsInside(column, &x_begin, &x_end);
+                                       for (int64_t ty = y_begin; ty < y_end; ++ty) {
+                                         const float* line = image + (y.First(i % y.output) + ty) * x.input * channels;
+                                         for (int64_t tx = x_begin; tx < x_end; ++tx) {
+                                           combine(channels, line + (x.First(column) + tx) * channels, to);
+                                         }
+                                       }
+                                       finish((y_end - y_begin) * (x_end - x_begin), to);
+                                     }
+                                   }
+                                 });
   if (state.layout.is_nchw()) {
     TransposeMatrices(context->threads(), state.batch, y.output * x.output, channels, output,
                       context->output<float>(0));

@@ -65,8 +65,8 @@ absl::Status SetCheckedShape(PrepareContext* context, int i, Shape shape) {
 
 absl::Status RequireRank(PrepareContext* context, int i, int rank) {
   if (context->input_shape(i).rank() == rank) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", context->input_shape(i).ToString(),
-                                                 ", expected a rank of ", rank));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " has the shape ", context->input_shape(i).ToString(), ", expected a rank of ", rank));
 }
 
 int64_t ProductOfDims(const Shape& shape, int begin, int end) {

@@ -69,9 +69,8 @@ absl::Status PrepareRanges(PrepareContext* context, QuantizationState* state) {
 template <typename Body>
 void ForEachStretch(ComputeContext* context, const QuantizationState& state, Body body) {
   if (state.slices == 1) {
-    context->threads().ParallelFor(state.outer * state.inner, 16 << 10, [&](int64_t begin, int64_t end) {
-      body(0, begin, end - begin);
-    });
+    context->threads().ParallelFor(state.outer * state.inner, 16 << 10,
+                                   [&](int64_t begin, int64_t end) { body(0, begin, end - begin); });
     return;
   }
   for (int64_t i = 0; i < state.outer * state.slices; ++i) body(i % state.slices, i * state.inner, state.inner);
@@ -150,8 +149,8 @@ absl::Status PrepareQuantize(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(state->ensure_minimum_range, FloatAttr(context->node(), "ensure_minimum_range"));
   PF_ASSIGN_OR_RETURN(const std::string round_mode, StringAttr(context->node(), "round_mode"));
   if (round_mode != "HALF_AWAY_FROM_ZERO" && round_mode != "HALF_TO_EVEN") {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'round_mode' is '", round_mode,
-                                                   "', expected 'HALF_AWAY_FROM_ZERO' or 'HALF_TO_EVEN'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attr 'round_mode' is '", round_mode, "', expected 'HALF_AWAY_FROM_ZERO' or 'HALF_TO_EVEN'"));
   }
   state->half_to_even = round_mode == "HALF_TO_EVEN";
   if (state->half_to_even && state->mode != Mode::kScaled) {
@@ -330,8 +329,8 @@ absl::Status ComputeFakeQuantArgs(ComputeContext* context) {
 }
 
 absl::Status ComputeFakeQuantVars(ComputeContext* context) {
-  FakeQuantAll(context, FakeQuant(context->state<FakeQuantState>(), *context->input<float>(1),
-                                  *context->input<float>(2)));
+  FakeQuantAll(context,
+               FakeQuant(context->state<FakeQuantState>(), *context->input<float>(1), *context->input<float>(2)));
   return absl::OkStatus();
 }
 

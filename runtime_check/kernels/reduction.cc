@@ -23,7 +23,8 @@ constexpr int64_t kGrain = 1 << 14;
 constexpr int64_t kBlock = 256;
 constexpr size_t kBlockBytes = kBlock * sizeof(double);
 
-// --- Walking the input --------------------------------------------------------------------------------------------------
+// --- Walking the input
+// --------------------------------------------------------------------------------------------------
 
 struct Dim {
   int64_t size;
@@ -147,7 +148,9 @@ absl::Status PrepareL2Loss(PrepareContext* context) {
 class Reducer {
  public:
   explicit Reducer(ComputeContext* context)
-      : state_(context->state<ReductionState>()), input_(context->input_at(0).data), output_(context->output_at(0).data) {}
+      : state_(context->state<ReductionState>()),
+        input_(context->input_at(0).data),
+        output_(context->output_at(0).data) {}
 
   // Outputs [begin, end), each of which has contiguous elements.
   void ReduceInner(int64_t begin, int64_t end) const {
@@ -156,9 +159,8 @@ class Reducer {
       state_.loops->start(accumulator, 1);
       const int64_t base = OffsetOf(state_.kept, i);
       ForEachOffset(state_.reduced, [&](int64_t offset) {
-        ForEachWideBlock(base + offset, state_.inner, [&](const char* x, int64_t count) {
-          state_.loops->add_all(x, count, accumulator);
-        });
+        ForEachWideBlock(base + offset, state_.inner,
+                         [&](const char* x, int64_t count) { state_.loops->add_all(x, count, accumulator); });
       });
       Finish(accumulator, 1, i);
     }
@@ -170,9 +172,8 @@ class Reducer {
     state_.loops->start(accumulators, count);
     const int64_t base = OffsetOf(state_.kept, row) + column;
     ForEachOffset(state_.reduced, [&](int64_t offset) {
-      ForEachWideBlock(base + offset, count, [&](const char* x, int64_t n) {
-        state_.loops->add_each(x, n, accumulators);
-      });
+      ForEachWideBlock(base + offset, count,
+                       [&](const char* x, int64_t n) { state_.loops->add_each(x, n, accumulators); });
     });
     Finish(accumulators, count, row * state_.inner + column);
   }
@@ -222,13 +223,13 @@ absl::Status ComputeReduction(ComputeContext* context) {
   }
   const int64_t blocks = (state.inner + kBlock - 1) / kBlock;
   const int64_t work = std::max<int64_t>(1, state.num_reduced) * std::min(state.inner, kBlock);
-  context->threads().ParallelFor(
-      state.num_outputs / state.inner * blocks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t column = i % blocks * kBlock;
-          reducer.ReduceOuter(i / blocks, column, std::min(kBlock, state.inner - column));
-        }
-      });
+  context->threads().ParallelFor(state.num_outputs / state.inner * blocks, std::max<int64_t>(1, kGrain / work),
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                     const int64_t column = i % blocks * kBlock;
+                                     reducer.ReduceOuter(i / blocks, column, std::min(kBlock, state.inner - column));
+                                   }
+                                 });
   return absl::OkStatus();
 }
 
@@ -245,14 +246,20 @@ DEFINE_KERNEL(Prod) { return NumberReduction<reduction::ProductOf>("the product 
 DEFINE_KERNEL(Max) { return NumberReduction<reduction::MaximumOf>("the largest along the axes; NaN if there is one"); }
 DEFINE_KERNEL(Min) { return NumberReduction<reduction::MinimumOf>("the smallest along the axes; NaN if there is one"); }
 
-DEFINE_KERNEL(EuclideanNorm) { return NumberReduction<reduction::NormOf>("the root of the sum of squares along the axes"); }
+DEFINE_KERNEL(EuclideanNorm) {
+  return NumberReduction<reduction::NormOf>("the root of the sum of squares along the axes");
+}
 
 DEFINE_KERNEL(All) {
-  return Kernel("whether all hold along the axes").Prepare(PrepareReduction<reduction::AllOf>).Compute(ComputeReduction);
+  return Kernel("whether all hold along the axes")
+      .Prepare(PrepareReduction<reduction::AllOf>)
+      .Compute(ComputeReduction);
 }
 
 DEFINE_KERNEL(Any) {
-  return Kernel("whether one holds along the axes").Prepare(PrepareReduction<reduction::AnyOf>).Compute(ComputeReduction);
+  return Kernel("whether one holds along the axes")
+      .Prepare(PrepareReduction<reduction::AnyOf>)
+      .Compute(ComputeReduction);
 }
 
 DEFINE_KERNEL(L2Loss) {

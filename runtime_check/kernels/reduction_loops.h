@@ -9,15 +9,16 @@
 #include <type_traits>
 
 #include "graph/dtype.h"
-#include "runtime_check/kernels/multiversion.h"
+#include "graph/multiversion.h"
 
 namespace permafrost::reduction {
 
 // Independent accumulators of one output: enough to hide the latency of an addition in vector registers.
 inline constexpr int64_t kLanes = 16;
 
-// --- What is combined, and how ------------------------------------------------------------------------------------------
-// Accumulator<T>, Start, Add, Merge (of two accumulators) and Finish (for a number of elements).
+// --- What is combined, and how
+// ------------------------------------------------------------------------------------------ Accumulator<T>, Start,
+// Add, Merge (of two accumulators) and Finish (for a number of elements).
 
 // Integers wrap round: the low bits of the sum of the high ones are right.
 template <typename T>
@@ -188,7 +189,8 @@ struct AnyOf {
   }
 };
 
-// --- Loops for one type -------------------------------------------------------------------------------------------------
+// --- Loops for one type
+// -------------------------------------------------------------------------------------------------
 
 struct ReductionLoops {
   void (*start)(char* accumulators, int64_t count);

@@ -64,8 +64,8 @@ absl::Status PrepareResize(PrepareContext* context, Method method) {
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
   for (int64_t value : {size[0], size[1], input.dim(1), input.dim(2)}) {
     if (value < 1 || value > kLargest) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot resize ", input.dim(1), "x", input.dim(2), " pixels to ",
-                                                     size[0], "x", size[1]));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot resize ", input.dim(1), "x", input.dim(2), " pixels to ", size[0], "x", size[1]));
     }
   }
   PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(context->node(), "align_corners"));

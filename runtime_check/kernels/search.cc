@@ -27,7 +27,8 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
   const Shape& input = context->input_shape(0);
   PF_ASSIGN_OR_RETURN(int axis, ResolveAxis(given, input.rank()));
   if (input.dim(axis) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(), ", empty at axis ", axis));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has the shape ", input.ToString(), ", empty at axis ", axis));
   }
   if (context->output_type(0) == DType::kInt32 && input.dim(axis) > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError("the indices exceed int32: use output_type int64");
@@ -70,27 +71,27 @@ void FindBest(ComputeContext* context, const ArgState& state) {
                           : (kHasInfinity ? std::numeric_limits<V>::infinity() : std::numeric_limits<V>::max());
   const int64_t blocks = (state.inner + kBlock - 1) / kBlock;
   const int64_t work = state.size * std::min(state.inner, kBlock);
-  context->threads().ParallelFor(
-      state.outer * blocks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t column = i % blocks * kBlock;
-          const int64_t count = std::min(kBlock, state.inner - column);
-          const T* x = input + i / blocks * state.size * state.inner + column;
-          Index* y = output + i / blocks * state.inner + column;
-          V best[kBlock];
-          std::fill_n(best, count, worst);
-          std::fill_n(y, count, Index(0));
-          for (int64_t k = 0; k < state.size; ++k, x += state.inner) {
-            for (int64_t j = 0; j < count; ++j) {
-              const V value = Comparable(x[j]);
-              if (largest ? value > best[j] : value < best[j]) {
-                best[j] = value;
-                y[j] = static_cast<Index>(k);
-              }
-            }
-          }
-        }
-      });
+  context->threads().ParallelFor(state.outer * blocks, std::max<int64_t>(1, kGrain / work),
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                     const int64_t column = i % blocks * kBlock;
+                                     const int64_t count = std::min(kBlock, state.inner - column);
+                                     const T* x = input + i / blocks * state.size * state.inner + column;
+                                     Index* y = output + i / blocks * state.inner + column;
+                                     V best[kBlock];
+                                     std::fill_n(best, count, worst);
+                                     std::fill_n(y, count, Index(0));
+                                     for (int64_t k = 0; k < state.size; ++k, x += state.inner) {
+                                       for (int64_t j = 0; j < count; ++j) {
+                                         const V value = Comparable(x[j]);
+                                         if (largest ? value > best[j] : value < best[j]) {
+                                           best[j] = value;
+                                           y[j] = static_cast<Index>(k);
+                                         }
+                                       }
+                                     }
+                                   }
+                                 });
 }
 
 template <typename T, typename Index>
@@ -117,7 +118,8 @@ absl::Status ComputeArg(ComputeContext* context) {
   return status;
 }
 
-// --- TopKV2 -----------------------------------------------------------------------------------------------------------
+// --- TopKV2
+// -----------------------------------------------------------------------------------------------------------
 
 struct TopKState : KernelState {
   int64_t rows, size, k;

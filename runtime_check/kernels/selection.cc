@@ -36,8 +36,8 @@ absl::Status PrepareSelect(PrepareContext* context) {
   Shape condition = context->input_shape(0);
   const Shape& values = context->input_shape(1);
   if (context->input_shape(2) != values) {
-    return absl::InvalidArgumentError(absl::StrCat("input 2 has the shape ", context->input_shape(2).ToString(),
-                                                   ", expected ", values.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 2 has the shape ", context->input_shape(2).ToString(), ", expected ", values.ToString()));
   }
   const bool is_vector = condition.rank() == 1 && values.rank() >= 1 && condition.dim(0) == values.dim(0);
   if (condition != values && condition.rank() != 0 && !is_vector) {
@@ -52,8 +52,8 @@ absl::Status PrepareSelect(PrepareContext* context) {
 }
 
 template <typename T>
-void SelectRow(const bool* condition, bool condition_is_scalar, const T* x, bool x_is_scalar, const T* y, bool y_is_scalar,
-               T* z, int64_t count) {
+void SelectRow(const bool* condition, bool condition_is_scalar, const T* x, bool x_is_scalar, const T* y,
+               bool y_is_scalar, T* z, int64_t count) {
   if (condition_is_scalar) {
     const T* source = *condition ? x : y;
     if (*condition ? x_is_scalar : y_is_scalar) {
@@ -106,7 +106,8 @@ absl::Status ComputeSelect(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Where --------------------------------------------------------------------------------------------------------------
+// --- Where
+// --------------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareWhere(PrepareContext* context) {
   context->OutputShapeDependsOnValues(0);

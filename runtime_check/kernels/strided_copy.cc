@@ -174,7 +174,7 @@ void StridedCopy::CopyRows(const char* from, char* to, ThreadPool* threads) cons
 
 void StridedCopy::CopyTiles(const char* from, char* to, ThreadPool* threads) const {
   const int num_outer = static_cast<int>(dims_.size()) - 2;
-  const Dim& rows = dims_[num_outer];      // Contiguous in the source.
+  const Dim& rows = dims_[num_outer];         // Contiguous in the source.
   const Dim& columns = dims_[num_outer + 1];  // Contiguous in the target.
   const int64_t tiles = (rows.size + kTile - 1) / kTile;
   int64_t num_blocks = 1;
@@ -182,29 +182,30 @@ void StridedCopy::CopyTiles(const char* from, char* to, ThreadPool* threads) con
   WithElement(element_size_, [&](auto tag) {
     using T = decltype(tag);
     const int64_t strip_bytes = std::min(rows.size, kTile) * columns.size * static_cast<int64_t>(sizeof(T));
-    threads->ParallelFor(
-        num_blocks * tiles, std::max<int64_t>(1, kGrainBytes / strip_bytes), [&](int64_t begin, int64_t end) {
-          while (begin < end) {
-            const int64_t block = begin / tiles;
-            const int64_t stop = std::min(end, (block + 1) * tiles);
-            const int64_t row_begin = (begin - block * tiles) * kTile;
-            const int64_t row_end = std::min(rows.size, (stop - block * tiles) * kTile);
-            ForEachOuter(num_outer, block, block + 1, [&](int64_t from_offset, int64_t to_offset) {
-              const T* source = reinterpret_cast<const T*>(from) + from_offset;
-              T* target = reinterpret_cast<T*>(to) + to_offset;
-              for (int64_t r = row_begin; r < row_end; r += kTile) {
-                const int64_t r_end = std::min(row_end, r + kTile);
-                for (int64_t c = 0; c < columns.size; c += kTile) {
-                  const int64_t c_end = std::min(columns.size, c + kTile);
-                  for (int64_t i = r; i < r_end; ++i) {
-                    for (int64_t j = c; j < c_end; ++j) target[i * rows.to + j] = source[i + j * columns.from];
-                  }
-                }
-              }
-            });
-            begin = stop;
-          }
-        });
+    threads->ParallelFor(num_blocks * tiles, std::max<int64_t>(1, kGrainBytes / strip_bytes),
+                         [&](int64_t begin, int64_t end) {
+                           while (begin < end) {
+                             const int64_t block = begin / tiles;
+                             const int64_t stop = std::min(end, (block + 1) * tiles);
+                             const int64_t row_begin = (begin - block * tiles) * kTile;
+                             const int64_t row_end = std::min(rows.size, (stop - block * tiles) * kTile);
+                             ForEachOuter(num_outer, block, block + 1, [&](int64_t from_offset, int64_t to_offset) {
+                               const T* source = reinterpret_cast<const T*>(from) + from_offset;
+                               T* target = reinterpret_cast<T*>(to) + to_offset;
+                               for (int64_t r = row_begin; r < row_end; r += kTile) {
+                                 const int64_t r_end = std::min(row_end, r + kTile);
+                                 for (int64_t c = 0; c < columns.size; c += kTile) {
+                                   const int64_t c_end = std::min(columns.size, c + kTile);
+                                   for (int64_t i = r; i < r_end; ++i) {
+                                     for (int64_t j = c; j < c_end; ++j)
+                                       target[i * rows.to + j] = source[i + j * columns.from];
+                                   }
+                                 }
+                               }
+                             });
+                             begin = stop;
+                           }
+                         });
   });
 }
 

@@ -39,7 +39,8 @@ class StridedCopy {
   void CopyRows(const char* from, char* to, ThreadPool* threads) const;
   void CopyTiles(const char* from, char* to, ThreadPool* threads) const;
 
-  absl::InlinedVector<Dim, 6> dims_;  // Neighbours that both sides walk alike are merged. Never empty after construction.
+  absl::InlinedVector<Dim, 6>
+      dims_;  // Neighbours that both sides walk alike are merged. Never empty after construction.
   size_t element_size_ = 1;
   int64_t num_elements_ = 0;
   bool transposes_ = false;  // The last two dimensions are contiguous on one side each.

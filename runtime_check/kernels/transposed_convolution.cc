@@ -1,4 +1,5 @@
-// Conv2DBackpropInput: the transposed convolution. Every pixel of the smaller image is spread over a window of the larger.
+// Conv2DBackpropInput: the transposed convolution. Every pixel of the smaller image is spread over a window of the
+// larger.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -24,11 +25,11 @@ struct TransposedState : public KernelState {
   Window window;
   int64_t batch = 0, small_channels = 0, large_channels = 0;
 
-  // The filter [taps_y][taps_x][large_channels][small_channels] as [small_channels][taps_y * taps_x * large_channels]: a
-  // row of small pixels times it is what the row adds to each line of taps.
+  // The filter [taps_y][taps_x][large_channels][small_channels] as [small_channels][taps_y * taps_x * large_channels]:
+  // a row of small pixels times it is what the row adds to each line of taps.
   PackedShape matrix;
-  FloatBuffer weights;             // Unset when the filter is not constant.
-  int64_t lines_per_piece = 1;     // Lines of the large image.
+  FloatBuffer weights;          // Unset when the filter is not constant.
+  int64_t lines_per_piece = 1;  // Lines of the large image.
   int64_t weights_part = 0, products_part = 0, small_part = 0, large_part = 0;
 
   int64_t line_products() const { return window.x.output * matrix.columns; }

@@ -126,9 +126,9 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const ImageLayout& layout, K
   Window window;
   window.y = {input_height, kernel.y, strides.y, dilations.y, 0, 0};
   window.x = {input_width, kernel.x, strides.x, dilations.x, 0, 0};
-  PF_RETURN_IF_ERROR(Annotate(SetOutput(&window.y, padding, explicit_paddings[2 * layout.height],
-                                        explicit_paddings[2 * layout.height + 1]),
-                              "height"));
+  PF_RETURN_IF_ERROR(Annotate(
+      SetOutput(&window.y, padding, explicit_paddings[2 * layout.height], explicit_paddings[2 * layout.height + 1]),
+      "height"));
   PF_RETURN_IF_ERROR(Annotate(
       SetOutput(&window.x, padding, explicit_paddings[2 * layout.width], explicit_paddings[2 * layout.width + 1]),
       "width"));

@@ -26,9 +26,9 @@ absl::StatusOr<ImageLayout> ReadImageLayout(const Node& node);
 // One spatial axis. All counts are in pixels.
 struct WindowAxis {
   int64_t input = 0;
-  int64_t taps = 1;       // Size of the kernel.
+  int64_t taps = 1;  // Size of the kernel.
   int64_t stride = 1;
-  int64_t dilation = 1;   // Distance of taps.
+  int64_t dilation = 1;  // Distance of taps.
   int64_t pad_before = 0;
   int64_t output = 0;
 
@@ -55,7 +55,8 @@ struct KernelSize {
 absl::StatusOr<Window> ReadWindow(const Node& node, const ImageLayout& layout, KernelSize kernel, int64_t input_height,
                                   int64_t input_width);
 
-// Attr ksize as the kernel of a pooling. InvalidArgument unless it has 4 values of 1 or more, those of batch and channel 1.
+// Attr ksize as the kernel of a pooling. InvalidArgument unless it has 4 values of 1 or more, those of batch and
+// channel 1.
 absl::StatusOr<KernelSize> ReadKernelSize(const Node& node, const ImageLayout& layout);
 
 }  // namespace permafrost

@@ -3,9 +3,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "gtest/gtest.h"
 #include "graph/dtype.h"
 #include "graph/graph.h"
+#include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
@@ -38,8 +38,8 @@ std::string Elements(const absl::StatusOr<Tensor>& tensor) {
   if (tensor->dtype() == DType::kString) {
     for (const std::string& element : tensor->strings()) add(absl::StrCat("'", absl::CEscape(element), "'"));
   }
-  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8, QInt32,
-             BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
+  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8,
+             QInt32, BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
       tensor->dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         const UnalignedSpan<T> elements = tensor->elements<T>();

@@ -8,9 +8,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "graph/graph.h"
 #include "graph/wire.h"
+#include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/graphdef_text.h"
 #include "io/formats/message_rules.h"
@@ -140,7 +140,9 @@ TEST(GraphDef, NamesAndWeightsAreViewsThatKeepTheirOwner) {
   auto bytes = std::make_shared<const std::string>(Load("tests/models/digits/digits.pb"));
   const std::weak_ptr<const std::string> watch = bytes;
   std::unique_ptr<Graph> graph = *ReadGraphDef(*bytes, bytes);
-  const auto is_inside = [&](const char* data) { return data >= bytes->data() && data < bytes->data() + bytes->size(); };
+  const auto is_inside = [&](const char* data) {
+    return data >= bytes->data() && data < bytes->data() + bytes->size();
+  };
   Tensor tensor;
   for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
     EXPECT_TRUE(is_inside(node->name().data()));

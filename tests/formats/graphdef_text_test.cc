@@ -25,7 +25,8 @@ std::string Error(const std::string& text) { return std::string(ReadGraphDefText
 
 TEST(GraphDefText, TextToBinaryToTextIsStable) {
   for (const char* name : {"encodings", "attributes"}) {
-    const std::string given = *RealFileSystem().ReadFile(DataFile(absl::StrCat("tests/formats/cases/", name, ".pbtxt")));
+    const std::string given =
+        *RealFileSystem().ReadFile(DataFile(absl::StrCat("tests/formats/cases/", name, ".pbtxt")));
     const std::unique_ptr<Graph> graph = *ReadGraphDefText(given);
     const std::string text = Text(*graph);
     StringSink binary;

@@ -1,11 +1,12 @@
 // The large models beside the workspace, where they are there: read and written back without a byte of difference.
+#include "tests/shared_models.h"
+
 #include <string>
 
 #include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/graphdef.h"
 #include "tests/formats/differential.h"
-#include "tests/shared_models.h"
 
 namespace permafrost {
 namespace {

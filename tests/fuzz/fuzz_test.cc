@@ -1,8 +1,8 @@
 // Runs a fuzz target as a test: on its corpus, and on mutations of the corpus.
 //
-// The target is whichever LLVMFuzzerTestOneInput is linked in; it aborts on what it finds, after printing the input. The
-// corpus is the folder in $FUZZ_CORPUS, from the top folder of the workspace. Linked with -fsanitize=fuzzer in place of
-// this file, the same target runs under libFuzzer.
+// The target is whichever LLVMFuzzerTestOneInput is linked in; it aborts on what it finds, after printing the input.
+// The corpus is the folder in $FUZZ_CORPUS, from the top folder of the workspace. Linked with -fsanitize=fuzzer in
+// place of this file, the same target runs under libFuzzer.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>

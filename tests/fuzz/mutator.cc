@@ -20,7 +20,8 @@ std::vector<WireField> FieldsOf(absl::string_view message) {
   return fields;
 }
 
-constexpr absl::string_view kTexts[] = {"", "\xff", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80", "^", "a:0", "a", "\xc3\xa4"};
+constexpr absl::string_view kTexts[] = {"",    "\xff", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80", "^",
+                                        "a:0", "a",    "\xc3\xa4"};
 constexpr uint64_t kNumbers[] = {0, 1, 127, 128, 0x7fffffff, 0x80000000, 0xffffffff, ~uint64_t{0}};
 
 }  // namespace

@@ -71,7 +71,10 @@ TEST(AttrTest, NothingAndGarbage) {
   EXPECT_EQ(AttrValue().kind(), AttrValue::Kind::kNone);
   EXPECT_EQ(AttrValue().AsInt().status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Wire("\x18").AsInt().status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(*Wire("\x52\x05\x0a\x03" "abc").AsFunctionName(), "abc");
+  EXPECT_EQ(*Wire("\x52\x05\x0a\x03"
+                  "abc")
+                 .AsFunctionName(),
+            "abc");
   EXPECT_EQ(Wire("\xa2\x06\x01x").Encoded(), "\xa2\x06\x01x");  // A field of the future is kept.
 }
 

@@ -18,7 +18,9 @@ TEST(HashTest, EveryEditCounts) {
       [&] { b->set_device("/cpu:0"); },
       [&] { b->set_op(ops::kSnapshot); },
       [&] { g->AddControlInput(b, a); },
-      [&] { g->SetInput(b, 0, {a, 1}); },
+      [&] {
+        g->SetInput(b, 0, {a, 1});
+      },
       [&] { ASSERT_TRUE(g->Rename(b, "c").ok()); },
       [&] { g->MoveBefore(b, a); },
       [&] { g->set_versions("\x22\x02\x08\x16"); },

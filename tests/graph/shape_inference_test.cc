@@ -71,8 +71,8 @@ TEST_F(ShapeInferenceTest, ConvolutionErrorsNameTheNode) {
 }
 
 TEST_F(ShapeInferenceTest, RelativesOfConvolution) {
-  const Attrs window = {FloatT(), {"ksize", Ints({1, 3, 3, 1})}, {"strides", Ints({1, 2, 2, 1})},
-                        {"padding", Text("VALID")}};
+  const Attrs window = {
+      FloatT(), {"ksize", Ints({1, 3, 3, 1})}, {"strides", Ints({1, 2, 2, 1})}, {"padding", Text("VALID")}};
   EXPECT_EQ(Of(ops::kMaxPool, {"[1,7,8,3]"}, window), "[1,3,3,3]");
   EXPECT_EQ(Of(ops::kDepthwiseConv2dNative, {"[1,7,8,3]", "[3,3,3,2]"},
                {FloatT(), {"strides", Ints({1, 1, 1, 1})}, {"padding", Text("SAME")}}),
@@ -242,16 +242,16 @@ TEST_F(ShapeInferenceTest, LoopsOfControlFlowAreWalked) {
 TEST_F(ShapeInferenceTest, HostileSizesAreErrors) {
   const int64_t huge = int64_t{1} << 62;
   EXPECT_TRUE(absl::StrContains(Conv(absl::StrCat("[1,7,8,", huge, "]"), "[3,3,3,16]", {}), "channels"));
-  EXPECT_TRUE(absl::StrContains(Of(ops::kSpaceToDepth, {absl::StrCat("[1,4,4,", huge, "]")},
-                                   {FloatT(), {"block_size", AttrValue::Int(4)}}),
-                                "exceeds 2^63 - 1"));
-  EXPECT_TRUE(absl::StrContains(Conv("[1,7,8,3]", "[3,3,3,16]",
-                                     {{"padding", Text("EXPLICIT")},
-                                      {"explicit_paddings", Ints({0, 0, INT64_MAX, INT64_MAX, 0, 0, 0, 0})}}),
-                                "exceeds 2^63 - 1"));
-  EXPECT_TRUE(absl::StrContains(Of(ops::kDepthToSpace, {"[1,4,4,4]"},
-                                   {FloatT(), {"block_size", AttrValue::Int(INT64_MIN)}}),
-                                "expected 1 to 2^31 - 1"));
+  EXPECT_TRUE(absl::StrContains(
+      Of(ops::kSpaceToDepth, {absl::StrCat("[1,4,4,", huge, "]")}, {FloatT(), {"block_size", AttrValue::Int(4)}}),
+      "exceeds 2^63 - 1"));
+  EXPECT_TRUE(absl::StrContains(
+      Conv("[1,7,8,3]", "[3,3,3,16]",
+           {{"padding", Text("EXPLICIT")}, {"explicit_paddings", Ints({0, 0, INT64_MAX, INT64_MAX, 0, 0, 0, 0})}}),
+      "exceeds 2^63 - 1"));
+  EXPECT_TRUE(
+      absl::StrContains(Of(ops::kDepthToSpace, {"[1,4,4,4]"}, {FloatT(), {"block_size", AttrValue::Int(INT64_MIN)}}),
+                        "expected 1 to 2^31 - 1"));
 }
 
 TEST_F(ShapeInferenceTest, RankIsBounded) {
@@ -325,7 +325,8 @@ TEST_F(ShapeInferenceTest, NoShapeFunctionTrustsItsNode) {
           const int64_t count = static_cast<int64_t>(values.size());
           const bool pairs = count % 2 == 0 && pick(2) == 0;
           const permafrost::Shape shape = count == 1 && pick(2) == 0 ? permafrost::Shape()
-                                          : pairs ? permafrost::Shape({count / 2, 2}) : permafrost::Shape({count});
+                                          : pairs                    ? permafrost::Shape({count / 2, 2})
+                                                                     : permafrost::Shape({count});
           ASSERT_TRUE(graph->AddConst(name, Tensor::FromVector<int64_t>(shape, std::move(values))).ok());
         }
         graph->AddInput(node, graph.Ref(name));

@@ -28,7 +28,8 @@ std::vector<T> Elements(const absl::StatusOr<Tensor>& tensor) {
 absl::StatusOr<Tensor> Parse(const std::string& encoded) { return ParseTensorProto(encoded, nullptr); }
 
 TEST(TensorProtoTest, TypedListsRepeatTheirLastValue) {
-  EXPECT_EQ(Elements<int32_t>(Parse(Proto(DType::kInt32, {4}, "\x3a\x02\x07\x08"))), (std::vector<int32_t>{7, 8, 8, 8}));
+  EXPECT_EQ(Elements<int32_t>(Parse(Proto(DType::kInt32, {4}, "\x3a\x02\x07\x08"))),
+            (std::vector<int32_t>{7, 8, 8, 8}));
   EXPECT_EQ(Elements<int32_t>(Parse(Proto(DType::kInt32, {2}, ""))), (std::vector<int32_t>{0, 0}));
   EXPECT_EQ(Elements<int32_t>(Parse(Proto(DType::kInt32, {1}, "\x38\x07\x38\x08"))), (std::vector<int32_t>{7}));
   EXPECT_EQ(Elements<float>(Parse(Proto(DType::kFloat, {2}, "\x2a\x04\x00\x00\x80\x3f"s))), (std::vector<float>{1, 1}));
@@ -48,13 +49,21 @@ TEST(TensorProtoTest, ContentIsAView) {
 }
 
 TEST(TensorProtoTest, Strings) {
-  const absl::StatusOr<Tensor> repeated = Parse(Proto(DType::kString, {3}, "\x42\x01" "a\x42\x01" "b"));
+  const absl::StatusOr<Tensor> repeated = Parse(Proto(DType::kString, {3},
+                                                      "\x42\x01"
+                                                      "a\x42\x01"
+                                                      "b"));
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   EXPECT_EQ(repeated->strings(), (std::vector<std::string>{"a", "b", "b"}));
-  const absl::StatusOr<Tensor> content = Parse(Proto(DType::kString, {2}, "\x22\x05\x01\x02" "abc"));
+  const absl::StatusOr<Tensor> content = Parse(Proto(DType::kString, {2},
+                                                     "\x22\x05\x01\x02"
+                                                     "abc"));
   ASSERT_TRUE(content.ok()) << content.status();
   EXPECT_EQ(content->strings(), (std::vector<std::string>{"a", "bc"}));
-  EXPECT_FALSE(Parse(Proto(DType::kString, {2}, "\x22\x04\x01\x7f" "ab")).ok());
+  EXPECT_FALSE(Parse(Proto(DType::kString, {2},
+                           "\x22\x04\x01\x7f"
+                           "ab"))
+                   .ok());
 }
 
 TEST(TensorProtoTest, WhatIsWrittenIsRead) {
@@ -85,8 +94,16 @@ TEST(TensorProtoTest, HostileOnes) {
 
 TEST(TensorProtoTest, TheCheckTellsWhatParsingWould) {
   TensorHeader header;
-  EXPECT_TRUE(CheckTensorProto(Proto(DType::kFloat, {2}, "\x22\x08" "12345678"), &header).ok());
-  EXPECT_FALSE(CheckTensorProto(Proto(DType::kFloat, {2}, "\x22\x07" "1234567"), &header).ok());
+  EXPECT_TRUE(CheckTensorProto(Proto(DType::kFloat, {2},
+                                     "\x22\x08"
+                                     "12345678"),
+                               &header)
+                  .ok());
+  EXPECT_FALSE(CheckTensorProto(Proto(DType::kFloat, {2},
+                                      "\x22\x07"
+                                      "1234567"),
+                                &header)
+                   .ok());
   EXPECT_FALSE(CheckTensorProto(Proto(DType::kFloat, {-1}, ""), &header).ok());
   EXPECT_TRUE(CheckTensorProto(Proto(DType::kResource, {}, ""), &header).ok());
 }

@@ -47,7 +47,9 @@ TEST_F(ValidateTest, Constants) {
   Node* c = g.Int("c", 1);
   c->SetAttr("dtype", AttrValue::Type(DType::kFloat));
   EXPECT_EQ(Problem(), "node 'c' (Const): attr 'dtype' is float, but attr 'value' holds int32");
-  const std::string bad = "\x42\x09\x08\x01\x12\x00\x22\x03" "abc";  // A float scalar of three bytes.
+  const std::string bad =
+      "\x42\x09\x08\x01\x12\x00\x22\x03"
+      "abc";  // A float scalar of three bytes.
   c->SetAttr("value", AttrValue::FromWire(absl::string_view(bad.data(), 11), nullptr));
   EXPECT_NE(Problem().find("node 'c' (Const): attr 'value' "), std::string::npos);
   c->RemoveAttr("value");

@@ -65,8 +65,8 @@ TEST(WireTest, EveryTruncationIsAnError) {
     WireField field;
     EXPECT_EQ(ReadAll(absl::string_view(bytes).substr(0, size), &field).code(), absl::StatusCode::kDataLoss);
   }
-  for (const std::string& bad : {"\x08"s, "\x08\x80"s, "\x0a\x05"s + "abc", "\x09\x01"s, "\x00"s, "\x0c"s, "\x0e"s, "\x0b\x08"s,
-                                 "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s}) {
+  for (const std::string& bad : {"\x08"s, "\x08\x80"s, "\x0a\x05"s + "abc", "\x09\x01"s, "\x00"s, "\x0c"s, "\x0e"s,
+                                 "\x0b\x08"s, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s}) {
     WireField field;
     EXPECT_FALSE(ReadAll(bad, &field).ok()) << testing::PrintToString(bad);
   }

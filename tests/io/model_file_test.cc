@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "graph/graph.h"
+#include "gtest/gtest.h"
 #include "io/formats/zstd.h"
 #include "tests/io/faulty_file_system.h"
 #include "tests/shared_models.h"

@@ -1,4 +1,5 @@
-// What a file can get wrong about the array, reduction and elementwise kernels: each is an error status with its reason.
+// What a file can get wrong about the array, reduction and elementwise kernels: each is an error status with its
+// reason.
 #include <limits>
 #include <string>
 #include <vector>
@@ -59,9 +60,9 @@ TEST_F(BadInputTest, AxesOutOfRange) {
 
 TEST_F(BadInputTest, SizesThatNoMemoryHolds) {
   const Tensor huge = Ints({2147483647, 2147483647, 2147483647});
-  EXPECT_THAT(Run("Fill", {huge, Tensor::Scalar(1.f)},
-                  [](Node* node) { node->SetAttr("T", AttrValue::Type(DType::kFloat)); }),
-              HasSubstr("more than 2^63 - 1 elements"));
+  EXPECT_THAT(
+      Run("Fill", {huge, Tensor::Scalar(1.f)}, [](Node* node) { node->SetAttr("T", AttrValue::Type(DType::kFloat)); }),
+      HasSubstr("more than 2^63 - 1 elements"));
   EXPECT_THAT(Run("Tile", {Floats({1, 1, 1}), huge}), HasSubstr("more than 2^63 - 1 elements"));
   EXPECT_THAT(Run("Fill", {Ints({-1}), Tensor::Scalar(1.f)},
                   [](Node* node) { node->SetAttr("T", AttrValue::Type(DType::kFloat)); }),
@@ -76,7 +77,8 @@ TEST_F(BadInputTest, IndicesOutOfBounds) {
   };
   EXPECT_THAT(Run("GatherV2", {Floats({3}), Ints({0, 3}), Tensor::Scalar<int32_t>(0)}, types),
               HasSubstr("indices has 3 at element 1, expected a value in [0, 3)"));
-  EXPECT_THAT(Run("GatherV2", {Floats({3}), Ints({-1}), Tensor::Scalar<int32_t>(0)}, types), HasSubstr("indices has -1"));
+  EXPECT_THAT(Run("GatherV2", {Floats({3}), Ints({-1}), Tensor::Scalar<int32_t>(0)}, types),
+              HasSubstr("indices has -1"));
   EXPECT_THAT(Run("GatherNd", {Floats({3}), Tensor::FromVector<int32_t>(Shape({2, 1}), {0, 7})}, types),
               HasSubstr("row 1 of 'indices' is out of bounds"));
   EXPECT_THAT(Run("InvertPermutation", {Ints({0, 0})}), HasSubstr("has 0 twice"));

@@ -49,8 +49,8 @@ TEST_P(GemmTest, EqualsSumsInDoublePrecision) {
           for (int64_t j = 0; j < c_stride; ++j) {
             double sum = 0;
             for (int64_t k = 0; k < size.depth && j < size.columns; ++k) {
-              sum += static_cast<double>(a[i * a_stride + k]) *
-                     b[transposed ? j * size.depth + k : k * size.columns + j];
+              sum +=
+                  static_cast<double>(a[i * a_stride + k]) * b[transposed ? j * size.depth + k : k * size.columns + j];
             }
             const double expected = j < size.columns ? sum : kGuard;  // Nothing beyond the columns is written.
             ASSERT_NEAR(c[i * c_stride + j], expected, 1e-6 * (size.depth + 1))
@@ -94,9 +94,12 @@ void ExpectWithinUlps(void (*loop)(int64_t, const float*, float*), F exact, doub
 
 TEST_P(GemmTest, TranscendentalFunctionsAreAccurate) {
   const InnerLoops& loops = *GetParam();
-  ExpectWithinUlps(loops.exp, [](double x) { return std::exp(x); }, 2);
-  ExpectWithinUlps(loops.sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
-  ExpectWithinUlps(loops.tanh, [](double x) { return std::tanh(x); }, 4);
+  ExpectWithinUlps(
+      loops.exp, [](double x) { return std::exp(x); }, 2);
+  ExpectWithinUlps(
+      loops.sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
+  ExpectWithinUlps(
+      loops.tanh, [](double x) { return std::tanh(x); }, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(InstructionSets, GemmTest,

@@ -1,4 +1,5 @@
-// Holds every kernel to what TensorFlow computed: all cases of all files in vectors/ (make_vectors.py says what they are).
+// Holds every kernel to what TensorFlow computed: all cases of all files in vectors/ (make_vectors.py says what they
+// are).
 //
 // Each case runs four times: with its inputs known beforehand or only when it runs (save those that the kernel cannot
 // prepare without), and with one thread or three.
@@ -60,12 +61,12 @@ bool Numbers(const Tensor& tensor, std::vector<double>* numbers) {
 // OK when the tensors agree: floating-point numbers within the tolerance, everything else exactly.
 absl::Status Compare(const Tensor& actual, const Tensor& expected) {
   if (actual.dtype() != expected.dtype()) {
-    return absl::InternalError(absl::StrCat("type ", DTypeName(actual.dtype()), ", expected ",
-                                            DTypeName(expected.dtype())));
+    return absl::InternalError(
+        absl::StrCat("type ", DTypeName(actual.dtype()), ", expected ", DTypeName(expected.dtype())));
   }
   if (actual.shape() != expected.shape()) {
-    return absl::InternalError(absl::StrCat("shape ", actual.shape().ToString(), ", expected ",
-                                            expected.shape().ToString()));
+    return absl::InternalError(
+        absl::StrCat("shape ", actual.shape().ToString(), ", expected ", expected.shape().ToString()));
   }
   if (actual.dtype() == DType::kString) {
     return actual.strings() == expected.strings() ? absl::OkStatus() : absl::InternalError("other strings");
@@ -75,10 +76,9 @@ absl::Status Compare(const Tensor& actual, const Tensor& expected) {
     const size_t size = SizeOf(actual.dtype());
     for (size_t i = 0; i < actual.bytes().size(); i += size) {
       if (actual.bytes().substr(i, size) != expected.bytes().substr(i, size)) {
-        return absl::InternalError(absl::StrCat("element ", i / size, " differs (",
-                                                static_cast<int>(static_cast<int8_t>(actual.bytes()[i])), " and ",
-                                                static_cast<int>(static_cast<int8_t>(expected.bytes()[i])),
-                                                " in its first byte)"));
+        return absl::InternalError(
+            absl::StrCat("element ", i / size, " differs (", static_cast<int>(static_cast<int8_t>(actual.bytes()[i])),
+                         " and ", static_cast<int>(static_cast<int8_t>(expected.bytes()[i])), " in its first byte)"));
       }
     }
     return absl::OkStatus();
@@ -168,7 +168,8 @@ TEST_P(VectorsTest, KernelsComputeWhatTensorFlowComputes) {
   for (const Node* node : (*graph)->Nodes()) {
     if (node->op() == ops::kConst) continue;
     ++cases;
-    EXPECT_NE((*graph)->Find(absl::StrCat(absl::StripSuffix(node->name(), "op"), "expected_0")), nullptr) << node->name();
+    EXPECT_NE((*graph)->Find(absl::StrCat(absl::StripSuffix(node->name(), "op"), "expected_0")), nullptr)
+        << node->name();
     for (const bool values_are_known : {true, false}) {
       for (const int num_threads : {1, 3}) {
         const absl::Status status = RunCase(**graph, *node, values_are_known, num_threads);

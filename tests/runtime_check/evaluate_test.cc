@@ -63,9 +63,8 @@ TEST(EvaluateTest, LimitsMemory) {
   SmallGraph small;
   small.Const("dims", Tensor::FromVector<int64_t>({1}, {int64_t{1} << 40}));
   small.Const("value", Tensor::Scalar<float>(1));
-  const Node* fill = small.Add(
-      "fill", "Fill", {"dims", "value"},
-      {{"T", AttrValue::Type(DType::kFloat)}, {"index_type", AttrValue::Type(DType::kInt64)}});
+  const Node* fill = small.Add("fill", "Fill", {"dims", "value"},
+                               {{"T", AttrValue::Type(DType::kFloat)}, {"index_type", AttrValue::Type(DType::kInt64)}});
   const auto result = KernelEvaluator().Evaluate(
       *fill, {Tensor::FromVector<int64_t>({1}, {int64_t{1} << 40}), Tensor::Scalar<float>(1)});
   EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << result.status();

@@ -112,8 +112,8 @@ TEST_P(SharedModelTest, GivesTheRecordedOutputs) {
       const auto expected = ReadNpy(absl::StrCat(folder, "/output_", runs, "_", i, ".npy"));
       ASSERT_TRUE(expected.ok()) << expected.status();
       const OutputDifference difference = CompareTensors(*expected, (*outputs)[i]);
-      EXPECT_TRUE(IsClose(*expected, (*outputs)[i], difference)) << "input " << runs << ", output " << i << ": "
-                                                                << difference.ToString();
+      EXPECT_TRUE(IsClose(*expected, (*outputs)[i], difference))
+          << "input " << runs << ", output " << i << ": " << difference.ToString();
     }
   }
   EXPECT_GT(runs, 0);

@@ -77,8 +77,7 @@ TEST(SessionTest, FeedsOneOutputOfSeveral) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {4});
   small.Const("axis", Tensor::Scalar<int32_t>(0));
-  small.Add("split", "Split", {"axis", "x"},
-            {{"T", AttrValue::Type(DType::kFloat)}, {"num_split", AttrValue::Int(2)}});
+  small.Add("split", "Split", {"axis", "x"}, {{"T", AttrValue::Type(DType::kFloat)}, {"num_split", AttrValue::Int(2)}});
   small.Float("add", "AddV2", {"split", "split:1"});
   const auto session = Make(small, {"x", "split:1"}, {"add"});
   EXPECT_THAT(RunOne(session.get(), {Floats({4}, {1, 2, 3, 4}), Floats({2}, {10, 20})}), ElementsAre(11, 22));
@@ -181,8 +180,8 @@ TEST(SessionTest, WritesIntoTheCallersMemory) {
   const Tensor x = Floats({2}, {1, 2});
   const auto span = [](char* data, size_t size = 8) { return absl::MakeSpan(data, size); };
   for (const size_t shift : {0, 4}) {
-    const absl::Status status = session->RunInto(
-        {x}, {span(memory[0] + shift), span(memory[1] + shift), span(memory[2] + shift)});
+    const absl::Status status =
+        session->RunInto({x}, {span(memory[0] + shift), span(memory[1] + shift), span(memory[2] + shift)});
     ASSERT_TRUE(status.ok()) << status;
     const auto value = [&](int i, size_t j) {
       float f;
@@ -297,8 +296,7 @@ TEST(SessionTest, LimitsMemory) {
             {{"T", AttrValue::Type(DType::kFloat)}, {"index_type", AttrValue::Type(DType::kInt64)}});
   small.Float("add", "AddV2", {"x", "fill"});
   small.Float("first", "Neg", {"x"});
-  EXPECT_EQ(Make(small, {"x"}, {"add"})->Run({Floats({1}, {1})}).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Make(small, {"x"}, {"add"})->Run({Floats({1}, {1})}).status().code(), absl::StatusCode::kResourceExhausted);
   SessionOptions options;
   options.memory_limit = 1000;
   const auto session = Make(small, {"zero", "x"}, {"first"}, options);

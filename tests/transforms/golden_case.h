@@ -1,4 +1,5 @@
-// Golden cases: a graph in a text file, whose first lines say what to run over it, and beside it the graph that is expected.
+// Golden cases: a graph in a text file, whose first lines say what to run over it, and beside it the graph that is
+// expected.
 //
 //   tests/golden/<pass>/<case>.pbtxt            the graph
 //   tests/golden/<pass>/<case>.expected.pbtxt   what comes out, unless nothing changes or an error is expected

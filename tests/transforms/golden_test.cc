@@ -1,5 +1,5 @@
-// Runs every golden case and, unasked, everything that must hold of any pass on any graph. See golden_case.h for the files;
-// tests/golden/update rewrites the expected ones.
+// Runs every golden case and, unasked, everything that must hold of any pass on any graph. See golden_case.h for the
+// files; tests/golden/update rewrites the expected ones.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -152,7 +152,8 @@ TEST_P(GoldenTest, HoldsWhatItExpectsAndWhatAlwaysHolds) {
     ASSERT_FALSE(outcome.ok()) << "expected an error";
     EXPECT_NE(outcome.status().code(), absl::StatusCode::kInternal) << outcome.status();
     EXPECT_TRUE(absl::StrContains(outcome.status().message(), golden.expected_error))
-        << "found the error '" << outcome.status().message() << "', expected it to hold '" << golden.expected_error << "'";
+        << "found the error '" << outcome.status().message() << "', expected it to hold '" << golden.expected_error
+        << "'";
     return;
   }
   ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -161,7 +162,8 @@ TEST_P(GoldenTest, HoldsWhatItExpectsAndWhatAlwaysHolds) {
     EXPECT_TRUE(HasLineWith(outcome->reports.back().notes, note)) << absl::StrJoin(outcome->reports.back().notes, "\n");
   }
   for (const std::string& miss : golden.expected_misses) {
-    EXPECT_TRUE(HasLineWith(outcome->reports.back().misses, miss)) << absl::StrJoin(outcome->reports.back().misses, "\n");
+    EXPECT_TRUE(HasLineWith(outcome->reports.back().misses, miss))
+        << absl::StrJoin(outcome->reports.back().misses, "\n");
   }
 
   const absl::StatusOr<std::unique_ptr<Graph>> before = ReadGraphOf(golden);
@@ -221,7 +223,8 @@ TEST_P(GoldenTest, HoldsWhatItExpectsAndWhatAlwaysHolds) {
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenTest, testing::ValuesIn(Cases()),
                          [](const testing::TestParamInfo<GoldenCase>& info) {
                            std::string name = absl::StrCat(info.param.pass, "_", info.param.name);
-                           std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
                            return name;
                          });
 

@@ -59,9 +59,15 @@ TEST(Params, DefaultsHold) {
 
 TEST(Params, AreParsed) {
   Params params;
-  EXPECT_EQ(RunWith({{"text", ""}, {"flag", "0"}, {"small", "-7"}, {"large", "9223372036854775807"}, {"ratio", "1e-3"},
-                 {"maybe", "1"}, {"list", "a"}, {"list", "b,c"}},
-                &params),
+  EXPECT_EQ(RunWith({{"text", ""},
+                     {"flag", "0"},
+                     {"small", "-7"},
+                     {"large", "9223372036854775807"},
+                     {"ratio", "1e-3"},
+                     {"maybe", "1"},
+                     {"list", "a"},
+                     {"list", "b,c"}},
+                    &params),
             "OK");
   EXPECT_EQ(params.text, "");
   EXPECT_FALSE(params.flag);

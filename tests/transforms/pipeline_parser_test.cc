@@ -28,28 +28,32 @@ TEST_P(AcceptedTest, Parses) { EXPECT_EQ(Parsed(GetParam().text), GetParam().cal
 
 INSTANTIATE_TEST_SUITE_P(
     OriginalGrammar, AcceptedTest,
-    testing::Values(Accepted{"", ""}, Accepted{" \t\r\n\v\f ", ""}, Accepted{"foo", "foo"}, Accepted{"foo bar", "foo bar"},
-                    Accepted{"foo() bar()", "foo bar"}, Accepted{"foo()bar", "foo bar"}, Accepted{"foo\n\tbar\n", "foo bar"},
-                    Accepted{"bar(a=1,\n  b=2)", R"(bar(a="1", b="2"))"},
+    testing::Values(Accepted{"", ""}, Accepted{" \t\r\n\v\f ", ""}, Accepted{"foo", "foo"},
+                    Accepted{"foo bar", "foo bar"}, Accepted{"foo() bar()", "foo bar"}, Accepted{"foo()bar", "foo bar"},
+                    Accepted{"foo\n\tbar\n", "foo bar"}, Accepted{"bar(a=1,\n  b=2)", R"(bar(a="1", b="2"))"},
                     Accepted{"bar(a=1, b=2, a=3)", R"(bar(a="1", b="2", a="3"))"},
                     Accepted{R"(bar(a="1", b="1,2,3"))", R"(bar(a="1", b="1,2,3"))"},
-                    Accepted{"bar(a=1 b=2)", R"(bar(a="1", b="2"))"}, Accepted{R"(bar(a="x"b=2))", R"(bar(a="x", b="2"))"},
-                    Accepted{"bar(,a=1)", R"(bar(a="1"))"}, Accepted{R"(bar(a=""))", R"(bar(a=""))"},
-                    Accepted{R"(bar(a="x\"y"))", R"(bar(a="x\"y"))"}, Accepted{R"(bar(a="x\\"))", R"(bar(a="x\\"))"},
+                    Accepted{"bar(a=1 b=2)", R"(bar(a="1", b="2"))"},
+                    Accepted{R"(bar(a="x"b=2))", R"(bar(a="x", b="2"))"}, Accepted{"bar(,a=1)", R"(bar(a="1"))"},
+                    Accepted{R"(bar(a=""))", R"(bar(a=""))"}, Accepted{R"(bar(a="x\"y"))", R"(bar(a="x\"y"))"},
+                    Accepted{R"(bar(a="x\\"))", R"(bar(a="x\\"))"},
                     Accepted{"bar(a=-1.5e-3/x_)", R"(bar(a="-1.5e-3/x_"))"},
                     Accepted{R"(bar(a="/device:CPU:0"))", R"(bar(a="/device:CPU:0"))"},
                     Accepted{"bar(a=\"x\ny\")", "bar(a=\"x\ny\")"}, Accepted{R"(bar(a="x"'))", R"(bar(a="x"))"},
                     Accepted{"bar(a=x')", R"(bar(a="x"))"}, Accepted{R"(bar(a=x"))", R"(bar(a="x"))"},
                     Accepted{R"(bar(a=x"'))", R"(bar(a="x"))"}));
 
-INSTANTIATE_TEST_SUITE_P(
-    BeyondTheOriginal, AcceptedTest,
-    testing::Values(Accepted{"bar(a=1 , b=2)", R"(bar(a="1", b="2"))"}, Accepted{"bar( a=1 )", R"(bar(a="1"))"},
-                    Accepted{"bar (a=1)", R"(bar(a="1"))"}, Accepted{"bar(a = 1)", R"(bar(a="1"))"},
-                    Accepted{"bar(a= 1)", R"(bar(a="1"))"}, Accepted{"bar(a =\"1\")", R"(bar(a="1"))"},
-                    Accepted{"bar( )", "bar"}, Accepted{"foo \\\n bar", "foo bar"}, Accepted{"foo \\\r\n bar", "foo bar"},
-                    Accepted{"foo(a=1, \\\n  b=2) \\\nbar", R"(foo(a="1", b="2") bar)"}, Accepted{"foo bar \\", "foo bar"},
-                    Accepted{"foo\\\nbar", "foo bar"}, Accepted{"foo(a=1\\\n)", R"(foo(a="1"))"}));
+INSTANTIATE_TEST_SUITE_P(BeyondTheOriginal, AcceptedTest,
+                         testing::Values(Accepted{"bar(a=1 , b=2)", R"(bar(a="1", b="2"))"},
+                                         Accepted{"bar( a=1 )", R"(bar(a="1"))"},
+                                         Accepted{"bar (a=1)", R"(bar(a="1"))"},
+                                         Accepted{"bar(a = 1)", R"(bar(a="1"))"},
+                                         Accepted{"bar(a= 1)", R"(bar(a="1"))"},
+                                         Accepted{"bar(a =\"1\")", R"(bar(a="1"))"}, Accepted{"bar( )", "bar"},
+                                         Accepted{"foo \\\n bar", "foo bar"}, Accepted{"foo \\\r\n bar", "foo bar"},
+                                         Accepted{"foo(a=1, \\\n  b=2) \\\nbar", R"(foo(a="1", b="2") bar)"},
+                                         Accepted{"foo bar \\", "foo bar"}, Accepted{"foo\\\nbar", "foo bar"},
+                                         Accepted{"foo(a=1\\\n)", R"(foo(a="1"))"}));
 
 INSTANTIATE_TEST_SUITE_P(
     IgnoreErrors, AcceptedTest,
@@ -86,45 +90,45 @@ TEST_P(RefusedTest, PointsAtTheCharacter) {
 
 INSTANTIATE_TEST_SUITE_P(
     Grammar, RefusedTest,
-    testing::Values(Refused{"bar(a='x')", "found a single quote (use \"), expected a value", 1, 7},
-                    Refused{"bar(a=1,)", "found ')', expected a parameter name behind the comma", 1, 9},
-                    Refused{"bar(,)", "expected a parameter name behind the comma", 1, 6},
-                    Refused{"bar(a=1,,b=2)", "found ',', expected a parameter name", 1, 9},
-                    Refused{"bar(a=x:0)", "found ':', expected ',' or ')'; a value with other characters needs double", 1, 8},
-                    Refused{"bar(a=*)", "found '*', expected a value", 1, 7},
-                    Refused{"bar(a=a+b)", "found '+'", 1, 8}, Refused{"bar(a=a=b)", "found '='", 1, 8},
-                    Refused{"bar(a=)", "found ')', expected a value", 1, 7},
-                    Refused{"bar(a=,b=1)", "found ',', expected a value", 1, 7},
-                    Refused{"bar(a)", "found ')', expected =", 1, 6}, Refused{"bar(=1)", "found '=', expected a parameter name", 1, 5},
-                    Refused{"foo,bar", "found ',', expected the name of a transform", 1, 4},
-                    Refused{"foo)", "found ')'", 1, 4}, Refused{"(a=1)", "found '('", 1, 1},
-                    Refused{"foo-bar", "found '-'", 1, 4}, Refused{"foo \\ bar", "found '\\'", 1, 5},
-                    Refused{"one\ntwo(a=1,\n  b=:)", "found ':'", 3, 5},
-                    Refused{"bar(a=\"x\"c)", "found ')', expected =", 1, 11},
-                    Refused{"foo(ignore_errors=maybe)", "ignore_errors should be true or false, found maybe", 1, 19},
-                    Refused{"foo(ignore_errors=1)", "ignore_errors should be true or false, found 1", 1, 19}));
+    testing::Values(
+        Refused{"bar(a='x')", "found a single quote (use \"), expected a value", 1, 7},
+        Refused{"bar(a=1,)", "found ')', expected a parameter name behind the comma", 1, 9},
+        Refused{"bar(,)", "expected a parameter name behind the comma", 1, 6},
+        Refused{"bar(a=1,,b=2)", "found ',', expected a parameter name", 1, 9},
+        Refused{"bar(a=x:0)", "found ':', expected ',' or ')'; a value with other characters needs double", 1, 8},
+        Refused{"bar(a=*)", "found '*', expected a value", 1, 7}, Refused{"bar(a=a+b)", "found '+'", 1, 8},
+        Refused{"bar(a=a=b)", "found '='", 1, 8}, Refused{"bar(a=)", "found ')', expected a value", 1, 7},
+        Refused{"bar(a=,b=1)", "found ',', expected a value", 1, 7}, Refused{"bar(a)", "found ')', expected =", 1, 6},
+        Refused{"bar(=1)", "found '=', expected a parameter name", 1, 5},
+        Refused{"foo,bar", "found ',', expected the name of a transform", 1, 4}, Refused{"foo)", "found ')'", 1, 4},
+        Refused{"(a=1)", "found '('", 1, 1}, Refused{"foo-bar", "found '-'", 1, 4},
+        Refused{"foo \\ bar", "found '\\'", 1, 5}, Refused{"one\ntwo(a=1,\n  b=:)", "found ':'", 3, 5},
+        Refused{"bar(a=\"x\"c)", "found ')', expected =", 1, 11},
+        Refused{"foo(ignore_errors=maybe)", "ignore_errors should be true or false, found maybe", 1, 19},
+        Refused{"foo(ignore_errors=1)", "ignore_errors should be true or false, found 1", 1, 19}));
 
-INSTANTIATE_TEST_SUITE_P(
-    NotClosed, RefusedTest,
-    testing::Values(Refused{"foo(", "unterminated parameter list", 1, 4},
-                    Refused{"foo(a=1", "unterminated parameter list", 1, 4},
-                    Refused{"one foo(a=1, ", "unterminated parameter list", 1, 8},
-                    Refused{"foo(a=", "found the end, expected a value", 1, 7},
-                    Refused{"foo(a", "found the end, expected =", 1, 6},
-                    Refused{"bar(a=\"never closed", "found '\"', expected a quote that closes this value", 1, 7},
-                    Refused{"bar(a=\"x\\\")", "expected a quote that closes this value", 1, 7}));
+INSTANTIATE_TEST_SUITE_P(NotClosed, RefusedTest,
+                         testing::Values(Refused{"foo(", "unterminated parameter list", 1, 4},
+                                         Refused{"foo(a=1", "unterminated parameter list", 1, 4},
+                                         Refused{"one foo(a=1, ", "unterminated parameter list", 1, 8},
+                                         Refused{"foo(a=", "found the end, expected a value", 1, 7},
+                                         Refused{"foo(a", "found the end, expected =", 1, 6},
+                                         Refused{"bar(a=\"never closed",
+                                                 "found '\"', expected a quote that closes this value", 1, 7},
+                                         Refused{"bar(a=\"x\\\")", "expected a quote that closes this value", 1, 7}));
 
-INSTANTIATE_TEST_SUITE_P(
-    Typographic, RefusedTest,
-    testing::Values(Refused{"foo(a=“x”)", "found a typographic quote (use \"), expected a value", 1, 7},
-                    Refused{"foo(a=‘x’)", "found a typographic quote (use \")", 1, 7},
-                    Refused{"foo(a=\"x”)", "expected a quote that closes this value", 1, 7},
-                    Refused{"foo(a=–1)", "found an en dash (use -)", 1, 7}, Refused{"foo(a=—1)", "found an em dash (use -)", 1, 7},
-                    Refused{"foo(a=−1)", "found a minus sign (use -)", 1, 7},
-                    Refused{"foo(a=1e‑3)", "found a non-breaking hyphen (use -)", 1, 9},
-                    Refused{"foo\u00a0bar", "found a non-breaking space (use a space)", 1, 4},
-                    Refused{"„foo“", "found a typographic quote (use \")", 1, 1},
-                    Refused{"é(a=1)", "found a character outside ASCII", 1, 1}));
+INSTANTIATE_TEST_SUITE_P(Typographic, RefusedTest,
+                         testing::Values(Refused{"foo(a=“x”)", "found a typographic quote (use \"), expected a value",
+                                                 1, 7},
+                                         Refused{"foo(a=‘x’)", "found a typographic quote (use \")", 1, 7},
+                                         Refused{"foo(a=\"x”)", "expected a quote that closes this value", 1, 7},
+                                         Refused{"foo(a=–1)", "found an en dash (use -)", 1, 7},
+                                         Refused{"foo(a=—1)", "found an em dash (use -)", 1, 7},
+                                         Refused{"foo(a=−1)", "found a minus sign (use -)", 1, 7},
+                                         Refused{"foo(a=1e‑3)", "found a non-breaking hyphen (use -)", 1, 9},
+                                         Refused{"foo\u00a0bar", "found a non-breaking space (use a space)", 1, 4},
+                                         Refused{"„foo“", "found a typographic quote (use \")", 1, 1},
+                                         Refused{"é(a=1)", "found a character outside ASCII", 1, 1}));
 
 // Counted in characters, not bytes: the caret stands under the right one behind what is not ASCII.
 TEST(Caret, StandsUnderTheCharacterBehindOthers) {

@@ -66,7 +66,7 @@ absl::StatusOr<const PassDefinition*> FindOwnPass(absl::string_view name) {
 }
 
 absl::StatusOr<std::vector<PassReport>> RunText(absl::string_view text, std::unique_ptr<Graph>* graph,
-                                            PipelineOptions options = {}) {
+                                                PipelineOptions options = {}) {
   const absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(text);
   if (!calls.ok()) return calls.status();
   PassContext context;
@@ -122,7 +122,9 @@ TEST(Pipeline, ReportsWhatEachPassDid) {
   std::vector<std::string> seen;
   PipelineOptions options;
   options.measure_bytes = [](const Graph& g) { return uint64_t{10} * g.num_nodes(); };
-  options.before_pass = [&](size_t index, const PassCall& call) { seen.push_back(absl::StrCat(index, " ", call.name)); };
+  options.before_pass = [&](size_t index, const PassCall& call) {
+    seen.push_back(absl::StrCat(index, " ", call.name));
+  };
   options.after_pass = [&](size_t index, const PassReport& report, const Graph& g) {
     seen.push_back(absl::StrCat(index, " ", report.rewrites, " ", g.num_nodes()));
     return absl::OkStatus();

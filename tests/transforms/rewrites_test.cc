@@ -1,6 +1,6 @@
 // Code that passes share.
-#include "gtest/gtest.h"
 #include "graph/tensor_proto.h"
+#include "gtest/gtest.h"
 #include "transforms/rewrites/attr_content.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/redirection.h"
@@ -28,7 +28,11 @@ class RedirectionTest : public testing::Test {
   // Redirects from one node to another.
   bool Redirect(char from, char to, std::vector<Node*> more = {}) {
     return RedirectInputs(
-        &graph_, node_, [&](TensorRef ref) { return ref.node == Find(from) ? TensorRef{Find(to), ref.port} : ref; }, more);
+        &graph_, node_,
+        [&](TensorRef ref) {
+          return ref.node == Find(from) ? TensorRef{Find(to), ref.port} : ref;
+        },
+        more);
   }
 
   Graph graph_;

@@ -1,4 +1,5 @@
-// Passes over large and awkward graphs: a cost that grows with the square of the size would not end within the test's time.
+// Passes over large and awkward graphs: a cost that grows with the square of the size would not end within the test's
+// time.
 #include "gtest/gtest.h"
 #include "transforms/pipeline.h"
 
@@ -85,8 +86,8 @@ TEST_F(ScaleTest, ManyControlInputsOfOneNode) {
   EXPECT_EQ(Run("merge_duplicate_nodes"), kNodes / 4 - 1);
 }
 
-// Every Identity of a chain has a control input and a reader of its own: handing all of them on would make the number of
-// edges grow with the square of the length.
+// Every Identity of a chain has a control input and a reader of its own: handing all of them on would make the number
+// of edges grow with the square of the length.
 TEST_F(ScaleTest, ControlInputsAlongAChain) {
   Node* x = Add("x", ops::kPlaceholder);
   Node* last = x;

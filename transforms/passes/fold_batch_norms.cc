@@ -15,12 +15,14 @@ namespace {
 enum Label { kConvolution, kFactor };
 
 const Pattern& ScaledConvolution() {
-  static const auto* const pattern = new Pattern(Pattern::OneOf({ops::kMul})
-      .InAnyOrder(Pattern::OneOf({ops::kConv2D, ops::kDepthwiseConv2dNative, ops::kConv2DBackpropInput, ops::kMatMul})
-                      .As(kConvolution)
-                      .UsedOnce()
-                      .Input(kWeightsInput, Pattern::Constant()),
-                  Pattern::Constant().As(kFactor)));
+  static const auto* const pattern = new Pattern(
+      Pattern::OneOf({ops::kMul})
+          .InAnyOrder(
+              Pattern::OneOf({ops::kConv2D, ops::kDepthwiseConv2dNative, ops::kConv2DBackpropInput, ops::kMatMul})
+                  .As(kConvolution)
+                  .UsedOnce()
+                  .Input(kWeightsInput, Pattern::Constant()),
+              Pattern::Constant().As(kFactor)));
   return *pattern;
 }
 
@@ -84,9 +86,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 //
 //   Mul m(Conv2D c(x, w), s)   =>   Conv2D m(x, w * s)
 //
-// Also for DepthwiseConv2dNative, Conv2DBackpropInput and MatMul, with the factor on either side, in either data_format,
-// and for weights that are read through Identity nodes. The weights keep their name, the convolution takes that of the
-// Mul. Weights that others read too stay as they are, and the convolution gets a copy.
+// Also for DepthwiseConv2dNative, Conv2DBackpropInput and MatMul, with the factor on either side, in either
+// data_format, and for weights that are read through Identity nodes. The weights keep their name, the convolution takes
+// that of the Mul. Weights that others read too stay as they are, and the convolution gets a copy.
 //
 // Left alone when the convolution has another user or is an output, when weights or factor are not float constants, or
 // when the factor is not one value per channel.

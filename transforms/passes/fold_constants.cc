@@ -40,9 +40,11 @@ absl::Status CheckInterface(const Graph& graph) {
     }
     const Op op = input.node->op();
     if (op == ops::kPlaceholder || op == ops::kPlaceholderV2 || op == ops::kPlaceholderWithDefault) continue;
-    return absl::InvalidArgumentError(absl::StrCat("input '", input.node->name(),
-                                                   "' was expected to be a Placeholder or PlaceholderWithDefault op, but "
-                                                   "was ", op.name(), " (strip_unused_nodes makes it one)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.node->name(),
+                     "' was expected to be a Placeholder or PlaceholderWithDefault op, but "
+                     "was ",
+                     op.name(), " (strip_unused_nodes makes it one)"));
   }
   for (const Endpoint& output : graph.outputs()) {
     if (!fed.contains({output.node, output.port})) continue;
@@ -235,17 +237,19 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 //   Relu r(Add a(Const, Const), x)   =>   Relu r(Const a/_0__cf__0, x)
 //
 // Shape, Rank and Size count as constant where the shape of their input is known. An output that is constant becomes a
-// Const under its own name. Nodes that no output needs go. What reads one Const through several Identity nodes shares it.
+// Const under its own name. Nodes that no output needs go. What reads one Const through several Identity nodes shares
+// it.
 //
-// Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the limit, or
-// that cannot be computed here; each is a miss, and the rest is folded.
+// Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the
+// limit, or that cannot be computed here; each is a miss, and the rest is folded.
 DEFINE_PASS(fold_constants) {
   return Pass<Params>("Computes what does not depend on the inputs and drops what the outputs do not need.")
       .Param("clear_output_shapes", &Params::clear_output_shapes,
              "Drop the attribute _output_shapes, which is stale in old graphs.")
       .Param("exclude_op", &Params::exclude_op, "An op that is not computed.")
       .Param("exclude_node", &Params::exclude_node, "Name of a node that is not computed.")
-      .Param("max_constant_size_in_bytes", &Params::max_constant_size_in_bytes, "Larger results are not kept.", AtLeast(0))
+      .Param("max_constant_size_in_bytes", &Params::max_constant_size_in_bytes, "Larger results are not kept.",
+             AtLeast(0))
       .Numerics(Within(1e-5))
       .Idempotent()
       .NeedsEvaluator()

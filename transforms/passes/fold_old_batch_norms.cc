@@ -60,8 +60,8 @@ absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
   PF_RETURN_IF_ERROR(RequireChannelDim(*site.convolution, channel_dim));
   PF_ASSIGN_OR_RETURN(site.weights, WeightsOf(*site.convolution));
   PF_ASSIGN_OR_RETURN(site.channels, OutputChannels(*site.convolution, site.weights.shape()));
-  if (site.bias != nullptr && (site.bias_values.dtype() != DType::kFloat ||
-                               site.bias_values.shape() != Shape({site.channels.count}))) {
+  if (site.bias != nullptr &&
+      (site.bias_values.dtype() != DType::kFloat || site.bias_values.shape() != Shape({site.channels.count}))) {
     return Blocked(*site.bias, "adds a bias that is not one float for each channel");
   }
   return site;
@@ -102,7 +102,8 @@ absl::Status MakeBiasAdd(Graph* graph, Node* node, Node* convolution, absl::stri
 // Removes the BiasAdd whose work another does now, and hands its control inputs on.
 absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
   if (old == nullptr) return absl::OkStatus();
-  for (int i = old->num_data_inputs(); i < old->num_inputs(); ++i) graph->AddControlInput(successor, old->input(i).node);
+  for (int i = old->num_data_inputs(); i < old->num_inputs(); ++i)
+    graph->AddControlInput(successor, old->input(i).node);
   Node* constant = old->input(1).node;
   PF_RETURN_IF_ERROR(graph->RemoveNode(old));
   RemoveUnusedConstant(graph, constant);
@@ -113,7 +114,8 @@ absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
 absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine) {
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(norm->input(0), affine.channel_dim));
   if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
-    return Blocked(*site.convolution, absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
+    return Blocked(*site.convolution,
+                   absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
   PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
   PF_RETURN_IF_ERROR(MakeBiasAdd(graph, norm, site.convolution, site.convolution->name(), std::move(bias)));
@@ -121,7 +123,8 @@ absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine)
 }
 
 // Puts a BiasAdd called `name` between the site and input `index` of `consumer`.
-absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int index, absl::string_view name, Tensor bias) {
+absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int index, absl::string_view name,
+                        Tensor bias) {
   PF_ASSIGN_OR_RETURN(Node * added, graph->AddNode(graph->UniqueName(name), ops::kBiasAdd, consumer));
   added->set_device(site.convolution->device());
   PF_RETURN_IF_ERROR(MakeBiasAdd(graph, added, site.convolution, site.convolution->name(), std::move(bias)));
@@ -149,7 +152,8 @@ absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine) 
   PF_RETURN_IF_ERROR(RequireKeepsChannels(*carrier, affine));
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(carrier->input(0), affine.channel_dim));
   if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
-    return Blocked(*site.convolution, absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
+    return Blocked(*site.convolution,
+                   absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
   PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
   const std::string name = absl::StrCat(site.convolution->name(), "/biasadd");
@@ -285,13 +289,14 @@ absl::Status FoldOne(Graph* graph, Node* norm) {
   if (!absl::IsFailedPrecondition(before)) return before;
   const absl::Status behind = FoldIntoConsumer(graph, norm, affine);
   if (!absl::IsFailedPrecondition(behind)) return behind;
-  return absl::FailedPreconditionError(absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
+  return absl::FailedPreconditionError(
+      absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
 }
 
 absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0;
-  // A batch norm behind another has a BiasAdd before it once that one is folded, so the order of the file is enough where
-  // it is topological; where it is not, the ones behind are looked at again.
+  // A batch norm behind another has a BiasAdd before it once that one is folded, so the order of the file is enough
+  // where it is topological; where it is not, the ones behind are looked at again.
   std::vector<std::string> pending;
   for (const Node* node = graph->last(); node != nullptr; node = node->previous()) {
     if (IsBatchNorm(node->op())) pending.emplace_back(node->name());

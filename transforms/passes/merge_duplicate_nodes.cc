@@ -40,8 +40,12 @@ std::vector<Node*> ProducersFirst(const Graph& graph) {
 // Numbers the nodes so that equal nodes have equal numbers. Every node begins with a number of its own.
 class Numbering {
  public:
-  Numbering(const Graph& graph, PassContext* context) : graph_(graph), context_(context), number_(graph.id_limit()),
-        hash_(graph.id_limit(), 0), same_(16, Hash{this}, Same{this}) {
+  Numbering(const Graph& graph, PassContext* context)
+      : graph_(graph),
+        context_(context),
+        number_(graph.id_limit()),
+        hash_(graph.id_limit(), 0),
+        same_(16, Hash{this}, Same{this}) {
     for (uint32_t id = 0; id < number_.size(); ++id) number_[id] = id;
   }
 

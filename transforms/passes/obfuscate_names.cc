@@ -56,8 +56,8 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const NoParams&, PassContext* co
 
 }  // namespace
 
-// Replaces the names of nodes by short ids: the place in the file in base 62 (0-9, a-z, A-Z). Inputs and `_class` follow;
-// entries of `_class` that name no node are dropped.
+// Replaces the names of nodes by short ids: the place in the file in base 62 (0-9, a-z, A-Z). Inputs and `_class`
+// follow; entries of `_class` that name no node are dropped.
 //
 //   conv = Conv2D(image, weights)   =>   1 = Conv2D(image, 0)
 //

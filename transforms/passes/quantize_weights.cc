@@ -27,18 +27,20 @@ constexpr int kCodes = 256;
 struct Coding {
   float min;
   float max;
-  double scale;     // Codes per unit.
+  double scale;      // Codes per unit.
   double zero_code;  // The rounded position of min, which the codes start from.
 };
 
-// The range always holds 0, so that 0 is represented exactly. As in the original, whose bytes are the promise, the search
-// for the maximum starts at the smallest normal number, which changes no code; only a tensor of zeros needs more room.
+// The range always holds 0, so that 0 is represented exactly. As in the original, whose bytes are the promise, the
+// search for the maximum starts at the smallest normal number, which changes no code; only a tensor of zeros needs more
+// room.
 Coding CodingOf(const FloatRange& range) {
   Coding coding;
   coding.min = std::min(range.min, 0.0f);
   coding.max = std::max(range.max, std::numeric_limits<float>::min());
   if (range.min == 0 && range.max == 0) coding.max = 1;
-  // The range is stretched by 256/255 so that 256 steps of it hold 256 codes. The difference is taken in float, as there.
+  // The range is stretched by 256/255 so that 256 steps of it hold 256 codes. The difference is taken in float, as
+  // there.
   const double width = static_cast<double>(coding.max - coding.min) * (kCodes / (kCodes - 1.0));
   coding.scale = kCodes / width;
   coding.zero_code = std::round(coding.min * coding.scale);
@@ -141,7 +143,8 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
   for (Node* node : graph->Nodes()) {
     if (node->op() != ops::kConst) continue;
     const AttrValue* value = node->FindAttr("value");
-    if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
+    if (value == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
     DType dtype;
     Shape shape;
     PF_RETURN_IF_ERROR(Annotate(value->TensorTypeAndShape(&dtype, &shape), node->Describe()));
@@ -182,10 +185,11 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 
 // Puts each large float constant into the file as one byte per element and decodes it when the model is loaded.
 //
-//   Const n (float)   =>   Dequantize n (MIN_FIRST) of Const n_quantized_const (quint8), n_quantized_min, n_quantized_max
+//   Const n (float)   =>   Dequantize n (MIN_FIRST) of Const n_quantized_const (quint8), n_quantized_min,
+//   n_quantized_max
 //
-// Left alone when it has fewer than minimum_size elements, is of another type, holds NaN or infinity, spans a range that
-// float cannot divide into 255 steps, is excluded, or is fed.
+// Left alone when it has fewer than minimum_size elements, is of another type, holds NaN or infinity, spans a range
+// that float cannot divide into 255 steps, is excluded, or is fed.
 DEFINE_PASS(quantize_weights) {
   return Pass<Params>("Stores large float constants in eight bits, a quarter of their size.")
       .Param("minimum_size", &Params::minimum_size, "Constants with fewer elements stay as they are.", AtLeast(0))

@@ -123,9 +123,7 @@ class Removal {
 
   // The inputs on which the decision about a node depends: the first, and the control inputs.
   static int NumDeciding(const Node& node) { return 1 + node.num_inputs() - node.num_data_inputs(); }
-  static TensorRef Deciding(const Node& node, int i) {
-    return node.input(i == 0 ? 0 : node.num_data_inputs() + i - 1);
-  }
+  static TensorRef Deciding(const Node& node, int i) { return node.input(i == 0 ? 0 : node.num_data_inputs() + i - 1); }
 
   // A walk in depth over candidates, with its own stack.
   absl::Status DecideWithProducers(Node* root) {
@@ -145,8 +143,8 @@ class Removal {
       }
       Node* producer = Deciding(*node, path.back().next_input++).node;
       if (state_[producer->id()] == State::kOpen) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            node->Describe(), " and ", producer->Describe(), " are to be removed and read each other in a cycle"));
+        return absl::InvalidArgumentError(absl::StrCat(node->Describe(), " and ", producer->Describe(),
+                                                       " are to be removed and read each other in a cycle"));
       }
       if (state_[producer->id()] != State::kUndecided) continue;
       state_[producer->id()] = State::kOpen;
@@ -254,7 +252,9 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
       const std::vector<Node*>& handed_on = removal.HandedOn(producer);
       controls.insert(controls.end(), handed_on.begin(), handed_on.end());
     }
-    if (reads_removed) RedirectInputs(graph, node, [&](TensorRef ref) { return removal.Now(ref); }, controls);
+    if (reads_removed)
+      RedirectInputs(
+          graph, node, [&](TensorRef ref) { return removal.Now(ref); }, controls);
   }
   if (removed == 0) return 0;
   absl::flat_hash_set<absl::string_view> names;  // Texts that the graph keeps.
@@ -266,8 +266,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
   });
   if (unread > 0) context->Note(absl::StrCat("removed ", unread, " nodes that only these read"));
   context->Note(absl::StrCat("removed ", absl::StrJoin(removed_by_op, ", ", [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.second, " ", entry.first);
-  })));
+                               absl::StrAppend(out, entry.second, " ", entry.first);
+                             })));
   return removed + unread;
 }
 
@@ -279,10 +279,10 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 //
 //   Relu(Identity(x, ^init))   =>   Relu(x, ^init)
 //
-// Left alone are declared inputs and outputs; nodes whose second or later output is used; nodes that carry control edges
-// of a branch, right behind Switch or Merge; nodes with control inputs right before a Merge; and, unless named, ops of
-// control flow. Exact for Identity and the like; removing an op that computes something is up to the caller, and a check
-// of the results tells the difference.
+// Left alone are declared inputs and outputs; nodes whose second or later output is used; nodes that carry control
+// edges of a branch, right behind Switch or Merge; nodes with control inputs right before a Merge; and, unless named,
+// ops of control flow. Exact for Identity and the like; removing an op that computes something is up to the caller, and
+// a check of the results tells the difference.
 DEFINE_PASS(remove_nodes) {
   return Pass<Params>("Takes nodes of the given ops out of the graph; their consumers read what they read.")
       .Param("op", &Params::op, "The ops to remove: \"A\", \"A|B\" for several, \"*\" for all.", Required())

@@ -34,7 +34,8 @@ inline PF_INLINE void RoundBlock(const float* __restrict values, const Buckets& 
     const float position = (values[i] - min) / width;
     out[i] = position < last ? position : last;
   }
-  // Positions of finite values are not negative, so truncation is floor; the bound keeps infinity out of the conversion.
+  // Positions of finite values are not negative, so truncation is floor; the bound keeps infinity out of the
+  // conversion.
   for (size_t i = 0; i < kBlock; ++i) out[i] = out[i] > 0.0f ? out[i] : 0.0f;
   for (size_t i = 0; i < kBlock; ++i) {
     out[i] = min + width * (static_cast<float>(static_cast<int32_t>(out[i])) + 0.5f);
@@ -69,7 +70,8 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
   for (Node* node : graph->Nodes()) {
     if (node->op() != ops::kConst) continue;
     const AttrValue* value = node->FindAttr("value");
-    if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
+    if (value == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
     DType dtype;
     Shape shape;
     PF_RETURN_IF_ERROR(Annotate(value->TensorTypeAndShape(&dtype, &shape), node->Describe()));
@@ -99,15 +101,17 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
 
 }  // namespace
 
-// Divides the range of each float constant into buckets of equal width and puts every value into the middle of its bucket.
+// Divides the range of each float constant into buckets of equal width and puts every value into the middle of its
+// bucket.
 //
 //   Const n [0 0.1 0.9 1]   =>   Const n [0 0.25 0.75 0.75]     (num_steps=2)
 //
-// The file keeps its size, but has few distinct values and compresses better. Zeros, NaN and infinities stay exactly. Left
-// alone: other types, fewer than 16 elements, a single value, a range that float cannot divide.
+// The file keeps its size, but has few distinct values and compresses better. Zeros, NaN and infinities stay exactly.
+// Left alone: other types, fewer than 16 elements, a single value, a range that float cannot divide.
 DEFINE_PASS(round_weights) {
   return Pass<Params>("Rounds float constants to few distinct values, so that the file compresses better.")
-      .Param("num_steps", &Params::num_steps, "How many distinct values other than zero a constant keeps.", Between(1, 1 << 24))
+      .Param("num_steps", &Params::num_steps, "How many distinct values other than zero a constant keeps.",
+             Between(1, 1 << 24))
       .Numerics(Changes("weights are rounded"))
       .Run(Round);
 }

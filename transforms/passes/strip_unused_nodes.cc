@@ -166,16 +166,16 @@ class Cut {
   static absl::Status CheckPort(const Endpoint& input) {
     const absl::StatusOr<int> outputs = NumOutputs(*input.node);
     if (!outputs.ok() || input.port < *outputs) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("input '", input.text, "': ", input.node->Describe(), " has ",
-                                                   *outputs, " outputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.text, "': ", input.node->Describe(), " has ", *outputs, " outputs"));
   }
 
   // A placeholder has one output.
   absl::Status CheckOnlyFirstOutputUsed(const Node* node, const std::vector<bool>& needed) const {
     const auto error = [&](int port, absl::string_view user) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(node->Describe(), " is an input and its output ", port, " is used by ", user, "; declare '",
-                       node->name(), ":", port, "' as an input too"));
+      return absl::FailedPreconditionError(absl::StrCat(node->Describe(), " is an input and its output ", port,
+                                                        " is used by ", user, "; declare '", node->name(), ":", port,
+                                                        "' as an input too"));
     };
     for (const Endpoint& output : graph_->outputs()) {
       if (output.node == node && output.port > 0) return error(output.port, "the caller as a declared output");
@@ -261,8 +261,9 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
 }  // namespace
 
 // Keeps the nodes that the declared outputs need, over data and control inputs, back to the declared inputs. An input
-// that is not a Placeholder becomes one, and what computed it goes. Its type and shape are the ones given, or else those
-// of what it replaces. An input declared as `name:1` becomes a Placeholder named `name_1`, which is the input from then on.
+// that is not a Placeholder becomes one, and what computed it goes. Its type and shape are the ones given, or else
+// those of what it replaces. An input declared as `name:1` becomes a Placeholder named `name_1`, which is the input
+// from then on.
 //
 //   Decode(file) -> x -> y -> z   with --inputs=x --outputs=y   =>   Placeholder x -> y
 //
@@ -272,7 +273,8 @@ DEFINE_PASS(strip_unused_nodes) {
   return Pass<Params>("Keeps what the declared outputs need, and makes the declared inputs placeholders.")
       .Param("type", &Params::type, "The type of new placeholders; when absent, that of what they replace.")
       .Param("shape", &Params::shape,
-             "The shape of new placeholders, as in \"1,224,224,3\"; ? or -1 is an unknown dimension, [] a scalar, unknown an "
+             "The shape of new placeholders, as in \"1,224,224,3\"; ? or -1 is an unknown dimension, [] a scalar, "
+             "unknown an "
              "unknown rank. When absent, the shape of what they replace.")
       .Param("name", &Params::name, "An input with a type and a shape of its own; the next two must be given as often.")
       .Param("type_for_name", &Params::type_for_name, "The type of the input `name` in the same place.")

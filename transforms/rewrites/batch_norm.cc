@@ -34,8 +34,8 @@ const Layout* LayoutOf(Op op) {
 absl::StatusOr<Tensor> Parameter(const Node& node, int index, absl::string_view name) {
   const Node* constant = ConstantBehind(node.input(index));
   if (constant == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("its ", name, ", ", node.input(index).node->Describe(),
-                                                      ", is not constant"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("its ", name, ", ", node.input(index).node->Describe(), ", is not constant"));
   }
   PF_ASSIGN_OR_RETURN(Tensor value, ConstValue(*constant));
   if (value.dtype() != DType::kFloat) {
@@ -47,9 +47,9 @@ absl::StatusOr<Tensor> Parameter(const Node& node, int index, absl::string_view 
 
 absl::Status CheckShape(const Node& node, const Tensor& value, const Tensor& mean, absl::string_view name) {
   if (value.shape().rank() == 1 && value.shape() == mean.shape()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": its ", name, " has the shape ",
-                                                 value.shape().ToString(), ", expected rank 1 and the length of the mean, ",
-                                                 mean.shape().ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat(node.Describe(), ": its ", name, " has the shape ", value.shape().ToString(),
+                   ", expected rank 1 and the length of the mean, ", mean.shape().ToString()));
 }
 
 absl::Status CheckUses(const Node& node) {
@@ -75,8 +75,8 @@ bool IsBatchNorm(Op op) { return LayoutOf(op) != nullptr; }
 absl::StatusOr<BatchNorm> BatchNormOf(const Node& node) {
   const Layout* layout = LayoutOf(node.op());
   if (layout == nullptr || node.num_data_inputs() != kNumParameters + 1) {
-    return absl::InvalidArgumentError(absl::StrCat(node.Describe(), " has ", node.num_data_inputs(),
-                                                   " inputs, expected ", kNumParameters + 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat(node.Describe(), " has ", node.num_data_inputs(), " inputs, expected ", kNumParameters + 1));
   }
   PF_RETURN_IF_ERROR(CheckUses(node));
   bool has_gamma = true;

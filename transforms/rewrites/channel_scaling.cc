@@ -140,7 +140,8 @@ absl::Status SetConstantInput(Graph* graph, Node* node, int index, Tensor value)
   }
   Node* old = node->input(index).node;
   const absl::string_view base = constant == nullptr ? node->name() : constant->name();
-  PF_ASSIGN_OR_RETURN(Node * made, graph->AddConst(graph->UniqueName(absl::StrCat(base, "_folded")), std::move(value), node));
+  PF_ASSIGN_OR_RETURN(Node * made,
+                      graph->AddConst(graph->UniqueName(absl::StrCat(base, "_folded")), std::move(value), node));
   made->set_device(node->device());
   if (constant != nullptr) {
     for (int i = 0; i < constant->num_inputs(); ++i) graph->AddControlInput(made, constant->input(i).node);

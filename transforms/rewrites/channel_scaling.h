@@ -11,8 +11,8 @@
 
 namespace permafrost {
 
-// "Convolution" stands for Conv2D, DepthwiseConv2dNative, Conv2DBackpropInput and MatMul: ops that are linear in input 0
-// (Conv2DBackpropInput: 2) and have their weights at input 1.
+// "Convolution" stands for Conv2D, DepthwiseConv2dNative, Conv2DBackpropInput and MatMul: ops that are linear in input
+// 0 (Conv2DBackpropInput: 2) and have their weights at input 1.
 bool IsConvolution(Op op);
 inline constexpr int kWeightsInput = 1;
 int DataInput(Op op);
@@ -23,13 +23,13 @@ struct Channels {
   int64_t inner = 1;
 };
 
-// The channels of the result, or of the data input. FailedPrecondition says what is in the way: weights of another rank,
-// a MatMul that transposes its data.
+// The channels of the result, or of the data input. FailedPrecondition says what is in the way: weights of another
+// rank, a MatMul that transposes its data.
 absl::StatusOr<Channels> OutputChannels(const Node& convolution, const Shape& weights);
 absl::StatusOr<Channels> InputChannels(const Node& convolution, const Shape& weights);
 
-// The dimension of the result that holds the channels, and the rank of the result: 3 of 4 for NHWC, 1 of 4 for NCHW, 1 of
-// 2 for MatMul. FailedPrecondition for a layout that is neither.
+// The dimension of the result that holds the channels, and the rank of the result: 3 of 4 for NHWC, 1 of 4 for NCHW, 1
+// of 2 for MatMul. FailedPrecondition for a layout that is neither.
 struct ChannelDim {
   int dim = 0;
   int rank = 0;
@@ -39,8 +39,8 @@ absl::StatusOr<ChannelDim> ChannelDimOf(const Node& convolution);
 // The weights, a float constant. FailedPrecondition otherwise.
 absl::StatusOr<Tensor> WeightsOf(const Node& convolution);
 
-// `factor` as one value per channel, when multiplying by it does to each channel the same as broadcasting it would. It may
-// be a scalar or have any shape of ones around the channels. FailedPrecondition otherwise.
+// `factor` as one value per channel, when multiplying by it does to each channel the same as broadcasting it would. It
+// may be a scalar or have any shape of ones around the channels. FailedPrecondition otherwise.
 absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim channel_dim, int64_t channels);
 
 // weights[i] * scale[channel of i]. REQUIRES: float weights, one scale per channel.
@@ -50,8 +50,8 @@ absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, a
 // otherwise the node gets a Const of its own, named after it.
 absl::Status SetConstantInput(Graph* graph, Node* node, int index, Tensor value);
 
-// `node` becomes what `source` is: op, attributes, device, data inputs; control inputs of both. Name, place and users stay
-// those of `node`. Then `source` is removed. REQUIRES: `node` is the only user of `source`, which is no endpoint.
+// `node` becomes what `source` is: op, attributes, device, data inputs; control inputs of both. Name, place and users
+// stay those of `node`. Then `source` is removed. REQUIRES: `node` is the only user of `source`, which is no endpoint.
 absl::Status TakeOver(Graph* graph, Node* node, Node* source);
 
 // Removes the Const or Identity `node` and the chain of those that feed it, as far as nobody else needs them.

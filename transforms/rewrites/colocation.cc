@@ -30,7 +30,8 @@ int64_t RelocateColocations(Graph* graph, Relocate relocate) {
       changed |= target != name;
       if (target.empty()) continue;
       std::string relocated = absl::StrCat(kPrefix, target);
-      if (!changed || std::find(kept.begin(), kept.end(), relocated) == kept.end()) kept.push_back(std::move(relocated));
+      if (!changed || std::find(kept.begin(), kept.end(), relocated) == kept.end())
+        kept.push_back(std::move(relocated));
     }
     if (!changed) continue;
     ++changed_nodes;
@@ -44,9 +45,8 @@ int64_t RelocateColocations(Graph* graph, Relocate relocate) {
 }
 
 int64_t DropDanglingColocations(Graph* graph) {
-  return RelocateColocations(graph, [&](absl::string_view name) {
-    return graph->Find(name) == nullptr ? absl::string_view() : name;
-  });
+  return RelocateColocations(
+      graph, [&](absl::string_view name) { return graph->Find(name) == nullptr ? absl::string_view() : name; });
 }
 
 }  // namespace permafrost

@@ -17,8 +17,8 @@ inline constexpr absl::string_view kColocationAttr = "_class";
 using Relocate = absl::FunctionRef<absl::string_view(absl::string_view name)>;
 
 // Applies `relocate` to every entry of every node; an entry that then stands there twice is dropped, and so is an
-// attribute that is left without entries. An attribute that is not a list of strings, and entries that do not begin with "loc:@",
-// are left alone. Returns how many nodes changed. O(attributes).
+// attribute that is left without entries. An attribute that is not a list of strings, and entries that do not begin
+// with "loc:@", are left alone. Returns how many nodes changed. O(attributes).
 int64_t RelocateColocations(Graph* graph, Relocate relocate);
 
 // Drops the entries that name no node of the graph. Returns how many nodes changed.

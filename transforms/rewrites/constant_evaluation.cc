@@ -16,9 +16,7 @@ namespace {
 // A constant that must wait for more nodes than this is left alone: each of its users would have to wait for them too.
 constexpr size_t kMaxControls = 64;
 
-bool IsShapeLike(Op op) {
-  return op == ops::kShape || op == ops::kShapeN || op == ops::kRank || op == ops::kSize;
-}
+bool IsShapeLike(Op op) { return op == ops::kShape || op == ops::kShapeN || op == ops::kRank || op == ops::kSize; }
 
 // Ops whose output 0 is input 0, as it is. A placeholder with a default that nobody feeds is its default.
 bool PassesThrough(Op op) {
@@ -49,7 +47,11 @@ bool MakeIntegers(const Node& node, Shape shape, const std::vector<int64_t>& num
 
 ConstantEvaluation::ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes,
                                        PassContext* context)
-    : graph_(graph), limits_(limits), shapes_(shapes), context_(context), values_(graph->id_limit()),
+    : graph_(graph),
+      limits_(limits),
+      shapes_(shapes),
+      context_(context),
+      values_(graph->id_limit()),
       num_waiting_(graph->id_limit(), 0) {
   for (const Node* node = graph->first(); node != nullptr && !has_control_flow_; node = node->next()) {
     const OpSchema* schema = FindSchema(node->op());
@@ -143,8 +145,8 @@ bool ConstantEvaluation::FoldShape(const Node& node, Value* value) {
   return true;
 }
 
-// What must run before a value that takes the node's place. With V1 control flow that is also the source of the data that
-// is not read any more: it decides in which frame, and whether, the value exists.
+// What must run before a value that takes the node's place. With V1 control flow that is also the source of the data
+// that is not read any more: it decides in which frame, and whether, the value exists.
 bool ConstantEvaluation::GatherControls(const Node& node, bool with_data, Value* value) {
   std::shared_ptr<const std::vector<Node*>> single;
   std::vector<Node*> all;
@@ -182,7 +184,8 @@ bool ConstantEvaluation::Refuse(const Node& node, absl::string_view reason) {
 // Whether a node with constant inputs may be computed before the run.
 bool ConstantEvaluation::MayRun(const Node& node) {
   if (node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2) {
-    context_->Note(absl::StrCat("placeholder '", node.name(), "' is not among the inputs; what depends on it is not folded"));
+    context_->Note(
+        absl::StrCat("placeholder '", node.name(), "' is not among the inputs; what depends on it is not folded"));
     return false;
   }
   const OpSchema* schema = FindSchema(node.op());

@@ -65,7 +65,7 @@ class ConstantEvaluation {
   const EvaluationLimits& limits_;
   const ShapeMap* shapes_;
   PassContext* context_;
-  std::vector<Value> values_;        // By node id.
+  std::vector<Value> values_;          // By node id.
   std::vector<uint32_t> num_waiting_;  // By node id: how many needed inputs still want its value.
   bool has_control_flow_ = false;
   int64_t num_evaluated_ = 0;

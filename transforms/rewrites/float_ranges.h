@@ -18,7 +18,7 @@ inline constexpr size_t kBlock = 1024;
 struct FloatRange {
   float min = 0;  // Of the finite elements; 0 where there is none.
   float max = 0;
-  bool has_zero = false;       // An element is 0 or -0.
+  bool has_zero = false;  // An element is 0 or -0.
   bool all_finite = true;
   bool any_finite = false;
 };

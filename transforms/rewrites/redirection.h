@@ -13,9 +13,9 @@ namespace permafrost {
 using Redirect = absl::FunctionRef<TensorRef(TensorRef)>;
 
 // Redirects all inputs of `node` and makes each of `more_controls` a control input. When anything changes, a control
-// input from a node that is already a control or a data input, or the node itself, is dropped: it asks for nothing more.
-// (A Merge keeps control inputs from nodes that also give it data, since it waits for only one of its data inputs.)
-// O(inputs). Returns whether the node changed.
+// input from a node that is already a control or a data input, or the node itself, is dropped: it asks for nothing
+// more. (A Merge keeps control inputs from nodes that also give it data, since it waits for only one of its data
+// inputs.) O(inputs). Returns whether the node changed.
 bool RedirectInputs(Graph* graph, Node* node, Redirect redirect, absl::Span<Node* const> more_controls = {});
 
 }  // namespace permafrost

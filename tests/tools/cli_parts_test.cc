@@ -1,0 +1,190 @@
+// Flags, typography, JSON, tables, exit codes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+#include "tools/flags.h"
+#include "tools/json.h"
+#include "tools/typography.h"
+
+namespace permafrost {
+namespace {
+
+struct Options {
+  std::string text = "t";
+  std::optional<std::string> maybe;
+  std::vector<std::string> many;
+  int32_t number = 3;
+  double real = 0.5;
+  bool yes = false;
+  std::string choice = "a";
+  std::string first;
+};
+
+absl::Status Parse(std::vector<std::string> arguments, Options* options, bool with_positional = false) {
+  FlagTable flags;
+  flags.Add("text", &options->text, "TEXT", "");
+  flags.Add("maybe", &options->maybe, "TEXT", "");
+  flags.Add("many", &options->many, "TEXT", "");
+  flags.Add("number", &options->number, "N", "");
+  flags.Add("real", &options->real, "X", "");
+  flags.Add("yes", &options->yes, "");
+  flags.AddChoice("choice", &options->choice, {"a", "b"}, "");
+  if (with_positional) flags.AddPositional("FIRST", &options->first, "");
+  return flags.Parse(arguments);
+}
+
+std::string Error(std::vector<std::string> arguments) {
+  Options options;
+  return std::string(Parse(std::move(arguments), &options).message());
+}
+
+TEST(Flags, TakeValuesInEveryForm) {
+  Options options;
+  ASSERT_TRUE(Parse({"--text=a=b", "--number", "-7", "--yes", "--many=1", "--many", "2", "--choice=b", "--real=1e-3",
+                     "--maybe="},
+                    &options)
+                  .ok());
+  EXPECT_EQ(options.text, "a=b");
+  EXPECT_EQ(options.number, -7);
+  EXPECT_TRUE(options.yes);
+  EXPECT_EQ(options.many, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(options.choice, "b");
+  EXPECT_EQ(options.real, 1e-3);
+  EXPECT_EQ(options.maybe, "");
+}
+
+TEST(Flags, KeepDefaults) {
+  Options options;
+  ASSERT_TRUE(Parse({}, &options).ok());
+  EXPECT_EQ(options.text, "t");
+  EXPECT_FALSE(options.maybe.has_value());
+}
+
+TEST(Flags, TheLastOfARepeatedFlagCounts) {
+  Options options;
+  ASSERT_TRUE(Parse({"--number=1", "--number=2", "--yes", "--yes=false"}, &options).ok());
+  EXPECT_EQ(options.number, 2);
+  EXPECT_FALSE(options.yes);
+}
+
+TEST(Flags, DashesEndTheFlags) {
+  Options options;
+  ASSERT_TRUE(Parse({"--", "--text"}, &options, true).ok());
+  EXPECT_EQ(options.first, "--text");
+}
+
+TEST(Flags, SayWhatIsWrong) {
+  EXPECT_EQ(Error({"--number=x"}), "--number is 'x', expected a whole number");
+  EXPECT_EQ(Error({"--number=4294967296"}), "--number is '4294967296', expected a whole number");
+  EXPECT_EQ(Error({"--real=nan"}), "--real is 'nan', expected a number");
+  EXPECT_EQ(Error({"--yes=maybe"}), "--yes is 'maybe', expected true or false");
+  EXPECT_EQ(Error({"--choice=c"}), "--choice is 'c', expected a or b");
+  EXPECT_EQ(Error({"--text"}), "--text has no value, expected --text=TEXT");
+  EXPECT_EQ(Error({"--text", "--yes"}), "--text has no value, expected --text=TEXT");
+  EXPECT_EQ(Error({"-number=1"}), "Unknown argument -number=1; did you mean '--number'?");
+  EXPECT_EQ(Error({"---number"}), "Unknown argument ---number; did you mean '--number'?");
+  EXPECT_EQ(Error({"--zzzzzz"}), "Unknown argument --zzzzzz.");
+  EXPECT_EQ(Error({"stray"}), "Unknown argument stray.");
+  Options options;
+  EXPECT_EQ(Parse({}, &options, true).message(), "found 0 of 1 arguments, expected FIRST");
+}
+
+TEST(Flags, ListsAreCutAtCommas) {
+  EXPECT_EQ(SplitList(" a, b,,c "), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(SplitList("").empty());
+}
+
+TEST(Typography, NamesTheCharacterAndShowsTheCorrection) {
+  for (const auto& [argument, name, fixed] : std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"\u2013-a=b", "en dash, U+2013", "'--a=b'"},
+           {"\u2014a", "em dash, U+2014", "'--a'"},
+           {"-\u2010a", "hyphen, U+2010", "'--a'"},
+           {"--a=\u201Cb\u201D", "left double quotation mark, U+201C", "--a='b'"},
+           {"b\u2019", "right single quotation mark, U+2019", "'b'"}}) {
+    const std::string message(CheckTypography(argument).message());
+    EXPECT_TRUE(absl::StrContains(message, name)) << message;
+    EXPECT_TRUE(absl::StrContains(message, fixed)) << message;
+  }
+}
+
+TEST(Typography, LeavesNamesAlone) {
+  for (const std::string argument :
+       {"--a=caf\u00e9", "--a=John\u2019s model.pb", "--a=x\u2013y", "\u2013", "--", "-", ""}) {
+    EXPECT_TRUE(CheckTypography(argument).ok()) << argument;
+  }
+}
+
+TEST(Json, WritesEveryKindOfValue) {
+  std::ostringstream out;
+  JsonWriter json(out);
+  json.BeginObject().Key("a").Number(0.1).Key("b").BeginArray().Integer(-1).Bool(true).Null().End();
+  json.Key("c").BeginObject().End().Key("d").Number(std::nan("")).Key("e").Number(1.0 / 3).End();
+  EXPECT_EQ(out.str(),
+            "{\n  \"a\": 0.1,\n  \"b\": [\n    -1,\n    true,\n    null\n  ],\n  \"c\": {},\n  \"d\": null,\n"
+            "  \"e\": 0.33333333333333331\n}\n");
+}
+
+TEST(Json, QuotesAnyBytes) {
+  EXPECT_EQ(JsonQuoted("a\"\\\n\x01\u00e9\U0001F600"), "\"a\\\"\\\\\\n\\u0001\u00e9\U0001F600\"");
+  // A lone continuation, an overlong form, a surrogate, a cut sequence: not UTF-8.
+  EXPECT_EQ(JsonQuoted("\x80"), "\"\uFFFD\"");
+  EXPECT_EQ(JsonQuoted("\xC0\x80"), "\"\uFFFD\uFFFD\"");
+  EXPECT_EQ(JsonQuoted("\xED\xA0\x80"), "\"\uFFFD\uFFFD\uFFFD\"");
+  EXPECT_EQ(JsonQuoted("\xE2\x80"), "\"\uFFFD\uFFFD\"");
+}
+
+TEST(Console, FormatsNumbers) {
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(1234567), "1,234,567");
+  EXPECT_EQ(FormatBytes(999), "999 B");
+  EXPECT_EQ(FormatBytes(999996), "1.00 MB");
+  EXPECT_EQ(FormatBytes(std::numeric_limits<uint64_t>::max()), "18.45 EB");
+  EXPECT_EQ(FormatBytesExactly(89659224), "89.66 MB (89,659,224 bytes)");
+  EXPECT_EQ(FormatSeconds(0.0005), "500 us");
+  EXPECT_EQ(FormatSeconds(1.234), "1.23 s");
+  EXPECT_EQ(FormatNumber(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(Console, TablesAlignAndDoNotLetTextSteerTheTerminal) {
+  std::ostringstream out, err;
+  Table table({{"name"}, {"n", true}});
+  table.AddRow({"\u00e9\x1b[31m", "10"});
+  table.AddRow({"b", "2"});
+  table.Print({out, err}, "  ");
+  EXPECT_EQ(out.str(), "  name        n\n  \u00e9\\x1b[31m  10\n  b           2\n");
+}
+
+TEST(Console, ProgressIsForTerminals) {
+  std::ostringstream out, err;
+  Console{out, err}.Progress("working");
+  EXPECT_EQ(err.str(), "");
+  Console{out, err, false, true}.Progress("working");
+  EXPECT_EQ(err.str(), "\r\x1b[Kworking");
+}
+
+TEST(Cli, ExitCodesComeFromOneTable) {
+  EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCode(AnswerIsNo("")), 1);
+  EXPECT_EQ(ExitCode(absl::NotFoundError("")), 255);
+  EXPECT_EQ(ExitCode(absl::InternalError("")), 255);
+}
+
+TEST(Cli, ErrorsAreOneLineWithoutControlCharacters) {
+  Tool tool = DefineTool<Options>(
+      "t", "s", {}, [](Options*, FlagTable*) {},
+      [](const Options&, FileSystem&, Console&) -> absl::Status { return absl::DataLossError("bad\x1b[2Jname"); });
+  std::ostringstream out, err;
+  Console console{out, err};
+  EXPECT_EQ(RunTool(tool, {}, RealFileSystem(), console), 255);
+  EXPECT_EQ(err.str(), "t: bad\\x1b[2Jname\n");
+  EXPECT_EQ(out.str(), "");
+}
+
+}  // namespace
+}  // namespace permafrost

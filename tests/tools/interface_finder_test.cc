@@ -1,0 +1,82 @@
+// Which inputs and outputs are found, and when the finder says that it does not know.
+#include "tools/interface_finder.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "tests/tools/graph_from_text.h"
+
+namespace permafrost {
+namespace {
+
+// "inputs -> outputs" as declared, or the error.
+std::string Found(const std::string& text, std::optional<std::string> inputs = std::nullopt,
+                  std::optional<std::string> outputs = std::nullopt) {
+  const std::unique_ptr<Graph> graph = GraphFromText(text);
+  std::vector<std::string> notes;
+  const absl::Status status = DeclareOrFindInterface(inputs, outputs, graph.get(), &notes);
+  if (!status.ok()) return std::string(status.message());
+  const auto name = [](std::string* out, const Endpoint& endpoint) { out->append(endpoint.text); };
+  return absl::StrCat(absl::StrJoin(graph->inputs(), ",", name), " -> ", absl::StrJoin(graph->outputs(), ",", name));
+}
+
+TEST(InterfaceFinder, TakesPlaceholdersAndUnreadNodes) {
+  EXPECT_EQ(Found("x = Placeholder()\ny = Relu(x)\nz = Neg(x)"), "x -> y,z");
+}
+
+TEST(InterfaceFinder, LeavesWhatNobodyNeeds) {
+  EXPECT_EQ(Found("x = Placeholder()\nunused = Placeholder()\nc = Const()\ny = Relu(x)\nd = Neg(c)\nn = NoOp(^y)"
+                  "\nz = Relu(x, ^n)"),
+            "x -> z");
+}
+
+TEST(InterfaceFinder, LeavesTraining) {
+  EXPECT_EQ(Found("x = Placeholder()\nlabel = Placeholder()\ny = Softmax(x)\n"
+                  "loss = SoftmaxCrossEntropyWithLogits(y, label)\nmean = Neg(loss)\n"
+                  "p = Softmax(y)\ng = ReluGrad(mean, x)\nright = Equal(y, label)\nacc = Relu(right)\n"
+                  "s = ScalarSummary(x, acc)"),
+            "x -> p");
+}
+
+TEST(InterfaceFinder, PlaceholdersWithDefaultsNeedNotBeFed) {
+  EXPECT_EQ(Found("x = Placeholder()\nc = Const()\nkeep = PlaceholderWithDefault(c)\ny = Mul(x, keep)"), "x -> y");
+  EXPECT_EQ(Found("c = Const()\nkeep = PlaceholderWithDefault(c)\ny = Relu(keep)"), "keep -> y");
+}
+
+TEST(InterfaceFinder, TakesWhatIsGiven) {
+  const std::string graph = "x = Placeholder()\nw = Placeholder()\na = Add(x, w)\nb = Relu(x)\nc = Neg(b)";
+  EXPECT_EQ(Found(graph, std::nullopt, "b"), "x -> b");
+  EXPECT_EQ(Found(graph, "x"), "x -> c");
+  EXPECT_EQ(Found(graph, "b:0"), "b:0 -> c");
+  EXPECT_EQ(Found(graph, "", "a, c"), " -> a,c");
+}
+
+TEST(InterfaceFinder, DoubtsOutputsThatNeedDifferentInputs) {
+  const std::string message = Found("x = Placeholder()\nw = Placeholder()\na = Add(x, w)\nb = Relu(x)");
+  EXPECT_TRUE(
+      absl::StrContains(message, "'a' needs input 'w', and 'b' does not; name them, for example --outputs='a,b'"))
+      << message;
+  EXPECT_TRUE(absl::StrContains(message, "candidate 'b' (Relu)")) << message;
+}
+
+TEST(InterfaceFinder, DoubtsWhenNothingIsLeft) {
+  EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nn = NoOp(^x)"), "every node is read by another"));
+  EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nl = L2Loss(x)"), "leftover of training"));
+}
+
+TEST(InterfaceFinder, AnswersMisspeltNames) {
+  EXPECT_EQ(Found("image = Placeholder()\ny = Relu(image)", "imge", "y"),
+            "input 'imge' is not a node of the graph; did you mean 'image'?");
+}
+
+TEST(InterfaceFinder, EndsOnCycles) {
+  const std::unique_ptr<Graph> graph = GraphFromText("x = Placeholder()\na = Add(x, x)\nb = Relu(a)\ny = Neg(b)");
+  graph->SetInput(graph->Find("a"), 1, {graph->Find("b"), 0});
+  const FoundInterface found = FindInterface(*graph);
+  ASSERT_EQ(found.outputs.size(), 1u);
+  EXPECT_TRUE(found.outputs[0].is_chosen);
+}
+
+}  // namespace
+}  // namespace permafrost

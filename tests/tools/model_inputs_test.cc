@@ -1,0 +1,97 @@
+// Files that models are fed from: patterns, names, batches.
+#include "tools/model_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "io/formats/npy.h"
+#include "tests/tools/graph_from_text.h"
+
+namespace permafrost {
+namespace {
+
+class ModelInputsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/model_inputs/";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    graph_ = GraphFromText("a = Placeholder()\nb = Placeholder()\nsum = Add(a, b)");
+  }
+
+  void Write(const std::string& name, const Tensor& tensor) {
+    std::unique_ptr<FileWriter> writer = RealFileSystem().NewWriter(folder_ + name).value();
+    ASSERT_TRUE(WriteNpy(tensor, writer.get()).ok());
+    ASSERT_TRUE(writer->Commit().ok());
+  }
+
+  absl::StatusOr<std::vector<InputSet>> Read(std::vector<std::string> pieces, std::vector<std::string> inputs,
+                                             bool any_batch = false) {
+    EXPECT_TRUE(graph_->DeclareInterface(inputs, {}).ok());
+    return ReadInputSets(RealFileSystem(), pieces, graph_->inputs(), any_batch);
+  }
+
+  std::string folder_;
+  std::unique_ptr<Graph> graph_;
+};
+
+Tensor Pair(float x, float y) { return Tensor::FromVector<float>({2}, {x, y}); }
+
+TEST_F(ModelInputsTest, EveryFileOfTheOnlyInputIsASet) {
+  Write("2.npy", Pair(2, 2));
+  Write("1.npy", Pair(1, 1));
+  Write("other.txt", Pair(0, 0));
+  const auto sets = Read({folder_ + "?.npy"}, {"a"});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  ASSERT_EQ(sets->size(), 2u);
+  EXPECT_EQ((*sets)[0][0], Pair(1, 1));
+}
+
+TEST_F(ModelInputsTest, FilesOfSeveralInputsAreNamedAndPaired) {
+  for (const char* name : {"a1.npy", "a2.npy", "b1.npy", "b2.npy"}) Write(name, Pair(name[0], name[1]));
+  const auto sets = Read({"b=" + folder_ + "b*.npy", "a=" + folder_ + "a*.npy"}, {"a", "b"});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  ASSERT_EQ(sets->size(), 2u);
+  EXPECT_EQ((*sets)[1][0], Pair('a', '2'));
+  EXPECT_EQ((*sets)[1][1], Pair('b', '2'));
+}
+
+TEST_F(ModelInputsTest, SaysWhatIsWrong) {
+  Write("good.npy", Pair(1, 2));
+  Write("long.npy", Tensor::FromVector<float>({3}, {1, 2, 3}));
+  Write("ints.npy", Tensor::FromVector<int32_t>({2}, {1, 2}));
+  const auto error = [&](std::vector<std::string> pieces, std::vector<std::string> inputs) {
+    return std::string(Read(std::move(pieces), std::move(inputs)).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(error({folder_ + "good.npy"}, {"a", "b"}), "expected INPUT=FILE"));
+  EXPECT_TRUE(absl::StrContains(error({"a=" + folder_ + "good.npy"}, {"a", "b"}), "no file is given for input 'b'"));
+  EXPECT_TRUE(absl::StrContains(error({"c=x"}, {"a", "b"}), "'c' is not an input"));
+  EXPECT_TRUE(absl::StrContains(error({folder_ + "*.nothing"}, {"a"}), "no file matches"));
+  EXPECT_TRUE(absl::StrContains(error({folder_ + "long.npy"}, {"a"}), "has shape [3], input 'a' expects [2]"));
+  EXPECT_TRUE(absl::StrContains(error({folder_ + "ints.npy"}, {"a"}), "holds int32, input 'a' expects float"));
+  EXPECT_TRUE(Read({folder_ + "long.npy"}, {"a"}, /*any_batch=*/true).ok());
+}
+
+TEST(SplitBatches, CutsRows) {
+  const Tensor rows = Tensor::FromVector<float>({5, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto pieces = SplitBatches({{rows}}, 2);
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  ASSERT_EQ(pieces->size(), 3u);
+  EXPECT_EQ((*pieces)[2][0], Tensor::FromVector<float>({1, 2}, {8, 9}));
+  EXPECT_FALSE(SplitBatches({{rows, Pair(1, 2)}}, 2).ok());
+  EXPECT_FALSE(SplitBatches({{Tensor::Scalar<float>(1)}}, 2).ok());
+  EXPECT_FALSE(SplitBatches({{rows}}, 0).ok());
+}
+
+TEST(MatchesPattern, KnowsStarsAndQuestionMarks) {
+  EXPECT_TRUE(MatchesPattern("input_12.npy", "*_*?.npy"));
+  EXPECT_TRUE(MatchesPattern("aab", "*ab"));
+  EXPECT_TRUE(MatchesPattern("", "**"));
+  EXPECT_FALSE(MatchesPattern("a.npyx", "*.npy"));
+  EXPECT_FALSE(MatchesPattern("", "?"));
+}
+
+}  // namespace
+}  // namespace permafrost

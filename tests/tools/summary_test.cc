@@ -1,0 +1,76 @@
+// Counting arithmetic and printing tensors and numbers as the original does.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/tools/graph_from_text.h"
+#include "tools/flops.h"
+#include "tools/summary_format.h"
+
+namespace permafrost {
+namespace {
+
+std::string Values(const Tensor& tensor) {
+  const std::string text = TensorText(tensor);
+  const size_t start = text.find("values: ") + 8;
+  return text.substr(start, text.size() - start - 1);
+}
+
+Tensor Floats(Shape shape) {
+  std::vector<float> values(static_cast<size_t>(shape.num_elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 5;
+  return Tensor::FromVector<float>(std::move(shape), std::move(values));
+}
+
+// The expectations are what TensorFlow 2.21 prints.
+TEST(TensorText, IsThatOfTheOriginal) {
+  EXPECT_EQ(TensorText(Floats({2})), "Tensor<type: float shape: [2] values: 0 0.2>");
+  EXPECT_EQ(Values(Floats({4})), "0 0.2 0.4...");
+  EXPECT_EQ(Values(Floats({3, 2})), "[0 0.2][0.4...]...");
+  EXPECT_EQ(Values(Floats({1, 3})), "[0 0.2 0.4]");
+  EXPECT_EQ(Values(Floats({1, 4})), "[0 0.2 0.4...]...");
+  EXPECT_EQ(Values(Floats({4, 1})), "[0][0.2][0.4]...");
+  EXPECT_EQ(Values(Floats({1, 1, 3, 4})), "[[[0 0.2 0.4...]]]...");
+  EXPECT_EQ(Values(Floats({3, 1, 2, 2})), "[[[0 0.2][0.4...]]]...");
+  EXPECT_EQ(Values(Floats({2, 0})), "");
+  EXPECT_EQ(Values(Tensor::FromVector<float>({3}, {-0.0281234567f, 1e-8f, 3.14159274f})),
+            "-0.028123457 1e-08 3.14159274");
+  EXPECT_EQ(Values(Tensor::FromVector<float>({2}, {NAN, -INFINITY})), "nan -inf");
+  EXPECT_EQ(Values(Tensor::FromVector<double>({1}, {1.0 / 3})), "0.33333333333333331");
+  EXPECT_EQ(Values(Tensor::FromVector<uint8_t>({2}, {7, 255})), "7 255");
+  EXPECT_EQ(Values(Tensor::FromStrings({}, {"ab\x01\"c"})), "ab\\001\\\"c");
+}
+
+TEST(HumanCount, IsThatOfTheOriginal) {
+  EXPECT_EQ(HumanCount(999), "999");
+  EXPECT_EQ(HumanCount(1913), "1.91k");
+  EXPECT_EQ(HumanCount(22378102), "22.38M");
+  EXPECT_EQ(HumanCount(5600000000), "5.60B");
+  EXPECT_EQ(HumanCount(7000000000000), "7.00T");
+}
+
+TEST(Flops, CountsConvolutionsAndMatrixProducts) {
+  const std::unique_ptr<Graph> graph = GraphFromText("x = Placeholder()\nf = Const()\nc = Conv2D(x, f)");
+  graph->Find("x")->SetAttr("shape", AttrValue::OfShape({-1, 8, 8, 3}));
+  graph->Find("f")->SetAttr("value", AttrValue::OfTensor(Floats({3, 3, 3, 4})));
+  graph->Find("c")->SetAttr("strides", AttrValue::IntList({1, 2, 2, 1}));
+  graph->Find("c")->SetAttr("padding", AttrValue::String("SAME"));
+  const FlopsEstimate estimate = EstimateFlops(*graph);
+  ASSERT_TRUE(estimate.status.ok()) << estimate.status;
+  EXPECT_EQ(estimate.total, 4u * 4 * 4 * 3 * 3 * 3 * 2);
+  EXPECT_EQ(estimate.num_unknown, 0u);
+}
+
+TEST(Flops, SaysWhatItCouldNotCount) {
+  const std::unique_ptr<Graph> graph =
+      GraphFromText("x = Placeholder()\nw = Const()\ny = MatMul(x, w)\nz = MatMul(x, y)");
+  graph->Find("x")->SetAttr("shape", AttrValue::OfShape({-1, -1}));
+  graph->Find("w")->SetAttr("value", AttrValue::OfTensor(Floats({3, 2})));
+  const FlopsEstimate estimate = EstimateFlops(*graph);
+  ASSERT_TRUE(estimate.status.ok()) << estimate.status;
+  EXPECT_EQ(estimate.total, 0u);
+  EXPECT_EQ(estimate.num_unknown, 2u);
+}
+
+}  // namespace
+}  // namespace permafrost

@@ -1,0 +1,73 @@
+// Compares two files.
+#include "tools/compare_graphs.h"
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "io/model_file.h"
+#include "tools/graph_difference.h"
+#include "tools/json.h"
+
+namespace permafrost {
+namespace {
+
+void DefineFlags(CompareGraphsOptions* options, FlagTable* flags) {
+  flags->AddPositional("GRAPH", &options->actual, "The graph in question: a GraphDef, binary or text.");
+  flags->AddPositional("EXPECTED", &options->expected, "The graph that it should equal.");
+  flags->Add("tolerance", &options->tolerance, "X",
+             "Take tensors for equal when their largest difference is at most X times max(1, largest expected "
+             "magnitude). Left out: their bits must be equal.");
+  flags->Add("strict", &options->strict,
+             "Also compare versions, function library and attributes whose names start with _.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+}
+
+void WriteJson(const std::vector<GraphDifference>& differences, std::ostream& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Key("is_equal").Bool(differences.empty());
+  json.Key("differences").BeginArray();
+  for (const GraphDifference& difference : differences) {
+    json.BeginObject();
+    json.Key("kind").Text(difference.kind);
+    json.Key("node").Text(difference.node);
+    json.Key("text").Text(difference.text);
+    json.End();
+  }
+  json.End();
+  json.End();
+}
+
+}  // namespace
+
+absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& files, Console& console) {
+  if (options.tolerance.has_value() && *options.tolerance < 0) {
+    return absl::InvalidArgumentError("--tolerance is negative");
+  }
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, OpenModel(files, options.actual));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, OpenModel(files, options.expected));
+  const std::vector<GraphDifference> differences =
+      CompareGraphs(*actual, *expected, {options.tolerance, options.strict});
+  if (options.json) {
+    WriteJson(differences, console.out);
+  } else if (differences.empty()) {
+    console.out << "Graphs are equal.\n";
+  } else {
+    for (const GraphDifference& difference : differences) console.out << Printable(difference.text) << "\n";
+  }
+  if (differences.empty()) return absl::OkStatus();
+  return AnswerIsNo(
+      absl::StrCat("the graphs differ in ", differences.size(), differences.size() == 1 ? " place" : " places"));
+}
+
+Tool CompareGraphsTool() {
+  return DefineTool<CompareGraphsOptions>("compare_graphs",
+                                          "says whether two graphs are equal, and if not, what differs, node by node",
+                                          {{"Exit status 0 when they are equal, 1 when they are not.", "new.pb old.pb"},
+                                           {"Weights may differ a little.", "--tolerance=1e-6 new.pb old.pb"}},
+                                          &DefineFlags, &CompareGraphFiles);
+}
+
+}  // namespace permafrost

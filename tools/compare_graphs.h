@@ -1,0 +1,30 @@
+// compare_graphs: says whether two graphs are equal, and if not, what differs.
+#ifndef PERMAFROST_TOOLS_COMPARE_GRAPHS_H_
+#define PERMAFROST_TOOLS_COMPARE_GRAPHS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+
+namespace permafrost {
+
+struct CompareGraphsOptions {
+  std::string actual;
+  std::string expected;
+  std::optional<double> tolerance;
+  bool strict = false;
+  bool json = false;
+};
+
+// Prints "Graphs are equal.", or one line for each difference and gives Aborted.
+absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& files, Console& console);
+
+Tool CompareGraphsTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_COMPARE_GRAPHS_H_

@@ -1,0 +1,69 @@
+// Prints passes from their definitions.
+#include "tools/pass_listing.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "tools/json.h"
+#include "transforms/pass.h"
+
+namespace permafrost {
+namespace {
+
+std::string ParamText(const ParamSpec& param) {
+  std::string text = absl::StrCat("  ", param.name, "  (", param.type);
+  if (param.is_list) absl::StrAppend(&text, ", may be repeated");
+  if (!param.bounds.empty()) absl::StrAppend(&text, ", ", param.bounds);
+  if (param.is_required && param.bounds.empty()) absl::StrAppend(&text, ", required");
+  if (!param.default_value.empty()) absl::StrAppend(&text, ", default ", param.default_value);
+  return absl::StrCat(text, ")\n      ", param.help, "\n");
+}
+
+}  // namespace
+
+void ListPasses(const Console& console) {
+  Table table({{"pass"}, {"what it does"}});
+  for (const PassDefinition& pass : AllPasses()) table.AddRow({pass.name, pass.summary});
+  table.Print(console);
+}
+
+void ListPassesAsJson(std::ostream& out) {
+  JsonWriter json(out);
+  json.BeginArray();
+  for (const PassDefinition& pass : AllPasses()) {
+    json.BeginObject();
+    json.Key("name").Text(pass.name);
+    json.Key("summary").Text(pass.summary);
+    json.Key("numerics").Text(pass.numerics.ToString());
+    json.Key("is_idempotent").Bool(pass.is_idempotent);
+    json.Key("interface_change").Text(pass.interface_change);
+    json.Key("params").BeginArray();
+    for (const ParamSpec& param : pass.params) {
+      json.BeginObject();
+      json.Key("name").Text(param.name);
+      json.Key("type").Text(param.type);
+      json.Key("default").Text(param.default_value);
+      json.Key("is_list").Bool(param.is_list);
+      json.Key("is_required").Bool(param.is_required);
+      json.Key("bounds").Text(param.bounds);
+      json.Key("help").Text(param.help);
+      json.End();
+    }
+    json.End();
+    json.End();
+  }
+  json.End();
+}
+
+absl::Status DescribePass(absl::string_view name, const Console& console) {
+  PF_ASSIGN_OR_RETURN(const PassDefinition* pass, FindPass(name));
+  console.out << console.Styled(Style::kBold, pass->name) << ": " << pass->summary << "\n\n"
+              << "numbers: " << pass->numerics.ToString() << "\n";
+  if (!pass->interface_change.empty()) console.out << "inputs and outputs: " << pass->interface_change << "\n";
+  console.out << (pass->is_idempotent ? "a second run changes nothing more\n" : "") << "\nparameters:\n";
+  for (const ParamSpec& param : pass->params) console.out << ParamText(param);
+  console.out << "  ignore_errors  (bool, default false)\n"
+              << "      Go on with the graph as it was when this pass fails.\n";
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,11 @@
+// The permafrost command: every tool as a subcommand.
+#include "tools/compare_graphs.h"
+#include "tools/summarize_graph.h"
+#include "tools/transform_graph.h"
+#include "tools/validate_model.h"
+
+int main(int argc, char** argv) {
+  return permafrost::SubcommandMain({permafrost::CompareGraphsTool(), permafrost::SummarizeGraphTool(),
+                                     permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+                                    argc, argv);
+}

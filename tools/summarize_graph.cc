@@ -1,0 +1,293 @@
+// Prints the summary of a graph.
+#include "tools/summarize_graph.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/order.h"
+#include "graph/status.h"
+#include "io/model_file.h"
+#include "tools/graph_summary.h"
+#include "tools/json.h"
+#include "tools/summary_format.h"
+
+namespace permafrost {
+namespace {
+
+std::string ShapeText(const Node& node) {
+  const AttrValue* value = node.FindAttr("shape");
+  if (value == nullptr) return "None";
+  const absl::StatusOr<Shape> shape = value->AsShape();
+  return shape.ok() ? shape->ToString() : std::string(shape.status().message());
+}
+
+DType TypeOf(const Node& node) {
+  const AttrValue* value = node.FindAttr("dtype");
+  if (value == nullptr) return DType::kInvalid;
+  return value->AsType().value_or(DType::kInvalid);
+}
+
+std::string TypeText(DType dtype) { return dtype == DType::kInvalid ? "INVALID" : DTypeName(dtype); }
+
+// "(name=x, type=float(1), shape=[?,8]) " for each.
+std::string FeedItems(const std::vector<const Node*>& nodes) {
+  std::string text;
+  for (const Node* node : nodes) {
+    absl::StrAppend(&text, "(name=", node->name(), ", type=", TypeText(TypeOf(*node)), "(",
+                    static_cast<int32_t>(TypeOf(*node)), "), shape=", ShapeText(*node), ") ");
+  }
+  return text;
+}
+
+// The dimensions with -1 for unknown ones; nothing where the original prints nothing.
+std::string BenchmarkShape(const Node& node) {
+  const AttrValue* value = node.FindAttr("shape");
+  const absl::StatusOr<Shape> shape = value == nullptr ? absl::NotFoundError("") : value->AsShape();
+  return shape.ok() && shape->has_rank() ? absl::StrJoin(shape->dims(), ",") : "";
+}
+
+std::string BenchmarkCommand(const GraphSummary& summary, const std::string& path) {
+  std::vector<const Node*> feeds = summary.placeholders;
+  feeds.insert(feeds.end(), summary.variables.begin(), summary.variables.end());
+  const auto name = [](std::string* out, const Node* node) { absl::StrAppend(out, node->name()); };
+  return absl::StrCat(
+      "bazel run tensorflow/tools/benchmark:benchmark_model -- --graph=", path,
+      " --show_flops --input_layer=", absl::StrJoin(feeds, ",", name), " --input_layer_type=",
+      absl::StrJoin(feeds, ",",
+                    [](std::string* out, const Node* node) { absl::StrAppend(out, TypeText(TypeOf(*node))); }),
+      " --input_layer_shape=",
+      absl::StrJoin(feeds, ":",
+                    [](std::string* out, const Node* node) { absl::StrAppend(out, BenchmarkShape(*node)); }),
+      " --output_layer=", absl::StrJoin(summary.unread, ",", name));
+}
+
+void PrintOriginalLines(const GraphSummary& summary, const std::string& path, std::ostream& out) {
+  std::string text;
+  if (summary.placeholders.empty()) {
+    absl::StrAppend(&text, "No inputs spotted.\n");
+  } else {
+    absl::StrAppend(&text, "Found ", summary.placeholders.size(), " possible inputs: ", FeedItems(summary.placeholders),
+                    "\n");
+  }
+  if (summary.variables.empty()) {
+    absl::StrAppend(&text, "No variables spotted.\n");
+  } else {
+    absl::StrAppend(&text, "Found ", summary.variables.size(), " variables: ", FeedItems(summary.variables), "\n");
+  }
+  if (summary.unread.empty()) {
+    absl::StrAppend(&text, "No outputs spotted.\n");
+  } else {
+    absl::StrAppend(&text, "Found ", summary.unread.size(), " possible outputs: ");
+    for (const Node* node : summary.unread) {
+      absl::StrAppend(&text, "(name=", node->name(), ", op=", node->op().name(), ") ");
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  // The original looks for values in variables, which hold none: always 0.
+  absl::StrAppend(&text, "Found ", summary.const_parameters, " (", HumanCount(summary.const_parameters),
+                  ") const parameters, 0 (0) variable parameters, and ", summary.control_edges, " control_edges\n");
+  for (const auto& [device, count] : summary.devices) {
+    absl::StrAppend(&text, count, " nodes assigned to device '", device, "'\n");
+  }
+  absl::StrAppend(
+      &text, "Op types used: ",
+      absl::StrJoin(summary.ops, ", ",
+                    [](std::string* out, const auto& op) { absl::StrAppend(out, op.second, " ", op.first); }),
+      "\n", "To use with tensorflow/tools/benchmark:benchmark_model try these arguments:\n",
+      BenchmarkCommand(summary, path), "\n");
+  out << Printable(text);
+}
+
+absl::Status PrintStructure(const Graph& graph, std::ostream& out) {
+  PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StackTopologicalOrder(graph));
+  for (const Node* node : order) {
+    std::string line = absl::StrCat(node->name(), " (", node->op().name(), "): [");
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const std::string spelled = node->input_spells_zero(i) ? ":0" : "";
+      absl::StrAppend(&line, i == 0 ? "" : ", ", node->input(i).ToString(), spelled);
+    }
+    absl::StrAppend(&line, "]");
+    if (node->op() == ops::kConst) {
+      const absl::StatusOr<Tensor> value = ConstValue(*node);
+      if (value.ok()) absl::StrAppend(&line, ", value=", TensorText(*value));
+    }
+    out << Printable(line) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+void PrintFound(absl::string_view kind, const std::vector<FoundEndpoint>& endpoints, const std::string& doubt,
+                const Console& console) {
+  for (const FoundEndpoint& endpoint : endpoints) {
+    console.out << "  " << (endpoint.is_chosen ? "" : "not an ") << kind << " '" << Printable(endpoint.node->name())
+                << "' (" << Printable(endpoint.node->op().name()) << "): " << endpoint.reason << "\n";
+  }
+  if (!doubt.empty()) console.out << "  the " << kind << "s are in doubt: " << Printable(doubt) << "\n";
+}
+
+void PrintIssues(absl::string_view title, const std::vector<OpIssue>& issues, const Console& console) {
+  if (issues.empty()) return;
+  console.out << "\n" << title << "\n";
+  Table table({{"op"}, {"nodes", true}, {"why"}});
+  for (const OpIssue& issue : issues) table.AddRow({issue.op, FormatCount(issue.count), issue.reason});
+  table.Print(console, "  ");
+}
+
+void PrintAdditions(const GraphSummary& summary, const Graph& graph, uint64_t file_size, const Console& console) {
+  console.out << "\n"
+              << console.Styled(Style::kBold, "More about this graph") << "\n"
+              << "File: " << FormatBytesExactly(file_size) << ", " << FormatCount(graph.num_nodes()) << " nodes\n";
+  console.out << "\nInputs and outputs, as transform_graph takes them when none are named\n";
+  PrintFound("input", summary.interface.inputs, summary.interface.inputs_doubt, console);
+  PrintFound("output", summary.interface.outputs, summary.interface.outputs_doubt, console);
+  console.out << "\nMemory of constants by type\n";
+  Table types({{"type"}, {"tensors", true}, {"elements", true}, {"bytes", true}});
+  for (const auto& [type, use] : summary.weights_by_type) {
+    types.AddRow({type, FormatCount(use.num_tensors), FormatCount(static_cast<uint64_t>(use.num_elements)),
+                  type == "string" ? "" : FormatCount(use.bytes)});
+  }
+  types.Print(console, "  ");
+  console.out << "\nLargest constants\n";
+  Table largest({{"name"}, {"type"}, {"shape"}, {"bytes", true}});
+  for (const ConstantInfo& info : summary.largest) {
+    largest.AddRow({std::string(info.node->name()), DTypeName(info.dtype), info.shape.ToString(),
+                    info.dtype == DType::kString ? "" : FormatCount(info.bytes)});
+  }
+  largest.Print(console, "  ");
+  console.out << "\nArithmetic of one inference, batch of one, a multiplication and an addition counted as two\n";
+  if (!summary.flops.status.ok()) {
+    console.out << "  not known: " << Printable(summary.flops.status.message()) << "\n";
+  } else {
+    Table flops({{"op"}, {"FLOPs", true}, {"", true}});
+    for (const auto& [op, count] : summary.flops.by_op) {
+      flops.AddRow({op, FormatCount(count), HumanCount(static_cast<int64_t>(count))});
+    }
+    flops.AddRow({"all", FormatCount(summary.flops.total), HumanCount(static_cast<int64_t>(summary.flops.total))});
+    flops.Print(console, "  ");
+    if (summary.flops.num_unknown > 0) {
+      console.out << "  and " << summary.flops.num_unknown << " nodes whose shapes are not known\n";
+    }
+  }
+  PrintIssues("Ops that are not known; they are carried through untouched", summary.unknown_ops, console);
+  PrintIssues("Ops that the reference runtime cannot run", summary.without_kernel, console);
+}
+
+void WriteFound(const std::vector<FoundEndpoint>& endpoints, JsonWriter* json) {
+  json->BeginArray();
+  for (const FoundEndpoint& endpoint : endpoints) {
+    json->BeginObject();
+    json->Key("name").Text(endpoint.node->name());
+    json->Key("op").Text(endpoint.node->op().name());
+    json->Key("is_chosen").Bool(endpoint.is_chosen);
+    json->Key("reason").Text(endpoint.reason);
+    if (endpoint.node->HasAttr("dtype")) json->Key("type").Text(TypeText(TypeOf(*endpoint.node)));
+    if (endpoint.node->HasAttr("shape")) json->Key("shape").Text(ShapeText(*endpoint.node));
+    json->End();
+  }
+  json->End();
+}
+
+void WriteIssues(absl::string_view key, const std::vector<OpIssue>& issues, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const OpIssue& issue : issues) {
+    json->BeginObject();
+    json->Key("op").Text(issue.op);
+    json->Key("nodes").Count(issue.count);
+    json->Key("reason").Text(issue.reason);
+    json->End();
+  }
+  json->End();
+}
+
+void WriteJson(const GraphSummary& summary, const Graph& graph, const std::string& path, uint64_t file_size,
+               std::ostream& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Key("graph").Text(path);
+  json.Key("file_bytes").Count(file_size);
+  json.Key("nodes").Count(graph.num_nodes());
+  json.Key("inputs");
+  WriteFound(summary.interface.inputs, &json);
+  json.Key("inputs_doubt").Text(summary.interface.inputs_doubt);
+  json.Key("outputs");
+  WriteFound(summary.interface.outputs, &json);
+  json.Key("outputs_doubt").Text(summary.interface.outputs_doubt);
+  json.Key("variables").Count(summary.variables.size());
+  json.Key("const_parameters").Integer(summary.const_parameters);
+  json.Key("control_edges").Integer(summary.control_edges);
+  json.Key("devices").BeginObject();
+  for (const auto& [device, count] : summary.devices) json.Key(device).Integer(count);
+  json.End();
+  json.Key("ops").BeginObject();
+  for (const auto& [op, count] : summary.ops) json.Key(op).Integer(count);
+  json.End();
+  json.Key("constants_by_type").BeginObject();
+  for (const auto& [type, use] : summary.weights_by_type) {
+    json.Key(type).BeginObject();
+    json.Key("tensors").Count(use.num_tensors);
+    json.Key("elements").Integer(use.num_elements);
+    json.Key("bytes").Count(use.bytes);
+    json.End();
+  }
+  json.End();
+  json.Key("largest_constants").BeginArray();
+  for (const ConstantInfo& info : summary.largest) {
+    json.BeginObject();
+    json.Key("name").Text(info.node->name());
+    json.Key("type").Text(DTypeName(info.dtype));
+    json.Key("shape").Text(info.shape.ToString());
+    json.Key("bytes").Count(info.bytes);
+    json.End();
+  }
+  json.End();
+  json.Key("flops").BeginObject();
+  json.Key("total").Count(summary.flops.total);
+  json.Key("by_op").BeginObject();
+  for (const auto& [op, count] : summary.flops.by_op) json.Key(op).Count(count);
+  json.End();
+  json.Key("nodes_with_unknown_shapes").Count(summary.flops.num_unknown);
+  json.Key("error").Text(summary.flops.status.message());
+  json.End();
+  WriteIssues("unknown_ops", summary.unknown_ops, &json);
+  WriteIssues("ops_without_kernel", summary.without_kernel, &json);
+  json.Key("benchmark_command").Text(BenchmarkCommand(summary, path));
+  json.End();
+}
+
+void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
+  flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read: a GraphDef, binary or text.");
+  flags->Add("print_structure", &options->print_structure,
+             "Also print every node with its inputs, and the start of constants, in an order in which they can run.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+}
+
+}  // namespace
+
+absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console) {
+  if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
+  console.Progress(absl::StrCat("reading ", options.in_graph));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModel(files, options.in_graph));
+  PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.in_graph));
+  PF_ASSIGN_OR_RETURN(const GraphSummary summary, Summarize(*graph));
+  console.Progress("");
+  if (options.json) {
+    WriteJson(summary, *graph, options.in_graph, stat.size, console.out);
+    return absl::OkStatus();
+  }
+  PrintOriginalLines(summary, options.in_graph, console.out);
+  if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
+  PrintAdditions(summary, *graph, stat.size, console);
+  return absl::OkStatus();
+}
+
+Tool SummarizeGraphTool() {
+  return DefineTool<SummarizeGraphOptions>(
+      "summarize_graph", "says what is in a frozen graph: inputs, outputs, ops, weights, arithmetic",
+      {{"The lines of the original tool, then what it does not say.", "--in_graph=model.pb"},
+       {"For a program.", "--in_graph=model.pb --json"}},
+      &DefineFlags, &SummarizeGraph);
+}
+
+}  // namespace permafrost

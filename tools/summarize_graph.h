@@ -1,0 +1,28 @@
+// summarize_graph: says what is in a frozen graph.
+#ifndef PERMAFROST_TOOLS_SUMMARIZE_GRAPH_H_
+#define PERMAFROST_TOOLS_SUMMARIZE_GRAPH_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+
+namespace permafrost {
+
+struct SummarizeGraphOptions {
+  std::string in_graph;
+  bool print_structure = false;
+  bool json = false;
+};
+
+// Prints the original tool's lines in its order, save that a line about devices ends, and after a blank line what it
+// does not say. With `json` one object (docs/guide/summarize_graph.md).
+absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console);
+
+Tool SummarizeGraphTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_SUMMARIZE_GRAPH_H_

@@ -1,0 +1,279 @@
+// Reads a graph, runs passes over it, verifies and writes the result.
+#include "tools/transform_graph.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/status.h"
+#include "io/model_file.h"
+#include "runtime_check/evaluate.h"
+#include "tools/interface_finder.h"
+#include "tools/model_inputs.h"
+#include "tools/pass_listing.h"
+#include "tools/transform_report.h"
+#include "tools/verification.h"
+#include "transforms/pass.h"
+#include "transforms/pipeline.h"
+
+namespace permafrost {
+namespace {
+
+// Two inputs, so that what happens to hold for one number does not pass for a proof.
+constexpr int kSeededInputs = 2;
+
+void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
+  flags->Add(
+      "in_graph", &options->in_graph, "FILE",
+      "The frozen graph to read: a GraphDef, binary or text; the content tells which. A leading ~ is your home.");
+  flags->Add("out_graph", &options->out_graph, "FILE",
+             "Where to write the result. It appears whole or not at all, and may be the file that is read.");
+  flags->Add("inputs", &options->inputs, "NAMES",
+             "The nodes that will be fed, separated by commas. Left out: found, and the reasons printed.");
+  flags->Add("outputs", &options->outputs, "NAMES", "The nodes that will be fetched, in the same way.");
+  flags->Add("transforms", &options->transforms, "PASSES",
+             "The passes in order, as in: 'strip_unused_nodes round_weights(num_steps=64)'. See --list_passes.");
+  flags->Add("output_as_text", &options->output_as_text, "Write protobuf's text format instead of binary.");
+  flags->AddChoice(
+      "verify", &options->verify, {"auto", "off", "each"},
+      "auto: run the graph before and after on the same inputs, and write nothing when the outputs differ "
+      "by more than the passes declare. each: check after each pass, and name the one at fault. off: write "
+      "without a check.");
+  flags->Add("verify_inputs", &options->verify_inputs, "FILES",
+             "Real inputs to verify with, instead of random ones: NPY files separated by commas, * and ? allowed; "
+             "INPUT=FILE where there are several inputs.");
+  flags->Add("tolerance", &options->tolerance, "X",
+             "How far outputs may be off, relative to max(1, largest magnitude of the output), instead of what the "
+             "passes declare. Needed to fail on passes that change numbers.");
+  flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  flags->Add("threads", &options->threads, "N", "Threads to compute with; 0: one for each core.");
+  flags->Add("dry_run", &options->dry_run, "Run and verify, report, and write nothing.");
+  flags->Add("explain", &options->explain, "Also say where a pass almost applied, and why it did not.");
+  flags->Add("dump_dir", &options->dump_dir, "FOLDER",
+             "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Add("list_passes", &options->list_passes, "Print all passes and stop.");
+  flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of a pass and stop.");
+}
+
+absl::Status CheckOptions(const TransformGraphOptions& options) {
+  // The wording of the original tool.
+  if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
+  if (options.out_graph.empty() && !options.dry_run)
+    return absl::InvalidArgumentError("out_graph graph can't be empty.");
+  if (options.transforms.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
+  if (options.threads < 0) return absl::InvalidArgumentError("--threads is negative");
+  if (options.tolerance.has_value() && *options.tolerance < 0) {
+    return absl::InvalidArgumentError("--tolerance is negative");
+  }
+  return absl::OkStatus();
+}
+
+// Work should not be lost because of a folder that is not there.
+absl::Status CheckOutputFolder(const std::string& path, FileSystem& files) {
+  const absl::StatusOr<FileStat> stat = files.Stat(path);
+  if (stat.ok() && stat->is_directory) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write '", path, "': it is a folder"));
+  }
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos || slash == 0) return absl::OkStatus();
+  return Annotate(files.Stat(path.substr(0, slash)).status(), absl::StrCat("cannot write '", path, "'"));
+}
+
+int NumThreads(int32_t wanted) {
+  if (wanted > 0) return wanted;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+Verifier MakeVerifier(const Graph& graph, absl::StatusOr<std::vector<InputSet>> inputs, int num_threads) {
+  if (!inputs.ok()) return Verifier(std::string(inputs.status().message()));
+  return Verifier(graph, *std::move(inputs), num_threads);
+}
+
+absl::Status VerificationFailure(const TransformReport& report) {
+  std::string text;
+  if (!report.failed_pass.empty()) absl::StrAppend(&text, "after ", report.failed_pass, ": ");
+  absl::StrAppend(&text, "the outputs differ by ", FormatNumber(report.verdict->worst()),
+                  " relative to max(1, largest), allowed: ", report.allowance.why, "; nothing was written");
+  if (report.failed_pass.empty()) absl::StrAppend(&text, "; --verify=each names the pass");
+  return AnswerIsNo(text);
+}
+
+// One run of the tool.
+class Run {
+ public:
+  Run(const TransformGraphOptions& options, FileSystem& files, Console& console)
+      : options_(options), files_(files), console_(console), num_threads_(NumThreads(options.threads)) {}
+
+  absl::Status Execute() {
+    absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(options_.transforms);
+    if (!calls.ok()) return Annotate(calls.status(), "Failed to parse --transform argument, error was");
+    calls_ = *std::move(calls);
+    if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
+    PF_RETURN_IF_ERROR(CheckPipeline(calls_));
+    if (!options_.out_graph.empty() && !options_.dry_run) {
+      PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
+    }
+    PF_RETURN_IF_ERROR(Load());
+    PF_RETURN_IF_ERROR(PrepareVerification());
+    PF_RETURN_IF_ERROR(RunPasses());
+    return Finish();
+  }
+
+ private:
+  absl::Status Load() {
+    console_.Progress(absl::StrCat("reading ", options_.in_graph));
+    PF_ASSIGN_OR_RETURN(graph_, OpenModel(files_, options_.in_graph));
+    PF_RETURN_IF_ERROR(
+        DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
+    for (const Endpoint& endpoint : graph_->inputs()) report_.inputs.push_back(endpoint.text);
+    for (const Endpoint& endpoint : graph_->outputs()) report_.outputs.push_back(endpoint.text);
+    report_.in_graph = options_.in_graph;
+    report_.out_graph = options_.dry_run ? "" : options_.out_graph;
+    report_.nodes_before = graph_->num_nodes();
+    report_.bytes_before = Measure(*graph_);
+    return absl::OkStatus();
+  }
+
+  absl::Status PrepareVerification() {
+    report_.allowance = DeclaredAllowance(calls_);
+    if (options_.tolerance.has_value()) {
+      report_.allowance = {*options_.tolerance, false,
+                           absl::StrCat(FormatNumber(*options_.tolerance), " (--tolerance)")};
+    }
+    report_.seed = options_.seed;
+    if (options_.verify == "off") return absl::OkStatus();
+    console_.Progress("running the graph as it is");
+    std::vector<std::string> pieces;
+    for (const std::string& list : options_.verify_inputs) {
+      for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
+    }
+    report_.has_real_inputs = !pieces.empty();
+    if (report_.has_real_inputs) {
+      PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, graph_->inputs()));
+      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), num_threads_);
+    } else {
+      verifier_ = std::make_unique<Verifier>(
+          MakeVerifier(*graph_, SeededInputSets(graph_->inputs(), options_.seed, kSeededInputs), num_threads_));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunPasses() {
+    const KernelEvaluator evaluator;
+    PassContext context;
+    context.evaluator = &evaluator;
+    context.num_threads = num_threads_;
+    context.wants_misses = options_.explain;
+    context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
+    PipelineOptions pipeline;
+    pipeline.measure_bytes = [](const Graph& graph) { return Measure(graph); };
+    pipeline.before_pass = [this](size_t index, const PassCall& call) {
+      console_.Progress(absl::StrCat("[", index + 1, "/", calls_.size(), "] ", call.name));
+    };
+    pipeline.after_pass = [this](size_t index, const PassReport& report, const Graph& graph) {
+      return AfterPass(index, report, graph);
+    };
+    if (!options_.dump_dir.empty()) {
+      PF_RETURN_IF_ERROR(files_.MakeDirectory(options_.dump_dir));
+      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, DumpPath(0, "before"), ModelFormat::kText));
+    }
+    absl::StatusOr<std::vector<PassReport>> reports = RunPipeline(&graph_, calls_, &context, pipeline);
+    console_.Progress("");
+    // A pass that fails verification ends the pipeline; what ran until then is still worth a report.
+    if (!reports.ok() && report_.failed_pass.empty()) return reports.status();
+    if (reports.ok()) report_.passes = *std::move(reports);
+    report_.nodes_after = report_.passes.back().nodes_after;
+    report_.bytes_after = report_.passes.back().bytes_after;
+    return absl::OkStatus();
+  }
+
+  absl::Status AfterPass(size_t index, const PassReport& pass, const Graph& graph) {
+    if (!options_.dump_dir.empty()) {
+      PF_RETURN_IF_ERROR(
+          SaveModel(files_, graph, DumpPath(index + 1, absl::StrCat("after_", pass.name)), ModelFormat::kText));
+    }
+    if (options_.verify != "each") return absl::OkStatus();
+    report_.passes.push_back(pass);
+    absl::StatusOr<Verdict> verdict = verifier_->Check(graph);
+    if (!verdict.ok()) return Annotate(verdict.status(), pass.name);
+    report_.verdict = *std::move(verdict);
+    // Up to here only what the passes until now declare is allowed.
+    Allowance allowance = report_.allowance;
+    if (!options_.tolerance.has_value()) {
+      allowance = DeclaredAllowance(absl::MakeConstSpan(calls_).subspan(0, index + 1));
+    }
+    if (report_.verdict->Passes(allowance)) return absl::OkStatus();
+    report_.failed_pass = pass.name;
+    report_.allowance = allowance;
+    return VerificationFailure(report_);
+  }
+
+  absl::Status Finish() {
+    if (verifier_ != nullptr && options_.verify == "auto") {
+      console_.Progress("running the graph as it has become");
+      PF_ASSIGN_OR_RETURN(report_.verdict, verifier_->Check(*graph_));
+      console_.Progress("");
+    }
+    const bool passes =
+        report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
+    if (passes && !options_.dry_run) {
+      const ModelFormat format = options_.output_as_text ? ModelFormat::kText : ModelFormat::kBinary;
+      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, format));
+      PF_ASSIGN_OR_RETURN(report_.bytes_written, EncodedSize(*graph_, format));
+      report_.is_written = true;
+    }
+    if (options_.json) {
+      WriteJson(report_, console_.out);
+    } else {
+      PrintPasses(report_, console_);
+      PrintVerdict(report_, console_);
+    }
+    return passes ? absl::OkStatus() : VerificationFailure(report_);
+  }
+
+  static uint64_t Measure(const Graph& graph) { return EncodedSize(graph).value_or(0); }
+
+  std::string DumpPath(size_t index, absl::string_view what) const {
+    return absl::StrFormat("%s/%03d.%s.pbtxt", options_.dump_dir, index, what);
+  }
+
+  const TransformGraphOptions& options_;
+  FileSystem& files_;
+  Console& console_;
+  const int num_threads_;
+  std::vector<PassCall> calls_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.
+  TransformReport report_;
+};
+
+}  // namespace
+
+absl::Status TransformGraph(const TransformGraphOptions& options, FileSystem& files, Console& console) {
+  if (options.list_passes) {
+    options.json ? ListPassesAsJson(console.out) : ListPasses(console);
+    return absl::OkStatus();
+  }
+  if (!options.describe_pass.empty()) return DescribePass(options.describe_pass, console);
+  PF_RETURN_IF_ERROR(CheckOptions(options));
+  return Run(options, files, console).Execute();
+}
+
+Tool TransformGraphTool() {
+  return DefineTool<TransformGraphOptions>(
+      "transform_graph", "runs passes over a frozen graph, proves that it still answers the same, and writes it",
+      {{"Strip what inference does not need and fold the batch norms; inputs and outputs are found.",
+        "--in_graph=model.pb --out_graph=small.pb \\\n"
+        "      --transforms='strip_unused_nodes fold_constants fold_batch_norms fold_old_batch_norms'"},
+       {"Store weights in a quarter of the space, and fail if an output moves by more than 5 %.",
+        "--in_graph=small.pb --out_graph=tiny.pb --transforms=quantize_weights --tolerance=0.05"},
+       {"See what would happen, and why not more.",
+        "--in_graph=model.pb --transforms='fold_constants' --dry_run --explain"}},
+      &DefineFlags, &TransformGraph);
+}
+
+}  // namespace permafrost

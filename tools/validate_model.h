@@ -1,0 +1,40 @@
+// validate_model: says how far apart the answers of two models are.
+#ifndef PERMAFROST_TOOLS_VALIDATE_MODEL_H_
+#define PERMAFROST_TOOLS_VALIDATE_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+
+namespace permafrost {
+
+struct ValidateModelOptions {
+  std::string reference;
+  std::string candidate;
+  std::vector<std::string> inputs;  // As ReadInputSets takes them, each a comma separated list; empty: random.
+  std::optional<std::string> outputs;
+  std::string labels;   // An NPY file of integers.
+  int32_t batch = 0;    // Rows at a time; 0: what the model fixes, else 32.
+  int32_t samples = 3;  // How many random inputs.
+  uint64_t seed = 1;
+  int32_t threads = 0;
+  int32_t runs = 0;
+  std::optional<double> tolerance;
+  std::optional<double> max_accuracy_drop;
+  bool json = false;
+};
+
+// Prints what was measured. Aborted beyond `tolerance` or `max_accuracy_drop`, and when outputs can't be compared.
+absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console);
+
+Tool ValidateModelTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_VALIDATE_MODEL_H_
