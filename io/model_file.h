@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file);
 
-// Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched.
+// Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that a
+// disk which fails while the folder is synced, after the step, is a DataLoss that says so.
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, ModelFormat format);
 
 // Bytes that SaveModel would write.

@@ -98,7 +98,8 @@ class PosixWriter : public FileWriter {
     return absl::OkStatus();
   }
 
-  // Makes the rename last. The file is in place by now; a file system that cannot sync a folder loses nothing.
+  // Makes the rename last. The file is in place by now; a file system that cannot sync a folder loses nothing, and a
+  // broken disk is an error that says where things stand.
   absl::Status SyncFolder() {
     const size_t slash = target_.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
@@ -106,7 +107,9 @@ class PosixWriter : public FileWriter {
     if (file < 0) return absl::OkStatus();  // Writable but not readable: allowed.
     const bool failed = calls_->Sync(file) != 0 && errno == EIO;
     close(file);
-    return failed ? SystemError("write", folder, EIO) : absl::OkStatus();
+    if (!failed) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("'", target_, "' is written, but its folder could not be synced (",
+                                            strerror(EIO), "): it may not survive a loss of power"));
   }
 
   SystemCalls* calls_;

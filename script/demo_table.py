@@ -7,6 +7,7 @@ Usage: demo_table.py TOOLS DIGITS ORIGINAL STEP...
 """
 
 import json
+import os
 import subprocess
 import sys
 
@@ -27,7 +28,7 @@ def describe(tools, digits, original, model):
                      f"--labels={digits}/eval_labels.npy", f"--runs={RUNS}", "--threads=1")
     output = comparison["outputs"][0]
     return {
-        "model": model,
+        "model": os.path.basename(model),
         "size": summary["file_bytes"],
         "compressed": summary["compressed_bytes"],
         "nodes": summary["nodes"],
@@ -50,7 +51,7 @@ def main():
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
                         for i, (cell, width) in enumerate(zip(line, widths))))
     print("\nLatency is relative to the original, in one run on this machine with one thread.")
-    print("The outputs are", ", ".join(steps))
+    print("The outputs:", *steps)
     for row in rows:
         if row["accuracy"] < rows[0]["accuracy"] - LARGEST_LOSS:
             sys.exit(f"demo: {row['model']} lost accuracy")

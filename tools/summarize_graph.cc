@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/order.h"
 #include "graph/status.h"
+#include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/graph_summary.h"
 #include "tools/json.h"
@@ -135,10 +136,17 @@ void PrintIssues(absl::string_view title, const std::vector<OpIssue>& issues, co
   table.Print(console, "  ");
 }
 
-void PrintAdditions(const GraphSummary& summary, const Graph& graph, uint64_t file_size, const Console& console) {
+// Bytes of the file, and of the graph as a binary GraphDef compressed with zstd at its default level.
+struct ModelSize {
+  uint64_t file = 0;
+  uint64_t compressed = 0;
+};
+
+void PrintAdditions(const GraphSummary& summary, const Graph& graph, const ModelSize& size, const Console& console) {
   console.out << "\n"
               << console.Styled(Style::kBold, "More about this graph") << "\n"
-              << "File: " << FormatBytesExactly(file_size) << ", " << FormatCount(graph.num_nodes()) << " nodes\n";
+              << "File: " << FormatBytesExactly(size.file) << ", compressed with zstd " << FormatBytes(size.compressed)
+              << ", " << FormatCount(graph.num_nodes()) << " nodes\n";
   console.out << "\nInputs and outputs, as transform_graph takes them when none are named\n";
   PrintFound("input", summary.interface.inputs, summary.interface.inputs_doubt, console);
   PrintFound("output", summary.interface.outputs, summary.interface.outputs_doubt, console);
@@ -201,12 +209,13 @@ void WriteIssues(absl::string_view key, const std::vector<OpIssue>& issues, Json
   json->End();
 }
 
-void WriteJson(const GraphSummary& summary, const Graph& graph, const std::string& path, uint64_t file_size,
+void WriteJson(const GraphSummary& summary, const Graph& graph, const std::string& path, const ModelSize& size,
                std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("graph").Text(path);
-  json.Key("file_bytes").Count(file_size);
+  json.Key("file_bytes").Count(size.file);
+  json.Key("compressed_bytes").Count(size.compressed);
   json.Key("nodes").Count(graph.num_nodes());
   json.Key("inputs");
   WriteFound(summary.interface.inputs, &json);
@@ -271,14 +280,18 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModel(files, options.in_graph));
   PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.in_graph));
   PF_ASSIGN_OR_RETURN(const GraphSummary summary, Summarize(*graph));
+  console.Progress(absl::StrCat("compressing ", options.in_graph));
+  ModelSize size;
+  size.file = stat.size;
+  PF_ASSIGN_OR_RETURN(size.compressed, CompressedSize(*graph));
   console.Progress("");
   if (options.json) {
-    WriteJson(summary, *graph, options.in_graph, stat.size, console.out);
+    WriteJson(summary, *graph, options.in_graph, size, console.out);
     return absl::OkStatus();
   }
   PrintOriginalLines(summary, options.in_graph, console.out);
   if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
-  PrintAdditions(summary, *graph, stat.size, console);
+  PrintAdditions(summary, *graph, size, console);
   return absl::OkStatus();
 }
 

@@ -42,7 +42,9 @@ TEST(ThreadPoolTest, PiecesCoverTheRangeOnce) {
         }
         EXPECT_EQ(next, count);
         EXPECT_LE(pieces.size(), static_cast<size_t>(pool.num_threads()));
-        if (grain >= count) EXPECT_LE(pieces.size(), 1u);
+        if (grain >= count) {
+          EXPECT_LE(pieces.size(), 1u);
+        }
         EXPECT_EQ(PiecesOf(&pool, count, grain), pieces);
       }
     }

@@ -36,7 +36,9 @@ TEST(Registry, EveryPassAndParameterIsDocumented) {
       EXPECT_TRUE(absl::EndsWith(param.help, ".")) << pass.name << ", " << param.name << ": '" << param.help << "'";
       EXPECT_NE(param.name, "ignore_errors") << pass.name << ": the pipeline's own argument";
     }
-    if (pass.numerics.kind == Numerics::Kind::kChanges) EXPECT_FALSE(pass.numerics.why.empty()) << pass.name;
+    if (pass.numerics.kind == Numerics::Kind::kChanges) {
+      EXPECT_FALSE(pass.numerics.why.empty()) << pass.name;
+    }
   }
 }
 

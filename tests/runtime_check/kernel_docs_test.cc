@@ -1,0 +1,28 @@
+// The generated page of the kernels is the one in docs/, and every definition says what it computes.
+#include "runtime_check/kernel_docs.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "gtest/gtest.h"
+#include "runtime_check/kernel.h"
+
+namespace permafrost {
+namespace {
+
+TEST(KernelDocsTest, ThePageIsUpToDate) {
+  std::ifstream file("docs/kernels.md");
+  ASSERT_TRUE(file.is_open());
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_TRUE(page.str() == KernelDocs())
+      << "docs/kernels.md is stale: bazel run //tests/runtime_check:print_kernel_docs > docs/kernels.md";
+}
+
+TEST(KernelDocsTest, EveryKernelSaysWhatItComputes) {
+  ASSERT_FALSE(KernelOps().empty());
+  for (const Op op : KernelOps()) EXPECT_FALSE(FindKernel(op)->formula().empty()) << op.name();
+}
+
+}  // namespace
+}  // namespace permafrost
