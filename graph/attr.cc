@@ -228,6 +228,7 @@ absl::Status AttrValue::WrongKind(Kind expected) const {
 
 absl::Status AttrValue::Find(Kind wanted, WireField* found, std::string* merged) const {
   Kind last = Kind::kNone;
+  bool is_merged = false;
   WireReader reader(encoded_);
   WireField field;
   while (reader.Next(&field)) {
@@ -235,16 +236,20 @@ absl::Status AttrValue::Find(Kind wanted, WireField* found, std::string* merged)
     if (field.number < 1 || field.number > 10 || field.type != ExpectedWireType(candidate)) continue;
     if (candidate == wanted) {
       if (last == wanted && IsMessage(wanted)) {
-        *merged = absl::StrCat(found->bytes, field.bytes);
-        *found = field;
-        found->bytes = *merged;
+        if (!is_merged) merged->assign(found->bytes.data(), found->bytes.size());
+        is_merged = true;
+        merged->append(field.bytes.data(), field.bytes.size());
       } else {
+        // What a value of another kind came after does not count, and is nobody's memory any more.
+        if (is_merged) merged->clear();
+        is_merged = false;
         *found = field;
       }
     }
     last = candidate;
   }
   PF_RETURN_IF_ERROR(reader.status());
+  if (is_merged) found->bytes = *merged;
   return last == wanted ? absl::OkStatus() : WrongKind(wanted);
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -38,6 +39,13 @@ absl::StatusOr<Tensor> Tensor::FromBytes(DType dtype, Shape shape, absl::string_
     return absl::InvalidArgumentError(absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString(),
                                                    " has ", bytes.size(), " bytes, expected ", count, " elements of ",
                                                    element_size));
+  }
+  // The type of C++ holds 0 and 1 only; a file may say true with any other byte.
+  if (dtype == DType::kBool && std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte & ~1; })) {
+    char* data;
+    PF_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype, std::move(shape), &data));
+    std::transform(bytes.begin(), bytes.end(), data, [](char byte) { return static_cast<char>(byte != 0); });
+    return copy;
   }
   return Tensor(dtype, std::move(shape), bytes, std::move(owner));
 }

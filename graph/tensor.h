@@ -44,8 +44,9 @@ class Tensor {
   // A float scalar 0... of no use but as a placeholder for assignment.
   Tensor() = default;
 
-  // A view of `bytes`, which `owner` keeps alive (null: the caller does). InvalidArgument unless `shape` is fully known
-  // and `bytes` has exactly its size, or for a type without fixed-size elements.
+  // A view of `bytes`, which `owner` keeps alive (null: the caller does); of bools that are not all 0 or 1 a copy in
+  // which they are. InvalidArgument unless `shape` is fully known and `bytes` has exactly its size, or for a type
+  // without fixed-size elements.
   static absl::StatusOr<Tensor> FromBytes(DType dtype, Shape shape, absl::string_view bytes, Owner owner);
 
   // Takes over `values`. REQUIRES: as many values as the shape has elements.

@@ -242,7 +242,8 @@ absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
       if (shape.empty()) {
         shape = field.bytes;
       } else {
-        merged_shape = absl::StrCat(shape, field.bytes);
+        if (merged_shape.empty()) merged_shape = std::string(shape);
+        merged_shape.append(field.bytes.data(), field.bytes.size());
         shape = merged_shape;
       }
     }

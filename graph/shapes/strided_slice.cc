@@ -38,8 +38,7 @@ absl::StatusOr<SlicedDimension> SliceDimension(int64_t dim, int64_t i, const Str
     sliced.kind = SlicedDimension::Kind::kDropped;
     sliced.count = 1;
     sliced.stride = 1;
-    // TensorFlow lets a begin mask win over the index.
-    if (Has(masks.begin, i)) begin = 0;
+    // As in TensorFlow, the index counts even where a begin mask says to leave it out.
     if (begin == kUnknown || dim < 0) return sliced;
     if (begin < -dim || begin >= dim) {
       return absl::InvalidArgumentError(

@@ -190,7 +190,7 @@ absl::Status PlanSpaceToBatch(PrepareContext* context, const Blocks& blocks) {
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
   int source = 0;
-  if (padded != input) {
+  if (padded != input && output.num_elements() > 0) {
     PF_ASSIGN_OR_RETURN(int64_t bytes, CheckedBytes(padded, context->input_type(0)));
     context->RequestScratch(bytes);
     plan->AddPadded(0, CopyPlan::kScratch, CopyPlan::kZero, input.dims(), before, padded.dims());
@@ -208,7 +208,7 @@ absl::Status PlanSpaceToBatch(PrepareContext* context, const Blocks& blocks) {
   order.push_back(0);
   for (int d = 0; d < rank; ++d) order.push_back(2 * d + 1);
   order.push_back(2 * rank + 1);
-  plan->Add(source, 0, 0, 0, PermutedDims(from, order));
+  if (output.num_elements() > 0) plan->Add(source, 0, 0, 0, PermutedDims(from, order));
   context->SetState(std::move(plan));
   return absl::OkStatus();
 }
@@ -238,7 +238,7 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
   }
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   PF_ASSIGN_OR_RETURN(int64_t bytes, CheckedBytes(whole, context->input_type(0)));
-  const bool crops = whole != output;
+  const bool crops = whole != output && output.num_elements() > 0;
   if (crops) context->RequestScratch(bytes);
   auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
   // From [block_0, block_1, ..., batch, size_0, size_1, ..., rest] to [batch, size_0, block_0, size_1, ..., rest].
@@ -252,7 +252,7 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
   }
   from.push_back(ProductOfDims(input, 1 + rank, input.rank()));
   order.push_back(2 * rank + 1);
-  plan->Add(0, 0, crops ? CopyPlan::kScratch : 0, 0, PermutedDims(from, order));
+  if (output.num_elements() > 0) plan->Add(0, 0, crops ? CopyPlan::kScratch : 0, 0, PermutedDims(from, order));
   if (crops) {
     const absl::InlinedVector<int64_t, 6> from_strides = RowMajorStrides(whole.dims());
     const absl::InlinedVector<int64_t, 6> to_strides = RowMajorStrides(output.dims());

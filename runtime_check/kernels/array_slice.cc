@@ -125,7 +125,8 @@ absl::StatusOr<Range> RangeOf(const SliceSpec& spec, int i, int64_t dim) {
   const int64_t end = spec.end_mask & bit ? (stride > 0 ? highest : lowest) : resolve(spec.end[i]);
   const int64_t interval = end - begin;
   if (interval == 0 || (interval < 0) != (stride < 0)) return Range{0, 1, 0};
-  return Range{begin, stride, interval / stride + (interval % stride != 0)};
+  const int64_t count = interval / stride + (interval % stride != 0);
+  return Range{begin, count == 1 ? 1 : stride, count};  // One element takes no step, which may be of any size.
 }
 
 absl::Status PrepareStridedSlice(PrepareContext* context) {

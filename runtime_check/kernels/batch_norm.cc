@@ -37,7 +37,8 @@ absl::Status FinishPrepare(PrepareContext* context, std::unique_ptr<BatchNormSta
   const Shape& input = context->input_shape(0);
   state->batch = input.dim(0);
   state->channels = input.dim(state->layout.channel);
-  state->pixels = input.dim(state->layout.height) * input.dim(state->layout.width);
+  // Where the batch or the channels are none, the product may exceed int64.
+  state->pixels = input.num_elements() == 0 ? 0 : input.dim(state->layout.height) * input.dim(state->layout.width);
   context->SetOutputShape(0, input);
   ScratchParts parts;
   PF_ASSIGN_OR_RETURN(state->factor_part, parts.Add(state->channels));

@@ -87,7 +87,6 @@ void AddBias(ComputeContext* context) {
   const T* bias = reinterpret_cast<const T*>(context->input<Element>(1));
   T* y = reinterpret_cast<T*>(context->output<Element>(0));
   const int64_t row = state.channels * state.inner;
-  if (row == 0) return;
   context->threads().ParallelFor(state.outer, 1 + (32 << 10) / row, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (state.inner == 1) {
@@ -116,6 +115,7 @@ void AddBiasOf16Bits(ComputeContext* context) {
 }
 
 absl::Status ComputeBias(ComputeContext* context) {
+  if (context->input_shape(0).num_elements() == 0) return absl::OkStatus();
   const DType dtype = context->input_at(0).dtype;
   if (dtype == DType::kHalf) {
     AddBiasOf16Bits<Half, ToHalf>(context);

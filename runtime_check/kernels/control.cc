@@ -81,8 +81,9 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
                                                    has_nan ? "NaN" : "", has_nan && has_infinity ? " and " : "",
                                                    has_infinity ? "Inf" : "", " values"));
   }
-  if (context->output_at(0).data != input.data) {
-    std::memcpy(context->output_at(0).data, input.data, input.shape.num_elements() * SizeOf(input.dtype));
+  const size_t bytes = input.shape.num_elements() * SizeOf(input.dtype);
+  if (bytes > 0 && context->output_at(0).data != input.data) {
+    std::memcpy(context->output_at(0).data, input.data, bytes);
   }
   return absl::OkStatus();
 }

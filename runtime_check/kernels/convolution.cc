@@ -34,7 +34,8 @@ struct ConvolutionState : public KernelState {
   // Offsets of parts of the scratch memory.
   int64_t weights_part = 0, rows_part = 0, input_part = 0, output_part = 0;
 
-  int64_t num_rows() const { return batch * window.y.output * window.x.output; }
+  // Without channels nothing is computed, and the number of pixels may be any.
+  int64_t num_rows() const { return output_channels == 0 ? 0 : batch * window.y.output * window.x.output; }
 };
 
 // Rows at a distance of a multiple of 2 KB share few sets of an 8-way first-level cache of 32 KB: 14 of them do not
@@ -64,12 +65,12 @@ absl::Status PrepareConvolution(PrepareContext* context) {
   state->input_channels = input.dim(layout.channel);
   state->group_inputs = filter.dim(2);
   state->output_channels = filter.dim(3);
-  if (state->group_inputs == 0 || state->input_channels % state->group_inputs != 0) {
+  if (state->input_channels == 0 || state->group_inputs == 0 || state->input_channels % state->group_inputs != 0) {
     return absl::InvalidArgumentError(absl::StrCat("the input has ", state->input_channels,
-                                                   " channels, which is no multiple of the filter's ",
+                                                   " channels, expected a positive multiple of the filter's ",
                                                    state->group_inputs));
   }
-  state->groups = std::max<int64_t>(1, state->input_channels / state->group_inputs);
+  state->groups = state->input_channels / state->group_inputs;
   if (state->output_channels % state->groups != 0) {
     return absl::InvalidArgumentError(absl::StrCat("the filter makes ", state->output_channels,
                                                    " channels, which is no multiple of the ", state->groups,

@@ -129,8 +129,10 @@ void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
       }
       left = rows;
     }
-    const float* packed = state.packed.data() + number_b * state.packed_size;
-    if (state.packed.data() == nullptr) {
+    const float* packed = state.packed.data();
+    if (packed != nullptr) {
+      packed += number_b * state.packed_size;
+    } else {
       float* own = ScratchAt(context, state.packed_part);
       if (in_scratch != number_b) {
         Pack(*state.loops, state.packed_shape, b + number_b * state.b.size(), state.b.row_step(), state.b.column_step(),

@@ -31,6 +31,9 @@ absl::Status PreparePooling(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(context->node(), layout));
   PF_ASSIGN_OR_RETURN(state->window,
                       ReadWindow(context->node(), layout, kernel, input.dim(layout.height), input.dim(layout.width)));
+  if (state->window.y.dilation != 1 || state->window.x.dilation != 1) {
+    return absl::InvalidArgumentError("attr 'dilations' is not 1, which a pooling does not have");
+  }
   state->batch = input.dim(0);
   state->channels = input.dim(layout.channel);
   const Shape output = layout.ShapeOf(state->batch, state->window.y.output, state->window.x.output, state->channels);
@@ -51,7 +54,7 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
   const auto& state = context->state<PoolingState>();
   const WindowAxis &y = state.window.y, &x = state.window.x;
   const int64_t channels = state.channels;
-  if (state.batch * y.output * x.output * channels == 0) return;
+  if (context->output_shape(0).num_elements() == 0) return;
   const float* input = context->input<float>(0);
   float* output = context->output<float>(0);
   if (state.layout.is_nchw()) {

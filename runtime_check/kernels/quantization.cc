@@ -73,6 +73,7 @@ void ForEachStretch(ComputeContext* context, const QuantizationState& state, Bod
                                    [&](int64_t begin, int64_t end) { body(0, begin, end - begin); });
     return;
   }
+  if (state.inner == 0) return;  // There may be any number of empty stretches.
   for (int64_t i = 0; i < state.outer * state.slices; ++i) body(i % state.slices, i * state.inner, state.inner);
 }
 

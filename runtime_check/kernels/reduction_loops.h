@@ -85,10 +85,15 @@ struct SquaresOf : SumOf {
   }
 };
 
+// Of integers: truncated, and the largest integer where the norm exceeds it.
 struct NormOf : SquaresOf {
   template <typename T>
   static T Finish(Total<T> sum, int64_t) {
-    return static_cast<T>(std::sqrt(static_cast<double>(sum)));
+    const double norm = std::sqrt(static_cast<double>(sum));
+    if constexpr (std::is_integral_v<T>) {
+      if (norm >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(norm);
   }
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -61,7 +60,8 @@ absl::Status PrepareResize(PrepareContext* context, Method method) {
   if (size.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat("input 1 (size) has ", size.size(), " values, expected 2"));
   }
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  // Beyond 2^24, float does not tell neighbouring positions apart.
+  constexpr int64_t kLargest = 1 << 24;
   for (int64_t value : {size[0], size[1], input.dim(1), input.dim(2)}) {
     if (value < 1 || value > kLargest) {
       return absl::InvalidArgumentError(

@@ -16,20 +16,26 @@ struct Element16 {
   uint64_t halves[2];
 };
 
-// Calls f with a tag of an unsigned type of that size.
+// A copy may begin anywhere within a tensor, which neighbours that move as one element need not be aligned for.
+template <typename T>
+struct __attribute__((packed, may_alias)) Unaligned {
+  T bits;
+};
+
+// Calls f with a tag of a type of that size, which needs no alignment.
 template <typename F>
 void WithElement(size_t size, F f) {
   switch (size) {
     case 1:
-      return f(uint8_t());
+      return f(Unaligned<uint8_t>());
     case 2:
-      return f(uint16_t());
+      return f(Unaligned<uint16_t>());
     case 4:
-      return f(uint32_t());
+      return f(Unaligned<uint32_t>());
     case 8:
-      return f(uint64_t());
+      return f(Unaligned<uint64_t>());
     default:
-      return f(Element16());
+      return f(Unaligned<Element16>());
   }
 }
 

@@ -79,8 +79,8 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   state->matrix = {state->small_channels, y.taps * x.taps * state->large_channels};
   PF_ASSIGN_OR_RETURN(const int64_t matrix_size, state->matrix.Size(*state->loops));
   // Pieces share the small lines at their borders, so few and tall pieces: one for each thread.
-  const int64_t pieces_per_image =
-      (context->num_threads() + std::max<int64_t>(state->batch, 1) - 1) / std::max<int64_t>(state->batch, 1);
+  const int64_t images = std::clamp<int64_t>(state->batch, 1, context->num_threads());
+  const int64_t pieces_per_image = (context->num_threads() + images - 1) / images;
   state->lines_per_piece = std::max<int64_t>(1, (y.input + pieces_per_image - 1) / pieces_per_image);
   ScratchParts parts;
   if (const Tensor* value = context->input_value(1); value != nullptr) {

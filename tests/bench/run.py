@@ -69,12 +69,18 @@ def measure(command):
     return Measurement(seconds, usage.ru_maxrss * 1024, peak[0])
 
 
-def tool(name):
-    return str(REPOSITORY / "bazel-bin" / "tools" / name)
+def build():
+    """Builds what is measured and returns the folder of the binaries."""
+    flags = ["--config=release", "--noshow_progress"]
+    subprocess.run(["bazel", "build", *flags, "//tools:transform_graph", "//tests/bench:run_model"], check=True,
+                   cwd=REPOSITORY, stdout=sys.stderr)
+    printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
+                             text=True).stdout
+    return pathlib.Path(printed.strip())
 
 
-def transform_command(source, target, inputs, outputs, transforms):
-    return [tool("transform_graph"), f"--in_graph={source}", f"--out_graph={target}", f"--inputs={inputs}",
+def transform_command(arguments, source, target, inputs, outputs, transforms):
+    return [str(arguments.binaries / "tools" / "transform_graph"), f"--in_graph={source}", f"--out_graph={target}", f"--inputs={inputs}",
             f"--outputs={outputs}", f"--transforms={transforms}", "--verify=off"]
 
 
@@ -108,14 +114,14 @@ def bench_transforms(arguments, folder):
     ours, copies = [], []
     for _ in range(arguments.rounds):
         copies.append(measure(["dd", f"if={model}", f"of={folder / 'copy.pb'}", "bs=4M", "conv=fsync"]).seconds)
-        ours.append(measure(transform_command(model, folder / "out.pb", "input_1", "predictions", "strip_unused_nodes")))
+        ours.append(measure(transform_command(arguments, model, folder / "out.pb", "input_1", "predictions", "strip_unused_nodes")))
     rows.append(row("strip_unused_nodes", median([m.seconds for m in ours]), median(copies), "dd conv=fsync", 3,
                     f"anonymous peak {megabytes(max(m.peak_anonymous for m in ours))}"))
     for name, (transforms, limit) in TRANSFORMS.items():
         ours, engine = [], []
         for _ in range(arguments.rounds):
             engine.append(engine_seconds(arguments, model, folder / "engine.pb", "input_1", "predictions", transforms))
-            ours.append(measure(transform_command(model, folder / "out.pb", "input_1", "predictions", transforms)))
+            ours.append(measure(transform_command(arguments, model, folder / "out.pb", "input_1", "predictions", transforms)))
         note = f"anonymous peak {megabytes(max(m.peak_anonymous for m in ours))} (file {megabytes(size)})"
         if name == "quantize_weights":
             note += (f"; output {(folder / 'out.pb').stat().st_size} bytes, the original's "
@@ -154,7 +160,7 @@ def bench_scale(arguments, folder):
     for count in (10_000, 100_000, 1_000_000):
         path = folder / f"chain{count}.pb"
         write_chain(path, count)
-        command = transform_command(path, folder / "out.pb", "n0", f"n{count - 1}",
+        command = transform_command(arguments, path, folder / "out.pb", "n0", f"n{count - 1}",
                                     "strip_unused_nodes sort_by_execution_order merge_duplicate_nodes")
         runs = [measure(command) for _ in range(arguments.rounds)]
         seconds[count] = median([m.seconds for m in runs])
@@ -178,7 +184,7 @@ def bench_runtime(arguments, folder):
     for threads in (1, 2):
         ours, theirs = [], []
         for _ in range(arguments.rounds):
-            printed = subprocess.run([str(REPOSITORY / "bazel-bin" / "tests" / "bench" / "run_model"), str(model),
+            printed = subprocess.run([str(arguments.binaries / "tests" / "bench" / "run_model"), str(model),
                                       "input_1", "predictions", str(threads)], check=True, capture_output=True, text=True)
             ours.append(json.loads(printed.stdout)["median_ms"])
             printed = subprocess.run([arguments.tf, peer, "run", str(flatbuffer), str(threads)], check=True,
@@ -216,8 +222,7 @@ def main():
     parser.add_argument("--only", nargs="*", choices=sorted(BENCHES), default=list(BENCHES))
     parser.add_argument("--markdown", type=pathlib.Path, help="write the table here too")
     arguments = parser.parse_args()
-    subprocess.run(["bazel", "build", "--config=release", "//tools:transform_graph", "//tests/bench:run_model"],
-                   check=True, cwd=REPOSITORY, stdout=sys.stderr)
+    arguments.binaries = build()
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for bench in arguments.only:

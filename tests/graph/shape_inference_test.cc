@@ -129,6 +129,12 @@ TEST_F(ShapeInferenceTest, ValuesAreKnownElementByElement) {
   options.fed["x"] = permafrost::Shape({5, 7, 8, 3});
   EXPECT_EQ(Shape("y", options), "[5,168]");
 
+  // A begin mask does not take the single index back: TensorFlow gives element 1.
+  g.Add("height", ops::kStridedSlice, {"shape", "1", "1", "1"}, {IntT(), shrink, {"begin_mask", AttrValue::Int(1)}});
+  g.Add("dims", ops::kPack, {"height"}, {IntT(), {"N", AttrValue::Int(1)}});
+  g.Add("filled", ops::kFill, {"dims", "rest"}, {IntT()});
+  EXPECT_EQ(Shape("filled"), "[7]");
+
   // And for an upsampling one: the size of the image doubled.
   g.Add("size", ops::kStridedSlice, {"shape", "1", "3", "1"}, {IntT()});
   g.Ints("scale", {2, 2});

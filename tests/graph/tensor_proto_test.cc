@@ -76,6 +76,12 @@ TEST(TensorProtoTest, WhatIsWrittenIsRead) {
   }
 }
 
+TEST(TensorProtoTest, AnyByteButZeroIsTrue) {
+  const absl::StatusOr<Tensor> tensor = Parse(Proto(DType::kBool, {4}, "\x22\x04\x00\x01\x02\xff"s));
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(tensor->bytes(), "\x00\x01\x01\x01"s);
+}
+
 TEST(TensorProtoTest, HostileOnes) {
   const auto code = [](const std::string& encoded) { return Parse(encoded).status().code(); };
   EXPECT_EQ(code(Proto(DType::kFloat, {int64_t{1} << 40}, "")), absl::StatusCode::kResourceExhausted);

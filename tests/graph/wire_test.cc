@@ -74,7 +74,8 @@ TEST(WireTest, EveryTruncationIsAnError) {
 
 TEST(WireTest, GroupsAreOneFieldAndBounded) {
   WireField field;
-  ASSERT_TRUE(ReadAll("\x0b\x10\x05\x0c"s, &field).ok());
+  const std::string group = "\x0b\x10\x05\x0c";  // The field views it.
+  ASSERT_TRUE(ReadAll(group, &field).ok());
   EXPECT_EQ(field.type, WireType::kStartGroup);
   EXPECT_EQ(field.bytes, "\x10\x05"s);
   EXPECT_FALSE(ReadAll("\x0b\x14"s, &field).ok());  // Ended by another number.

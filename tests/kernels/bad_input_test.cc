@@ -94,6 +94,34 @@ TEST_F(BadInputTest, ArithmeticWithoutResult) {
   EXPECT_EQ(Run("Div", {Ints({-2147483647 - 1}), Ints({-1})}), "");
 }
 
+TEST_F(BadInputTest, StridesOfAnySize) {
+  const auto types = [](Node* node) { node->SetAttr("Index", AttrValue::Type(DType::kInt64)); };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
+  const auto both = [](int64_t value) { return Tensor::FromVector<int64_t>({2}, {value, value}); };
+  EXPECT_EQ(Run("StridedSlice", {Floats({3, 3}), both(0), both(3), both(kMost)}, types), "");
+  EXPECT_EQ(Run("StridedSlice", {Floats({3, 3}), both(2), both(kLeast), both(kLeast)}, types), "");
+}
+
+TEST_F(BadInputTest, ANormThatTheTypeDoesNotHold) {
+  Graph graph;
+  Node* node = *graph.AddNode("n", Op::Named("EuclideanNorm"));
+  const int32_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
+  const std::vector<Tensor> inputs = {Ints({least, least}), Ints({0})};
+  for (int i = 0; i < 2; ++i) graph.AddInput(node, {*graph.AddConst(absl::StrCat("c", i), inputs[i]), 0});
+  node->SetAttr("T", AttrValue::Type(DType::kInt32));
+  const auto outputs = KernelEvaluator().Evaluate(*node, inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0], Tensor::Scalar<int32_t>(most));
+}
+
+// An empty tensor may have any number of rows: none of them is looked at.
+TEST_F(BadInputTest, RowsOfNothing) {
+  const int64_t rows = int64_t{1} << 50;
+  const Tensor codes = *Tensor::FromBytes(DType::kQInt8, Shape({rows, 2, 0}), "", nullptr);
+  const Tensor range = Floats({2});
+  EXPECT_EQ(Run("Dequantize", {codes, range, range}, [](Node* node) { node->SetAttr("axis", AttrValue::Int(1)); }), "");
+}
+
 TEST_F(BadInputTest, RangesWithoutEnd) {
   const auto types = [](Node* node) { node->SetAttr("Tidx", AttrValue::Type(DType::kFloat)); };
   EXPECT_THAT(Run("Range", {Tensor::Scalar(0.f), Tensor::Scalar(1.f), Tensor::Scalar(0.f)}, types),

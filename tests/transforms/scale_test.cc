@@ -1,5 +1,6 @@
 // Passes over large and awkward graphs: a cost that grows with the square of the size would not end within the test's
 // time.
+#include "graph/evaluator.h"
 #include "gtest/gtest.h"
 #include "transforms/pipeline.h"
 
@@ -7,6 +8,15 @@ namespace permafrost {
 namespace {
 
 constexpr int kNodes = 200000;
+
+// Computes nothing: what is folded without it is what takes the place of copies.
+class NoEvaluator : public Evaluator {
+ public:
+  absl::Status Supports(const Node&) const override { return absl::UnimplementedError("nothing is"); }
+  absl::StatusOr<std::vector<Tensor>> Evaluate(const Node&, absl::Span<const Tensor>) const override {
+    return absl::UnimplementedError("nothing is");
+  }
+};
 
 class ScaleTest : public testing::Test {
  protected:
@@ -19,11 +29,28 @@ class ScaleTest : public testing::Test {
   std::string Name(absl::string_view base, int i) { return absl::StrCat(base, i); }
 
   int64_t Run(absl::string_view text) {
+    const NoEvaluator evaluator;
     PassContext context;
+    context.evaluator = &evaluator;
     const auto calls = ParsePipeline(text);
     const auto reports = RunPipeline(&graph_, *calls, &context);
     EXPECT_TRUE(reports.ok()) << reports.status();
     return reports.ok() ? reports->back().rewrites : -1;
+  }
+  Node* AddFloats(absl::string_view name, Shape shape, std::vector<float> values) {
+    return *graph_->AddConst(name, Tensor::FromVector<float>(std::move(shape), std::move(values)));
+  }
+  Node* AddPlaceholder(Shape shape) {
+    Node* x = Add("x", ops::kPlaceholder);
+    x->SetAttr("shape", AttrValue::OfShape(shape));
+    return x;
+  }
+  Node* AddConvolution(absl::string_view name, Node* input, Node* weights) {
+    Node* node = Add(name, ops::kConv2D, input);
+    graph_->AddInput(node, {weights, 0});
+    node->SetAttr("strides", AttrValue::IntList({1, 1, 1, 1}));
+    node->SetAttr("padding", AttrValue::String("VALID"));
+    return node;
   }
   void Declare(const std::string& input, const std::string& output) {
     ASSERT_TRUE(graph_->DeclareInterface({input}, {output}).ok());
@@ -99,6 +126,51 @@ TEST_F(ScaleTest, ControlInputsAlongAChain) {
   }
   Declare("x", Name("r", kNodes / 16 - 1));
   EXPECT_GT(Run("remove_nodes(op=Identity)"), kNodes / 32);
+}
+
+// Every convolution gets weights of its own, without a look at all that share the old ones.
+TEST_F(ScaleTest, ManyScaledConvolutionsShareTheirWeights) {
+  Node* last = AddPlaceholder({1, 1, 1, 2});
+  Node* weights = Add("w/read", ops::kIdentity, AddFloats("w", {1, 1, 2, 2}, {1, 0, 0, 1}));
+  Node* factor = AddFloats("s", {2}, {1, 2});
+  for (int i = 0; i < kNodes; ++i) {
+    Node* convolution = AddConvolution(Name("c", i), last, weights);
+    last = Add(Name("m", i), ops::kMul, convolution);
+    graph_->AddInput(last, {factor, 0});
+  }
+  Declare("x", Name("m", kNodes - 1));
+  EXPECT_EQ(Run("fold_batch_norms"), kNodes);
+  EXPECT_EQ(graph_->Find("s"), nullptr);
+}
+
+// Each is folded into what the one before it became.
+TEST_F(ScaleTest, AChainOfBatchNorms) {
+  Node* last = AddConvolution("c", AddPlaceholder({1, 1, 1, 2}), AddFloats("w", {1, 1, 2, 2}, {1, 0, 0, 1}));
+  Node* parameters[] = {AddFloats("gamma", {2}, {1, 1}), AddFloats("beta", {2}, {1, 2}), AddFloats("mean", {2}, {1, 2}),
+                        AddFloats("variance", {2}, {1, 1})};
+  for (int i = 0; i < kNodes / 4; ++i) {
+    last = Add(Name("n", i), ops::kFusedBatchNormV3, last);
+    for (Node* parameter : parameters) graph_->AddInput(last, {parameter, 0});
+    last->SetAttr("U", type_);
+    last->SetAttr("is_training", AttrValue::Bool(false));
+  }
+  Declare("x", Name("n", kNodes / 4 - 1));
+  EXPECT_EQ(Run("fold_old_batch_norms"), kNodes / 4);
+  EXPECT_EQ(graph_->num_nodes(), 5u);
+}
+
+// All Identity nodes of one constant become one constant.
+TEST_F(ScaleTest, ManyReadsOfOneConstant) {
+  Node* last = AddPlaceholder({2});
+  Node* constant = AddFloats("c", {2}, {1, 2});
+  for (int i = 0; i < kNodes; ++i) {
+    Node* read = Add(Name("r", i), ops::kIdentity, constant);
+    last = Add(Name("a", i), ops::kAddV2, last);
+    graph_->AddInput(last, {read, 0});
+  }
+  Declare("x", Name("a", kNodes - 1));
+  EXPECT_GT(Run("fold_constants"), kNodes);
+  EXPECT_EQ(graph_->num_nodes(), kNodes + 2u);
 }
 
 // Large constants that differ where a sample does not look.

@@ -223,10 +223,10 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   rewrites += removed;
   if (rewrites == 0) return 0;
   if (removed > 0) DropDanglingColocations(graph);
-  context->Note(absl::StrCat("computed ", evaluation.num_evaluated(), " nodes (", evaluation.num_refused(),
-                             " others with constant inputs could not be), put ", replacement.constants(),
-                             " constants of ", replacement.bytes(), " computed bytes in their place, removed ", removed,
-                             " nodes"));
+  context->Note(absl::StrCat("computed nodes: ", evaluation.num_evaluated(),
+                             "; not computed though their inputs are constant: ", evaluation.num_refused(),
+                             " (--explain says why); constants in their place: ", replacement.constants(), ", of ",
+                             replacement.bytes(), " bytes; nodes removed: ", removed));
   return rewrites;
 }
 

@@ -28,6 +28,25 @@ void ScaleRow(UnalignedSpan<float> values, const float* __restrict scale, float*
   for (; i < values.size(); ++i) out[i] = values[i] * scale[i];
 }
 
+// How often the value of `node` is read, up to 2; nodes that only wait for it do not count.
+int CountReads(const Node& node) {
+  int count = 0;
+  for (const Use& use : node.uses()) {
+    if (!use.consumer->input(use.index).is_control() && ++count == 2) break;
+  }
+  return count;
+}
+
+// A Const, or an Identity of one, for which nobody ever has to wait: nothing comes before it.
+bool IsDoneAtOnce(Node* node) {
+  const Node* constant = ConstantBehind({node, 0});
+  if (constant == nullptr) return false;
+  for (const Node* at = node; at != constant; at = at->input(0).node) {
+    if (at->num_inputs() != 1) return false;
+  }
+  return constant->num_inputs() == 0;
+}
+
 // A dimension of the weights as channels: what lies behind it is inside a channel.
 Channels Along(const Shape& weights, int dim) {
   Channels channels = {weights.dim(dim), 1};
@@ -131,7 +150,7 @@ absl::Status SetConstantInput(Graph* graph, Node* node, int index, Tensor value)
   Node* constant = ConstantBehind(node->input(index));
   bool is_shared = constant == nullptr;
   for (Node* at = node->input(index).node; !is_shared; at = at->input(0).node) {
-    is_shared = at->uses().size() != 1 || graph->IsEndpoint(at);
+    is_shared = CountReads(*at) != 1 || graph->IsEndpoint(at);
     if (at == constant) break;
   }
   if (!is_shared) {
@@ -175,8 +194,11 @@ absl::Status TakeOver(Graph* graph, Node* node, Node* source) {
 }
 
 void RemoveUnusedConstant(Graph* graph, Node* node) {
-  while (node != nullptr && node->uses().empty() && !graph->IsEndpoint(node) &&
+  while (node != nullptr && CountReads(*node) == 0 && !graph->IsEndpoint(node) &&
          (node->op() == ops::kConst || node->op() == ops::kIdentity)) {
+    if (IsDoneAtOnce(node)) {
+      while (!node->uses().empty()) graph->RemoveInput(node->uses()[0].consumer, node->uses()[0].index);
+    }
     Node* producer = node->op() == ops::kIdentity && node->num_data_inputs() == 1 ? node->input(0).node : nullptr;
     if (!graph->RemoveNode(node).ok()) return;
     node = producer;

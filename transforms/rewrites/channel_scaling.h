@@ -46,15 +46,16 @@ absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim c
 // weights[i] * scale[channel of i]. REQUIRES: float weights, one scale per channel.
 absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale);
 
-// Gives input `index` of `node` another constant value. Where nobody else reads the Const, it keeps its node and name;
-// otherwise the node gets a Const of its own, named after it.
+// Gives input `index` of `node` another constant value. Where nobody else reads the Const (nodes that only wait for it
+// do not), it keeps its node and name; otherwise the node gets a Const of its own, named after it.
 absl::Status SetConstantInput(Graph* graph, Node* node, int index, Tensor value);
 
 // `node` becomes what `source` is: op, attributes, device, data inputs; control inputs of both. Name, place and users
 // stay those of `node`. Then `source` is removed. REQUIRES: `node` is the only user of `source`, which is no endpoint.
 absl::Status TakeOver(Graph* graph, Node* node, Node* source);
 
-// Removes the Const or Identity `node` and the chain of those that feed it, as far as nobody else needs them.
+// Removes the Const or Identity `node` and the chain of those that feed it, as far as nobody else needs them. Control
+// edges from a constant that waits for nothing are no need: they go with it.
 void RemoveUnusedConstant(Graph* graph, Node* node);
 
 }  // namespace permafrost

@@ -1,0 +1,160 @@
+"""Compares what the folding and rounding passes make of the large models with TensorFlow: with the results of its own
+graph transforms, and by running the models in it. Skipped where the models are not at hand.
+
+  quantize_weights  the same bytes, save `versions`, which the original loses, and the empty `library` that it adds
+  round_weights     the same bits, save where docs/differences.md says otherwise: those are counted by cause
+  fold_constants    the same nodes after both have their default attributes; what differs is recorded
+  folding           TensorFlow's outputs for the recorded inputs are the recorded ones, within 1e-4 of the largest
+  and quantising    the same of inception_v3, within 0.05
+
+Counts and differences are recorded in expected_pass_differences.json; PERMAFROST_UPDATE_ORACLE=1 rewrites them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import passes_oracle
+import tensorflow as tf
+
+MODELS = pathlib.Path(os.environ.get('PERMAFROST_SHARED', passes_oracle.WORKSPACE.parent / 'shared')) / 'models'
+FOLDS = 'strip_unused_nodes fold_constants(ignore_errors=true) fold_batch_norms fold_old_batch_norms'
+RECORDED_INPUTS = 3
+STEPS = 256
+MIN_ROUNDED = 16
+CAUSES = ['zero', 'last bucket', 'nothing positive', 'single value', 'unexplained']
+
+
+class Model:
+    """A model of the folder, and what either engine makes of it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        spec = json.loads((folder / 'spec.json').read_text(encoding='utf-8'))
+        self.inputs, self.outputs = [i['name'] for i in spec['inputs']], spec['outputs']
+        self.graph = tf.compat.v1.GraphDef.FromString((folder / 'model.pb').read_bytes())
+
+    def ours(self, transforms):
+        with tempfile.TemporaryDirectory() as scratch:
+            out = pathlib.Path(scratch) / 'out.pb'
+            subprocess.run([passes_oracle.TOOL, f'--in_graph={self.folder / "model.pb"}', f'--out_graph={out}',
+                            f'--inputs={",".join(self.inputs)}', f'--outputs={",".join(self.outputs)}',
+                            f'--transforms={transforms}', '--verify=off'], check=True, stdout=subprocess.DEVNULL)
+            return tf.compat.v1.GraphDef.FromString(out.read_bytes())
+
+    def original(self, transforms, graph=None):
+        result, message = passes_oracle.original(graph or self.graph, self.inputs, self.outputs, transforms)
+        if result is None:
+            raise AssertionError(f'{self.folder.name}: the original fails: {message}')
+        return result
+
+    def largest_error(self, graph_def):
+        """The largest difference to a recorded output, and the same relative to the largest value of that output."""
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(graph_def, name='')
+        absolute = relative = 0.0
+        with tf.compat.v1.Session(graph=graph) as session:
+            for k in range(RECORDED_INPUTS):
+                feed = {f'{self.inputs[0]}:0': np.load(self.folder / f'input_{k}.npy')}
+                for j, found in enumerate(session.run([f'{o}:0' for o in self.outputs], feed)):
+                    expected = np.load(self.folder / f'output_{k}_{j}.npy')
+                    error = float(np.abs(found.astype(np.float64) - expected).max())
+                    error = error if np.isfinite(error) else np.inf
+                    absolute = max(absolute, error)
+                    relative = max(relative, error / max(1.0, float(np.abs(expected).max())))
+        return absolute, relative
+
+
+def bits(array):
+    return np.ascontiguousarray(array).view(np.uint32)
+
+
+def rounding_differences(before, ours, theirs):
+    """How many elements of float constants differ, by the cause that docs/differences.md gives."""
+    counts = dict.fromkeys(CAUSES, 0)
+    constants = [{n.name: n for n in g.node if n.op == 'Const' and n.attr['dtype'].type == tf.float32.as_datatype_enum}
+                 for g in (before, ours, theirs)]
+    for name in constants[0]:
+        value, mine, other = (tf.make_ndarray(c[name].attr['value'].tensor).ravel() for c in constants)
+        differ = bits(mine) != bits(other)
+        if not differ.any():
+            continue
+        if value.size < MIN_ROUNDED:
+            counts['unexplained'] += int(differ.sum())
+            continue
+        low, high = value.min(), value.max()
+        width = np.float32((high - low) / np.float32(STEPS))
+        buckets = np.floor((value - low) / width) if width else np.zeros_like(value)
+        # What each cause has to give, as differences.md words it.
+        middles = (low + width * (np.minimum(buckets, STEPS - 1) + np.float32(0.5))).astype(np.float32)
+        kept = value if low == high else np.where(value == 0, value, middles)
+        as_documented = bits(kept) == bits(mine)
+        if low == high:
+            causes = [('single value', np.ones_like(differ))]
+        else:
+            causes = [('zero', value == 0), ('last bucket', (buckets >= STEPS) & (high > 0)),
+                      ('nothing positive', np.full_like(differ, high <= 0))]
+        for cause, applies in causes:
+            counts[cause] += int((differ & applies & as_documented).sum())
+            differ = differ & ~(applies & as_documented)
+        counts['unexplained'] += int(differ.sum())
+    return counts
+
+
+@unittest.skipUnless(MODELS.is_dir(), 'the large models are not beside the workspace')
+class ModelsTest(unittest.TestCase):
+    maxDiff = None
+
+    def models(self):
+        folders = sorted(MODELS.iterdir())
+        self.assertTrue(folders)
+        return [Model(folder) for folder in folders]
+
+    def check(self, part, found):
+        self.assertEqual(passes_oracle.recorded(part, found), found)
+
+    def test_quantize_weights_gives_the_same_bytes(self):
+        for model in self.models():
+            with self.subTest(model.folder.name):
+                ours, theirs = model.ours('quantize_weights'), model.original('quantize_weights')
+                self.assertEqual(passes_oracle.difference(ours, theirs), 'same')
+                self.assertEqual(ours.versions, model.graph.versions)
+                self.assertEqual(ours.HasField('library'), model.graph.HasField('library'))
+                self.assertEqual(theirs.library.ByteSize(), 0)
+                theirs.versions.CopyFrom(ours.versions)
+                theirs.ClearField('library')
+                self.assertTrue(ours.SerializeToString(deterministic=True) ==
+                                theirs.SerializeToString(deterministic=True))
+
+    def test_round_weights_differs_only_as_documented(self):
+        transforms = f'round_weights(num_steps={STEPS})'
+        found = {m.folder.name: rounding_differences(m.graph, m.ours(transforms), m.original(transforms))
+                 for m in self.models()}
+        self.assertEqual({counts['unexplained'] for counts in found.values()}, {0})
+        self.check('round_weights: elements that differ', found)
+
+    def test_fold_constants(self):
+        found = {}
+        for model in self.models():
+            ours = model.original('add_default_attributes', model.ours('fold_constants'))
+            theirs = model.original('add_default_attributes', model.original('fold_constants'))
+            found[model.folder.name] = passes_oracle.difference(ours, theirs)
+        self.check('fold_constants', found)
+
+    def test_tensorflow_runs_what_was_folded(self):
+        for model in self.models():
+            with self.subTest(model.folder.name):
+                self.assertLessEqual(model.largest_error(model.ours(FOLDS))[1], 1e-4)
+
+    def test_tensorflow_runs_inception_v3_folded_and_quantized(self):
+        model = Model(MODELS / 'inception_v3')
+        self.assertLessEqual(model.largest_error(model.ours(FOLDS + ' quantize_weights'))[0], 0.05)
+
+
+if __name__ == '__main__':
+    unittest.main()
