@@ -66,7 +66,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
       continue;
     }
     PF_RETURN_IF_ERROR(scaling.status());
-    PF_ASSIGN_OR_RETURN(Tensor weights, ScaleChannels(scaling->weights, scaling->channels, scaling->scale));
+    PF_ASSIGN_OR_RETURN(Tensor weights,
+                        ScaleChannels(scaling->weights, scaling->channels, scaling->scale, context->num_threads));
     PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(weights)));
     PF_RETURN_IF_ERROR(TakeOver(graph, mul, convolution));
     RemoveUnusedConstant(graph, factor);

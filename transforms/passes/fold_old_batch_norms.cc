@@ -69,8 +69,8 @@ absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
 
 // Scales the weights of the site and gives the new bias.
 absl::StatusOr<Tensor> ScaleSite(Graph* graph, const Site& site, absl::Span<const float> scale,
-                                 absl::Span<const float> offset) {
-  PF_ASSIGN_OR_RETURN(Tensor weights, ScaleChannels(site.weights, site.channels, scale));
+                                 absl::Span<const float> offset, int num_threads) {
+  PF_ASSIGN_OR_RETURN(Tensor weights, ScaleChannels(site.weights, site.channels, scale, num_threads));
   PF_RETURN_IF_ERROR(SetConstantInput(graph, site.convolution, kWeightsInput, std::move(weights)));
   std::vector<float> bias(offset.begin(), offset.end());
   if (site.bias != nullptr) {
@@ -111,13 +111,13 @@ absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
 }
 
 // norm(conv(x, w))  =>  BiasAdd(conv(x, w * scale), offset), under the name of the batch norm.
-absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine) {
+absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(norm->input(0), affine.channel_dim));
   if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
     return Blocked(*site.convolution,
                    absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
-  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, num_threads));
   PF_RETURN_IF_ERROR(MakeBiasAdd(graph, norm, site.convolution, site.convolution->name(), std::move(bias)));
   return RemoveOldBias(graph, site.bias, norm);
 }
@@ -146,7 +146,7 @@ absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) 
 }
 
 // norm(BatchToSpaceND(conv))  =>  BatchToSpaceND(BiasAdd(conv)), and so for the Reshape of a MatMul.
-absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine) {
+absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
   Node* carrier = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*carrier));
   PF_RETURN_IF_ERROR(RequireKeepsChannels(*carrier, affine));
@@ -155,14 +155,14 @@ absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine) 
     return Blocked(*site.convolution,
                    absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
-  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset));
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, num_threads));
   const std::string name = absl::StrCat(site.convolution->name(), "/biasadd");
   PF_RETURN_IF_ERROR(InsertBias(graph, site, carrier, 0, name, std::move(bias)));
   return TakeOver(graph, norm, carrier);
 }
 
 // norm(Concat(conv, conv ...))  =>  Concat(BiasAdd(conv), BiasAdd(conv) ...)
-absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine) {
+absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
   Node* concat = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*concat));
   const bool axis_first = concat->op() == ops::kConcat;
@@ -193,7 +193,7 @@ absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine) {
     const size_t count = static_cast<size_t>(sites[i].channels.count);
     const auto scale = absl::MakeConstSpan(affine.scale).subspan(start, count);
     const auto offset = absl::MakeConstSpan(affine.offset).subspan(start, count);
-    PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, sites[i], scale, offset));
+    PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, sites[i], scale, offset, num_threads));
     PF_RETURN_IF_ERROR(InsertBias(graph, sites[i], concat, i + (axis_first ? 1 : 0), absl::StrCat(name, "_bn_in", i),
                                   std::move(bias)));
     if (along_channels) start += sites[i].channels.count;
@@ -228,7 +228,7 @@ std::vector<float> OffsetOfResult(const Tensor& weights, Channels in, Channels o
 }
 
 // conv(norm(x), w)  =>  BiasAdd(conv(x, w * scale), the sum of w * offset), under the name of the convolution.
-absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine) {
+absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
   PF_RETURN_IF_ERROR(RequireUsedOnce(*norm));
   Node* convolution = norm->uses()[0].consumer;
   const TensorRef data = norm->input(0);
@@ -252,7 +252,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine)
     PF_ASSIGN_OR_RETURN(const bool is_exact, ReadsNoPadding(*convolution, weights.shape()));
     if (!is_exact) return Blocked(*convolution, "pads with zeros, to which the offset does not apply");
   }
-  PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, in, affine.scale));
+  PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, in, affine.scale, num_threads));
   PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(scaled)));
   graph->SetInput(convolution, data_input, data);
   for (int i = norm->num_data_inputs(); i < norm->num_inputs(); ++i) {
@@ -272,7 +272,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine)
   return MakeBiasAdd(graph, convolution, inner, name, std::move(bias));
 }
 
-absl::Status FoldOne(Graph* graph, Node* norm) {
+absl::Status FoldOne(Graph* graph, Node* norm, int num_threads) {
   PF_ASSIGN_OR_RETURN(const BatchNorm affine, BatchNormOf(*norm));
   const TensorRef data = norm->input(0);
   if (graph->IsInput(norm)) return Blocked(*norm, "is a declared input");
@@ -280,14 +280,14 @@ absl::Status FoldOne(Graph* graph, Node* norm) {
   if (data.port != 0) {
     before = Blocked(*data.node, absl::StrCat("is read at output ", data.port));
   } else if (data.node->op() == ops::kBatchToSpaceND || data.node->op() == ops::kReshape) {
-    before = FoldIntoCarried(graph, norm, affine);
+    before = FoldIntoCarried(graph, norm, affine, num_threads);
   } else if (data.node->op() == ops::kConcatV2 || data.node->op() == ops::kConcat) {
-    before = FoldIntoConcat(graph, norm, affine);
+    before = FoldIntoConcat(graph, norm, affine, num_threads);
   } else {
-    before = FoldIntoProducer(graph, norm, affine);
+    before = FoldIntoProducer(graph, norm, affine, num_threads);
   }
   if (!absl::IsFailedPrecondition(before)) return before;
-  const absl::Status behind = FoldIntoConsumer(graph, norm, affine);
+  const absl::Status behind = FoldIntoConsumer(graph, norm, affine, num_threads);
   if (!absl::IsFailedPrecondition(behind)) return behind;
   return absl::FailedPreconditionError(
       absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
@@ -311,7 +311,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     for (const Use& use : norm->uses()) {
       if (IsBatchNorm(use.consumer->op())) behind.emplace_back(use.consumer->name());
     }
-    const absl::Status status = FoldOne(graph, norm);
+    const absl::Status status = FoldOne(graph, norm, context->num_threads);
     if (absl::IsFailedPrecondition(status)) {
       context->MissIfWanted(*norm, status.message());
       continue;

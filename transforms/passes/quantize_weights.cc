@@ -10,6 +10,7 @@
 #include "graph/multiversion.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/float_constants.h"
 #include "transforms/rewrites/float_ranges.h"
 
 namespace permafrost {
@@ -141,16 +142,9 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
   int64_t rewrites = 0;
   uint64_t bytes = 0;
   for (Node* node : graph->Nodes()) {
-    if (node->op() != ops::kConst) continue;
-    const AttrValue* value = node->FindAttr("value");
-    if (value == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
-    DType dtype;
-    Shape shape;
-    PF_RETURN_IF_ERROR(Annotate(value->TensorTypeAndShape(&dtype, &shape), node->Describe()));
-    if (dtype != DType::kFloat || !shape.IsFullyKnown()) continue;
-    PF_ASSIGN_OR_RETURN(const int64_t elements, shape.CheckedNumElements());
-    if (elements < params.minimum_size || elements == 0 || IsRangeOfDequantize(*node)) continue;
+    PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
+    if (!elements.has_value() || *elements < params.minimum_size || *elements == 0 || IsRangeOfDequantize(*node))
+      continue;
     if (graph->IsInput(node)) {
       context->MissIfWanted(*node, "is a declared input");
       continue;

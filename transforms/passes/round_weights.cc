@@ -7,6 +7,7 @@
 #include "graph/multiversion.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/float_constants.h"
 #include "transforms/rewrites/float_ranges.h"
 
 namespace permafrost {
@@ -68,16 +69,8 @@ absl::StatusOr<Tensor> RoundTensor(const Tensor& tensor, const Buckets& buckets,
 absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* context) {
   int64_t rewrites = 0;
   for (Node* node : graph->Nodes()) {
-    if (node->op() != ops::kConst) continue;
-    const AttrValue* value = node->FindAttr("value");
-    if (value == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": attr 'value' is missing"));
-    DType dtype;
-    Shape shape;
-    PF_RETURN_IF_ERROR(Annotate(value->TensorTypeAndShape(&dtype, &shape), node->Describe()));
-    if (dtype != DType::kFloat || !shape.IsFullyKnown()) continue;
-    PF_ASSIGN_OR_RETURN(const int64_t elements, shape.CheckedNumElements());
-    if (elements < kMinElements) continue;
+    PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
+    if (!elements.has_value() || *elements < kMinElements) continue;
     PF_ASSIGN_OR_RETURN(const Tensor tensor, ConstValue(*node));
     const FloatRange range = FindRange(tensor.elements<float>(), context->num_threads);
     if (!range.any_finite || range.min == range.max) {

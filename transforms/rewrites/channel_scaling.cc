@@ -1,9 +1,12 @@
 // Scaling of convolutions and matrix products per channel.
 #include "transforms/rewrites/channel_scaling.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "graph/matcher.h"
 #include "graph/status.h"
+#include "transforms/rewrites/float_ranges.h"
 
 namespace permafrost {
 namespace {
@@ -124,16 +127,22 @@ absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim c
   return result;
 }
 
-absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale) {
+absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale,
+                                     int num_threads) {
   float* out = nullptr;
   PF_ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(weights.shape(), &out));
   const UnalignedSpan<float> values = weights.elements<float>();
   if (channels.inner == 1) {
     const size_t count = static_cast<size_t>(channels.count);
-    for (size_t row = 0; row < values.size(); row += count) {
-      const UnalignedSpan<float> from(values.bytes() + row * sizeof(float), count);
-      ScaleRow(from, scale.data(), out + row);
-    }
+    // A piece may begin and end within a row.
+    ForPieces(values.size(), num_threads, [&](size_t start, size_t end) {
+      for (size_t i = start; i < end;) {
+        const size_t channel = i % count;
+        const size_t length = std::min(count - channel, end - i);
+        ScaleRow(UnalignedSpan<float>(values.bytes() + i * sizeof(float), length), scale.data() + channel, out + i);
+        i += length;
+      }
+    });
     return scaled;
   }
   size_t i = 0;

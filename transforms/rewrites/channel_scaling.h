@@ -43,8 +43,9 @@ absl::StatusOr<Tensor> WeightsOf(const Node& convolution);
 // may be a scalar or have any shape of ones around the channels. FailedPrecondition otherwise.
 absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim channel_dim, int64_t channels);
 
-// weights[i] * scale[channel of i]. REQUIRES: float weights, one scale per channel.
-absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale);
+// weights[i] * scale[channel of i], on up to `num_threads` threads. REQUIRES: float weights, one scale per channel.
+absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale,
+                                     int num_threads);
 
 // Gives input `index` of `node` another constant value. Where nobody else reads the Const (nodes that only wait for it
 // do not), it keeps its node and name; otherwise the node gets a Const of its own, named after it.
