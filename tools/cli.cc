@@ -103,7 +103,7 @@ std::string HelpText(const Tool& tool) {
     absl::StrAppend(&text, Wrapped(absl::StrCat("# ", example.says), 2), "  ", tool.name, " ", example.arguments, "\n");
   }
   absl::StrAppend(&text, "\nexit status: 0 done; 1 the answer is no (graphs differ, outputs beyond the tolerance);\n",
-                  "255 an error, and nothing was written\n");
+                  "255 an error; an existing output is as it was, unless only the report could not be printed\n");
   return text;
 }
 

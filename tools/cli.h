@@ -62,7 +62,8 @@ Tool DefineTool(std::string name, std::string summary, std::vector<Example> exam
 // The one table of exit codes:
 //     0  done, and every check that was made holds
 //     1  the tool worked and the answer is no: graphs that differ, outputs beyond the tolerance (Aborted)
-//   255  an error; nothing was written (any other status; the original tools' code for all failures)
+//   255  an error; the output is as it was, unless only the report could not be printed (any other status; the original
+//   tools' code for all failures)
 int ExitCode(const absl::Status& status);
 // The answer "no", for exit code 1.
 inline absl::Status AnswerIsNo(absl::string_view message) { return absl::AbortedError(message); }
