@@ -29,6 +29,21 @@ TRANSFORMS = {
 }
 
 
+# Every pass of the original with arguments under which it has work to do, for the comparison over all models.
+PASS_CALLS = [
+    "add_default_attributes", "backport_concatv2", "backport_tensor_array_v3", "flatten_atrous_conv", "fold_batch_norms",
+    "fold_constants", "fold_old_batch_norms", "fuse_pad_and_conv", "fuse_resize_and_conv", "fuse_resize_pad_and_conv",
+    "inline_partitionedcall", "insert_logging(op=Conv2D)", "merge_duplicate_nodes", "obfuscate_names",
+    "add_default_attributes quantize_nodes", "quantize_weights", "remove_attribute(attribute_name=data_format)",
+    "remove_control_dependencies", "remove_device", "remove_nodes(op=Identity)",
+    "rename_attribute(old_attribute_name=T, new_attribute_name=U)",
+    "rename_node(old_node_name=no_such_node, new_node_name=other)", "rename_op(old_op_name=Relu, new_op_name=Relu6)",
+    "round_weights", 'set_device(device="/device:CPU:0")', "sort_by_execution_order", "strip_unused_nodes",
+]
+# Models from this size on count in the comparison over all passes.
+LARGE_MODEL_BYTES = 5_000_000
+
+
 class Measurement:
     """One run of a command: wall time in seconds, and the peak of its memory in bytes."""
 
@@ -79,7 +94,8 @@ def measure(command, output=None):
 def build():
     """Builds what is measured and returns the folder of the binaries."""
     flags = ["--config=release", "--noshow_progress"]
-    subprocess.run(["bazel", "build", *flags, "//tools:transform_graph", "//tests/bench:run_model"], check=True,
+    subprocess.run(["bazel", "build", *flags, "//tools:transform_graph", "//tests/bench:run_model",
+                    "//tests/bench:pass_server"], check=True,
                    cwd=REPOSITORY, stdout=sys.stderr)
     printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
                              text=True).stdout
@@ -207,14 +223,110 @@ def bench_runtime(arguments, folder):
     return rows
 
 
-BENCHES = {"transforms": bench_transforms, "scale": bench_scale, "runtime": bench_runtime}
+class Server:
+    """A process that runs transform strings on request, in one address space, and how much memory it needs for one."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, transforms):
+        """Seconds, or None when the transform fails."""
+        self.process.stdin.write(transforms + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline()).get("seconds")
+
+    def anonymous(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1)) * 1024
+
+    def growth(self, transforms):
+        """Bytes by which the anonymous memory grows at most while it runs, sampled once a millisecond."""
+        before = peak = self.anonymous()
+        self.process.stdin.write(transforms + "\n")
+        self.process.stdin.flush()
+        done = threading.Event()
+        waiter = threading.Thread(target=lambda: (self.process.stdout.readline(), done.set()))
+        waiter.start()
+        while not done.wait(0.001):
+            peak = max(peak, self.anonymous())
+        waiter.join()
+        return peak - before
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def geometric_mean(values):
+    return statistics.geometric_mean(values)
+
+
+def ratio_row(name, ratios, limit, note):
+    """A row for the geometric mean of ratios to the original engine, which has no milliseconds."""
+    ratio = geometric_mean(ratios)
+    return {"name": name, "ours": None, "peer": None, "peer_name": "original engine", "ratio": ratio, "limit": limit,
+            "met": ratio <= limit, "note": note}
+
+
+def bench_passes(arguments, folder):
+    """Every pass over every large model, in warm processes: from the file in the page cache to a file in memory."""
+    memory = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else folder))
+    ratios, growths, rows, slowest = {}, {}, [], (0, "", "")
+    try:
+        for model in sorted((arguments.shared / "models").iterdir()):
+            if (model / "model.pb").stat().st_size < LARGE_MODEL_BYTES:
+                continue
+            spec = json.loads((model / "spec.json").read_text(encoding="utf-8"))
+            interface = [",".join(i["name"] for i in spec["inputs"]), ",".join(spec["outputs"])]
+            common = [str(model / "model.pb"), *interface]
+            ours = Server([str(arguments.binaries / "tests" / "bench" / "pass_server"), *common, str(memory / "ours.pb"),
+                           str(os.cpu_count())])
+            engine = Server([arguments.tf, str(pathlib.Path(__file__).parent / "engine_server.py"), *common,
+                             str(memory / "engine.pb")])
+            for server in (ours, engine):
+                server.ask("remove_device")
+            for transforms in PASS_CALLS:
+                pairs = [(ours.ask(transforms), engine.ask(transforms)) for _ in range(arguments.rounds)]
+                if any(mine is None or other is None for mine, other in pairs):
+                    print(f"{model.name}: {transforms}: not compared, "
+                          f"{'ours' if pairs[0][0] is None else 'the original'} fails", file=sys.stderr)
+                    continue
+                ratio = median([mine for mine, _ in pairs]) / median([other for _, other in pairs])
+                ratios.setdefault(transforms, []).append(ratio)
+                slowest = max(slowest, (ratio, transforms, model.name))
+                growths.setdefault(transforms, []).append((ours.growth(transforms), engine.growth(transforms)))
+            for server in (ours, engine):
+                server.close()
+    finally:
+        for path in memory.iterdir():
+            path.unlink()
+        memory.rmdir()
+    every = [ratio for values in ratios.values() for ratio in values]
+    # Ratios of sums: many of ours are zero.
+    grown = {name: sum(mine for mine, _ in pairs) / sum(other for _, other in pairs) for name, pairs in growths.items()}
+    total = [sum(sizes) for sizes in zip(*(pair for pairs in growths.values() for pair in pairs))]
+    rows.append(ratio_row(f"all passes, all large models ({len(every)} pairs)", every, 1 / 8,
+                          f"{1 / geometric_mean(every):.1f} times as fast; slowest {slowest[0]:.3f} "
+                          f"({slowest[1]}, {slowest[2]})"))
+    rows.append(ratio_row("the same, growth of anonymous memory", [total[0] / total[1]], 1 / 4,
+                          f"largest {max(grown.values()):.3f} ({max(grown, key=grown.get)})"))
+    for transforms, values in ratios.items():
+        rows.append(ratio_row(f"`{transforms}`", values, 1 / 8,
+                              f"{len(values)} models, memory {grown[transforms]:.3f}"))
+    return rows
+
+
+BENCHES = {"transforms": bench_transforms, "scale": bench_scale, "runtime": bench_runtime, "passes": bench_passes}
 
 
 def to_markdown(rows):
     lines = ["| measurement | Permafrost | peer | ratio | must be at most | |", "|---|---|---|---|---|---|"]
     for entry in rows:
-        lines.append(f"| {entry['name']} | {entry['ours'] * 1e3:.0f} ms | {entry['peer_name']}: "
-                     f"{entry['peer'] * 1e3:.0f} ms | {entry['ratio']:.3f} | {entry['limit']:.3f} "
+        ours, peer = "", entry["peer_name"]
+        if entry["ours"] is not None:
+            ours, peer = f"{entry['ours'] * 1e3:.0f} ms", f"{peer}: {entry['peer'] * 1e3:.0f} ms"
+        lines.append(f"| {entry['name']} | {ours} | {peer} | {entry['ratio']:.3f} | {entry['limit']:.3f} "
                      f"{'met' if entry['met'] else '**missed**'} | {entry['note']} |")
     return "\n".join(lines) + "\n"
 

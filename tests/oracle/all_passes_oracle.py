@@ -1,0 +1,93 @@
+"""Runs every pass over every large model, as a user would, and what comes out in TensorFlow.
+
+For each pass and model: transform_graph succeeds, its own check ran and agreed with what the pass declares, and
+TensorFlow loads the result and runs it on a recorded input. Where the pass does not declare that it changes numbers,
+TensorFlow's outputs are those of the model as it was. Passes that break a model by design say so below.
+"""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import passes_oracle
+import tensorflow as tf
+from models_oracle import MODELS, Model
+
+# Arguments for passes that need some, and what must run before.
+CALLS = {
+    'freeze_requantization_ranges': None,  # Needs the log of a run: tested on its own.
+    'quantize_nodes': 'add_default_attributes quantize_nodes',
+    'remove_attribute': 'remove_attribute(attribute_name=_output_shapes)',
+    'remove_nodes': 'remove_nodes(op=Identity)',
+    'rename_attribute': 'rename_attribute(old_attribute_name=_output_shapes, new_attribute_name=_shapes)',
+    'rename_node': 'rename_node(old_node_name=no_such_node, new_node_name=other)',
+    'rename_op': 'rename_op(old_op_name=AddV2, new_op_name=Add)',
+    'insert_logging': 'insert_logging(op=MaxPool, message="pool")',
+}
+TOLERANCE = 1e-4  # Relative to the largest value of an output: TensorFlow's own kernels sum in another order.
+
+
+def calls():
+    """(name, transform string, whether numbers may change) of every pass and preset."""
+    printed = subprocess.run([passes_oracle.TOOL, '--list_passes', '--json'], check=True, capture_output=True, text=True)
+    for entry in json.loads(printed.stdout):
+        name = entry['name']
+        missing = [p['name'] for p in entry.get('params', []) if p['is_required']]
+        if missing and name not in CALLS:
+            raise AssertionError(f'{name} needs {missing}: add a call to CALLS')
+        call = CALLS.get(name, name)
+        if call is not None:
+            yield name, call, entry['numerics'].startswith('changes')
+
+
+def transform(model, call, out):
+    """The report of transform_graph; it exits with 0 only when its check passed."""
+    command = [passes_oracle.TOOL, f'--in_graph={model.folder / "model.pb"}', f'--out_graph={out}', '--json',
+               f'--inputs={",".join(model.inputs)}', f'--outputs={",".join(model.outputs)}', f'--transforms={call}']
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f'exit {done.returncode}: {done.stderr.strip()}')
+    return json.loads(done.stdout)
+
+
+def run(graph_def, model):
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(graph_def, name='')
+    with tf.compat.v1.Session(graph=graph) as session:
+        return session.run([f'{o}:0' for o in model.outputs],
+                           {f'{model.inputs[0]}:0': np.load(model.folder / 'input_0.npy')})
+
+
+def largest_error(found, expected):
+    worst = 0.0
+    for mine, other in zip(found, expected):
+        error = float(np.abs(mine.astype(np.float64) - other).max()) if mine.size else 0.0
+        worst = max(worst, (error if np.isfinite(error) else np.inf) / max(1.0, float(np.abs(other).max())))
+    return worst
+
+
+@unittest.skipUnless(MODELS.is_dir(), 'the large models are not beside the workspace')
+class AllPassesTest(unittest.TestCase):
+
+    def test_every_pass_on_every_model(self):
+        for folder in sorted(MODELS.iterdir()):
+            model = Model(folder)
+            expected = run(model.graph, model)
+            for name, call, changes_numbers in calls():
+                # The names of inputs and outputs stay, save where a pass says otherwise.
+                with self.subTest(f'{folder.name}: {name}'), tempfile.TemporaryDirectory() as scratch:
+                    out = pathlib.Path(scratch) / 'out.pb'
+                    report = transform(model, call, out)
+                    self.assertTrue(report['verification']['was_run'], report['verification'])
+                    found = run(tf.compat.v1.GraphDef.FromString(out.read_bytes()), model)
+                    self.assertEqual([f.shape for f in found], [e.shape for e in expected])
+                    if not changes_numbers:
+                        self.assertLessEqual(largest_error(found, expected), TOLERANCE)
+
+
+if __name__ == '__main__':
+    unittest.main()
