@@ -46,6 +46,15 @@ void PassContext::Miss(const Node& node, absl::string_view reason) {
   if (wants_misses) misses.push_back(absl::StrCat(node.Describe(), ": ", reason));
 }
 
+bool PassContext::AllowLastRewrite(absl::Span<const Node* const> matched) {
+  if (num_rewrites_asked != rewrite_limit) return false;
+  last_rewrite.clear();
+  for (const Node* node : matched) {
+    if (node != nullptr) last_rewrite.emplace_back(node->name());
+  }
+  return true;
+}
+
 std::string Numerics::ToString() const {
   switch (kind) {
     case Kind::kExact:

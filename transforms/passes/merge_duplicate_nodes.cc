@@ -183,7 +183,8 @@ absl::StatusOr<int64_t> Merge(Graph* graph, const NoParams&, PassContext* contex
     Node*& first = survivor[numbering.NumberOf(node)];
     if (first == nullptr) {
       first = node;
-    } else {
+    } else if (context->AllowRewrite(*node)) {
+      graph->AddOrigins(first, node);
       remove[node->id()] = true;
       ++removed;
     }
