@@ -139,6 +139,8 @@ std::string Graph::UniqueName(absl::string_view base) const {
   }
 }
 
+Owner Graph::Memory() const { return std::make_shared<const std::pair<std::vector<Owner>, Owner>>(owners_, texts_); }
+
 absl::string_view Graph::Intern(absl::string_view text) {
   if (text.empty()) return {};
   const auto found = texts_->index.find(text);

@@ -223,6 +223,9 @@ class Graph {
   // Keeps `owner` alive as long as the graph: names and attributes may view its memory.
   void Retain(Owner owner) { owners_.push_back(std::move(owner)); }
 
+  // Keeps alive what views of this graph's names, attributes and library point into, as they are now, beyond the graph.
+  Owner Memory() const;
+
   // For readers: as AddNode, but `name` and `device` are views that a retained owner keeps alive.
   absl::StatusOr<Node*> AddNodeView(absl::string_view name, Op op, absl::string_view device);
   // For readers: appends an attribute without looking for the key, which is a view that a retained owner keeps alive.
