@@ -149,7 +149,8 @@ Bound Required();
 
 // A finished definition, without the type of the parameters.
 struct PassDefinition {
-  std::string name;  // Set from the macro.
+  std::string name;                  // Set from the macro.
+  std::vector<std::string> aliases;  // Other names that FindPass takes.
   std::string summary;
   std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
   std::vector<ParamSpec> params;
@@ -258,6 +259,11 @@ class Pass {
     return std::move(*this);
   }
 
+  // Another name under which FindPass knows the pass: one that it once had.
+  Pass&& Alias(std::string name) && {
+    definition_.aliases.push_back(std::move(name));
+    return std::move(*this);
+  }
   Pass&& Numerics(permafrost::Numerics numerics) && {
     definition_.numerics = std::move(numerics);
     return std::move(*this);
@@ -315,7 +321,7 @@ struct NoParams {};
 
 // All passes, by name. Built once; thread-safe.
 const std::vector<PassDefinition>& AllPasses();
-// InvalidArgument with the nearest names when there is no such pass.
+// By name or alias. InvalidArgument with the nearest names when there is no such pass.
 absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name);
 
 template <typename... Pieces>

@@ -1,15 +1,13 @@
 // Takes nodes of given ops out of the graph; their consumers read what they read.
-#include <algorithm>
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "graph/nearest.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/op_selection.h"
 #include "transforms/rewrites/redirection.h"
 
 namespace permafrost {
@@ -24,54 +22,13 @@ struct Params {
 // nodes the number of edges would grow with the square of its length.
 constexpr size_t kMostHandedOn = 64;
 
-// Which ops are meant.
-class OpSelection {
- public:
-  static absl::StatusOr<OpSelection> Parse(const std::vector<std::string>& values) {
-    OpSelection selection;
-    for (const std::string& value : values) {
-      for (const absl::string_view name : absl::StrSplit(value, '|')) {
-        if (name.empty()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("parameter 'op': found '", value, "', expected names of ops with | between them, or *"));
-        }
-        if (name == "*") {
-          selection.all_ = true;
-        } else {
-          selection.ops_.insert(Op::Named(name));
-          selection.names_.emplace_back(name);
-        }
-      }
-    }
-    return selection;
-  }
-
-  // "*" leaves control flow alone: without it frames and branches do not fit together.
-  bool Includes(Op op) const {
-    if (ops_.contains(op)) return true;
-    if (!all_) return false;
-    const OpSchema* schema = FindSchema(op);
-    return schema == nullptr || !schema->Is(kControlFlow);
-  }
-
-  // Says which of the names no node has.
-  void NoteAbsent(const Graph& graph, PassContext* context) const {
-    absl::flat_hash_set<Op> present;
-    for (const Node* node = graph.first(); node != nullptr; node = node->next()) present.insert(node->op());
-    std::vector<absl::string_view> present_names;
-    for (const Op op : present) present_names.push_back(op.name());
-    std::sort(present_names.begin(), present_names.end());
-    for (const std::string& name : names_) {
-      if (present.contains(Op::Named(name))) continue;
-      context->Note(absl::StrCat("no node has the op '", name, "'", DidYouMean(name, present_names)));
-    }
-  }
-
- private:
-  bool all_ = false;
-  absl::flat_hash_set<Op> ops_;
-  std::vector<std::string> names_;
-};
+// "*" leaves control flow alone: without it frames and branches do not fit together.
+bool Takes(const OpSelection& selection, Op op) {
+  if (selection.Names(op)) return true;
+  if (!selection.takes_all()) return false;
+  const OpSchema* schema = FindSchema(op);
+  return schema == nullptr || !schema->Is(kControlFlow);
+}
 
 bool IsBranchPoint(Op op) {
   return op == ops::kSwitch || op == ops::kRefSwitch || op == ops::kMerge || op == ops::kRefMerge;
@@ -83,7 +40,7 @@ class Removal {
   Removal(const Graph& graph, const OpSelection& selection, int max_inputs, PassContext* context)
       : context_(context), state_(graph.id_limit(), State::kStays), replaced_(graph.id_limit(), 0) {
     for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-      if (node->num_data_inputs() == 0 || !selection.Includes(node->op())) continue;
+      if (node->num_data_inputs() == 0 || !Takes(selection, node->op())) continue;
       if (node->num_data_inputs() > max_inputs) {
         context->MissIfWanted(*node, "has ", node->num_data_inputs(), " inputs, and max_inputs is ", max_inputs);
       } else if (graph.IsEndpoint(node)) {
@@ -225,7 +182,7 @@ absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes) {
 }
 
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const OpSelection selection, OpSelection::Parse(params.op));
+  PF_ASSIGN_OR_RETURN(const OpSelection selection, OpSelection::Parse("op", params.op));
   selection.NoteAbsent(*graph, context);
   Removal removal(*graph, selection, params.max_inputs, context);
   PF_RETURN_IF_ERROR(removal.Decide(*graph));
