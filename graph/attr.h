@@ -4,8 +4,10 @@
 #define PERMAFROST_GRAPH_ATTR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +19,8 @@
 #include "graph/wire.h"
 
 namespace permafrost {
+
+struct FunctionRef;
 
 // A value type; copies share what is large. The As... getters give InvalidArgument (found, expected) when the value is
 // of another kind, and DataLoss when its bytes are malformed; they decode anew at each call.
@@ -54,6 +58,8 @@ class AttrValue {
   static AttrValue TypeList(absl::Span<const DType> values);
   static AttrValue ShapeList(absl::Span<const Shape> values);
   static AttrValue FloatList(absl::Span<const float> values);
+  static AttrValue Function(const FunctionRef& function);
+  static AttrValue FunctionList(absl::Span<const FunctionRef> functions);
 
   Kind kind() const;
 
@@ -72,6 +78,18 @@ class AttrValue {
   absl::StatusOr<std::vector<Shape>> AsShapeList() const;
   // The name of the function; its own attributes are not decoded.
   absl::StatusOr<std::string> AsFunctionName() const;
+  absl::StatusOr<FunctionRef> AsFunction() const;
+  absl::StatusOr<std::vector<FunctionRef>> AsFunctionList() const;
+  // The attribute of the function whose value belongs here: "T" of `$T`. Only in bodies of functions.
+  absl::StatusOr<std::string> AsPlaceholder() const;
+  // Every function that the value names, at any depth, is given to `visit`. DataLoss for malformed bytes,
+  // InvalidArgument for values inside each other deeper than any reader takes.
+  absl::Status VisitFunctions(const std::function<void(absl::string_view name)>& visit) const;
+  // The value with each placeholder, at any depth, replaced by what `find` gives for its name; null is an error
+  // (InvalidArgument). *budget is what the copies that arise may have in bytes, and what is left of it
+  // (ResourceExhausted); a value without placeholders inside functions is not copied.
+  absl::StatusOr<AttrValue> Substitute(const std::function<const AttrValue*(absl::string_view name)>& find,
+                                       int64_t* budget) const;
 
   // Type and shape of a tensor value, without its elements.
   absl::Status TensorTypeAndShape(DType* dtype, Shape* shape) const;
@@ -101,6 +119,12 @@ class AttrValue {
   absl::string_view encoded_;
   Owner owner_;
   std::shared_ptr<const Tensor> tensor_;  // If set, the value is this tensor and encoded_ is empty.
+};
+
+// A function as an attribute names it: with values for the attributes of its signature, if it has any.
+struct FunctionRef {
+  std::string name;
+  std::vector<std::pair<std::string, AttrValue>> attrs;
 };
 
 // "int", "list", ...: as messages name a kind.

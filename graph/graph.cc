@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "graph/lineage.h"
 #include "graph/nearest.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
@@ -62,6 +63,9 @@ std::string Node::Describe() const { return absl::StrCat("node '", name_, "' (",
 // --- Reading and cloning
 // -----------------------------------------------------------------------------------------------
 
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
 std::unique_ptr<Graph> Graph::Clone() const {
   auto copy = std::make_unique<Graph>();
   copy->owners_ = owners_;
@@ -105,6 +109,12 @@ std::unique_ptr<Graph> Graph::Clone() const {
   copy->library_ = library_;
   copy->versions_ = versions_;
   copy->extra_fields_ = extra_fields_;
+  if (lineage_ != nullptr) {
+    std::vector<uint32_t> source;
+    source.reserve(num_nodes_);
+    for (const Node* node = first_; node != nullptr; node = node->next_) source.push_back(node->id_);
+    copy->lineage_ = lineage_->CloneFor(source);
+  }
   return copy;
 }
 
@@ -128,6 +138,8 @@ std::string Graph::UniqueName(absl::string_view base) const {
     if (Find(name) == nullptr) return name;
   }
 }
+
+Owner Graph::Memory() const { return std::make_shared<const std::pair<std::vector<Owner>, Owner>>(owners_, texts_); }
 
 absl::string_view Graph::Intern(absl::string_view text) {
   if (text.empty()) return {};
@@ -172,6 +184,7 @@ absl::StatusOr<Node*> Graph::AddNodeView(absl::string_view name, Op op, absl::st
   node.device_ = device;
   node.op_ = op;
   Link(&node, nullptr);
+  if (lineage_ != nullptr) lineage_->OnAdded(node);
   return &node;
 }
 
@@ -199,6 +212,7 @@ void Graph::SetSurroundingsView(absl::string_view library, absl::string_view ver
 }
 
 void Graph::Discard(Node* node) {
+  if (lineage_ != nullptr) lineage_->OnRemoved(*node);
   by_name_.erase(node->name_);
   Unlink(node);
   // The storage keeps the slot, so that ids and pointers of others stay valid, but gives its memory back.
@@ -353,6 +367,7 @@ void Graph::ClearInputs(Node* node) {
 
 void Graph::ReplaceUses(TensorRef from, TensorRef to) {
   if (from == to) return;
+  if (lineage_ != nullptr) lineage_->OnReplaced(*from.node, *to.node);
   const std::vector<Use> uses(from.node->uses_.begin(), from.node->uses_.end());
   for (const Use& use : uses) {
     if (use.consumer->input(use.index).port == from.port) SetInput(use.consumer, use.index, to);
@@ -361,6 +376,7 @@ void Graph::ReplaceUses(TensorRef from, TensorRef to) {
 
 void Graph::ReplaceControlUses(Node* from, Node* to) {
   if (from == to) return;
+  if (lineage_ != nullptr) lineage_->OnReplaced(*from, *to);
   std::vector<Node*> consumers;
   for (const Use& use : from->uses_) {
     if (use.consumer->input(use.index).is_control()) consumers.push_back(use.consumer);
@@ -387,6 +403,15 @@ std::vector<Use> Graph::UsesOf(TensorRef ref) const {
 bool Graph::HasDataUses(TensorRef ref) const {
   return std::any_of(ref.node->uses_.begin(), ref.node->uses_.end(),
                      [&](const Use& use) { return use.consumer->input(use.index).port == ref.port; });
+}
+
+// --- Lineage
+// -----------------------------------------------------------------------------------------------------------
+
+void Graph::RecordLineage() { lineage_ = std::make_unique<Lineage>(*this); }
+
+void Graph::AddOrigins(const Node* to, const Node* from) {
+  if (lineage_ != nullptr && to != from) lineage_->Add(*to, lineage_->SetOf(*from));
 }
 
 // --- Interface

@@ -30,6 +30,7 @@
 namespace permafrost {
 
 class Graph;
+class Lineage;
 class Node;
 
 inline constexpr int kControlPort = -1;
@@ -138,11 +139,12 @@ struct Endpoint {
 
 class Graph {
  public:
-  Graph() = default;
+  Graph();
+  ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // A deep copy that shares the buffers of all tensors.
+  // A deep copy that shares the buffers of all tensors, with the lineage if it is recorded.
   std::unique_ptr<Graph> Clone() const;
 
   // --- Reading -----------------------------------------------------------------------------------------------------
@@ -200,6 +202,15 @@ class Graph {
   // IsInput or IsOutput: the name is part of the interface.
   bool IsEndpoint(const Node* node) const { return IsInput(node) || IsOutput(node); }
 
+  // --- Lineage: see graph/lineage.h --------------------------------------------------------------------------------
+  // Begins to record which of the present nodes each later node comes from; the origins so far are forgotten.
+  void RecordLineage();
+  // Null when it is not recorded.
+  const Lineage* lineage() const { return lineage_.get(); }
+  Lineage* lineage() { return lineage_.get(); }
+  // Every origin of `from`, which may be removed next, is one of `to` from now on. O(1).
+  void AddOrigins(const Node* to, const Node* from);
+
   // --- What surrounds the nodes ------------------------------------------------------------------------------------
   // Wire bytes of GraphDef.library, versions and the remaining fields, each with its tags, kept as they are.
   absl::string_view library() const { return library_; }
@@ -211,6 +222,9 @@ class Graph {
 
   // Keeps `owner` alive as long as the graph: names and attributes may view its memory.
   void Retain(Owner owner) { owners_.push_back(std::move(owner)); }
+
+  // Keeps alive what views of this graph's names, attributes and library point into, as they are now, beyond the graph.
+  Owner Memory() const;
 
   // For readers: as AddNode, but `name` and `device` are views that a retained owner keeps alive.
   absl::StatusOr<Node*> AddNodeView(absl::string_view name, Op op, absl::string_view device);
@@ -246,6 +260,7 @@ class Graph {
   };
   std::shared_ptr<Texts> texts_ = std::make_shared<Texts>();
   mutable absl::flat_hash_map<std::string, int> next_suffix_;  // By base, where UniqueName goes on looking.
+  std::unique_ptr<Lineage> lineage_;
 };
 
 // --- Attributes by kind, with the node named in errors ---------------------------------------------------------------

@@ -185,7 +185,25 @@ OpSchema ParseRow(const RawRow& row) {
 
 constexpr int64_t kMostArgs = 1 << 16;
 
-// How many inputs or outputs `arg` stands for.
+absl::StatusOr<int> ResolveCounts(const Node& node, const std::vector<ArgSpec>& args) {
+  int64_t total = 0;
+  for (const ArgSpec& arg : args) {
+    PF_ASSIGN_OR_RETURN(const int64_t count, ResolveCount(node, arg));
+    total += count;
+  }
+  return static_cast<int>(total);
+}
+
+absl::StatusOr<const OpSchema*> RequireSchema(const Node& node) {
+  const OpSchema* schema = FindSchema(node.op());
+  if (schema == nullptr) {
+    return absl::NotFoundError(absl::StrCat(node.Describe(), ": the op is not in the schema table"));
+  }
+  return schema;
+}
+
+}  // namespace
+
 absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg) {
   int64_t count = 1;
   if (arg.is_type_list) {
@@ -198,15 +216,6 @@ absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg) {
   return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": attr '",
                                                  arg.is_type_list ? arg.type_attr : arg.number_attr, "' asks for ",
                                                  count, " tensors, expected 0 to ", kMostArgs));
-}
-
-absl::StatusOr<int> ResolveCounts(const Node& node, const std::vector<ArgSpec>& args) {
-  int64_t total = 0;
-  for (const ArgSpec& arg : args) {
-    PF_ASSIGN_OR_RETURN(const int64_t count, ResolveCount(node, arg));
-    total += count;
-  }
-  return static_cast<int>(total);
 }
 
 absl::StatusOr<std::vector<DType>> ResolveTypes(const Node& node, const std::vector<ArgSpec>& args) {
@@ -226,16 +235,6 @@ absl::StatusOr<std::vector<DType>> ResolveTypes(const Node& node, const std::vec
   }
   return types;
 }
-
-absl::StatusOr<const OpSchema*> RequireSchema(const Node& node) {
-  const OpSchema* schema = FindSchema(node.op());
-  if (schema == nullptr) {
-    return absl::NotFoundError(absl::StrCat(node.Describe(), ": the op is not in the schema table"));
-  }
-  return schema;
-}
-
-}  // namespace
 
 const AttrSpec* OpSchema::FindAttr(absl::string_view name) const {
   for (const AttrSpec& attr : attrs) {

@@ -65,6 +65,10 @@ const AttrValue* DefaultAttr(Op op, absl::string_view attr);
 absl::StatusOr<std::vector<DType>> InputTypes(const Node& node);
 absl::StatusOr<std::vector<DType>> OutputTypes(const Node& node);
 
+// The same for arguments that the caller has from elsewhere (a function's signature); the attributes are the node's.
+absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg);
+absl::StatusOr<std::vector<DType>> ResolveTypes(const Node& node, const std::vector<ArgSpec>& args);
+
 // How many data inputs or outputs the schema and the attributes ask for, without resolving types. Same errors.
 absl::StatusOr<int> NumInputs(const Node& node);
 absl::StatusOr<int> NumOutputs(const Node& node);

@@ -2,6 +2,7 @@
 #include "tools/pass_listing.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "tools/json.h"
 #include "transforms/pass.h"
@@ -32,6 +33,9 @@ void ListPassesAsJson(std::ostream& out) {
   for (const PassDefinition& pass : AllPasses()) {
     json.BeginObject();
     json.Key("name").Text(pass.name);
+    json.Key("aliases").BeginArray();
+    for (const std::string& alias : pass.aliases) json.Text(alias);
+    json.End();
     json.Key("summary").Text(pass.summary);
     json.Key("numerics").Text(pass.numerics.ToString());
     json.Key("is_idempotent").Bool(pass.is_idempotent);
@@ -59,6 +63,7 @@ absl::Status DescribePass(absl::string_view name, const Console& console) {
   console.out << console.Styled(Style::kBold, pass->name) << ": " << pass->summary << "\n\n"
               << "numbers: " << pass->numerics.ToString() << "\n";
   if (!pass->interface_change.empty()) console.out << "inputs and outputs: " << pass->interface_change << "\n";
+  if (!pass->aliases.empty()) console.out << "also known as: " << absl::StrJoin(pass->aliases, ", ") << "\n";
   console.out << (pass->is_idempotent ? "a second run changes nothing more\n" : "") << "\nparameters:\n";
   for (const ParamSpec& param : pass->params) console.out << ParamText(param);
   console.out << "  ignore_errors  (bool, default false)\n"

@@ -1,6 +1,7 @@
 // Argument parsing for passes, and the registry made from the generated list of files.
 #include "transforms/pass.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
@@ -37,6 +38,7 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name) {
   std::vector<absl::string_view> names;
   for (const PassDefinition& pass : AllPasses()) {
     if (pass.name == name) return &pass;
+    if (std::find(pass.aliases.begin(), pass.aliases.end(), name) != pass.aliases.end()) return &pass;
     names.push_back(pass.name);
   }
   return absl::InvalidArgumentError(absl::StrCat("transform '", name, "' not recognized", DidYouMean(name, names)));
@@ -44,6 +46,15 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name) {
 
 void PassContext::Miss(const Node& node, absl::string_view reason) {
   if (wants_misses) misses.push_back(absl::StrCat(node.Describe(), ": ", reason));
+}
+
+bool PassContext::AllowLastRewrite(absl::Span<const Node* const> matched) {
+  if (num_rewrites_asked != rewrite_limit) return false;
+  last_rewrite.clear();
+  for (const Node* node : matched) {
+    if (node != nullptr) last_rewrite.emplace_back(node->name());
+  }
+  return true;
 }
 
 std::string Numerics::ToString() const {

@@ -15,7 +15,8 @@
 //   }
 //
 // with `absl::StatusOr<int64_t> Round(Graph*, const Params&, PassContext*)`, a pure function of its arguments that
-// returns how many rewrites it made: 0 if and only if the graph is unchanged, which the runner verifies.
+// returns how many rewrites it made: 0 if and only if the graph is unchanged, which the runner verifies. Each rewrite
+// is announced by a RewriteScope (below), so that --bisect can stop before it and --lineage knows what it is about.
 #ifndef PERMAFROST_TRANSFORMS_PASS_H_
 #define PERMAFROST_TRANSFORMS_PASS_H_
 
@@ -30,9 +31,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "graph/evaluator.h"
 #include "graph/graph.h"
+#include "graph/lineage.h"
 
 namespace permafrost {
 
@@ -57,6 +61,47 @@ struct PassContext {
   bool wants_misses = false;
   std::vector<std::string> notes;
   std::vector<std::string> misses;
+
+  // Asks for leave to make one more rewrite, when all is decided and nothing is changed yet: false once the limit is
+  // reached, and the match is to be left alone. `matched` is what the rewrite is about, the most telling node first.
+  // Passes whose edits follow the decision use RewriteScope instead.
+  bool AllowRewrite(absl::Span<const Node* const> matched) {
+    return ++num_rewrites_asked < rewrite_limit || AllowLastRewrite(matched);
+  }
+  bool AllowRewrite(const Node& node) {
+    const Node* matched = &node;
+    return AllowRewrite(absl::MakeConstSpan(&matched, 1));
+  }
+
+  // How many rewrites each pass may make. The pipeline sets num_rewrites_asked to 0 before each pass.
+  int64_t rewrite_limit = std::numeric_limits<int64_t>::max();
+  int64_t num_rewrites_asked = 0;
+  std::vector<std::string> last_rewrite;  // Names of the nodes of the last rewrite that the limit allowed.
+
+ private:
+  bool AllowLastRewrite(absl::Span<const Node* const> matched);
+};
+
+// One rewrite, from the decision to the last edit:
+//
+//   const RewriteScope rewrite(context, graph, {mul, convolution, factor});
+//   if (!rewrite) continue;  // Not allowed: leave the match alone.
+//   ... edit ...
+//
+// The edits until the end of the scope are recorded as being about these nodes: see graph/lineage.h. First comes the
+// node that keeps its place, then the others that were matched; absent ones may be null. Costs next to nothing when
+// neither a limit is set nor the lineage recorded.
+class RewriteScope {
+ public:
+  RewriteScope(PassContext* context, Graph* graph, std::initializer_list<const Node*> matched)
+      : RewriteScope(context, graph, absl::MakeConstSpan(matched.begin(), matched.size())) {}
+  RewriteScope(PassContext* context, Graph* graph, absl::Span<const Node* const> matched)
+      : is_allowed_(context->AllowRewrite(matched)), origins_(graph, matched) {}
+  explicit operator bool() const { return is_allowed_; }
+
+ private:
+  bool is_allowed_;
+  OriginScope origins_;
 };
 
 // What a pass promises about the outputs of the graph.
@@ -104,7 +149,8 @@ Bound Required();
 
 // A finished definition, without the type of the parameters.
 struct PassDefinition {
-  std::string name;  // Set from the macro.
+  std::string name;                  // Set from the macro.
+  std::vector<std::string> aliases;  // Other names that FindPass takes.
   std::string summary;
   std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
   std::vector<ParamSpec> params;
@@ -213,6 +259,11 @@ class Pass {
     return std::move(*this);
   }
 
+  // Another name under which FindPass knows the pass: one that it once had.
+  Pass&& Alias(std::string name) && {
+    definition_.aliases.push_back(std::move(name));
+    return std::move(*this);
+  }
   Pass&& Numerics(permafrost::Numerics numerics) && {
     definition_.numerics = std::move(numerics);
     return std::move(*this);
@@ -270,7 +321,7 @@ struct NoParams {};
 
 // All passes, by name. Built once; thread-safe.
 const std::vector<PassDefinition>& AllPasses();
-// InvalidArgument with the nearest names when there is no such pass.
+// By name or alias. InvalidArgument with the nearest names when there is no such pass.
 absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name);
 
 template <typename... Pieces>

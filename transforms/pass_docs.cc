@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
@@ -33,6 +34,7 @@ std::string PassDoc(const PassDefinition& pass) {
   absl::StrAppend(&doc, "\nNumbers: ", pass.numerics.ToString(), ".");
   if (pass.is_idempotent) absl::StrAppend(&doc, " A second run changes nothing.");
   if (!pass.interface_change.empty()) absl::StrAppend(&doc, " Interface: ", pass.interface_change, ".");
+  if (!pass.aliases.empty()) absl::StrAppend(&doc, " Also known as `", absl::StrJoin(pass.aliases, "`, `"), "`.");
   return absl::StrCat(doc, "\n");
 }
 

@@ -84,6 +84,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     const std::string interface = InterfaceOf(**graph);
     context->notes.clear();
     context->misses.clear();
+    context->num_rewrites_asked = 0;
     if (index == 0 && !initial.ok()) {
       context->Note(
           absl::StrCat("the graph does not pass the checks, so none are made after passes: ", initial.message()));
@@ -116,6 +117,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     }
     report.nodes_after = (*graph)->num_nodes();
     report.bytes_after = bytes;
+    report.rewrites_asked = context->num_rewrites_asked;
     report.notes = std::move(context->notes);
     report.misses = std::move(context->misses);
     if (options.after_pass) PF_RETURN_IF_ERROR(options.after_pass(index, report, **graph));

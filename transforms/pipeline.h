@@ -40,6 +40,7 @@ struct PassReport {
   std::string call;
   std::string name;
   int64_t rewrites = 0;
+  int64_t rewrites_asked = 0;  // How often the pass asked for leave: see PassContext::AllowRewrite.
   size_t nodes_before = 0;
   size_t nodes_after = 0;
   uint64_t bytes_before = 0;  // 0 when the options have no `measure_bytes`.

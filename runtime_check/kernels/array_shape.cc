@@ -1,10 +1,12 @@
 // Ops that give a tensor another shape, or tell its shape.
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/quantized_ranges.h"
 
 namespace permafrost {
 namespace {
@@ -42,6 +44,21 @@ absl::Status PrepareReshape(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, IntegerVectorInput(context, 1));
   PF_ASSIGN_OR_RETURN(Shape shape, ResolveReshape(context->input_shape(0), wanted));
   context->SetOutputShape(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareQuantizedReshape(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRangeInputs(context, 2, 2));
+  SetRangeOutputShapes(context);
+  return PrepareReshape(context);
+}
+
+absl::Status ComputeQuantizedReshape(ComputeContext* context) {
+  SetRangeOutput(context, RangeInput(*context, 2));
+  const Value& input = context->input_at(0);
+  char* output = context->output_at(0).data;
+  const size_t bytes = static_cast<size_t>(input.shape.num_elements()) * SizeOf(input.dtype);
+  if (bytes > 0 && output != input.data) std::memcpy(output, input.data, bytes);
   return absl::OkStatus();
 }
 
@@ -137,6 +154,13 @@ absl::Status ComputeSize(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Reshape) { return Kernel("the same elements under another shape").Alias().Prepare(PrepareReshape); }
+DEFINE_KERNEL(QuantizedReshape) {
+  return Kernel("the same codes under another shape")
+      .Types<QInt8, QUint8, QInt16, QUint16, QInt32>("T")
+      .InPlace(0)
+      .Prepare(PrepareQuantizedReshape)
+      .Compute(ComputeQuantizedReshape);
+}
 DEFINE_KERNEL(Squeeze) { return Kernel("without dimensions of 1").Alias().Prepare(PrepareSqueeze); }
 DEFINE_KERNEL(ExpandDims) { return Kernel("with a new dimension of 1").Alias().Prepare(PrepareExpandDims); }
 DEFINE_KERNEL(Shape) { return Kernel("the dimensions").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape); }

@@ -1,4 +1,4 @@
-// ResizeBilinear and ResizeNearestNeighbor.
+// ResizeBilinear, ResizeNearestNeighbor and QuantizedResizeBilinear.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/quantized_ranges.h"
 
 namespace permafrost {
 namespace {
@@ -155,6 +156,65 @@ absl::Status ComputeNearest(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+absl::Status PrepareQuantizedBilinear(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRangeInputs(context, 2, 2));
+  SetRangeOutputShapes(context);
+  return PrepareBilinear(context);
+}
+
+// Codes are interpolated as integers. Fractions are counted in 2^-kBits; all divisions are towards zero:
+//
+//   upper = top_left * 2^kBits + (top_right - top_left) * x, and lower in the same way
+//   output = (upper + (lower - upper) / 2^kBits * y + 2^(kBits - 1)) / 2^kBits
+//
+// As in TensorFlow, codes beyond 2^24 lose the bits that float does not hold, save when the size stays. Nothing
+// overflows: with codes of b bits, no term exceeds 2^(b + kBits + 1), which is 2^16 or 2^63.
+template <typename Code, int kBits>
+void QuantizedBilinear(ComputeContext* context) {
+  const auto& state = context->state<ResizeState>();
+  const auto* input = reinterpret_cast<const Code*>(context->input_at(0).data);
+  auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
+  constexpr int64_t kOne = int64_t{1} << kBits;
+  const int64_t channels = state.channels;
+  if (state.y.empty() || state.x.empty()) return;
+  if (static_cast<int64_t>(state.y.size()) == state.height && static_cast<int64_t>(state.x.size()) == state.width) {
+    // The division towards zero would move negative codes.
+    std::memcpy(output, input, state.batch * state.height * state.width * channels * sizeof(Code));
+    return;
+  }
+  ForEachLine(context, state, [&](int64_t image, const Tap& y, int64_t first) {
+    const Code* top = input + (image * state.height + y.lower) * state.width * channels;
+    const Code* bottom = input + (image * state.height + y.upper) * state.width * channels;
+    const auto y_fraction = static_cast<int64_t>(y.fraction * static_cast<float>(kOne));
+    Code* out = output + first;
+    for (const Tap& x : state.x) {
+      const Code *top_left = top + x.lower * channels, *top_right = top + x.upper * channels;
+      const Code *bottom_left = bottom + x.lower * channels, *bottom_right = bottom + x.upper * channels;
+      const auto x_fraction = static_cast<int64_t>(x.fraction * static_cast<float>(kOne));
+      const auto value = [](Code code) { return static_cast<int64_t>(static_cast<float>(code)); };
+      for (int64_t c = 0; c < channels; ++c) {
+        const int64_t a = value(top_left[c]), b = value(bottom_left[c]);
+        const int64_t upper = a * kOne + (value(top_right[c]) - a) * x_fraction;
+        const int64_t lower = b * kOne + (value(bottom_right[c]) - b) * x_fraction;
+        *out++ = static_cast<Code>((upper + (lower - upper) / kOne * y_fraction + kOne / 2) / kOne);
+      }
+    }
+  });
+}
+
+absl::Status ComputeQuantizedBilinear(ComputeContext* context) {
+  SetRangeOutput(context, RangeInput(*context, 2));
+  const DType dtype = context->input_at(0).dtype;
+  if (dtype == DType::kFloat) {
+    Bilinear<float>(context);
+  } else if (dtype == DType::kQUint8) {
+    QuantizedBilinear<uint8_t, 7>(context);
+  } else {
+    QuantizedBilinear<int32_t, 30>(context);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 DEFINE_KERNEL(ResizeBilinear) {
@@ -162,6 +222,13 @@ DEFINE_KERNEL(ResizeBilinear) {
       .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>("T")
       .Prepare(PrepareBilinear)
       .Compute(ComputeBilinear);
+}
+
+DEFINE_KERNEL(QuantizedResizeBilinear) {
+  return Kernel("as ResizeBilinear, on codes: fractions in 2^-7 (quint8) or 2^-30 (qint32)")
+      .Types<QUint8, QInt32, float>("T")
+      .Prepare(PrepareQuantizedBilinear)
+      .Compute(ComputeQuantizedBilinear);
 }
 
 DEFINE_KERNEL(ResizeNearestNeighbor) {

@@ -85,9 +85,10 @@ def _run(case):
         definition = tf.raw_ops.__dict__[case.op]
         names = _input_names(case.op)
         arguments, position = {}, 0
+        lists = sum(is_list for _, is_list in names)  # Of equal length, where there are several.
         for name, is_list in names:
             if is_list:
-                length = len(placeholders) - position - (len(names) - 1 - [n for n, _ in names].index(name))
+                length = (len(placeholders) - (len(names) - lists)) // lists
                 arguments[name] = placeholders[position:position + length]
                 position += length
             else:

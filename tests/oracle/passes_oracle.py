@@ -25,8 +25,8 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = WORKSPACE / 'tests/golden'
 TOOL = os.environ.get('TRANSFORM_GRAPH', WORKSPACE / 'bazel-bin/tools/transform_graph')
 EXPECTED = pathlib.Path(__file__).with_name('expected_pass_differences.json')
-PASSES = ['fold_batch_norms', 'fold_constants', 'fold_old_batch_norms', 'merge_duplicate_nodes', 'obfuscate_names',
-          'quantize_weights', 'remove_nodes', 'round_weights', 'sort_by_execution_order', 'strip_unused_nodes']
+# A folder of golden cases is named after its pass.
+PASSES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 MODEL_RUNS = ['strip_unused_nodes', 'remove_nodes(op=Identity)', 'merge_duplicate_nodes',
               'sort_by_execution_order(order=original)', 'obfuscate_names']
 

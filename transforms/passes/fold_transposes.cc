@@ -20,7 +20,7 @@ namespace {
 constexpr int kMostOrdersTried = 4;
 
 // A Transpose of a Transpose becomes one. Producers first, so that a chain collapses in one walk.
-absl::StatusOr<int64_t> JoinNeighbours(Graph* graph) {
+absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(*graph));
   int64_t joined = 0;
   std::vector<Node*> maybe_unread;
@@ -30,6 +30,8 @@ absl::StatusOr<int64_t> JoinNeighbours(Graph* graph) {
     if (inner->op() != ops::kTranspose || inner->num_inputs() != 2 || graph->IsInput(inner)) continue;
     const auto first = OrderOf(*inner), second = OrderOf(*node);
     if (!first.has_value() || !second.has_value() || first->size() != second->size()) continue;
+    const RewriteScope rewrite(context, graph, {node, inner});
+    if (!rewrite) break;
     const std::string name = graph->UniqueName(absl::StrCat(node->name(), "/perm"));
     PF_ASSIGN_OR_RETURN(
         Node * constant,
@@ -85,6 +87,8 @@ absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
                               " nodes, but no fewer Transpose nodes would be left (", -gain, " more)");
         continue;
       }
+      const RewriteScope rewrite(context, graph, {use.consumer, transpose});
+      if (!rewrite) return total;
       PF_RETURN_IF_ERROR(region.ChangeOrder());  // Ranks, all that is asked of `shapes`, stay.
       total += gain;
     }
@@ -105,7 +109,7 @@ absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContex
   int64_t rewrites = 0;
   for (;;) {
     context->misses.clear();  // Those of the last round count.
-    PF_ASSIGN_OR_RETURN(const int64_t joined, JoinNeighbours(graph));
+    PF_ASSIGN_OR_RETURN(const int64_t joined, JoinNeighbours(graph, context));
     PF_ASSIGN_OR_RETURN(const int64_t removed, RemoveIdentities(graph, context));
     PF_ASSIGN_OR_RETURN(const int64_t changed, ChangeRegions(graph, context));
     if (changed > 0) PF_RETURN_IF_ERROR(RemoveUnreadTransposes(graph));

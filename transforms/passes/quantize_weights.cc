@@ -163,6 +163,8 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
       context->MissIfWanted(*node, objection);
       continue;
     }
+    const RewriteScope rewrite(context, graph, {node});
+    if (!rewrite) continue;
     const Coding coding = CodingOf(range);
     PF_ASSIGN_OR_RETURN(Tensor codes, Encode(tensor, coding, context->num_threads));
     PF_RETURN_IF_ERROR(Replace(graph, node, std::move(codes), coding));

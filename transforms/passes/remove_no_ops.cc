@@ -298,13 +298,15 @@ class NoOpFinder {
 };
 
 // Reshape(Reshape(x, a), b) is Reshape(x, b), whatever a is.
-absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>& order) {
+absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>& order, PassContext* context) {
   int64_t skipped = 0;
   std::vector<Node*> maybe_unread;
   for (Node* node : order) {
     if (node->op() != ops::kReshape || node->num_data_inputs() != 2) continue;
     Node* inner = node->input(0).node;
     if (inner->op() != ops::kReshape || inner->num_inputs() != 2 || graph->IsInput(inner)) continue;
+    const RewriteScope rewrite(context, graph, {node, inner});
+    if (!rewrite) break;
     graph->SetInput(node, 0, inner->input(0));
     maybe_unread.push_back(inner);
     ++skipped;
@@ -317,7 +319,7 @@ absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>
 absl::StatusOr<int64_t> RemoveOnce(Graph* graph, PassContext* context) {
   int64_t rewrites = 0;
   if (const auto order = StableTopologicalOrder(*graph); order.ok()) {
-    PF_ASSIGN_OR_RETURN(rewrites, SkipInnerReshapes(graph, *order));
+    PF_ASSIGN_OR_RETURN(rewrites, SkipInnerReshapes(graph, *order, context));
   }
   const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
   if (!shapes.ok()) context->Note(absl::StrCat("shapes are not known: ", shapes.status().message()));

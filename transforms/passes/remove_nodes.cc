@@ -1,12 +1,8 @@
 // Takes nodes of given ops out of the graph; their consumers read what they read.
-#include <algorithm>
-
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_split.h"
-#include "graph/nearest.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/op_selection.h"
 #include "transforms/rewrites/splicing.h"
 
 namespace permafrost {
@@ -17,62 +13,21 @@ struct Params {
   int32_t max_inputs = 1;
 };
 
-// Which ops are meant.
-class OpSelection {
- public:
-  static absl::StatusOr<OpSelection> Parse(const std::vector<std::string>& values) {
-    OpSelection selection;
-    for (const std::string& value : values) {
-      for (const absl::string_view name : absl::StrSplit(value, '|')) {
-        if (name.empty()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("parameter 'op': found '", value, "', expected names of ops with | between them, or *"));
-        }
-        if (name == "*") {
-          selection.all_ = true;
-        } else {
-          selection.ops_.insert(Op::Named(name));
-          selection.names_.emplace_back(name);
-        }
-      }
-    }
-    return selection;
-  }
-
-  // "*" leaves control flow alone: without it frames and branches do not fit together.
-  bool Includes(Op op) const {
-    if (ops_.contains(op)) return true;
-    if (!all_) return false;
-    const OpSchema* schema = FindSchema(op);
-    return schema == nullptr || !schema->Is(kControlFlow);
-  }
-
-  // Says which of the names no node has.
-  void NoteAbsent(const Graph& graph, PassContext* context) const {
-    absl::flat_hash_set<Op> present;
-    for (const Node* node = graph.first(); node != nullptr; node = node->next()) present.insert(node->op());
-    std::vector<absl::string_view> present_names;
-    for (const Op op : present) present_names.push_back(op.name());
-    std::sort(present_names.begin(), present_names.end());
-    for (const std::string& name : names_) {
-      if (present.contains(Op::Named(name))) continue;
-      context->Note(absl::StrCat("no node has the op '", name, "'", DidYouMean(name, present_names)));
-    }
-  }
-
- private:
-  bool all_ = false;
-  absl::flat_hash_set<Op> ops_;
-  std::vector<std::string> names_;
-};
+// "*" leaves control flow alone: without it frames and branches do not fit together.
+bool Takes(const OpSelection& selection, Op op) {
+  if (selection.Names(op)) return true;
+  if (!selection.takes_all()) return false;
+  const OpSchema* schema = FindSchema(op);
+  return schema == nullptr || !schema->Is(kControlFlow);
+}
 
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const OpSelection selection, OpSelection::Parse(params.op));
+  PF_ASSIGN_OR_RETURN(const OpSelection selection, OpSelection::Parse("op", params.op));
   selection.NoteAbsent(*graph, context);
   return SpliceOut(
       graph,
       [&](const Node& node) {
-        if (!selection.Includes(node.op())) return kNoSource;
+        if (!Takes(selection, node.op())) return kNoSource;
         if (node.num_data_inputs() <= params.max_inputs) return 0;
         context->MissIfWanted(node, "has ", node.num_data_inputs(), " inputs, and max_inputs is ", params.max_inputs);
         return kNoSource;

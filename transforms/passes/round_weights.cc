@@ -85,7 +85,7 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
       continue;
     }
     PF_ASSIGN_OR_RETURN(Tensor rounded, RoundTensor(tensor, buckets, context->num_threads));
-    if (rounded == tensor) continue;
+    if (rounded == tensor || !context->AllowRewrite(*node)) continue;
     node->SetAttr("value", AttrValue::OfTensor(std::move(rounded)));
     ++rewrites;
   }

@@ -80,6 +80,8 @@ class Simplification {
     absl::StatusOr<Tensor> changed = is_difference ? Mapped(found.constant, [](float c) { return -c; })
                                                    : Mapped(found.constant, [](float c) { return 1 / c; });
     if (!changed.ok()) return Decline(*node, changed.status());
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, 1, *std::move(changed)));
     node->set_op(is_difference ? ops::kAddV2 : ops::kMul);
     return kRewritten;
@@ -99,6 +101,8 @@ class Simplification {
     absl::StatusOr<Tensor> joined =
         Combined(inner.constant, is_product ? Operation::kProduct : Operation::kSum, outer.constant);
     if (!joined.ok()) return Decline(*node, joined.status());
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, outer.constant_input, *std::move(joined)));
     Skip(node, outer.other_input(), inner.other_input());
     return kRewritten;
@@ -124,6 +128,8 @@ class Simplification {
     absl::StatusOr<Tensor> joined = Combined(inner.constant, Operation::kSum, outer.constant);
     if (!joined.ok()) return Decline(*node, joined.status());
     if (joined->shape() != inner.constant.shape()) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, inside, 1, *std::move(joined)));
     Node* constant = node->input(outer.constant_input).node;
     PF_RETURN_IF_ERROR(TakeOver(graph_, node, inside));
@@ -151,6 +157,8 @@ class Simplification {
     absl::StatusOr<Tensor> scaled_bias =
         Combined(bias.constant, Operation::kProduct, sum->op() == ops::kBiasAdd ? per_channel : factor.constant);
     if (!scaled_bias.ok()) return Decline(*node, scaled_bias.status());
+    const RewriteScope rewrite(context_, graph_, {node, sum, convolution});
+    if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, convolution, kWeightsInput, std::move(scaled->weights)));
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, sum, bias.constant_input, *std::move(scaled_bias)));
     Node* constant = node->input(factor.constant_input).node;
@@ -170,6 +178,8 @@ class Simplification {
     if (!IsOnlyUse(*graph_, *product)) return DeclineShared(*node, *product);
     absl::StatusOr<ScaledWeights> scaled = ScaleInput(*node, factor.constant);
     if (!scaled.ok()) return Decline(*node, scaled.status());
+    const RewriteScope rewrite(context_, graph_, {node, product});
+    if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, kWeightsInput, std::move(scaled->weights)));
     Skip(node, data, factor.other_input());
     return kRewritten;
@@ -187,6 +197,8 @@ class Simplification {
                              ", which may lose something");
       return kNone;
     }
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
     node->SetAttr("SrcT", AttrValue::Type(from));
     Skip(node, 0, 0);
     return kRewritten;
@@ -204,6 +216,8 @@ class Simplification {
     if (value == -0.5f) op = ops::kRsqrt;
     if (value == -1.0f) op = ops::kReciprocal;
     if (!op.is_known()) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
     Node* constant = node->input(1).node;
     graph_->RemoveInput(node, 1);
     node->set_op(op);
@@ -215,6 +229,8 @@ class Simplification {
   absl::StatusOr<Outcome> SquareOfProduct(Node* node) {
     if (node->op() != ops::kMul || node->num_data_inputs() != 2 || node->input(0) != node->input(1)) return kNone;
     if (!IsFloat(*node)) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
     graph_->RemoveInput(node, 1);
     node->set_op(ops::kSquare);
     return kRewritten;
@@ -228,6 +244,8 @@ class Simplification {
       if (is_difference && i == 0) continue;  // -a - b has no shorter form.
       Node* negation = node->input(i).node;
       if (negation->op() != ops::kNeg || negation->num_data_inputs() != 1 || graph_->IsInput(negation)) continue;
+      const RewriteScope rewrite(context_, graph_, {node, negation});
+      if (!rewrite) return kNone;
       const TensorRef other = node->input(1 - i);
       Skip(node, i, 0);
       if (i == 0) {

@@ -122,6 +122,7 @@ class Cut {
       if (name.empty()) {
         name = graph_->UniqueName(absl::StrCat(input.node->name(), "_", input.port));
         const TensorRef old = {input.node, input.port};
+        const OriginScope origins(graph_, {input.node});
         PF_ASSIGN_OR_RETURN(Node * placeholder, graph_->AddNode(name, ops::kPlaceholder, input.node));
         SetAttrs(KindOf(old), placeholder);
         graph_->ReplaceUses(old, {placeholder, 0});

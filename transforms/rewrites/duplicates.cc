@@ -223,7 +223,8 @@ absl::StatusOr<int64_t> MergeDuplicates(Graph* graph, OperandOrder operand_order
     Node*& first = survivor[numbering.NumberOf(node)];
     if (first == nullptr) {
       first = node;
-    } else {
+    } else if (context->AllowRewrite(*node)) {
+      graph->AddOrigins(first, node);
       remove[node->id()] = true;
       ++removed;
     }

@@ -1,10 +1,98 @@
-// Looks for nodes that may call functions.
+// Reads and edits GraphDef.library in its wire form.
 #include "transforms/rewrites/function_library.h"
 
+#include <memory>
+
+#include "graph/status.h"
 #include "graph/wire.h"
 
 namespace permafrost {
 namespace {
+
+// Field numbers of graph.proto, function.proto, op_def.proto and node_def.proto.
+enum InGraph : uint32_t { kLibrary = 2 };
+enum InLibrary : uint32_t { kFunction = 1 };
+enum InFunction : uint32_t { kSignature = 1, kNodeDef = 3 };
+enum InSignature : uint32_t { kSignatureName = 1, kSignatureAttr = 4 };
+enum InAttrDef : uint32_t { kAttrDefName = 1, kAttrDefDefault = 3 };
+enum InNodeDef : uint32_t { kNodeName = 1, kNodeOp = 2, kNodeAttr = 5 };
+enum InMapEntry : uint32_t { kKey = 1, kValue = 2 };
+
+// Calls f(field), which returns a Status, for each field of `message`. DataLoss when it is malformed.
+template <typename F>
+absl::Status ForEachField(absl::string_view message, F f) {
+  WireReader reader(message);
+  WireField field;
+  while (reader.Next(&field)) PF_RETURN_IF_ERROR(f(field));
+  return reader.status();
+}
+
+bool IsMessage(const WireField& field, uint32_t number) {
+  return field.number == number && field.type == WireType::kLengthDelimited;
+}
+
+// The same for the fields `number` that hold a message or a text.
+template <typename F>
+absl::Status ForEachMessage(absl::string_view message, uint32_t number, F f) {
+  return ForEachField(message, [&](const WireField& field) -> absl::Status {
+    return IsMessage(field, number) ? f(field.bytes) : absl::OkStatus();
+  });
+}
+
+// The text in field `number`; the last one counts.
+absl::Status ReadText(absl::string_view message, uint32_t number, absl::string_view* text) {
+  return ForEachMessage(message, number, [&](absl::string_view bytes) {
+    *text = bytes;
+    return absl::OkStatus();
+  });
+}
+
+AttrValue OwnedValue(absl::string_view encoded) {
+  auto kept = std::make_shared<const std::string>(encoded);
+  return AttrValue::FromWire(*kept, kept);
+}
+
+absl::Status ReadDefaults(absl::string_view signature, std::string* name, std::vector<NamedAttr>* defaults) {
+  return ForEachField(signature, [&](const WireField& field) -> absl::Status {
+    if (IsMessage(field, kSignatureName)) *name = std::string(field.bytes);
+    if (!IsMessage(field, kSignatureAttr)) return absl::OkStatus();
+    absl::string_view attr_name;
+    PF_RETURN_IF_ERROR(ReadText(field.bytes, kAttrDefName, &attr_name));
+    return ForEachMessage(field.bytes, kAttrDefDefault, [&](absl::string_view value) {
+      defaults->push_back({std::string(attr_name), OwnedValue(value)});
+      return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status ReadNode(absl::string_view encoded, FunctionNode* node) {
+  return ForEachField(encoded, [&](const WireField& field) -> absl::Status {
+    if (IsMessage(field, kNodeName)) node->name = field.bytes;
+    if (IsMessage(field, kNodeOp)) node->op = field.bytes;
+    if (!IsMessage(field, kNodeAttr)) return absl::OkStatus();
+    node->attrs.emplace_back();
+    return ReadText(field.bytes, kKey, &node->attrs.back());
+  });
+}
+
+// Copies `message` to *copy with the payload of each field `number` replaced by what `edit`(payload, &new payload)
+// makes of it where it returns true.
+template <typename Edit>
+absl::Status CopyWithEdits(absl::string_view message, uint32_t number, std::string* copy, Edit edit) {
+  return ForEachField(message, [&](const WireField& field) -> absl::Status {
+    std::string edited;
+    bool is_edited = false;
+    if (IsMessage(field, number)) {
+      PF_ASSIGN_OR_RETURN(is_edited, edit(field.bytes, &edited));
+    }
+    if (is_edited) {
+      AppendBytesField(number, edited, copy);
+    } else {
+      copy->append(field.whole.data(), field.whole.size());
+    }
+    return absl::OkStatus();
+  });
+}
 
 // Whether a list value holds functions; also true for one that is malformed.
 bool MayHoldFunctions(const AttrValue& value) {
@@ -35,6 +123,62 @@ bool MayCallFunctions(const Graph& graph) {
     }
   }
   return false;
+}
+
+absl::StatusOr<absl::flat_hash_map<std::string, std::vector<NamedAttr>>> FunctionDefaults(const Graph& graph) {
+  absl::flat_hash_map<std::string, std::vector<NamedAttr>> defaults;
+  const absl::Status status = ForEachMessage(graph.library(), kLibrary, [&](absl::string_view library) {
+    return ForEachMessage(library, kFunction, [&](absl::string_view function) {
+      std::string name;
+      std::vector<NamedAttr> attrs;
+      PF_RETURN_IF_ERROR(ForEachMessage(
+          function, kSignature, [&](absl::string_view signature) { return ReadDefaults(signature, &name, &attrs); }));
+      defaults.insert_or_assign(std::move(name), std::move(attrs));
+      return absl::OkStatus();
+    });
+  });
+  PF_RETURN_IF_ERROR(Annotate(status, "function library"));
+  return defaults;
+}
+
+absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,
+                                            absl::FunctionRef<std::vector<NamedAttr>(const FunctionNode&)> missing) {
+  int64_t changed_nodes = 0;
+  const auto edit_node = [&](absl::string_view function, absl::string_view encoded,
+                             std::string* edited) -> absl::StatusOr<bool> {
+    FunctionNode node;
+    node.function = function;
+    PF_RETURN_IF_ERROR(ReadNode(encoded, &node));
+    const std::vector<NamedAttr> attrs = missing(node);
+    if (attrs.empty()) return false;
+    edited->assign(encoded.data(), encoded.size());
+    for (const NamedAttr& attr : attrs) {
+      std::string entry;
+      AppendBytesField(kKey, attr.name, &entry);
+      AppendBytesField(kValue, attr.value.Encoded(), &entry);
+      AppendBytesField(kNodeAttr, entry, edited);
+    }
+    ++changed_nodes;
+    return true;
+  };
+  const auto edit_function = [&](absl::string_view encoded, std::string* edited) -> absl::StatusOr<bool> {
+    absl::string_view name;
+    PF_RETURN_IF_ERROR(ForEachMessage(
+        encoded, kSignature, [&](absl::string_view signature) { return ReadText(signature, kSignatureName, &name); }));
+    const int64_t before = changed_nodes;
+    PF_RETURN_IF_ERROR(CopyWithEdits(encoded, kNodeDef, edited, [&](absl::string_view node, std::string* copy) {
+      return edit_node(name, node, copy);
+    }));
+    return changed_nodes > before;
+  };
+  const auto edit_library = [&](absl::string_view encoded, std::string* edited) -> absl::StatusOr<bool> {
+    PF_RETURN_IF_ERROR(CopyWithEdits(encoded, kFunction, edited, edit_function));
+    return changed_nodes > 0;
+  };
+  std::string library;
+  PF_RETURN_IF_ERROR(Annotate(CopyWithEdits(graph->library(), kLibrary, &library, edit_library), "function library"));
+  if (changed_nodes > 0) graph->set_library(library);
+  return changed_nodes;
 }
 
 }  // namespace permafrost

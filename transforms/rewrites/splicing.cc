@@ -149,6 +149,7 @@ class Removal {
       context_->MissIfWanted(*node, "feeds a Merge, which would wait for its control inputs in every branch");
       return false;
     }
+    if (!context_->AllowRewrite(*node)) return false;
     replaced_[node->id()] = static_cast<uint32_t>(place_.size());
     place_.push_back(std::move(place));
     return true;
@@ -197,6 +198,7 @@ absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassCo
       }
       remove[node->id()] = true;
       ++removed_by_op[node->op().name()];
+      graph->AddOrigins(removal.Now({node, 0}).node, node);
       ++removed;
       continue;
     }

@@ -1,0 +1,127 @@
+// QuantizedConcat: inputs of different ranges are brought to one and joined.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/quantized_ranges.h"
+
+namespace permafrost {
+namespace {
+
+// The output as [outer][whole]; input i fills the `own[i]` elements from offsets[i] on in each row.
+struct JoinState : public KernelState {
+  int count = 0;  // Inputs are the axis, so many codes, as many minima, and as many maxima.
+  int64_t outer = 0, whole = 0;
+  std::vector<int64_t> own, offsets;
+};
+
+absl::Status PrepareJoin(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(const int64_t given_axis, IntegerInput(context, 0));
+  const int count = (context->num_inputs() - 1) / 3;
+  if (count < 1 || context->num_inputs() != 3 * count + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(context->num_inputs(), " inputs, expected an axis and three lists of equal length"));
+  }
+  auto state = std::make_unique<JoinState>();
+  state->count = count;
+  PF_RETURN_IF_ERROR(RequireRangeInputs(context, count + 1, 2 * count));
+  const Shape& model = context->input_shape(1);
+  PF_ASSIGN_OR_RETURN(const int axis, ResolveAxis(given_axis, model.rank()));
+  Shape output = model;
+  int64_t total = 0;
+  for (int i = 1; i <= count; ++i) {
+    const Shape& own = context->input_shape(i);
+    Shape expected = model;
+    if (own.rank() == model.rank()) expected.set_dim(axis, own.dim(axis));
+    if (own != expected) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", own.ToString(), ", expected ",
+                                                     model.ToString(), " save for dimension ", axis));
+    }
+    if (__builtin_add_overflow(total, own.dim(axis), &total)) {
+      return absl::InvalidArgumentError(absl::StrCat("the sizes at axis ", axis, " exceed int64"));
+    }
+  }
+  output.set_dim(axis, total);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  SetRangeOutputShapes(context);
+  if (output.num_elements() > 0) {
+    state->outer = ProductOfDims(output, 0, axis);
+    const int64_t inner = ProductOfDims(output, axis + 1, output.rank());
+    state->whole = total * inner;
+    int64_t offset = 0;
+    for (int i = 1; i <= count; ++i) {
+      state->offsets.push_back(offset);
+      state->own.push_back(context->input_shape(i).dim(axis) * inner);
+      offset += state->own.back();
+    }
+  }
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+Range RangeOf(const ComputeContext& context, const JoinState& state, int i) {
+  return {*context.input<float>(1 + state.count + i), *context.input<float>(1 + 2 * state.count + i)};
+}
+
+absl::Status ComputeJoin(ComputeContext* context) {
+  const auto& state = context->state<JoinState>();
+  // It reaches down to 0 in any case, not up.
+  Range all = RangeOf(*context, state, 0);
+  all.min = std::min(all.min, 0.f);
+  for (int i = 1; i < state.count; ++i) {
+    const Range own = RangeOf(*context, state, i);
+    all.min = std::min(all.min, own.min);
+    all.max = std::max(all.max, own.max);
+  }
+  DispatchOn<QUint8, QInt32>(context->output_at(0).dtype, [&](auto tag) {
+    using Code = CodeOf<typename decltype(tag)::type>;
+    if (std::is_signed_v<Code>) {  // Symmetric, so that 0 is in the middle of the codes.
+      all.max = std::max(std::abs(all.min), std::abs(all.max));
+      all.min = -all.max;
+    }
+    SetRangeOutput(context, all);
+    if (state.outer == 0) return;
+    auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
+    const RealsToCodes<Code> to_codes(all);
+    for (int i = 0; i < state.count; ++i) {
+      const Range own = RangeOf(*context, state, i);
+      const auto* input = reinterpret_cast<const Code*>(context->input_at(1 + i).data);
+      const CodesToReals<Code> to_reals(own);
+      const bool is_same = own.min == all.min && own.max == all.max;
+      const int64_t size = state.own[i];
+      if (size == 0) continue;
+      context->threads().ParallelFor(state.outer, 1 + (16 << 10) / size, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const Code* from = input + row * size;
+          Code* to = output + row * state.whole + state.offsets[i];
+          if (is_same) {
+            std::memcpy(to, from, size * sizeof(Code));
+          } else {
+            for (int64_t j = 0; j < size; ++j) to[j] = to_codes(to_reals(from[j]));
+          }
+        }
+      });
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(QuantizedConcat) {
+  return Kernel("the inputs one after the other along an axis, in the range that holds all of theirs")
+      .Types<QUint8, QInt32>("T")
+      .Prepare(PrepareJoin)
+      .Compute(ComputeJoin);
+}
+
+}  // namespace permafrost

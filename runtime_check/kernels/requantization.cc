@@ -1,0 +1,152 @@
+// RequantizationRange, Requantize and QuantizeDownAndShrinkRange: from sums of 32 bits back to codes of 8 bits.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/quantized_ranges.h"
+
+namespace permafrost {
+namespace {
+
+// The range that the codes really use, with 0 in it at its lower end. No codes use the reverse of the whole range, as
+// in TensorFlow.
+Range UsedRange(const int32_t* codes, int64_t count, Range range) {
+  int32_t least = kHighest<int32_t>, most = kLowest<int32_t>;
+  for (int64_t i = 0; i < count; ++i) {
+    least = std::min(least, codes[i]);
+    most = std::max(most, codes[i]);
+  }
+  return {std::min(0.f, RealOf(least, range)), RealOf(most, range)};
+}
+
+// From 32-bit codes of one range to 8-bit codes of another, in fixed point with 16 bits after the point:
+//
+//   code8 = (((code32 * scale) >> 32) + middle - lowest + 1/2) >> 16
+//
+// where `scale` is how many 8-bit steps the old range spans, `middle` the centre of the old range and `lowest` the new
+// minimum, both counted in new steps. The shifts round down, so halves are rounded up. Two things are so because
+// TensorFlow's numbers are: codes beyond 2^24 lose the bits that float does not hold, and the product wraps round,
+// which takes ranges that differ by a factor of more than 256.
+class Narrowing {
+ public:
+  Narrowing(Range from, Range to) {
+    const float width = to.max - to.min;
+    if (width == 0) return;
+    const float from_width = from.max - from.min;
+    const auto steps = static_cast<float>(255.0 / width);
+    const auto middle = static_cast<float>((from.min + from.max) / 2.0);
+    scale_ = Saturated(255.0 * kOne * from_width / width);
+    const int64_t lowest = Saturated(std::round(kOne * (to.min * 255.0) / width));
+    const int64_t middle_steps = Saturated(middle * steps * kOne);
+    offset_ = static_cast<int64_t>(static_cast<uint64_t>(middle_steps) - static_cast<uint64_t>(lowest));
+  }
+  uint8_t operator()(int32_t code) const {
+    const auto rounded = static_cast<int64_t>(static_cast<float>(code));
+    const auto product = static_cast<int64_t>(static_cast<uint64_t>(rounded) * static_cast<uint64_t>(scale_));
+    const auto sum = static_cast<int64_t>(static_cast<uint64_t>(product >> 32) + static_cast<uint64_t>(offset_) +
+                                          static_cast<uint64_t>(kOne / 2));
+    return static_cast<uint8_t>(std::clamp<int64_t>(sum >> 16, 0, 255));
+  }
+
+ private:
+  static constexpr int kOne = 1 << 16;
+
+  int64_t scale_ = 0, offset_ = 0;
+};
+
+// Writes the codes of output 0, each the result of convert(code).
+template <typename Code, typename Convert>
+void ConvertAll(ComputeContext* context, Convert convert) {
+  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  auto* narrow = reinterpret_cast<Code*>(context->output_at(0).data);
+  context->threads().ParallelFor(context->input_shape(0).num_elements(), 16 << 10, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) narrow[i] = convert(codes[i]);
+  });
+}
+
+void Narrow(ComputeContext* context, Range from, Range to) {
+  if (context->output_at(0).dtype == DType::kQUint8) {
+    ConvertAll<uint8_t>(context, Narrowing(from, to));
+    return;
+  }
+  const CodesToReals<int32_t> to_reals(from);
+  const RealsToCodes<int8_t> to_codes(to);
+  ConvertAll<int8_t>(context, [&](int32_t code) { return to_codes(to_reals(code)); });
+}
+
+absl::Status PrepareRequantizationRange(PrepareContext* context) {
+  SetRangeOutputShapes(context, 0);
+  return RequireRangeInputs(context, 1, 2);
+}
+
+absl::Status ComputeRequantizationRange(ComputeContext* context) {
+  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  SetRangeOutput(context, UsedRange(codes, context->input_shape(0).num_elements(), RangeInput(*context, 1)), 0);
+  return absl::OkStatus();
+}
+
+absl::Status PrepareRequantize(PrepareContext* context) {
+  context->SetOutputShape(0, context->input_shape(0));
+  SetRangeOutputShapes(context);
+  return RequireRangeInputs(context, 1, 4);
+}
+
+absl::Status ComputeRequantize(ComputeContext* context) {
+  const Range from = RangeInput(*context, 1), to = RangeInput(*context, 3);
+  if (!(to.min <= 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("'requested_output_min' must be <= 0, but is ", to.min));
+  }
+  if (!(to.max >= to.min)) {
+    return absl::InvalidArgumentError(absl::StrCat("'requested_output_max' must be >= 'requested_output_min', but is ",
+                                                   to.max, ", where that is ", to.min));
+  }
+  Narrow(context, from, to);
+  SetRangeOutput(context, to);
+  return absl::OkStatus();
+}
+
+absl::Status PrepareShrink(PrepareContext* context) {
+  context->SetOutputShape(0, context->input_shape(0));
+  SetRangeOutputShapes(context);
+  return RequireRangeInputs(context, 1, 2);
+}
+
+absl::Status ComputeShrink(ComputeContext* context) {
+  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  const Range from = RangeInput(*context, 1);
+  const Range to = UsedRange(codes, context->input_shape(0).num_elements(), from);
+  Narrow(context, from, to);
+  SetRangeOutput(context, to);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(RequantizationRange) {
+  return Kernel("the least and the largest number in input, the former at most 0")
+      .Types<QInt32>("Tinput")
+      .Prepare(PrepareRequantizationRange)
+      .Compute(ComputeRequantizationRange);
+}
+
+DEFINE_KERNEL(Requantize) {
+  return Kernel("the same numbers in codes of the requested range; to quint8 in fixed point, to qint8 in float")
+      .Types<QInt32>("Tinput")
+      .Types<QUint8, QInt8>("out_type")
+      .Prepare(PrepareRequantize)
+      .Compute(ComputeRequantize);
+}
+
+DEFINE_KERNEL(QuantizeDownAndShrinkRange) {
+  return Kernel("Requantize to the range of RequantizationRange")
+      .Types<QInt32>("Tinput")
+      .Types<QUint8>("out_type")
+      .Prepare(PrepareShrink)
+      .Compute(ComputeShrink);
+}
+
+}  // namespace permafrost

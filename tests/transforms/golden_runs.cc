@@ -1,0 +1,99 @@
+// Runs golden cases and compares numbers.
+#include "tests/transforms/golden_runs.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/compare.h"
+#include "runtime_check/evaluate.h"
+#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/session.h"
+
+namespace permafrost {
+namespace {
+
+// Seeds for numeric equivalence.
+constexpr int kSeeds = 3;
+
+std::vector<std::string> Texts(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> texts;
+  for (const Endpoint& endpoint : endpoints) {
+    if (endpoint.node != nullptr) texts.push_back(endpoint.text);
+  }
+  return texts;
+}
+
+absl::StatusOr<std::vector<Tensor>> RunGraph(const Graph& graph, absl::Span<const Tensor> feeds) {
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                      Session::Create(graph, Texts(graph.inputs()), Texts(graph.outputs())));
+  return session->Run(feeds);
+}
+
+// The loosest promise of the passes of a pipeline.
+Numerics Promise(const std::string& run) {
+  Numerics promise;
+  const auto calls = ParsePipeline(run);
+  for (const PassCall& call : *calls) {
+    const Numerics& each = (*FindPass(call.name))->numerics;
+    if (each.kind > promise.kind) promise.kind = each.kind;
+    promise.tolerance += each.tolerance;
+  }
+  return promise;
+}
+
+bool Keeps(const Numerics& promise, const OutputDifference& difference) {
+  switch (promise.kind) {
+    case Numerics::Kind::kExact:
+      return difference.is_identical();
+    case Numerics::Kind::kWithin:
+      return difference.IsWithin(promise.tolerance);
+    case Numerics::Kind::kChanges:
+      return difference.kind == OutputDifference::Kind::kComparable;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<Outcome> RunOver(const std::string& run, std::unique_ptr<Graph> graph, int64_t rewrite_limit) {
+  static const auto* const evaluator = new KernelEvaluator();
+  PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(run));
+  PassContext context;
+  context.evaluator = evaluator;
+  context.wants_misses = true;
+  context.read_file = [](absl::string_view path) { return ReadWhole(absl::StrCat(kGoldenFolder, "/", path)); };
+  context.rewrite_limit = rewrite_limit;
+  Outcome outcome;
+  outcome.graph = std::move(graph);
+  PF_ASSIGN_OR_RETURN(outcome.reports, RunPipeline(&outcome.graph, calls, &context));
+  for (const PassReport& report : outcome.reports) outcome.rewrites += report.rewrites;
+  return outcome;
+}
+
+absl::StatusOr<Outcome> RunCase(const GoldenCase& golden) {
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ReadGraphOf(golden));
+  return RunOver(golden.run, std::move(graph));
+}
+
+absl::Status CompareRuns(const GoldenCase& golden, const Graph& before, const Graph& after, bool* within,
+                         std::string* worst) {
+  *within = true;
+  const Numerics promise = Promise(golden.run);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::vector<Endpoint> inputs;
+    for (const Endpoint& input : after.inputs()) {
+      if (input.node != nullptr) inputs.push_back(input);
+    }
+    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, SeededInputs(inputs, golden.shapes, seed));
+    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, RunGraph(before, feeds));
+    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> found, RunGraph(after, feeds));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const OutputDifference difference = CompareTensors(expected[i], found[i]);
+      if (Keeps(promise, difference)) continue;
+      *within = false;
+      *worst = absl::StrCat("output '", before.outputs()[i].text, "', seed ", seed, ": ", difference.ToString());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

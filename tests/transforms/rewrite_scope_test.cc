@@ -1,0 +1,86 @@
+// What every pass owes to --lineage and --bisect, on every golden case: a node that is new says where it comes from,
+// and a pass that is stopped after any number of its rewrites leaves a graph that is valid and still answers the same.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "graph/lineage.h"
+#include "graph/validate.h"
+#include "gtest/gtest.h"
+#include "tests/transforms/golden_runs.h"
+
+namespace permafrost {
+namespace {
+
+// Cases with more rewrites are stopped after some of them only.
+constexpr int64_t kMostLimits = 8;
+
+std::vector<GoldenCase> Cases() {
+  std::vector<GoldenCase> cases;
+  absl::StatusOr<std::vector<GoldenCase>> found = FindGoldenCases(kGoldenFolder);
+  if (!found.ok()) return cases;
+  for (GoldenCase& golden : *found) {
+    if (golden.expected_error.empty()) cases.push_back(std::move(golden));
+  }
+  return cases;
+}
+
+class RewriteScopeTest : public testing::TestWithParam<GoldenCase> {};
+
+TEST_P(RewriteScopeTest, NewNodesSayWhereTheyComeFrom) {
+  const GoldenCase& golden = GetParam();
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphOf(golden);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  absl::flat_hash_set<std::string> originals;
+  for (const Node* node = (*graph)->first(); node != nullptr; node = node->next()) originals.emplace(node->name());
+  (*graph)->RecordLineage();
+  const absl::StatusOr<Outcome> outcome = RunOver(golden.run, *std::move(graph));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const Lineage* lineage = outcome->graph->lineage();
+  ASSERT_NE(lineage, nullptr) << "the pass has put another graph in the place of its own";
+  for (const Node* node = outcome->graph->first(); node != nullptr; node = node->next()) {
+    const Lineage::Origins origins = lineage->OriginsOf(*node, 1000);
+    EXPECT_FALSE(origins.names.empty()) << golden.path << ": " << node->Describe()
+                                        << " comes from nowhere: make it inside a RewriteScope (transforms/pass.h)";
+    for (const absl::string_view name : origins.names) EXPECT_TRUE(originals.contains(name)) << name;
+  }
+}
+
+TEST_P(RewriteScopeTest, APassMayBeStoppedAfterAnyRewrite) {
+  const GoldenCase& golden = GetParam();
+  const absl::StatusOr<Outcome> whole = RunCase(golden);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  int64_t asked = 0;
+  for (const PassReport& report : whole->reports) asked = std::max(asked, report.rewrites_asked);
+  const int64_t step = std::max<int64_t>(1, asked / kMostLimits);
+  for (int64_t limit = 0; limit < asked; limit += step) {
+    SCOPED_TRACE(absl::StrCat(golden.path, ", stopped after ", limit, " of ", asked, " rewrites"));
+    absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphOf(golden);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const absl::StatusOr<Outcome> part = RunOver(golden.run, *std::move(graph), limit);
+    ASSERT_TRUE(part.ok()) << part.status();
+    EXPECT_TRUE(Validate(*part->graph).ok()) << Validate(*part->graph);
+    if (!golden.not_run.empty() || !golden.changes_numbers.empty()) continue;
+    const absl::StatusOr<std::unique_ptr<Graph>> before = ReadGraphOf(golden);
+    bool within = false;
+    std::string worst;
+    const absl::Status ran = CompareRuns(golden, **before, *part->graph, &within, &worst);
+    ASSERT_TRUE(ran.ok()) << ran;
+    EXPECT_TRUE(within) << worst;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RewriteScopeTest, testing::ValuesIn(Cases()),
+                         [](const testing::TestParamInfo<GoldenCase>& info) {
+                           std::string name = absl::StrCat(info.param.pass, "_", info.param.name);
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+                           return name;
+                         });
+
+}  // namespace
+
+// What gtest prints of a case.
+void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.path; }
+
+}  // namespace permafrost

@@ -1,0 +1,121 @@
+// Writes out the attributes that nodes leave to the defaults of their ops.
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_join.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/function_library.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  bool skip_unknown = false;
+};
+
+// The attributes with defaults, by op and by function.
+class Defaults {
+ public:
+  static absl::StatusOr<Defaults> Of(const Graph& graph) {
+    Defaults defaults;
+    PF_ASSIGN_OR_RETURN(defaults.functions_, FunctionDefaults(graph));
+    return defaults;
+  }
+
+  // Calls f(name, value) for each attribute of `op` that has a default; false when the op is unknown. A function of the
+  // library goes before an op of the same name, as in TensorFlow.
+  template <typename F>
+  bool ForEach(absl::string_view op, F f) const {
+    if (const auto function = functions_.find(op); function != functions_.end()) {
+      for (const NamedAttr& attr : function->second) f(attr.name, attr.value);
+      return true;
+    }
+    return ForEachOfSchema(FindSchema(Op::Named(op)), f);
+  }
+
+  // The same, for the node of a graph.
+  template <typename F>
+  bool ForEach(const Node& node, F f) const {
+    return functions_.empty() ? ForEachOfSchema(FindSchema(node.op()), f) : ForEach(node.op().name(), f);
+  }
+
+ private:
+  template <typename F>
+  static bool ForEachOfSchema(const OpSchema* schema, F f) {
+    if (schema == nullptr) return false;
+    for (const AttrSpec& spec : schema->attrs) {
+      if (spec.has_default) f(spec.name, spec.default_value);
+    }
+    return true;
+  }
+
+  absl::flat_hash_map<std::string, std::vector<NamedAttr>> functions_;
+};
+
+// Adds what is missing in the bodies of functions. Nodes of unknown ops stay as they are: the original looks at none.
+absl::StatusOr<int64_t> AddInFunctions(Graph* graph, const Defaults& defaults) {
+  return AddAttrsInFunctions(graph, [&](const FunctionNode& node) {
+    std::vector<NamedAttr> missing;
+    defaults.ForEach(node.op, [&](const std::string& name, const AttrValue& value) {
+      if (std::find(node.attrs.begin(), node.attrs.end(), name) == node.attrs.end()) missing.push_back({name, value});
+    });
+    return missing;
+  });
+}
+
+absl::Status UnknownOp(const Node& node) {
+  return absl::NotFoundError(absl::StrCat(node.Describe(),
+                                          ": the op is neither in the table of ops nor a function of the graph; "
+                                          "skip_unknown=true leaves such nodes as they are"));
+}
+
+absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const Defaults defaults, Defaults::Of(*graph));
+  std::map<absl::string_view, int64_t> skipped;
+  int64_t changed = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    bool is_changed = false;
+    const bool is_known = defaults.ForEach(*node, [&](const std::string& name, const AttrValue& value) {
+      if (node->HasAttr(name)) return;
+      node->SetAttr(name, value);
+      is_changed = true;
+    });
+    if (is_changed) ++changed;
+    if (is_known) continue;
+    if (!params.skip_unknown) return UnknownOp(*node);
+    context->MissIfWanted(*node, "the op is neither in the table of ops nor a function of the graph");
+    ++skipped[node->op().name()];
+  }
+  PF_ASSIGN_OR_RETURN(const int64_t in_functions, AddInFunctions(graph, defaults));
+  context->Note(absl::StrCat("added attributes to ", changed, " nodes",
+                             in_functions == 0 ? "" : absl::StrCat(" and to ", in_functions, " in function bodies")));
+  if (!skipped.empty()) {
+    context->Note(absl::StrCat("left nodes of unknown ops alone: ",
+                               absl::StrJoin(skipped, ", ", [](std::string* out, const auto& entry) {
+                                 absl::StrAppend(out, entry.second, " ", entry.first);
+                               })));
+  }
+  return changed + in_functions;
+}
+
+}  // namespace
+
+// Gives every node, also in the bodies of functions, the attributes for which its op has a default and that it lacks.
+//
+//   LRN(x)   =>   LRN(x) {depth_radius: 5, bias: 1, alpha: 1, beta: 0.5, T: float}
+//
+// For readers that know ops but not their defaults. Values that are there stay. A node of an op that is neither in the
+// table of ops nor in the graph's function library is an error, unless skip_unknown is true; in the body of a function
+// it is left alone.
+DEFINE_PASS(add_default_attributes) {
+  return Pass<Params>("Writes out the attributes that nodes leave to the defaults of their ops.")
+      .Param("skip_unknown", &Params::skip_unknown, "Leave nodes of unknown ops alone instead of failing.")
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Add);
+}
+
+}  // namespace permafrost

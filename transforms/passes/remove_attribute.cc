@@ -1,0 +1,92 @@
+// Takes attributes off nodes.
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "graph/nearest.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/op_selection.h"
+#include "transforms/rewrites/validity.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::vector<std::string> attribute_name;
+  std::vector<std::string> op_name;
+  std::vector<std::string> prefix;
+};
+
+// Says that no node that is meant has the attribute, with the nearest of those that they have.
+void NoteAbsent(const Graph& graph, const NodeFilter& filter, absl::string_view name, PassContext* context) {
+  absl::flat_hash_set<absl::string_view> found;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!filter.Includes(*node)) continue;
+    for (const Attr& attr : node->attrs()) found.insert(attr.key);
+  }
+  std::vector<absl::string_view> names(found.begin(), found.end());
+  std::sort(names.begin(), names.end());
+  context->Note(absl::StrCat("no node that is meant has the attribute '", name, "'", DidYouMean(name, names)));
+}
+
+absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const NodeFilter filter, NodeFilter::Parse(params.op_name, params.prefix));
+  filter.NoteAbsent(*graph, context);
+  // An attribute that begins with "_" is in no schema.
+  const bool may_be_needed = std::any_of(params.attribute_name.begin(), params.attribute_name.end(),
+                                         [](const std::string& name) { return !absl::StartsWith(name, "_"); });
+  for (const std::string& name : params.attribute_name) {
+    if (name.empty()) return absl::InvalidArgumentError("parameter 'attribute_name' is empty, expected a name");
+  }
+  std::optional<ValidityGuard> guard;
+  if (may_be_needed) guard.emplace(*graph);
+  int64_t changed_nodes = 0;
+  std::map<std::string, int64_t> removed, needed;
+  std::vector<bool> changed(graph->id_limit(), false);
+  for (const std::string& name : params.attribute_name) {
+    for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+      if (!filter.Includes(*node) || !node->RemoveAttr(name)) continue;
+      ++removed[name];
+      if (!changed[node->id()]) ++changed_nodes;
+      changed[node->id()] = true;
+      const OpSchema* schema = FindSchema(node->op());
+      const AttrSpec* spec = schema == nullptr ? nullptr : schema->FindAttr(name);
+      if (spec != nullptr && !spec->has_default) ++needed[absl::StrCat("'", name, "' of ", node->op().name())];
+    }
+    if (removed.count(name) == 0) NoteAbsent(*graph, filter, name, context);
+  }
+  if (changed_nodes == 0) return 0;
+  if (guard.has_value()) PF_RETURN_IF_ERROR(guard->Check(*graph));
+  for (const auto& [name, count] : removed) context->Note(absl::StrCat("removed '", name, "' from ", count, " nodes"));
+  if (!needed.empty()) {
+    context->Note(absl::StrCat("TensorFlow does not load nodes without these, which have no default: ",
+                               absl::StrJoin(needed, ", ", [](std::string* out, const auto& entry) {
+                                 absl::StrAppend(out, entry.first, " (", entry.second, " nodes)");
+                               })));
+  }
+  return changed_nodes;
+}
+
+}  // namespace
+
+// Takes attributes off the nodes that have them.
+//
+//   MatMul(x, w) {T: float, _output_shapes: [...]}   =>   MatMul(x, w) {T: float}
+//
+// Where an op has a default for the attribute, that counts from then on, which may change the numbers. An attribute
+// without which the graph is not valid is an error; one without which TensorFlow does not load it is a note.
+DEFINE_PASS(remove_attribute) {
+  return Pass<Params>("Takes attributes off nodes.")
+      .Param("attribute_name", &Params::attribute_name, "The attribute.", Required())
+      .Param("op_name", &Params::op_name, kOpNameHelp)
+      .Param("prefix", &Params::prefix, kPrefixHelp)
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Remove);
+}
+
+}  // namespace permafrost

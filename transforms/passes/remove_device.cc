@@ -1,0 +1,44 @@
+// Takes nodes off the devices that they were placed on.
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/op_selection.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::vector<std::string> op_name;
+  std::vector<std::string> prefix;
+};
+
+absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const NodeFilter filter, NodeFilter::Parse(params.op_name, params.prefix));
+  filter.NoteAbsent(*graph, context);
+  int64_t changed = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (node->device().empty() || !filter.Includes(*node)) continue;
+    node->set_device("");
+    ++changed;
+  }
+  context->Note(changed == 0 ? std::string("no node that is meant has a device")
+                             : absl::StrCat("took ", changed, " nodes off their device"));
+  return changed;
+}
+
+}  // namespace
+
+// Takes nodes off the devices that they were placed on, so that the machine that runs the graph decides.
+//
+//   MatMul(x, w) on "/job:worker/device:GPU:3"   =>   MatMul(x, w)
+//
+// `_class`, which places nodes beside others, stays.
+DEFINE_PASS(remove_device) {
+  return Pass<Params>("Takes nodes off the devices that they were placed on.")
+      .Param("op_name", &Params::op_name, kOpNameHelp)
+      .Param("prefix", &Params::prefix, kPrefixHelp)
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Remove);
+}
+
+}  // namespace permafrost

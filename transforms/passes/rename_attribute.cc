@@ -1,0 +1,78 @@
+// Gives attributes another name.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "graph/nearest.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/op_selection.h"
+#include "transforms/rewrites/validity.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::string old_attribute_name;
+  std::string new_attribute_name;
+  std::vector<std::string> op_name;
+  std::vector<std::string> prefix;
+};
+
+absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* context) {
+  const std::string& from = params.old_attribute_name;
+  const std::string& to = params.new_attribute_name;
+  if (from.empty() || to.empty()) return absl::InvalidArgumentError("the name of an attribute is not empty");
+  PF_ASSIGN_OR_RETURN(const NodeFilter filter, NodeFilter::Parse(params.op_name, params.prefix));
+  filter.NoteAbsent(*graph, context);
+  if (from == to) {
+    context->Note(absl::StrCat("the old and the new name are both '", from, "'"));
+    return 0;
+  }
+  std::vector<Node*> nodes;
+  absl::flat_hash_set<absl::string_view> found;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (!filter.Includes(*node)) continue;
+    for (const Attr& attr : node->attrs()) found.insert(attr.key);
+    if (!node->HasAttr(from)) continue;
+    if (node->HasAttr(to)) {
+      return absl::FailedPreconditionError(absl::StrCat(node->Describe(), ": has the attributes '", from, "' and '", to,
+                                                        "'; remove_attribute takes off the one that is not wanted"));
+    }
+    nodes.push_back(node);
+  }
+  if (nodes.empty()) {
+    std::vector<absl::string_view> names(found.begin(), found.end());
+    std::sort(names.begin(), names.end());
+    context->Note(absl::StrCat("no node that is meant has the attribute '", from, "'", DidYouMean(from, names)));
+    return 0;
+  }
+  const ValidityGuard guard(*graph);
+  for (Node* node : nodes) {
+    AttrValue value = *node->FindAttr(from);
+    node->RemoveAttr(from);
+    node->SetAttr(to, std::move(value));
+  }
+  PF_RETURN_IF_ERROR(guard.Check(*graph));
+  context->Note(absl::StrCat("renamed '", from, "' of ", nodes.size(), " nodes"));
+  return static_cast<int64_t>(nodes.size());
+}
+
+}  // namespace
+
+// Gives an attribute another name on the nodes that have it; the value stays.
+//
+//   Custom(x) {stride: 2}   =>   Custom(x) {strides: 2}
+//
+// Where the op reads one of the two names, the numbers may change. A node that has the new name already is an error.
+DEFINE_PASS(rename_attribute) {
+  return Pass<Params>("Gives an attribute of nodes another name.")
+      .Param("old_attribute_name", &Params::old_attribute_name, "The attribute.", Required())
+      .Param("new_attribute_name", &Params::new_attribute_name, "Its name from then on.", Required())
+      .Param("op_name", &Params::op_name, kOpNameHelp)
+      .Param("prefix", &Params::prefix, kPrefixHelp)
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Rename);
+}
+
+}  // namespace permafrost

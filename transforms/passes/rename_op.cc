@@ -1,0 +1,75 @@
+// Makes nodes of one op nodes of another.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "graph/nearest.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/validity.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::string old_op_name;
+  std::string new_op_name;
+};
+
+bool IsOpName(absl::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '>' || c == '.';
+  });
+}
+
+absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* context) {
+  if (!IsOpName(params.new_op_name)) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter 'new_op_name': found '", params.new_op_name,
+                                                   "', expected letters, digits, '_', '.' and '>'"));
+  }
+  const Op from = Op::Named(params.old_op_name), to = Op::Named(params.new_op_name);
+  if (from == to) {
+    context->Note(absl::StrCat("the old and the new name are both '", from.name(), "'"));
+    return 0;
+  }
+  std::vector<Node*> nodes;
+  absl::flat_hash_set<Op> present;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    present.insert(node->op());
+    if (node->op() == from) nodes.push_back(node);
+  }
+  if (nodes.empty()) {
+    std::vector<absl::string_view> names;
+    for (const Op op : present) names.push_back(op.name());
+    std::sort(names.begin(), names.end());
+    context->Note(absl::StrCat("no node has the op '", params.old_op_name, "'", DidYouMean(params.old_op_name, names)));
+    return 0;
+  }
+  const ValidityGuard guard(*graph);
+  for (Node* node : nodes) node->set_op(to);
+  PF_RETURN_IF_ERROR(guard.Check(*graph));
+  context->Note(absl::StrCat("renamed the op of ", nodes.size(), " nodes"));
+  if (FindSchema(to) == nullptr) {
+    context->Note(absl::StrCat("'", to.name(), "' is not in the table of ops: nothing is known of its inputs"));
+  }
+  return static_cast<int64_t>(nodes.size());
+}
+
+}  // namespace
+
+// Makes nodes of one op nodes of another. Inputs and attributes stay as they are.
+//
+//   Mul(a, b)   =>   Multiply(a, b)
+//
+// An error when the new op is known and does not fit the inputs and attributes of such a node.
+DEFINE_PASS(rename_op) {
+  return Pass<Params>("Makes nodes of one op nodes of another.")
+      .Param("old_op_name", &Params::old_op_name, "The op.", Required())
+      .Param("new_op_name", &Params::new_op_name, "The op from then on.", Required())
+      .Numerics(Changes("the new op computes what it computes"))
+      .Idempotent()
+      .Run(Rename);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,59 @@
+// Which ops, and which nodes, the caller of a pass means.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_OP_SELECTION_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_OP_SELECTION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "transforms/pass.h"
+
+namespace permafrost {
+
+// The values of a parameter that names ops: "A", "A|B" for several, "*" for all.
+class OpSelection {
+ public:
+  // InvalidArgument, with the name of the parameter, for an empty name.
+  static absl::StatusOr<OpSelection> Parse(absl::string_view parameter, const std::vector<std::string>& values);
+
+  bool Names(Op op) const { return ops_.contains(op); }
+  bool takes_all() const { return takes_all_; }
+  bool Includes(Op op) const { return takes_all_ || Names(op); }
+
+  // A note, with the nearest names, for each op that is named and that no node has.
+  void NoteAbsent(const Graph& graph, PassContext* context) const;
+
+ private:
+  bool takes_all_ = false;
+  absl::flat_hash_set<Op> ops_;
+  std::vector<std::string> names_;
+};
+
+// Nodes by their op and by how their name begins. An empty list takes all.
+class NodeFilter {
+ public:
+  // `op_names` as OpSelection reads them. InvalidArgument for an empty name.
+  static absl::StatusOr<NodeFilter> Parse(const std::vector<std::string>& op_names,
+                                          const std::vector<std::string>& prefixes);
+
+  bool Includes(const Node& node) const;
+
+  // A note for each op and each prefix that fits no node.
+  void NoteAbsent(const Graph& graph, PassContext* context) const;
+
+ private:
+  OpSelection ops_;
+  bool has_ops_ = false;
+  std::vector<std::string> prefixes_;
+};
+
+// How passes describe the two parameters of a NodeFilter.
+inline constexpr char kOpNameHelp[] = "Only nodes of these ops: \"A\", \"A|B\" for several, \"*\" for all.";
+inline constexpr char kPrefixHelp[] = "Only nodes whose name begins so.";
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_OP_SELECTION_H_
