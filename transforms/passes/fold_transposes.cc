@@ -1,0 +1,140 @@
+// Takes out Transpose nodes that undo each other, also across ops that do not care.
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "graph/order.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/permutation.h"
+#include "transforms/rewrites/splicing.h"
+#include "transforms/rewrites/transposed_region.h"
+
+namespace permafrost {
+namespace {
+
+// How many orders are tried for one node: more than these occur in no layout, and each costs a walk over its region.
+constexpr int kMostOrdersTried = 4;
+
+// A Transpose of a Transpose becomes one. Producers first, so that a chain collapses in one walk.
+absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(*graph));
+  int64_t joined = 0;
+  std::vector<Node*> maybe_unread;
+  for (Node* node : order) {
+    if (node->op() != ops::kTranspose || node->num_data_inputs() != 2) continue;
+    Node* inner = node->input(0).node;
+    if (inner->op() != ops::kTranspose || inner->num_inputs() != 2 || graph->IsInput(inner)) continue;
+    const auto first = OrderOf(*inner), second = OrderOf(*node);
+    if (!first.has_value() || !second.has_value() || first->size() != second->size()) continue;
+    const RewriteScope rewrite(context, graph, {node, inner});
+    if (!rewrite) break;
+    const std::string name = graph->UniqueName(absl::StrCat(node->name(), "/perm"));
+    PF_ASSIGN_OR_RETURN(
+        Node * constant,
+        graph->AddConst(
+            name, Tensor::FromVector(Shape({static_cast<int64_t>(first->size())}), Composed(*first, *second)), node));
+    maybe_unread.insert(maybe_unread.end(), {inner, node->input(1).node});
+    graph->SetInput(node, 0, inner->input(0));
+    graph->SetInput(node, 1, {constant, 0});
+    node->SetAttr("Tperm", AttrValue::Type(DType::kInt32));
+    ++joined;
+  }
+  PF_RETURN_IF_ERROR(RemoveUnread(graph, std::move(maybe_unread)).status());
+  return joined;
+}
+
+absl::StatusOr<int64_t> RemoveIdentities(Graph* graph, PassContext* context) {
+  return SpliceOut(
+      graph,
+      [](const Node& node) {
+        const auto order = OrderOf(node);
+        return order.has_value() && IsIdentity(*order) ? 0 : kNoSource;
+      },
+      context);
+}
+
+// Nodes that read a Transpose, with its order. Each may be the start of a region.
+absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
+  if (!shapes.ok()) {
+    context->Note(absl::StrCat("only neighbours are joined: shapes are not known: ", shapes.status().message()));
+    return 0;
+  }
+  int64_t total = 0;
+  absl::flat_hash_map<const Node*, std::vector<Permutation>> tried;
+  for (Node* transpose : graph->Nodes()) {
+    const auto order = OrderOf(*transpose);
+    if (!order.has_value()) continue;
+    for (const Use& use : graph->UsesOf({transpose, 0})) {
+      if (use.index != 0 && use.consumer->op() == ops::kTranspose) continue;
+      const int rank = static_cast<int>(order->size());
+      if (!MayChangeOrder(*use.consumer, rank, *graph, *shapes)) {
+        context->MissIfWanted(*transpose, "is read by ", use.consumer->Describe(),
+                              ", which is an endpoint, depends on the order of its dimensions or has another rank");
+        continue;
+      }
+      std::vector<Permutation>& before = tried[use.consumer];
+      if (before.size() >= kMostOrdersTried || absl::c_linear_search(before, *order)) continue;
+      TransposedRegion region(graph, *shapes, use.consumer, *order);
+      for (const Node* node : region.nodes()) tried[node].push_back(*order);
+      const int64_t gain = region.Gain();
+      if (gain <= 0) {
+        context->MissIfWanted(*transpose, "could move past ", region.nodes().size(),
+                              " nodes, but no fewer Transpose nodes would be left (", -gain, " more)");
+        continue;
+      }
+      const RewriteScope rewrite(context, graph, {use.consumer, transpose});
+      if (!rewrite) return total;
+      PF_RETURN_IF_ERROR(region.ChangeOrder());  // Ranks, all that is asked of `shapes`, stay.
+      total += gain;
+    }
+  }
+  return total;
+}
+
+// Drops Transpose nodes that nobody reads any more.
+absl::Status RemoveUnreadTransposes(Graph* graph) {
+  std::vector<Node*> unread;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (node->op() == ops::kTranspose && node->uses().empty()) unread.push_back(node);
+  }
+  return RemoveUnread(graph, std::move(unread)).status();
+}
+
+absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContext* context) {
+  int64_t rewrites = 0;
+  for (;;) {
+    context->misses.clear();  // Those of the last round count.
+    PF_ASSIGN_OR_RETURN(const int64_t joined, JoinNeighbours(graph, context));
+    PF_ASSIGN_OR_RETURN(const int64_t removed, RemoveIdentities(graph, context));
+    PF_ASSIGN_OR_RETURN(const int64_t changed, ChangeRegions(graph, context));
+    if (changed > 0) PF_RETURN_IF_ERROR(RemoveUnreadTransposes(graph));
+    if (joined + removed + changed == 0) return rewrites;
+    rewrites += joined + removed + changed;
+  }
+}
+
+}  // namespace
+
+// Takes out Transpose nodes that undo each other.
+//
+//   Transpose(Relu(AddV2(Transpose(x, NCHW), c)), NHWC)   =>   Relu(AddV2(x, c in the order of x))
+//
+// Two in a row become one, or none. Between them may lie ops that do not care about the order of dimensions:
+// elementwise ops, AddN, ConcatV2, Pad, and reductions that keep their dimensions; their constants and axes follow.
+// What enters or leaves such a region without a Transpose gets one, and the region is only changed when fewer are left
+// than before.
+//
+// Left alone are declared inputs and outputs, tensors whose rank is not known, and orders that are not constant.
+DEFINE_PASS(fold_transposes) {
+  return Pass<NoParams>("Takes out Transpose nodes that undo each other, also across ops that do not care.")
+      .Numerics(Within(1e-5))  // Reductions may add in another order.
+      .Idempotent()
+      .Run(FoldTransposes);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,378 @@
+// Does with one node what several do, by computing with their constants.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/matcher.h"
+#include "graph/order.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/channel_scaling.h"
+#include "transforms/rewrites/constant_arithmetic.h"
+#include "transforms/rewrites/splicing.h"
+
+namespace permafrost {
+namespace {
+
+bool IsAddition(Op op) { return op == ops::kAdd || op == ops::kAddV2; }
+bool IsFloat(const Node& node) { return TypeAttr(node, "T").value_or(DType::kInvalid) == DType::kFloat; }
+bool IsOnlyUse(const Graph& graph, const Node& node) { return node.uses().size() == 1 && !graph.IsEndpoint(&node); }
+
+// A node that adds a constant to, or multiplies by one, its other input.
+struct WithConstant {
+  int constant_input = -1;
+  Tensor constant;
+
+  explicit operator bool() const { return constant_input >= 0; }
+  int other_input() const { return 1 - constant_input; }
+};
+WithConstant FindConstant(const Node& node) {
+  WithConstant found;
+  if (node.num_data_inputs() != 2 || !IsFloat(node)) return found;
+  for (const int i : {1, 0}) {
+    std::optional<Tensor> constant = FloatConstant(node.input(i));
+    if (!constant.has_value() || ConstantBehind(node.input(1 - i)) != nullptr) continue;
+    found.constant_input = i;
+    found.constant = *std::move(constant);
+    break;
+  }
+  return found;
+}
+
+// What a rule did to a node.
+enum class Outcome { kNone, kRewritten };
+constexpr Outcome kNone = Outcome::kNone;
+constexpr Outcome kRewritten = Outcome::kRewritten;
+
+class Simplification {
+ public:
+  Simplification(Graph* graph, PassContext* context) : graph_(graph), context_(context) {}
+
+  // Producers before consumers, so that each rule sees what became of what feeds its node.
+  absl::StatusOr<int64_t> Run() {
+    PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(*graph_));
+    using Rule = absl::StatusOr<Outcome> (Simplification::*)(Node*);
+    constexpr Rule kRules[] = {
+        &Simplification::MakeAdditionOrProduct, &Simplification::JoinConstants,   &Simplification::JoinBiases,
+        &Simplification::DistributeProduct,     &Simplification::ScaleDataInput,  &Simplification::JoinCasts,
+        &Simplification::NameThePower,          &Simplification::SquareOfProduct, &Simplification::AbsorbNegation,
+    };
+    int64_t rewrites = 0;
+    for (Node* node : order) {
+      for (const Rule rule : kRules) {
+        PF_ASSIGN_OR_RETURN(const Outcome outcome, (this->*rule)(node));
+        if (outcome == kRewritten) ++rewrites;
+      }
+    }
+    PF_RETURN_IF_ERROR(RemoveUnread(graph_, std::move(maybe_unread_)).status());
+    return rewrites;
+  }
+
+ private:
+  // x - c is x + -c, and x / c is x * (1 / c).
+  absl::StatusOr<Outcome> MakeAdditionOrProduct(Node* node) {
+    const bool is_difference = node->op() == ops::kSub;
+    if (!is_difference && node->op() != ops::kRealDiv) return kNone;
+    const WithConstant found = FindConstant(*node);
+    if (!found || found.constant_input != 1) return kNone;
+    absl::StatusOr<Tensor> changed = is_difference ? Mapped(found.constant, [](float c) { return -c; })
+                                                   : Mapped(found.constant, [](float c) { return 1 / c; });
+    if (!changed.ok()) return Decline(*node, changed.status());
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, 1, *std::move(changed)));
+    node->set_op(is_difference ? ops::kAddV2 : ops::kMul);
+    return kRewritten;
+  }
+
+  // (x + a) + b is x + (a + b), and so for products.
+  absl::StatusOr<Outcome> JoinConstants(Node* node) {
+    const bool is_product = node->op() == ops::kMul;
+    if (!is_product && !IsAddition(node->op())) return kNone;
+    const WithConstant outer = FindConstant(*node);
+    if (!outer) return kNone;
+    Node* inside = node->input(outer.other_input()).node;
+    if (is_product ? inside->op() != ops::kMul : !IsAddition(inside->op())) return kNone;
+    const WithConstant inner = FindConstant(*inside);
+    if (!inner) return kNone;
+    if (!IsOnlyUse(*graph_, *inside)) return DeclineShared(*node, *inside);
+    absl::StatusOr<Tensor> joined =
+        Combined(inner.constant, is_product ? Operation::kProduct : Operation::kSum, outer.constant);
+    if (!joined.ok()) return Decline(*node, joined.status());
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, outer.constant_input, *std::move(joined)));
+    Skip(node, outer.other_input(), inner.other_input());
+    return kRewritten;
+  }
+
+  // BiasAdd(BiasAdd(x, a), b) is BiasAdd(x, a + b), also where the second is an addition of one value per channel.
+  absl::StatusOr<Outcome> JoinBiases(Node* node) {
+    if (node->op() != ops::kBiasAdd && !IsAddition(node->op())) return kNone;
+    const WithConstant outer = FindConstant(*node);
+    if (!outer) return kNone;
+    Node* inside = node->input(outer.other_input()).node;
+    if (inside->op() != ops::kBiasAdd) return kNone;
+    const WithConstant inner = FindConstant(*inside);
+    if (!inner || inner.constant_input != 1 || inner.constant.shape().rank() != 1) return kNone;
+    if (!IsOnlyUse(*graph_, *inside)) return DeclineShared(*node, *inside);
+    PF_ASSIGN_OR_RETURN(const std::string inner_format, StringAttr(*inside, "data_format"));
+    if (node->op() == ops::kBiasAdd) {
+      PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(*node, "data_format"));
+      if (format != inner_format) return kNone;
+    } else if (inner_format != "NHWC" || outer.constant.shape().rank() > 1) {
+      return kNone;
+    }
+    absl::StatusOr<Tensor> joined = Combined(inner.constant, Operation::kSum, outer.constant);
+    if (!joined.ok()) return Decline(*node, joined.status());
+    if (joined->shape() != inner.constant.shape()) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, inside, 1, *std::move(joined)));
+    Node* constant = node->input(outer.constant_input).node;
+    PF_RETURN_IF_ERROR(TakeOver(graph_, node, inside));
+    RemoveUnusedConstant(graph_, constant);
+    return kRewritten;
+  }
+
+  // (conv(x, w) + b) * s is conv(x, w * s) + b * s for one s per channel.
+  absl::StatusOr<Outcome> DistributeProduct(Node* node) {
+    if (node->op() != ops::kMul) return kNone;
+    const WithConstant factor = FindConstant(*node);
+    if (!factor) return kNone;
+    Node* sum = node->input(factor.other_input()).node;
+    if (!IsAddition(sum->op()) && sum->op() != ops::kBiasAdd) return kNone;
+    const WithConstant bias = FindConstant(*sum);
+    if (!bias) return kNone;
+    Node* convolution = sum->input(bias.other_input()).node;
+    if (!IsConvolution(convolution->op())) return kNone;
+    if (!IsOnlyUse(*graph_, *sum)) return DeclineShared(*node, *sum);
+    if (!IsOnlyUse(*graph_, *convolution)) return DeclineShared(*node, *convolution);
+    absl::StatusOr<ScaledWeights> scaled = ScaleOutput(*convolution, factor.constant);
+    if (!scaled.ok()) return Decline(*node, scaled.status());
+    // A bias stays a vector; what an addition adds may be of any shape.
+    const Tensor per_channel = Tensor::FromVector(Shape({static_cast<int64_t>(scaled->scale.size())}), scaled->scale);
+    absl::StatusOr<Tensor> scaled_bias =
+        Combined(bias.constant, Operation::kProduct, sum->op() == ops::kBiasAdd ? per_channel : factor.constant);
+    if (!scaled_bias.ok()) return Decline(*node, scaled_bias.status());
+    const RewriteScope rewrite(context_, graph_, {node, sum, convolution});
+    if (!rewrite) return kNone;
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, convolution, kWeightsInput, std::move(scaled->weights)));
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, sum, bias.constant_input, *std::move(scaled_bias)));
+    Node* constant = node->input(factor.constant_input).node;
+    PF_RETURN_IF_ERROR(TakeOver(graph_, node, sum));
+    RemoveUnusedConstant(graph_, constant);
+    return kRewritten;
+  }
+
+  // conv(x * s, w) is conv(x, s * w) for one s per channel of the input.
+  absl::StatusOr<Outcome> ScaleDataInput(Node* node) {
+    if (!IsConvolution(node->op()) || DataInput(node->op()) >= node->num_data_inputs()) return kNone;
+    const int data = DataInput(node->op());
+    Node* product = node->input(data).node;
+    if (product->op() != ops::kMul) return kNone;
+    const WithConstant factor = FindConstant(*product);
+    if (!factor) return kNone;
+    if (!IsOnlyUse(*graph_, *product)) return DeclineShared(*node, *product);
+    absl::StatusOr<ScaledWeights> scaled = ScaleInput(*node, factor.constant);
+    if (!scaled.ok()) return Decline(*node, scaled.status());
+    const RewriteScope rewrite(context_, graph_, {node, product});
+    if (!rewrite) return kNone;
+    PF_RETURN_IF_ERROR(SetConstantInput(graph_, node, kWeightsInput, std::move(scaled->weights)));
+    Skip(node, data, factor.other_input());
+    return kRewritten;
+  }
+
+  // A cast that loses nothing, before another: the second alone does.
+  absl::StatusOr<Outcome> JoinCasts(Node* node) {
+    if (node->op() != ops::kCast || node->num_data_inputs() != 1) return kNone;
+    Node* inside = node->input(0).node;
+    if (inside->op() != ops::kCast || inside->num_data_inputs() != 1 || graph_->IsInput(inside)) return kNone;
+    PF_ASSIGN_OR_RETURN(const DType from, TypeAttr(*inside, "SrcT"));
+    PF_ASSIGN_OR_RETURN(const DType through, TypeAttr(*inside, "DstT"));
+    if (!Contains(through, from)) {
+      context_->MissIfWanted(*node, "follows a cast from ", DTypeName(from), " to ", DTypeName(through),
+                             ", which may lose something");
+      return kNone;
+    }
+    const RewriteScope rewrite(context_, graph_, {node, inside});
+    if (!rewrite) return kNone;
+    node->SetAttr("SrcT", AttrValue::Type(from));
+    Skip(node, 0, 0);
+    return kRewritten;
+  }
+
+  // Pow with an exponent that has an op of its own.
+  absl::StatusOr<Outcome> NameThePower(Node* node) {
+    if (node->op() != ops::kPow || !IsFloat(*node) || node->num_data_inputs() != 2) return kNone;
+    const std::optional<Tensor> exponent = FloatConstant(node->input(1));
+    if (!exponent.has_value() || exponent->shape().rank() != 0) return kNone;
+    Op op;
+    const float value = exponent->elements<float>()[0];
+    if (value == 2.0f) op = ops::kSquare;
+    if (value == 0.5f) op = ops::kSqrt;
+    if (value == -0.5f) op = ops::kRsqrt;
+    if (value == -1.0f) op = ops::kReciprocal;
+    if (!op.is_known()) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
+    Node* constant = node->input(1).node;
+    graph_->RemoveInput(node, 1);
+    node->set_op(op);
+    RemoveUnusedConstant(graph_, constant);
+    return kRewritten;
+  }
+
+  // x * x is Square(x).
+  absl::StatusOr<Outcome> SquareOfProduct(Node* node) {
+    if (node->op() != ops::kMul || node->num_data_inputs() != 2 || node->input(0) != node->input(1)) return kNone;
+    if (!IsFloat(*node)) return kNone;
+    const RewriteScope rewrite(context_, graph_, {node});
+    if (!rewrite) return kNone;
+    graph_->RemoveInput(node, 1);
+    node->set_op(ops::kSquare);
+    return kRewritten;
+  }
+
+  // a + -b is a - b, a - -b is a + b, and -(-a) is a, which is left for others to take out.
+  absl::StatusOr<Outcome> AbsorbNegation(Node* node) {
+    const bool is_difference = node->op() == ops::kSub;
+    if ((!is_difference && !IsAddition(node->op())) || node->num_data_inputs() != 2 || !IsFloat(*node)) return kNone;
+    for (const int i : {1, 0}) {
+      if (is_difference && i == 0) continue;  // -a - b has no shorter form.
+      Node* negation = node->input(i).node;
+      if (negation->op() != ops::kNeg || negation->num_data_inputs() != 1 || graph_->IsInput(negation)) continue;
+      const RewriteScope rewrite(context_, graph_, {node, negation});
+      if (!rewrite) return kNone;
+      const TensorRef other = node->input(1 - i);
+      Skip(node, i, 0);
+      if (i == 0) {
+        const TensorRef negated = node->input(0);
+        graph_->SetInput(node, 0, other);
+        graph_->SetInput(node, 1, negated);
+      }
+      node->set_op(is_difference ? ops::kAddV2 : ops::kSub);
+      return kRewritten;
+    }
+    return kNone;
+  }
+
+  struct ScaledWeights {
+    Tensor weights;
+    std::vector<float> scale;
+  };
+  absl::StatusOr<ScaledWeights> ScaleOutput(const Node& convolution, const Tensor& factor) {
+    PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(convolution));
+    PF_ASSIGN_OR_RETURN(const Channels channels, OutputChannels(convolution, weights.shape()));
+    return Scale(convolution, weights, channels, factor);
+  }
+  absl::StatusOr<ScaledWeights> ScaleInput(const Node& convolution, const Tensor& factor) {
+    PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(convolution));
+    PF_ASSIGN_OR_RETURN(const Channels channels, InputChannels(convolution, weights.shape()));
+    return Scale(convolution, weights, channels, factor);
+  }
+  absl::StatusOr<ScaledWeights> Scale(const Node& convolution, const Tensor& weights, Channels channels,
+                                      const Tensor& factor) {
+    PF_ASSIGN_OR_RETURN(const ChannelDim channel_dim, ChannelDimOf(convolution));
+    ScaledWeights scaled;
+    PF_ASSIGN_OR_RETURN(scaled.scale, PerChannel(factor, channel_dim, channels.count));
+    PF_ASSIGN_OR_RETURN(scaled.weights, ScaleChannels(weights, channels, scaled.scale, context_->num_threads));
+    return scaled;
+  }
+
+  // Every value of `inner` is one of `outer`.
+  static bool Contains(DType outer, DType inner) {
+    const auto bits = [](DType type) {  // Of the integers that the type holds exactly, sign apart; 0 for others.
+      switch (type) {
+        case DType::kBool:
+          return 1;
+        case DType::kUint8:
+        case DType::kInt8:
+          return type == DType::kInt8 ? 7 : 8;
+        case DType::kInt16:
+        case DType::kUint16:
+          return type == DType::kInt16 ? 15 : 16;
+        case DType::kInt32:
+        case DType::kUint32:
+          return type == DType::kInt32 ? 31 : 32;
+        case DType::kHalf:
+          return 11;
+        case DType::kBFloat16:
+          return 8;
+        case DType::kFloat:
+          return 24;
+        case DType::kDouble:
+          return 53;
+        default:
+          return 0;
+      }
+    };
+    const auto is_unsigned = [](DType type) {
+      return type == DType::kUint8 || type == DType::kUint16 || type == DType::kUint32;
+    };
+    if (bits(outer) == 0 || bits(inner) == 0 || outer == DType::kBool) return false;
+    if (IsFloating(inner)) return outer == DType::kDouble || (outer == DType::kFloat && inner != DType::kDouble);
+    if (inner != DType::kBool && is_unsigned(outer) && !is_unsigned(inner)) return false;
+    return bits(outer) >= bits(inner);
+  }
+
+  // Input `i` of `node` becomes input `of_inside` of the node it came from, whose control inputs it takes over.
+  void Skip(Node* node, int i, int of_inside) {
+    Node* inside = node->input(i).node;
+    graph_->SetInput(node, i, inside->input(of_inside));
+    for (int c = inside->num_data_inputs(); c < inside->num_inputs(); ++c) {
+      if (inside->input(c).node != node) graph_->AddControlInput(node, inside->input(c).node);
+    }
+    maybe_unread_.push_back(inside);
+  }
+
+  absl::StatusOr<Outcome> Decline(const Node& node, const absl::Status& why) {
+    if (!absl::IsFailedPrecondition(why)) return why;
+    context_->MissIfWanted(node, why.message());
+    return kNone;
+  }
+  absl::StatusOr<Outcome> DeclineShared(const Node& node, const Node& inside) {
+    context_->MissIfWanted(node, inside.Describe(), " before it has other users or is an endpoint");
+    return kNone;
+  }
+
+  Graph* graph_;
+  PassContext* context_;
+  std::vector<Node*> maybe_unread_;
+};
+
+absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* context) {
+  int64_t rewrites = 0, in_round = 0;
+  do {
+    context->misses.clear();  // Those of the last round count.
+    PF_ASSIGN_OR_RETURN(in_round, Simplification(graph, context).Run());
+    rewrites += in_round;
+  } while (in_round > 0);
+  return rewrites;
+}
+
+}  // namespace
+
+// Does with one node what several do, by computing with their constants.
+//
+//   Mul(Mul(x, a), b)                   =>   Mul(x, a * b), and so for additions and biases
+//   Sub(x, a), RealDiv(x, a)            =>   AddV2(x, -a), Mul(x, 1 / a)
+//   Mul(BiasAdd(Conv2D(x, w), b), s)    =>   BiasAdd(Conv2D(x, w * s), b * s)
+//   Conv2D(Mul(x, s), w)                =>   Conv2D(x, s * w)
+//   Cast(Cast(x, int8 to float), half)  =>   Cast(x, int8 to half)
+//   Pow(x, 2), Mul(x, x)                =>   Square(x); also Sqrt, Rsqrt and Reciprocal
+//   AddV2(a, Neg(b)), Sub(a, Neg(b))    =>   Sub(a, b), AddV2(a, b)
+//
+// Left alone: types other than float, except casts; what another node reads too; factors that are not one value per
+// channel; constants that together overflow, underflow, or would be larger than both. Weights that others read too stay
+// as they are, and the convolution gets a copy.
+DEFINE_PASS(simplify_arithmetic) {
+  return Pass<NoParams>("Does with one node what several do, by computing with their constants.")
+      .Numerics(Within(1e-5))
+      .Idempotent()
+      .Run(Simplify);
+}
+
+}  // namespace permafrost

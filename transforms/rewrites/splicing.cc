@@ -1,0 +1,233 @@
+// Takes nodes out of a graph whose users can read what the node reads.
+#include "transforms/rewrites/splicing.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/redirection.h"
+
+namespace permafrost {
+namespace {
+
+// A node whose removal would give each of its consumers more control inputs than this stays: in a long chain of such
+// nodes the number of edges would grow with the square of its length.
+constexpr size_t kMostHandedOn = 64;
+
+bool IsBranchPoint(Op op) {
+  return op == ops::kSwitch || op == ops::kRefSwitch || op == ops::kMerge || op == ops::kRefMerge;
+}
+
+// Decides for every node whether it goes, producers before consumers, and what takes its place.
+class Removal {
+ public:
+  Removal(const Graph& graph, SourceInput source_input, PassContext* context)
+      : context_(context), state_(graph.id_limit(), State::kStays), replaced_(graph.id_limit(), 0) {
+    for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+      if (node->num_data_inputs() == 0) continue;
+      const int source = source_input(*node);
+      if (source == kNoSource) continue;
+      if (graph.IsEndpoint(node)) {
+        context->MissIfWanted(*node, "is a declared ", graph.IsOutput(node) ? "output" : "input");
+        continue;
+      }
+      state_[node->id()] = State::kUndecided;
+      if (source != 0) other_source_.emplace(node, source);
+    }
+  }
+
+  // InvalidArgument for candidates that read each other in a circle.
+  absl::Status Decide(const Graph& graph) {
+    for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+      PF_RETURN_IF_ERROR(DecideWithProducers(node));
+    }
+    return absl::OkStatus();
+  }
+
+  int SourceOf(const Node& node) const {
+    const auto other = other_source_.find(&node);
+    return other == other_source_.end() ? 0 : other->second;
+  }
+
+  bool Goes(const Node* node) const { return state_[node->id()] == State::kGoes; }
+
+  // What stands for `ref` once the nodes are gone.
+  TensorRef Now(TensorRef ref) const {
+    if (!Goes(ref.node)) return ref;
+    const TensorRef source = place_[replaced_[ref.node->id()]].source;
+    return ref.is_control() ? TensorRef{source.node, kControlPort} : source;
+  }
+
+  // The control inputs that the consumers of a node that goes take over. None of them goes.
+  const std::vector<Node*>& HandedOn(const Node* node) const { return place_[replaced_[node->id()]].handed_on; }
+
+ private:
+  enum class State : uint8_t { kStays, kUndecided, kOpen, kGoes };
+  struct Place {
+    TensorRef source;
+    std::vector<Node*> handed_on;
+  };
+
+  // The inputs on which the decision about a node depends: its source, and the control inputs.
+  static int NumDeciding(const Node& node) { return 1 + node.num_inputs() - node.num_data_inputs(); }
+  TensorRef Deciding(const Node& node, int i) const {
+    return node.input(i == 0 ? SourceOf(node) : node.num_data_inputs() + i - 1);
+  }
+
+  // A walk in depth over candidates, with its own stack.
+  absl::Status DecideWithProducers(Node* root) {
+    if (state_[root->id()] != State::kUndecided) return absl::OkStatus();
+    struct Step {
+      Node* node;
+      int next_input;
+    };
+    std::vector<Step> path = {{root, 0}};
+    state_[root->id()] = State::kOpen;
+    while (!path.empty()) {
+      Node* node = path.back().node;
+      if (path.back().next_input == NumDeciding(*node)) {
+        path.pop_back();
+        state_[node->id()] = MayGo(node) ? State::kGoes : State::kStays;
+        continue;
+      }
+      Node* producer = Deciding(*node, path.back().next_input++).node;
+      if (state_[producer->id()] == State::kOpen) {
+        return absl::InvalidArgumentError(absl::StrCat(node->Describe(), " and ", producer->Describe(),
+                                                       " are to be removed and read each other in a cycle"));
+      }
+      if (state_[producer->id()] != State::kUndecided) continue;
+      state_[producer->id()] = State::kOpen;
+      path.push_back({producer, 0});
+    }
+    return absl::OkStatus();
+  }
+
+  // Records what takes the place of `node`, or says why it stays. All producers are decided.
+  bool MayGo(Node* node) {
+    bool feeds_merge = false, has_control_uses = false;
+    for (const Use& use : node->uses()) {
+      const int port = use.consumer->input(use.index).port;
+      if (port > 0) {
+        context_->MissIfWanted(*node, "its output ", port, " is used too");
+        return false;
+      }
+      if (port == kControlPort) {
+        has_control_uses = true;
+      } else {
+        feeds_merge |= use.consumer->op() == ops::kMerge || use.consumer->op() == ops::kRefMerge;
+      }
+    }
+    Place place;
+    place.source = Now(Deciding(*node, 0));
+    if (has_control_uses && IsBranchPoint(place.source.node->op())) {
+      context_->MissIfWanted(*node, "carries control edges of one branch of ", place.source.node->Describe());
+      return false;
+    }
+    absl::flat_hash_set<const Node*> seen;
+    for (int i = 0; i < NumDeciding(*node); ++i) {
+      Node* producer = Deciding(*node, i).node;
+      if (Goes(producer)) {
+        for (Node* handed_on : HandedOn(producer)) {
+          if (seen.insert(handed_on).second) place.handed_on.push_back(handed_on);
+        }
+      }
+      if (i == 0) continue;
+      Node* control = Now({producer, kControlPort}).node;
+      if (control != place.source.node && seen.insert(control).second) place.handed_on.push_back(control);
+    }
+    if (place.handed_on.size() > kMostHandedOn) {
+      context_->MissIfWanted(*node, "has more than ", kMostHandedOn, " control inputs to hand on");
+      return false;
+    }
+    if (feeds_merge && !place.handed_on.empty()) {
+      context_->MissIfWanted(*node, "feeds a Merge, which would wait for its control inputs in every branch");
+      return false;
+    }
+    if (!context_->AllowRewrite(*node)) return false;
+    replaced_[node->id()] = static_cast<uint32_t>(place_.size());
+    place_.push_back(std::move(place));
+    return true;
+  }
+
+  PassContext* context_;
+  std::vector<State> state_;        // By node id.
+  std::vector<uint32_t> replaced_;  // By node id, the index in place_ of a node that goes.
+  std::vector<Place> place_;
+  absl::flat_hash_map<const Node*, int> other_source_;  // Where it is not input 0.
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes) {
+  int64_t removed = 0;
+  std::vector<bool> gone(graph->id_limit(), false);
+  while (!nodes.empty()) {
+    Node* node = nodes.back();
+    nodes.pop_back();
+    if (gone[node->id()] || !node->uses().empty() || graph->IsEndpoint(node)) continue;
+    const OpSchema* schema = FindSchema(node->op());
+    if (schema == nullptr || schema->Is(kHasSideEffect | kControlFlow)) continue;
+    if (schema->Is(kStateful) && !schema->Is(kRandom)) continue;
+    for (int i = 0; i < node->num_inputs(); ++i) nodes.push_back(node->input(i).node);
+    gone[node->id()] = true;
+    PF_RETURN_IF_ERROR(graph->RemoveNode(node));
+    ++removed;
+  }
+  return removed;
+}
+
+absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassContext* context) {
+  Removal removal(*graph, source_input, context);
+  PF_RETURN_IF_ERROR(removal.Decide(*graph));
+
+  std::vector<bool> remove(graph->id_limit(), false);
+  std::map<absl::string_view, int64_t> removed_by_op;
+  std::vector<Node*> no_longer_read;
+  int64_t removed = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (removal.Goes(node)) {
+      for (int i = 0; i < node->num_data_inputs(); ++i) {
+        if (i != removal.SourceOf(*node) && !removal.Goes(node->input(i).node))
+          no_longer_read.push_back(node->input(i).node);
+      }
+      remove[node->id()] = true;
+      ++removed_by_op[node->op().name()];
+      graph->AddOrigins(removal.Now({node, 0}).node, node);
+      ++removed;
+      continue;
+    }
+    bool reads_removed = false;
+    std::vector<Node*> controls;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Node* producer = node->input(i).node;
+      if (!removal.Goes(producer)) continue;
+      reads_removed = true;
+      const std::vector<Node*>& handed_on = removal.HandedOn(producer);
+      controls.insert(controls.end(), handed_on.begin(), handed_on.end());
+    }
+    if (reads_removed)
+      RedirectInputs(
+          graph, node, [&](TensorRef ref) { return removal.Now(ref); }, controls);
+  }
+  if (removed == 0) return 0;
+  absl::flat_hash_set<absl::string_view> names;  // Texts that the graph keeps.
+  for (const Node* node = graph->first(); node != nullptr; node = node->next()) names.insert(node->name());
+  PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
+  PF_ASSIGN_OR_RETURN(const int64_t unread, RemoveUnread(graph, std::move(no_longer_read)));
+  RelocateColocations(graph, [&](absl::string_view name) {
+    return names.contains(name) && graph->Find(name) == nullptr ? absl::string_view() : name;
+  });
+  if (unread > 0) context->Note(absl::StrCat("removed ", unread, " nodes that only these read"));
+  context->Note(absl::StrCat("removed ", absl::StrJoin(removed_by_op, ", ", [](std::string* out, const auto& entry) {
+                               absl::StrAppend(out, entry.second, " ", entry.first);
+                             })));
+  return removed + unread;
+}
+
+}  // namespace permafrost
