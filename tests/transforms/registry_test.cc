@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/transforms/golden_case.h"
 #include "transforms/pass.h"
@@ -53,6 +54,22 @@ TEST(Registry, AnUnknownPassHasItsNeighboursNamed) {
   const absl::Status status = FindPass("remove_node").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(absl::StrContains(status.message(), "'remove_nodes'")) << status;
+}
+
+TEST(Registry, AnAliasFindsItsPassAndNoOther) {
+  std::map<std::string, int> taken;
+  for (const PassDefinition& pass : AllPasses()) {
+    ++taken[pass.name];
+    for (const std::string& alias : pass.aliases) {
+      ++taken[alias];
+      const absl::StatusOr<const PassDefinition*> found = FindPass(alias);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ((*found)->name, pass.name);
+      EXPECT_TRUE(absl::StrContains(PassDoc(pass), absl::StrCat("`", alias, "`"))) << PassDoc(pass);
+    }
+  }
+  for (const auto& [name, times] : taken) EXPECT_EQ(times, 1) << name;
+  EXPECT_EQ(taken.count("obsfucate_names"), 1);
 }
 
 }  // namespace

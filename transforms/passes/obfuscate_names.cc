@@ -21,7 +21,43 @@ std::string ShortName(uint64_t number) {
   return name;
 }
 
-absl::StatusOr<int64_t> Obfuscate(Graph* graph, const NoParams&, PassContext* context) {
+struct Params {
+  bool obfuscate_attributes = false;
+};
+
+// Attributes whose texts name what the nodes of a graph share, or are for people: equal texts must stay equal, and what
+// they are does not matter.
+constexpr absl::string_view kNameAttrs[] = {"container",  "frame_name",        "shared_name",
+                                            "stack_name", "tensor_array_name", "var_name"};
+
+// Replaces the texts of kNameAttrs: the name of a node by its new name, any other text by an id that no node has. Empty
+// texts and those that the caller knows stay. Returns how many nodes changed.
+int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::string> new_names, uint64_t next_id,
+                            const absl::flat_hash_set<std::string>& kept) {
+  int64_t changed_nodes = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    bool is_changed = false;
+    for (const absl::string_view key : kNameAttrs) {
+      const AttrValue* attr = node->FindAttr(key);
+      if (attr == nullptr) continue;
+      const absl::StatusOr<absl::string_view> text = attr->AsString();
+      if (!text.ok() || text->empty() || kept.contains(*text)) continue;
+      const auto [name, is_new] = new_names.try_emplace(*text);
+      if (is_new) {
+        do {
+          name->second = ShortName(next_id++);
+        } while (kept.contains(name->second));
+      }
+      if (name->second == *text) continue;
+      node->SetAttr(key, AttrValue::String(name->second));
+      is_changed = true;
+    }
+    if (is_changed) ++changed_nodes;
+  }
+  return changed_nodes;
+}
+
+absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContext* context) {
   // Names that are part of the interface, including that of a declared input that the graph lacks: no other node may
   // become what the caller feeds.
   absl::flat_hash_set<std::string> kept;
@@ -51,7 +87,12 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const NoParams&, PassContext* co
   });
   PF_RETURN_IF_ERROR(graph->RenameAll(names));
   if (!names.empty()) context->Note(absl::StrCat("renamed ", names.size(), " of ", graph->num_nodes(), " nodes"));
-  return static_cast<int64_t>(names.size()) + relocated;
+  int64_t num_renamed_in_attributes = 0;
+  if (params.obfuscate_attributes) {
+    num_renamed_in_attributes = ObfuscateAttributes(graph, std::move(new_names), counter, kept);
+    context->Note(absl::StrCat("replaced names in attributes of ", num_renamed_in_attributes, " nodes"));
+  }
+  return static_cast<int64_t>(names.size()) + relocated + num_renamed_in_attributes;
 }
 
 }  // namespace
@@ -61,10 +102,15 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const NoParams&, PassContext* co
 //
 //   conv = Conv2D(image, weights)   =>   1 = Conv2D(image, 0)
 //
-// Left alone are declared inputs and outputs, whose names no id repeats, and the names of functions, of variables in
-// `shared_name` and of loops in `frame_name`. This makes names short and dull; it does not encrypt anything.
+// Left alone are declared inputs and outputs, whose names no id repeats, the names of functions and what is in them,
+// and, unless obfuscate_attributes is true, the names of variables, tables, loops and the like in `shared_name`,
+// `container`, `frame_name`, `stack_name`, `tensor_array_name` and `var_name`. This makes names short and dull; it does
+// not encrypt anything.
 DEFINE_PASS(obfuscate_names) {
-  return Pass<NoParams>("Replaces the names of nodes, save those of inputs and outputs, by short ids.")
+  return Pass<Params>("Replaces the names of nodes, save those of inputs and outputs, by short ids.")
+      .Param("obfuscate_attributes", &Params::obfuscate_attributes,
+             "Replace names in attributes too, equal ones by equal ids.")
+      .Alias("obsfucate_names")
       .Numerics(Exact())
       .Idempotent()
       .Run(Obfuscate);

@@ -164,16 +164,20 @@ class Removal {
 
 }  // namespace
 
-absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes) {
+bool MayGoUnread(const Node& node) {
+  const OpSchema* schema = FindSchema(node.op());
+  if (schema == nullptr || schema->Is(kHasSideEffect | kControlFlow)) return false;
+  return !schema->Is(kStateful) || schema->Is(kRandom);
+}
+
+absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes,
+                                     absl::FunctionRef<bool(const Node&)> may_go) {
   int64_t removed = 0;
   std::vector<bool> gone(graph->id_limit(), false);
   while (!nodes.empty()) {
     Node* node = nodes.back();
     nodes.pop_back();
-    if (gone[node->id()] || !node->uses().empty() || graph->IsEndpoint(node)) continue;
-    const OpSchema* schema = FindSchema(node->op());
-    if (schema == nullptr || schema->Is(kHasSideEffect | kControlFlow)) continue;
-    if (schema->Is(kStateful) && !schema->Is(kRandom)) continue;
+    if (gone[node->id()] || !node->uses().empty() || graph->IsEndpoint(node) || !may_go(*node)) continue;
     for (int i = 0; i < node->num_inputs(); ++i) nodes.push_back(node->input(i).node);
     gone[node->id()] = true;
     PF_RETURN_IF_ERROR(graph->RemoveNode(node));

@@ -29,9 +29,14 @@ using SourceInput = absl::FunctionRef<int(const Node&)>;
 // cycle. O(nodes + edges).
 absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassContext* context);
 
-// Removes those of `nodes` that nobody uses and that are no endpoints, then those that only they used. Whatever has
-// state or side effects, or may have, stays; random numbers that nobody reads go. Returns how many went.
-absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes);
+// Whether a node may go once nobody uses it: not if it has state or side effects, or may have, or belongs to control
+// flow. Random numbers that nobody reads go.
+bool MayGoUnread(const Node& node);
+
+// Removes those of `nodes` that nobody uses, that are no endpoints and that may go, then those that only they used.
+// Returns how many went.
+absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes,
+                                     absl::FunctionRef<bool(const Node&)> may_go = MayGoUnread);
 
 }  // namespace permafrost
 

@@ -1,0 +1,264 @@
+// Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "graph/wire.h"
+#include "transforms/pass.h"
+
+namespace permafrost {
+namespace {
+
+struct Twin {
+  Op v3;
+  Op v2;
+};
+constexpr Twin kTwins[] = {
+    {ops::kTensorArrayV3, ops::kTensorArrayV2},
+    {ops::kTensorArrayGradV3, ops::kTensorArrayGradV2},
+    {ops::kTensorArrayWriteV3, ops::kTensorArrayWriteV2},
+    {ops::kTensorArrayReadV3, ops::kTensorArrayReadV2},
+    {ops::kTensorArrayGatherV3, ops::kTensorArrayGatherV2},
+    {ops::kTensorArrayScatterV3, ops::kTensorArrayScatterV2},
+    {ops::kTensorArrayConcatV3, ops::kTensorArrayConcatV2},
+    {ops::kTensorArraySplitV3, ops::kTensorArraySplitV2},
+    {ops::kTensorArraySizeV3, ops::kTensorArraySizeV2},
+    {ops::kTensorArrayCloseV3, ops::kTensorArrayCloseV2},
+};
+
+// Null for an op of another kind.
+const Twin* FindTwin(Op op) {
+  const auto* found = std::find_if(std::begin(kTwins), std::end(kTwins), [&](const Twin& t) { return t.v3 == op; });
+  return found == std::end(kTwins) ? nullptr : found;
+}
+
+// The ops whose output 0 is a handle and whose output 1 is a flow, which those of V2 lack.
+bool MakesHandle(Op op) { return op == ops::kTensorArrayV3 || op == ops::kTensorArrayGradV3; }
+constexpr int kFlowPort = 1;
+
+// Follows handles through the nodes that pass them on, whose attributes say that they are resources. Those of V2 are
+// strings.
+class HandleTypes {
+ public:
+  // Whether every node that a handle reaches can take a string. FailedPrecondition names one that cannot.
+  absl::Status Follow(const Graph& graph) {
+    for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+      if (MakesHandle(node->op())) AddHandle({node, 0});
+    }
+    while (!waiting_.empty()) {
+      const TensorRef handle = waiting_.back();
+      waiting_.pop_back();
+      for (const Use& use : UsesOf(handle)) PF_RETURN_IF_ERROR(FollowInto(use.consumer, use.index));
+    }
+    for (const auto& [node, attrs] : retyped_) {
+      for (int i = 0; i < node->num_data_inputs(); ++i) {
+        const Slot& slot = slots_.at(node).inputs[i];
+        if (slot.arg == nullptr || slot.arg->is_type_list || handles_.contains(node->input(i))) continue;
+        if (std::find(attrs.begin(), attrs.end(), slot.arg->type_attr) == attrs.end()) continue;
+        return absl::FailedPreconditionError(absl::StrCat(node->Describe(),
+                                                          ": passes on the handle of a TensorArrayV3 ", "or '",
+                                                          node->input(i).ToString(), "', which is none"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Makes the types strings, and returns how many nodes changed.
+  absl::StatusOr<int64_t> Retype() {
+    for (const auto& [node, attrs] : retyped_) {
+      for (const std::string& attr : attrs) node->SetAttr(attr, AttrValue::Type(DType::kString));
+    }
+    for (const auto& [node, places] : retyped_in_list_) {
+      PF_ASSIGN_OR_RETURN(std::vector<DType> types, TypeListAttr(*node, "T"));
+      for (const size_t place : places) types[place] = DType::kString;
+      node->SetAttr("T", AttrValue::TypeList(types));
+    }
+    return static_cast<int64_t>(retyped_.size() + retyped_in_list_.size());
+  }
+
+ private:
+  // What the schema says of an input or output of a node.
+  struct Slot {
+    const ArgSpec* arg = nullptr;
+    size_t place = 0;  // In the list of types, for a list.
+  };
+  struct Slots {
+    std::vector<Slot> inputs, outputs;
+  };
+
+  void AddHandle(TensorRef handle) {
+    if (handles_.insert(handle).second) waiting_.push_back(handle);
+  }
+
+  // The data uses of one output; those of a node are sorted by output once.
+  const std::vector<Use>& UsesOf(TensorRef ref) {
+    const auto [uses, is_new] = uses_.try_emplace(ref.node);
+    if (is_new) {
+      for (const Use& use : ref.node->uses()) {
+        const int port = use.consumer->input(use.index).port;
+        if (port != kControlPort) uses->second[port].push_back(use);
+      }
+    }
+    return uses->second[ref.port];
+  }
+
+  static absl::StatusOr<std::vector<Slot>> SlotsOf(const Node& node, const std::vector<ArgSpec>& args) {
+    std::vector<Slot> slots;
+    for (const ArgSpec& arg : args) {
+      size_t count = 1;
+      if (arg.is_type_list) {
+        PF_ASSIGN_OR_RETURN(const std::vector<DType> types, TypeListAttr(node, arg.type_attr));
+        count = types.size();
+      } else if (!arg.number_attr.empty()) {
+        PF_ASSIGN_OR_RETURN(const int64_t number, IntAttr(node, arg.number_attr));
+        count = static_cast<size_t>(std::clamp<int64_t>(number, 0, node.num_data_inputs()));
+      }
+      for (size_t i = 0; i < count; ++i) slots.push_back({&arg, i});
+    }
+    return slots;
+  }
+
+  absl::Status FollowInto(Node* node, uint32_t index) {
+    if (FindTwin(node->op()) != nullptr && index == 0) return absl::OkStatus();
+    const OpSchema* schema = FindSchema(node->op());
+    if (schema == nullptr) return Refuse(*node, "of which nothing is known");
+    const auto [entry, is_new] = slots_.try_emplace(node);
+    Slots& slots = entry->second;
+    if (is_new) {
+      PF_ASSIGN_OR_RETURN(slots.inputs, SlotsOf(*node, schema->inputs));
+      PF_ASSIGN_OR_RETURN(slots.outputs, SlotsOf(*node, schema->outputs));
+      slots.inputs.resize(std::max<size_t>(slots.inputs.size(), node->num_data_inputs()));
+    }
+    const Slot slot = slots.inputs[index];
+    if (slot.arg == nullptr || slot.arg->type_attr.empty()) return Refuse(*node, "which takes no string in its place");
+    if (slot.arg->is_type_list) {
+      if (node->op() != ops::kIdentityN) return Refuse(*node, "which may call a function; inline it first");
+      retyped_in_list_[node].push_back(slot.place);
+      AddHandle({node, static_cast<int>(slot.place)});
+      return absl::OkStatus();
+    }
+    std::vector<std::string>& attrs = retyped_[node];
+    if (std::find(attrs.begin(), attrs.end(), slot.arg->type_attr) != attrs.end()) return absl::OkStatus();
+    attrs.push_back(slot.arg->type_attr);
+    for (size_t port = 0; port < slots.outputs.size(); ++port) {
+      const ArgSpec& output = *slots.outputs[port].arg;
+      if (!output.is_type_list && output.type_attr == slot.arg->type_attr) AddHandle({node, static_cast<int>(port)});
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status Refuse(const Node& node, absl::string_view why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the handle of a TensorArrayV3, a resource, goes into ", node.Describe(), ", ", why));
+  }
+
+  absl::flat_hash_set<TensorRef> handles_;
+  std::vector<TensorRef> waiting_;
+  absl::flat_hash_map<Node*, absl::flat_hash_map<int, std::vector<Use>>> uses_;
+  absl::flat_hash_map<Node*, Slots> slots_;
+  absl::flat_hash_map<Node*, std::vector<std::string>> retyped_;
+  absl::flat_hash_map<Node*, std::vector<size_t>> retyped_in_list_;
+};
+
+// FailedPrecondition for a declared flow: V2 has nothing that could stand for it under its name.
+absl::Status CheckEndpoints(const Graph& graph) {
+  for (const auto* endpoints : {&graph.inputs(), &graph.outputs()}) {
+    for (const Endpoint& endpoint : *endpoints) {
+      if (endpoint.node == nullptr || !MakesHandle(endpoint.node->op()) || endpoint.port != kFlowPort) continue;
+      return absl::FailedPreconditionError(absl::StrCat("'", endpoint.text, "' is declared, and the flow of ",
+                                                        endpoint.node->Describe(),
+                                                        " does not exist in V2; declare what reads it instead"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Gives the readers of the flow a constant in its place, which waits for the node as they did.
+absl::Status ReplaceFlow(Graph* graph, Node* node) {
+  if (!graph->HasDataUses({node, kFlowPort})) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(Node * flow,
+                      graph->AddConst(graph->UniqueName(absl::StrCat(node->name(), "/replacement_flow_node")),
+                                      Tensor::Scalar<float>(1.0f), node->next()));
+  flow->set_device(node->device());
+  graph->ReplaceUses({node, kFlowPort}, {flow, 0});
+  graph->AddControlInput(flow, node);
+  return absl::OkStatus();
+}
+
+// Attributes that an op does not have, and with which it does not load.
+void RemoveUnknownAttrs(Node* node) {
+  const OpSchema* schema = FindSchema(node->op());
+  std::vector<std::string> unknown;
+  for (const Attr& attr : node->attrs()) {
+    if (!absl::StartsWith(attr.key, "_") && schema->FindAttr(attr.key) == nullptr) unknown.emplace_back(attr.key);
+  }
+  for (const std::string& key : unknown) node->RemoveAttr(key);
+}
+
+// The version of the runtime that made the graph, 0 when the graph does not say.
+uint64_t ProducerOf(const Graph& graph) {
+  uint64_t producer = 0;
+  WireReader reader(graph.versions());
+  WireField versions;
+  while (reader.Next(&versions)) {
+    if (versions.type != WireType::kLengthDelimited) continue;
+    WireReader inner(versions.bytes);
+    WireField field;
+    while (inner.Next(&field)) {
+      if (field.number == 1 && field.type == WireType::kVarint) producer = field.value;  // VersionDef.producer.
+    }
+  }
+  return producer;
+}
+
+absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* context) {
+  PF_RETURN_IF_ERROR(CheckEndpoints(*graph));
+  HandleTypes types;
+  PF_RETURN_IF_ERROR(types.Follow(*graph));
+  PF_ASSIGN_OR_RETURN(const int64_t retyped, types.Retype());
+  int64_t converted = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    const Twin* twin = FindTwin(node->op());
+    if (twin == nullptr) continue;
+    if (MakesHandle(node->op())) PF_RETURN_IF_ERROR(ReplaceFlow(graph, node));
+    node->set_op(twin->v2);
+    RemoveUnknownAttrs(node);
+    ++converted;
+  }
+  if (converted == 0) {
+    context->Note("no node has an op of TensorArrayV3");
+    return 0;
+  }
+  context->Note(absl::StrCat("turned ", converted, " nodes into those of V2; ", retyped, " pass on their handles"));
+  // Op registry of TensorFlow 2.21: TensorArrayV2 "has been removed in version 26".
+  constexpr uint64_t kRefusedFrom = 26;
+  if (const uint64_t producer = ProducerOf(*graph); producer >= kRefusedFrom) {
+    context->Note(absl::StrCat("the graph's producer is ", producer, ": TensorFlow refuses TensorArrayV2 in graphs of ",
+                               kRefusedFrom, " and above; runtimes that do not know TensorArrayV3 take it"));
+  }
+  return converted + retyped;
+}
+
+}  // namespace
+
+// Turns TensorArrayV3 and the ops that work on it into those of V2. V2 has no flow as an output: its readers get a
+// constant that waits for the node. Handles are strings instead of resources, which every node that passes one on is
+// told.
+//
+//   TensorArrayWriteV3(TensorArrayV3 a, i, x, a:1)
+//     =>   TensorArrayWriteV2(TensorArrayV2 a, i, x, Const a/replacement_flow_node(^a))
+//
+// Attributes that V2 lacks, such as identical_element_shapes, go. An error when a handle goes into a function or an
+// unknown op, or when the flow is a declared output.
+DEFINE_PASS(backport_tensor_array_v3) {
+  return Pass<NoParams>("Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.")
+      .Numerics(Exact())
+      .Idempotent()
+      .ChangesInterface("a declared handle becomes a string instead of a resource")
+      .Run(Backport);
+}
+
+}  // namespace permafrost

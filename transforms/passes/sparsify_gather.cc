@@ -1,0 +1,323 @@
+// Replaces gathers from a column of mostly zero weights by lookups in a table of the others.
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "graph/matcher.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/unread.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::string input_checkpoint;
+  std::string group_init_node = "group_deps";
+  float threshold = 1e-5f;
+  float min_sparsity = 0;
+  bool hash_table_v2 = false;
+};
+
+bool IsVariable(Op op) { return op == ops::kVariable || op == ops::kVariableV2 || op == ops::kVarHandleOp; }
+
+// The variable that a tensor is read from, or null.
+const Node* VariableBehind(TensorRef ref) {
+  const Node* node = ref.node;
+  for (int reads = 0; reads < kMaxReads; ++reads) {
+    if (node->op() != ops::kIdentity && node->op() != ops::kReadVariableOp) break;
+    if (node->num_data_inputs() == 0) break;
+    node = node->input(0).node;
+  }
+  return IsVariable(node->op()) ? node : nullptr;
+}
+
+// OK when the gather takes rows of its first input. Otherwise says what is in the way.
+absl::Status TakesRows(const Graph& graph, const Node& gather) {
+  if (graph.IsInput(&gather)) return absl::FailedPreconditionError("is a declared input");
+  if (gather.op() == ops::kGather) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const int64_t batch_dims, IntAttr(gather, "batch_dims"));
+  if (batch_dims != 0) return absl::FailedPreconditionError(absl::StrCat("batch_dims is ", batch_dims, ", expected 0"));
+  const Node* axis = ConstantBehind(gather.input(2));
+  if (axis == nullptr) return absl::FailedPreconditionError("its axis is not constant: run fold_constants first");
+  PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*axis));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntegerValues(value));
+  // -2 is the same of the two dimensions that the weights must have.
+  if (values.size() == 1 && (values[0] == 0 || values[0] == -2)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("its axis is ", values.size() == 1 ? absl::StrCat(values[0]) : "no scalar", ", expected 0"));
+}
+
+// One constant, the nodes that only pass it on, and the gathers that read it.
+struct Weights {
+  Node* constant = nullptr;
+  std::vector<Node*> gathers;
+  std::vector<Node*> readers;  // The constant and every Identity of it.
+};
+
+// Collects weights->readers. A reason in *why when somebody else needs them, so that they would have to stay.
+bool OnlyFeedsGathers(const Graph& graph, Weights* weights, std::string* why) {
+  const absl::flat_hash_set<const Node*> gathers(weights->gathers.begin(), weights->gathers.end());
+  weights->readers = {weights->constant};
+  for (size_t i = 0; i < weights->readers.size(); ++i) {
+    Node* node = weights->readers[i];
+    if (graph.IsEndpoint(node)) {
+      *why = absl::StrCat(node->Describe(), " is a declared ", graph.IsOutput(node) ? "output" : "input");
+      return false;
+    }
+    if (node->num_inputs() > node->num_data_inputs()) {
+      *why = absl::StrCat(node->Describe(), " waits for '", node->input(node->num_data_inputs()).node->name(),
+                          "': run remove_control_dependencies first if that is not needed");
+      return false;
+    }
+    for (const Use& use : node->uses()) {
+      if (use.consumer->input(use.index).is_control()) continue;
+      if (use.consumer->op() == ops::kIdentity) {
+        weights->readers.push_back(use.consumer);
+      } else if (use.index != 0 || !gathers.contains(use.consumer)) {
+        *why = absl::StrCat(use.consumer->Describe(), " reads the weights too, so they would stay beside the table");
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+class Sparsification {
+ public:
+  Sparsification(Graph* graph, const Params& params, PassContext* context)
+      : graph_(graph), params_(params), context_(context) {}
+
+  absl::StatusOr<int64_t> Run() {
+    PF_ASSIGN_OR_RETURN(std::vector<Weights> found, Find());
+    for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(&weights));
+    if (num_gathers_ == 0) {
+      context_->Note("no gather reads a column of float constants that nobody else reads");
+      return 0;
+    }
+    PF_ASSIGN_OR_RETURN(const int64_t unread, RemoveUnread(graph_, std::move(no_longer_read_)));
+    DropDanglingColocations(graph_);
+    context_->Note(absl::StrCat("replaced ", num_gathers_, " gathers by lookups in ", initialisers_.size(),
+                                " tables, which keep ", num_kept_, " of ", num_weights_, " weights"));
+    context_->Note(absl::StrCat("run '", params_.group_init_node,
+                                "' once before the outputs: it fills the tables; declare it as an output where later "
+                                "passes drop what no output needs"));
+    return num_gathers_ + unread;
+  }
+
+ private:
+  // The weights that gathers read, in the order of the first gather of each.
+  absl::StatusOr<std::vector<Weights>> Find() {
+    std::vector<Weights> found;
+    absl::flat_hash_map<const Node*, size_t> index;
+    for (Node* node = graph_->first(); node != nullptr; node = node->next()) {
+      const int num_inputs = node->op() == ops::kGather ? 2 : node->op() == ops::kGatherV2 ? 3 : -1;
+      if (node->num_data_inputs() != num_inputs) continue;
+      Node* constant = ConstantBehind(node->input(0));
+      if (constant == nullptr) {
+        PF_RETURN_IF_ERROR(RefuseVariable(*node));
+        context_->MissIfWanted(*node, "its weights are not constant: freeze the graph, or run fold_constants, first");
+        continue;
+      }
+      if (const absl::Status status = TakesRows(*graph_, *node); !status.ok()) {
+        context_->MissIfWanted(*node, status.message());
+        continue;
+      }
+      const auto [entry, is_new] = index.try_emplace(constant, found.size());
+      if (is_new) found.push_back({constant, {}, {}});
+      found[entry->second].gathers.push_back(node);
+    }
+    return found;
+  }
+
+  absl::Status RefuseVariable(const Node& gather) const {
+    const Node* variable = VariableBehind(gather.input(0));
+    if (variable == nullptr || params_.input_checkpoint.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        gather.Describe(), " reads ", variable->Describe(), ", and checkpoints such as '", params_.input_checkpoint,
+        "' are not read here: freeze the graph with the checkpoint first, then leave input_checkpoint away"));
+  }
+
+  void Miss(const Weights& weights, absl::string_view why) {
+    for (const Node* gather : weights.gathers) context_->MissIfWanted(*gather, why);
+  }
+
+  absl::Status Convert(Weights* weights) {
+    const Node& constant = *weights->constant;
+    PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(constant));
+    const Shape& shape = value.shape();
+    if (value.dtype() != DType::kFloat || shape.rank() != 2 || shape.dim(1) != 1) {
+      Miss(*weights,
+           absl::StrCat("its weights are ", DTypeName(value.dtype()), shape.ToString(), ", expected float[?,1]"));
+      return absl::OkStatus();
+    }
+    std::string why;
+    if (!OnlyFeedsGathers(*graph_, weights, &why)) {
+      Miss(*weights, why);
+      return absl::OkStatus();
+    }
+    std::vector<int64_t> indices;
+    std::vector<float> values;
+    const UnalignedSpan<float> elements = value.elements<float>();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (std::fabs(elements[i]) < params_.threshold || elements[i] == 0) continue;  // NaN stays.
+      indices.push_back(static_cast<int64_t>(i));
+      values.push_back(elements[i]);
+    }
+    const int64_t total = shape.dim(0), kept = static_cast<int64_t>(indices.size());
+    if (static_cast<double>(total - kept) < static_cast<double>(params_.min_sparsity) * static_cast<double>(total)) {
+      Miss(*weights, absl::StrCat("only ", total - kept, " of its ", total, " weights are below ", params_.threshold,
+                                  ", and min_sparsity is ", params_.min_sparsity));
+      return absl::OkStatus();
+    }
+    if (indices.empty()) {  // An empty table cannot be initialised.
+      indices.push_back(0);
+      values.push_back(0);
+    }
+    PF_ASSIGN_OR_RETURN(Node * table,
+                        AddTable(constant.name(), std::move(indices), std::move(values), weights->gathers.front()));
+    for (Node* gather : weights->gathers) PF_RETURN_IF_ERROR(BecomeLookup(gather, table));
+    num_gathers_ += static_cast<int64_t>(weights->gathers.size());
+    num_kept_ += kept;
+    num_weights_ += total;
+    return RemoveReaders(*weights);
+  }
+
+  absl::StatusOr<Node*> Add(absl::string_view name, Op op, Node* position) {
+    return graph_->AddNode(graph_->UniqueName(name), op, position);
+  }
+
+  absl::StatusOr<Node*> AddTable(absl::string_view weights, std::vector<int64_t> indices, std::vector<float> values,
+                                 Node* position) {
+    const int64_t count = static_cast<int64_t>(indices.size());
+    const auto add_const = [&](absl::string_view suffix, Tensor value) {
+      return graph_->AddConst(graph_->UniqueName(absl::StrCat(weights, suffix)), std::move(value), position);
+    };
+    PF_ASSIGN_OR_RETURN(Node * keys, add_const("/indices", Tensor::FromVector(Shape({count}), std::move(indices))));
+    PF_ASSIGN_OR_RETURN(Node * kept, add_const("/values", Tensor::FromVector(Shape({count}), std::move(values))));
+    const bool v2 = params_.hash_table_v2;
+    PF_ASSIGN_OR_RETURN(Node * table,
+                        Add(absl::StrCat(weights, "/HashTable"), v2 ? ops::kHashTableV2 : ops::kHashTable, position));
+    table->SetAttr("key_dtype", AttrValue::Type(DType::kInt64));
+    table->SetAttr("value_dtype", AttrValue::Type(DType::kFloat));
+    PF_ASSIGN_OR_RETURN(Node * initialise, Add(absl::StrCat(weights, "/InitializeTable"),
+                                               v2 ? ops::kInitializeTableV2 : ops::kInitializeTable, position));
+    initialise->SetAttr("Tkey", AttrValue::Type(DType::kInt64));
+    initialise->SetAttr("Tval", AttrValue::Type(DType::kFloat));
+    for (Node* input : {table, keys, kept}) graph_->AddInput(initialise, {input, 0});
+    PF_ASSIGN_OR_RETURN(Node * group, InitGroup());
+    graph_->AddInput(group, {initialise, kControlPort});
+    initialisers_.push_back(initialise);
+    return table;
+  }
+
+  // The NoOp that fills all tables.
+  absl::StatusOr<Node*> InitGroup() {
+    Node* group = graph_->Find(params_.group_init_node);
+    if (group == nullptr) return graph_->AddNode(params_.group_init_node, ops::kNoOp);
+    if (group->op() == ops::kNoOp) return group;
+    return absl::InvalidArgumentError(absl::StrCat("parameter 'group_init_node': ", group->Describe(),
+                                                   " is there already, expected a NoOp or no node"));
+  }
+
+  // `ids`, which are of `type`, as int64.
+  absl::StatusOr<TensorRef> WideIds(TensorRef ids, DType type, Node* position) {
+    if (type == DType::kInt64) return ids;
+    const auto [found, is_new] = wide_ids_.try_emplace(ids, nullptr);
+    if (is_new) {
+      PF_ASSIGN_OR_RETURN(found->second, Add(absl::StrCat(ids.node->name(), "_int64"), ops::kCast, position));
+      found->second->SetAttr("SrcT", AttrValue::Type(type));
+      found->second->SetAttr("DstT", AttrValue::Type(DType::kInt64));
+      graph_->AddInput(found->second, ids);
+    }
+    return TensorRef{found->second, 0};
+  }
+
+  absl::Status BecomeLookup(Node* gather, Node* table) {
+    PF_ASSIGN_OR_RETURN(const DType ids_type, TypeAttr(*gather, "Tindices"));
+    PF_ASSIGN_OR_RETURN(const TensorRef ids, WideIds(gather->input(1), ids_type, gather));
+    const std::string name(gather->name());
+    PF_ASSIGN_OR_RETURN(Node * lookup,
+                        Add(absl::StrCat(name, "/LookupTableFind"),
+                            params_.hash_table_v2 ? ops::kLookupTableFindV2 : ops::kLookupTableFind, gather));
+    lookup->SetAttr("Tin", AttrValue::Type(DType::kInt64));
+    lookup->SetAttr("Tout", AttrValue::Type(DType::kFloat));
+    PF_ASSIGN_OR_RETURN(Node * zero, graph_->AddConst(graph_->UniqueName(absl::StrCat(name, "/Const")),
+                                                      Tensor::Scalar<float>(0), gather));
+    PF_ASSIGN_OR_RETURN(Node * last, graph_->AddConst(graph_->UniqueName(absl::StrCat(name, "/ExpandDims/Const")),
+                                                      Tensor::Scalar<int32_t>(-1), gather));
+    for (const TensorRef& input : {TensorRef{table, 0}, ids, TensorRef{zero, 0}}) graph_->AddInput(lookup, input);
+    for (int i = gather->num_data_inputs(); i < gather->num_inputs(); ++i) {
+      graph_->AddInput(lookup, gather->input(i));
+    }
+    if (gather->num_data_inputs() == 3) no_longer_read_.push_back(gather->input(2).node);  // The axis.
+    graph_->ClearInputs(gather);
+    graph_->AddInput(gather, {lookup, 0});
+    graph_->AddInput(gather, {last, 0});
+    gather->set_op(ops::kExpandDims);
+    std::vector<std::string> keys;
+    for (const Attr& attr : gather->attrs()) {
+      if (!absl::StartsWith(attr.key, "_")) keys.emplace_back(attr.key);
+    }
+    for (const std::string& key : keys) gather->RemoveAttr(key);
+    gather->SetAttr("T", AttrValue::Type(DType::kFloat));
+    return absl::OkStatus();
+  }
+
+  // Nobody reads the weights any more, and who only waits for a constant waits for nothing.
+  absl::Status RemoveReaders(const Weights& weights) {
+    std::vector<bool> remove(graph_->id_limit(), false);
+    for (Node* node : weights.readers) {
+      remove[node->id()] = true;
+      for (size_t i = node->uses().size(); i-- > 0;) {
+        const Use use = node->uses()[i];
+        if (use.consumer->input(use.index).is_control()) graph_->RemoveInput(use.consumer, use.index);
+      }
+    }
+    return graph_->RemoveNodes(remove);
+  }
+
+  Graph* graph_;
+  const Params& params_;
+  PassContext* context_;
+  absl::flat_hash_map<TensorRef, Node*> wide_ids_;
+  std::vector<Node*> initialisers_;
+  std::vector<Node*> no_longer_read_;
+  int64_t num_gathers_ = 0, num_kept_ = 0, num_weights_ = 0;
+};
+
+absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext* context) {
+  if (params.group_init_node.empty()) {
+    return absl::InvalidArgumentError("parameter 'group_init_node' is empty, expected the name of a node");
+  }
+  return Sparsification(graph, params, context).Run();
+}
+
+}  // namespace
+
+// Replaces gathers from a column of mostly zero float weights by lookups in a hash table of those that are not zero.
+//
+//   Gather g(Const w, ids)   =>   ExpandDims g(LookupTableFind(HashTable w/HashTable, ids, 0), -1)
+//
+// The table is filled by the NoOp group_init_node, which must run once before the outputs do. An id outside the weights
+// gives 0, where a gather fails. int32 ids get a Cast; several gathers of the same weights share a table.
+//
+// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph first), that something else reads
+// or that are a declared output, and gathers along another axis or with batch_dims. Checkpoints are not read.
+DEFINE_PASS(sparsify_gather) {
+  return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
+      .Param("input_checkpoint", &Params::input_checkpoint,
+             "Not read: with it, a gather from a variable is an error. Freeze the graph with the checkpoint first.")
+      .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; made if it is absent.")
+      .Param("threshold", &Params::threshold, "Weights smaller than this in magnitude count as zero.", AtLeast(0))
+      .Param("min_sparsity", &Params::min_sparsity, "Weights of which a smaller share is zero stay.", Between(0, 1))
+      .Param("hash_table_v2", &Params::hash_table_v2, "Use the table ops of TensorFlow 2, with resource handles.")
+      .Numerics(Changes("weights smaller than the threshold become 0"))
+      .Idempotent()
+      .Run(Sparsify);
+}
+
+}  // namespace permafrost
