@@ -1,4 +1,4 @@
-// DepthwiseConv2dNative: every input channel has its own filters.
+// DepthwiseConv2dNative and _FusedDepthwiseConv2dNative: every input channel has its own filters.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/planes.h"
+#include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/window.h"
@@ -21,6 +22,7 @@ struct DepthwiseState : public KernelState {
   Window window;
   int64_t batch = 0, channels = 0, multiplier = 0;
   int64_t input_part = 0, output_part = 0;  // Of the scratch memory, for NCHW.
+  PostOps post_ops;
 
   int64_t output_channels() const { return channels * multiplier; }
 };
@@ -46,12 +48,13 @@ absl::Status PrepareDepthwise(PrepareContext* context) {
   const WindowAxis &y = state->window.y, &x = state->window.x;
   const Shape output = layout.ShapeOf(state->batch, y.output, x.output, state->output_channels());
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->post_ops, ReadPostOps(context, 2, state->output_channels(), &parts));
   if (layout.is_nchw()) {
-    ScratchParts parts;
     PF_ASSIGN_OR_RETURN(state->input_part, parts.Add(input.num_elements()));
     PF_ASSIGN_OR_RETURN(state->output_part, parts.Add(output.num_elements()));
-    parts.Request(context);
   }
+  parts.Request(context);
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
@@ -132,12 +135,16 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
     input = pixels;
     output = ScratchAt(context, state.output_part);
   }
+  const BoundPostOps post_ops(state.post_ops, context);
   // 16K multiplications take longer than waking a thread.
   const int64_t line_cost = x.output * state.output_channels() * y.taps * x.taps;
   context->threads().ParallelFor(lines, 1 + (16 << 10) / line_cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      ComputeLine(state, input + i / y.output * y.input * x.input * state.channels, i % y.output, filter,
-                  output + i * x.output * state.output_channels());
+      float* line = output + i * x.output * state.output_channels();
+      ComputeLine(state, input + i / y.output * y.input * x.input * state.channels, i % y.output, filter, line);
+      if (!post_ops.is_empty()) {
+        post_ops.Apply(x.output, 0, state.output_channels(), line, state.output_channels());
+      }
     }
   });
   if (state.layout.is_nchw()) {
@@ -152,6 +159,13 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
 DEFINE_KERNEL(DepthwiseConv2dNative) {
   return Kernel(
              "output[n,y,x,i*M+m] = sum over dy,dx of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,m]")
+      .Types<float>("T")
+      .Prepare(PrepareDepthwise)
+      .Compute(ComputeDepthwise);
+}
+
+DEFINE_KERNEL(_FusedDepthwiseConv2dNative) {
+  return Kernel("as DepthwiseConv2dNative; then a bias or a batch norm of args, then an activation, as fused_ops says")
       .Types<float>("T")
       .Prepare(PrepareDepthwise)
       .Compute(ComputeDepthwise);

@@ -1,4 +1,4 @@
-// MatMul and BatchMatMul.
+// MatMul, BatchMatMul and _FusedMatMul.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
 
@@ -37,6 +38,7 @@ struct MatMulState : public KernelState {
   int64_t packed_size = 0;
   FloatBuffer packed;  // All matrices of b when they are constant; else unset.
   int64_t packed_part = 0, transposed_part = 0;
+  PostOps post_ops;
 };
 
 // For each product, the matrices that numpy's broadcasting of the batch dimensions pairs. InvalidArgument when it
@@ -86,11 +88,12 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairBatches(a, b, &state->products).status());
 
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->post_ops, ReadPostOps(context, 2, state->b.columns, &parts));
   if (context->input_type(0) == DType::kFloat && !state->products.empty()) {
     state->loops = &BestInnerLoops();
     state->packed_shape = {state->b.rows, state->b.columns};
     PF_ASSIGN_OR_RETURN(state->packed_size, state->packed_shape.Size(*state->loops));
-    ScratchParts parts;
     const int64_t matrices = ProductOfDims(b, 0, b.rank() - 2);
     if (const Tensor* value = context->input_value(1); value != nullptr) {
       int64_t all = 0;
@@ -109,8 +112,8 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
     if (transpose_a) {
       PF_ASSIGN_OR_RETURN(state->transposed_part, parts.Add(state->a.size()));
     }
-    parts.Request(context);
   }
+  parts.Request(context);
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
@@ -219,10 +222,11 @@ absl::Status ComputeMatMul(ComputeContext* context) {
   const DType dtype = context->output_at(0).dtype;
   if (dtype == DType::kFloat) {
     MultiplyFloats(context, state);
-    return absl::OkStatus();
+  } else {
+    DispatchOn<double, Half, BFloat16, int32_t, int64_t>(
+        dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
   }
-  DispatchOn<double, Half, BFloat16, int32_t, int64_t>(
-      dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
+  BoundPostOps(state.post_ops, context).ApplyToRows(context, dtype, state.a.rows, context->output_at(0).data);
   return absl::OkStatus();
 }
 
@@ -231,6 +235,13 @@ absl::Status ComputeMatMul(ComputeContext* context) {
 DEFINE_KERNEL(MatMul) {
   return Kernel("product[i,j] = sum over k of a[i,k] * b[k,j]")
       .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Prepare(PrepareMatMul)
+      .Compute(ComputeMatMul);
+}
+
+DEFINE_KERNEL(_FusedMatMul) {
+  return Kernel("f(product[i,j] + args[0][j]) with product[i,j] = sum over k of a[i,k] * b[k,j], and f an activation")
+      .Types<float, Half, BFloat16>("T")
       .Prepare(PrepareMatMul)
       .Compute(ComputeMatMul);
 }

@@ -11,15 +11,10 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/quantized_ranges.h"
+#include "runtime_check/kernels/sampling.h"
 
 namespace permafrost {
 namespace {
-
-// The two input positions that an output position lies between, and how far it is from the first to the second.
-struct Tap {
-  int64_t lower, upper;
-  float fraction;
-};
 
 struct ResizeState : public KernelState {
   int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
@@ -28,28 +23,14 @@ struct ResizeState : public KernelState {
 
 enum class Method { kBilinear, kNearest };
 
-// Input pixels per output pixel.
-float Scale(int64_t input, int64_t output, bool align_corners) {
-  return align_corners && output > 1 ? (input - 1) / static_cast<float>(output - 1)
-                                     : input / static_cast<float>(output);
-}
-
-std::vector<Tap> PlaceTaps(Method method, int64_t input, int64_t output, bool align_corners, bool half_pixel_centers) {
-  const float scale = Scale(input, output, align_corners);
+std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers) {
+  const float scale = SamplingScale(input, output, align_corners);
   std::vector<Tap> taps(output);
   for (int64_t i = 0; i < output; ++i) {
-    if (method == Method::kNearest) {
-      const float position = half_pixel_centers ? (i + 0.5f) * scale : i * scale;
-      const auto nearest = static_cast<int64_t>(align_corners ? std::round(position) : std::floor(position));
-      taps[i].lower = taps[i].upper = std::clamp<int64_t>(nearest, 0, input - 1);
-      taps[i].fraction = 0;
-    } else {
-      const float position = half_pixel_centers ? (i + 0.5f) * scale - 0.5f : i * scale;
-      const float floor = std::floor(position);
-      taps[i].lower = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, input - 1);
-      taps[i].upper = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(position)), 0, input - 1);
-      taps[i].fraction = position - floor;
-    }
+    const float position = half_pixel_centers ? (i + 0.5f) * scale : i * scale;
+    const auto nearest = static_cast<int64_t>(align_corners ? std::round(position) : std::floor(position));
+    taps[i].lower = taps[i].upper = std::clamp<int64_t>(nearest, 0, input - 1);
+    taps[i].fraction = 0;
   }
   return taps;
 }
@@ -83,8 +64,9 @@ absl::Status PrepareResize(PrepareContext* context, Method method) {
   state->channels = input.dim(3);
   // The tables are as long as the lines and columns of the output: nothing for an output without elements.
   if (output.num_elements() > 0) {
-    state->y = PlaceTaps(method, state->height, size[0], align_corners, half_pixel_centers);
-    state->x = PlaceTaps(method, state->width, size[1], align_corners, half_pixel_centers);
+    const auto place = method == Method::kBilinear ? BilinearTaps : NearestTaps;
+    state->y = place(state->height, size[0], align_corners, half_pixel_centers);
+    state->x = place(state->width, size[1], align_corners, half_pixel_centers);
   }
   context->SetState(std::move(state));
   return absl::OkStatus();
@@ -104,13 +86,6 @@ void ForEachLine(ComputeContext* context, const ResizeState& state, Line line) {
   });
 }
 
-float AsFloat(Half x) { return ToFloat(x); }
-float AsFloat(BFloat16 x) { return ToFloat(x); }
-template <typename T>
-float AsFloat(T x) {
-  return static_cast<float>(x);
-}
-
 template <typename T>
 void Bilinear(ComputeContext* context) {
   const auto& state = context->state<ResizeState>();
@@ -120,17 +95,7 @@ void Bilinear(ComputeContext* context) {
   ForEachLine(context, state, [&](int64_t image, const Tap& y, int64_t first) {
     const T* top = input + (image * state.height + y.lower) * state.width * channels;
     const T* bottom = input + (image * state.height + y.upper) * state.width * channels;
-    float* out = output + first;
-    for (const Tap& x : state.x) {
-      const T *top_left = top + x.lower * channels, *top_right = top + x.upper * channels;
-      const T *bottom_left = bottom + x.lower * channels, *bottom_right = bottom + x.upper * channels;
-      for (int64_t c = 0; c < channels; ++c) {
-        const float a = AsFloat(top_left[c]), b = AsFloat(bottom_left[c]);
-        const float upper = a + (AsFloat(top_right[c]) - a) * x.fraction;
-        const float lower = b + (AsFloat(bottom_right[c]) - b) * x.fraction;
-        *out++ = upper + (lower - upper) * y.fraction;
-      }
-    }
+    InterpolateLine(top, bottom, y.fraction, absl::MakeConstSpan(state.x), channels, output + first);
   });
 }
 

@@ -92,5 +92,55 @@ TEST_F(WindowShapesTest, NothingOfHugeSize) {
   EXPECT_EQ(Error("SpaceToBatchND", {Floats({0, kHuge + 1, kHuge + 1, 1}), Ints({2, 2}), paddings}, {}), "");
 }
 
+TEST_F(WindowShapesTest, FusedOpsThatDoNotFit) {
+  const auto attrs = [](std::vector<std::string> fused_ops, int64_t args) {
+    return Attrs{{"strides", Four(1, 1, 1, 1)},
+                 {"padding", Format("SAME")},
+                 {"fused_ops", AttrValue::StringList(fused_ops)},
+                 {"num_args", AttrValue::Int(args)},
+                 {"TArgs", AttrValue::TypeList(std::vector<DType>(args, DType::kFloat))}};
+  };
+  const Tensor image = Floats({1, 2, 2, 3}), filter = Floats({1, 1, 3, 4});
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({4})}, attrs({"Add"}, 1)),
+              HasSubstr("attr 'fused_ops' is 'Add', expected BiasAdd or FusedBatchNorm"));
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({4})}, attrs({"BiasAdd", "Selu"}, 1)),
+              HasSubstr("attr 'fused_ops' is 'BiasAdd,Selu'"));
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({4})}, attrs({}, 1)), HasSubstr("attr 'fused_ops' is ''"));
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({3})}, attrs({"BiasAdd"}, 1)),
+              HasSubstr("input 2 has 3 elements, expected one for each of 4 channels"));
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({1, 4})}, attrs({"BiasAdd"}, 1)),
+              HasSubstr("expected a rank of 1"));
+  EXPECT_THAT(Error("_FusedConv2D", {image, filter, Floats({4})}, attrs({"FusedBatchNorm"}, 1)),
+              HasSubstr("it has 3 inputs, expected 6 with FusedBatchNorm"));
+  EXPECT_THAT(Error("_FusedDepthwiseConv2dNative", {image, filter, Floats({3})}, attrs({"BiasAdd"}, 1)),
+              HasSubstr("input 2 has 3 elements, expected one for each of 12 channels"));
+  EXPECT_THAT(Error("_FusedMatMul", {Floats({2, 3}), Floats({3, 4}), Floats({2})}, attrs({"BiasAdd"}, 1)),
+              HasSubstr("input 2 has 2 elements, expected one for each of 4 channels"));
+}
+
+TEST_F(WindowShapesTest, MirrorImagesThatDoNotFit) {
+  const Attrs attrs = {{"strides", Four(1, 1, 1, 1)}, {"padding", Format("VALID")}, {"mode", Format("REFLECT")}};
+  const auto paddings = [](std::vector<int32_t> values) {
+    return Tensor::FromVector(Shape({4, 2}), std::move(values));
+  };
+  const Tensor image = Floats({1, 2, 3, 1}), filter = Floats({1, 1, 1, 1});
+  EXPECT_THAT(Error("FusedPadConv2D", {image, paddings({0, 0, 2, 0, 0, 0, 0, 0}), filter}, attrs),
+              HasSubstr("'paddings' is 2 and 0 for dimension 1 of 2, expected 0 to 1"));
+  EXPECT_THAT(Error("FusedPadConv2D", {image, paddings({0, 0, 0, 0, 0, 0, 0, 1}), filter}, attrs),
+              HasSubstr("for dimension 3 of 1, expected 0 to 0"));
+  EXPECT_THAT(Error("FusedPadConv2D", {image, paddings({0, 0, 0, -1, 0, 0, 0, 0}), filter}, attrs),
+              HasSubstr("'paddings' is 0 and -1"));
+  EXPECT_THAT(Error("FusedPadConv2D", {image, Ints({0, 0, 0, 0, 0, 0, 0, 0}), filter}, attrs),
+              HasSubstr("expected [4,2]"));
+  const Tensor none = paddings({0, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_THAT(Error("FusedPadConv2D", {Floats({1, 0, 3, 1}), none, filter}, attrs), HasSubstr("0 lines or columns"));
+  EXPECT_THAT(Error("FusedResizeAndPadConv2D", {image, Ints({0, 4}), none, filter}, attrs),
+              HasSubstr("an image of 0 lines or columns"));
+  EXPECT_THAT(Error("FusedResizeAndPadConv2D", {image, Ints({2147483647, 4}), none, filter}, attrs),
+              HasSubstr("an image of 2147483647 lines or columns"));
+  EXPECT_THAT(Error("FusedResizeAndPadConv2D", {image, Ints({4}), none, filter}, attrs),
+              HasSubstr("input 1 (size) has 1 values, expected 2"));
+}
+
 }  // namespace
 }  // namespace permafrost

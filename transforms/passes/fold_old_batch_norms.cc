@@ -8,6 +8,7 @@
 #include "graph/matcher.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/batch_norm.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/colocation.h"
@@ -36,16 +37,6 @@ std::vector<const Node*> Matched(const Node& norm, const Node* carrier, absl::Sp
   }
   for (const Node* parameter : ParametersOf(norm)) nodes.push_back(parameter);
   return nodes;
-}
-
-absl::Status Blocked(const Node& node, absl::string_view what) {
-  return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
-}
-
-absl::Status RequireUsedOnce(const Node& node) {
-  if (node.graph().IsEndpoint(&node)) return Blocked(node, "is a declared input or output");
-  if (node.uses().size() == 1) return absl::OkStatus();
-  return Blocked(node, absl::StrCat("has ", node.uses().size(), " users, expected one"));
 }
 
 // The channels of a rank-4 result lie along `channel_dim` in each node on the way.

@@ -1,0 +1,51 @@
+// Convolutions of float images: what Conv2D and the ops that fuse something to it share.
+#ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_CONVOLUTION_H_
+#define PERMAFROST_RUNTIME_CHECK_KERNELS_CONVOLUTION_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/post_ops.h"
+#include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/window.h"
+
+namespace permafrost {
+
+// Made by PlanConvolution; the fields are its business and that of Convolve.
+struct Convolution {
+  const InnerLoops* loops = nullptr;
+  ImageLayout layout;
+  Window window;
+  int filter_input = 1;
+  int64_t batch = 0, input_channels = 0, output_channels = 0;
+  int64_t groups = 1, group_inputs = 0, group_outputs = 0;  // Channels of one group.
+
+  PackedShape matrix;       // Of one group.
+  int64_t matrix_size = 0;  // In floats.
+  FloatBuffer weights;      // All groups, packed; unset when the filter is not constant.
+  WorkGrid grid;
+  bool in_place = false;   // A row of the product is a pixel of the input as it lies.
+  int64_t row_stride = 0;  // Of gathered rows, in floats.
+  PostOps post_ops;
+
+  // Offsets of parts of the scratch memory.
+  int64_t weights_part = 0, rows_part = 0, input_part = 0, output_part = 0;
+
+  // Without channels nothing is computed, and the number of pixels may be any.
+  int64_t num_rows() const { return output_channels == 0 ? 0 : batch * window.y.output * window.x.output; }
+};
+
+// For Prepare: checks attributes and shapes of a convolution of an image of shape `image`, of rank 4, with the filter
+// that is input `filter_input`; sets the shape of output 0, packs a constant filter, and adds the scratch memory that
+// Convolve needs. The args of a _Fused op begin behind the filter.
+absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const ImageLayout& layout, const Shape& image,
+                                            int filter_input, ScratchParts* parts);
+
+// Computes output 0 from an image of the planned shape.
+void Convolve(ComputeContext* context, const Convolution& plan, const float* image);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_CONVOLUTION_H_

@@ -1,0 +1,171 @@
+// Lets convolutions and poolings do the padding of their input themselves.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/matcher.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/image_windows.h"
+
+namespace permafrost {
+namespace {
+
+bool CanPad(Op op) {
+  return op == ops::kConv2D || op == ops::kDepthwiseConv2dNative || op == ops::kMaxPool || op == ops::k_FusedConv2D ||
+         op == ops::k_FusedDepthwiseConv2dNative;
+}
+
+// The only element of a constant of a floating-point type, as a double. FailedPrecondition for anything else.
+absl::StatusOr<double> ConstantNumber(const Node& pad) {
+  const Node* constant = pad.num_data_inputs() == 3 ? ConstantBehind(pad.input(2)) : nullptr;
+  if (constant == nullptr) return Blocked(pad, "pads with a value that is not constant");
+  PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
+  double number = std::nan("");
+  const bool is_known =
+      value.num_elements() == 1 && DispatchOn<float, double, Half, BFloat16>(value.dtype(), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+          number = ToFloat(value.elements<T>()[0]);
+        } else {
+          number = value.elements<T>()[0];
+        }
+      });
+  if (is_known) return number;
+  return Blocked(pad, "pads with a value that is not one floating-point number");
+}
+
+// Whether `node` would put the same round its input as `pad` does.
+absl::Status RequireSameValue(const Node& node, const Node& pad) {
+  double value = 0;
+  if (pad.op() == ops::kPadV2) {
+    PF_ASSIGN_OR_RETURN(value, ConstantNumber(pad));
+  }
+  if (node.op() != ops::kMaxPool) {
+    return value == 0 ? absl::OkStatus() : Blocked(pad, absl::StrCat("pads with ", value, ", expected 0"));
+  }
+  if (value == -std::numeric_limits<double>::infinity()) return absl::OkStatus();
+  return Blocked(pad, absl::StrCat("pads with ", value, ", expected -inf before a MaxPool"));
+}
+
+absl::StatusOr<WindowForms> FormsOf(const Node& node, const ShapeMap* shapes) {
+  if (node.op() == ops::kMaxPool) {
+    PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(node, "data_format"));
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> size, IntListAttr(node, "ksize"));
+    const int height = format == "NCHW" ? 2 : 1;
+    if (size.size() != 4 || size[0] != 1 || size[format == "NCHW" ? 1 : 3] != 1) {
+      return Blocked(node, "has a window over the batch or the channels");
+    }
+    return WindowFormsOf(node, size[height], size[height + 1]);
+  }
+  const Shape filter = KnownShape(node.input(1), shapes);
+  if (!filter.has_rank() || filter.rank() != 4) return Blocked(node, "has a filter of unknown size");
+  return WindowFormsOf(node, filter.dim(0), filter.dim(1));
+}
+
+// What the node puts round an axis of its input by itself.
+absl::StatusOr<Margin> OwnPadding(const Node& node, const WindowForms& forms, const WindowForm& axis,
+                                  const Shape& image) {
+  if (forms.padding == "VALID") return Margin();
+  if (forms.padding == "EXPLICIT") return axis.explicit_padding;
+  const int64_t size = image.has_rank() && image.rank() == 4 ? image.dim(axis.dim) : kUnknownDim;
+  Margin margin;
+  if (axis.SamePadding(size, &margin)) return margin;
+  return Blocked(node, "has strides and the padding SAME over an image whose size is not known");
+}
+
+Margin Sum(Margin a, Margin b) { return {a.before + b.before, a.after + b.after}; }
+
+absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const ShapeMap* shapes) {
+  if (graph->IsInput(node)) return Blocked(*node, "is a declared input");
+  PF_RETURN_IF_ERROR(RequireSameValue(*node, *pad));
+  PF_ASSIGN_OR_RETURN(const std::vector<Margin> added, MarginsAt(*pad, 1, 4));
+  PF_ASSIGN_OR_RETURN(const WindowForms forms, FormsOf(*node, shapes));
+  if (!added[0].is_zero() || !added[forms.channel_dim].is_zero()) {
+    return Blocked(*pad, "pads the batch or the channels");
+  }
+  const Shape padded = KnownShape(node->input(0), shapes), image = KnownShape(pad->input(0), shapes);
+  PF_ASSIGN_OR_RETURN(const Margin own_y, OwnPadding(*node, forms, forms.y, padded));
+  PF_ASSIGN_OR_RETURN(const Margin own_x, OwnPadding(*node, forms, forms.x, padded));
+  const Margin y = Sum(added[forms.y.dim], own_y), x = Sum(added[forms.x.dim], own_x);
+  for (const int64_t side : {y.before, y.after, x.before, x.after}) {
+    if (side > std::numeric_limits<int32_t>::max())
+      return Blocked(*pad, absl::StrCat("would make a padding of ", side));
+  }
+  const std::string padding = PaddingFor(forms, y, x, image);
+  if (padding == "EXPLICIT" && node->op() == ops::k_FusedDepthwiseConv2dNative) {
+    return Blocked(*node, "has no explicit paddings, and no other does the same");
+  }
+  if (node->op() == ops::kMaxPool) {
+    // A window of padding alone has no maximum.
+    for (const auto& [margin, kernel] : {std::make_pair(y, forms.y.kernel), std::make_pair(x, forms.x.kernel)}) {
+      if (margin.before >= kernel || margin.after >= kernel) {
+        return Blocked(*pad, absl::StrCat("pads as much as the window of ", kernel, " is long"));
+      }
+    }
+  }
+  SetPadding(node, forms, y, x, image);
+  std::vector<TensorRef> inputs = {pad->input(0)};
+  for (int i = 1; i < node->num_data_inputs(); ++i) inputs.push_back(node->input(i));
+  return Absorb(graph, node, inputs, {pad});
+}
+
+absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
+  std::vector<Node*> heads;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (!CanPad(node->op()) || node->num_data_inputs() < 1) continue;
+    const TensorRef data = node->input(0);
+    if (data.port == 0 && (data.node->op() == ops::kPad || data.node->op() == ops::kPadV2)) heads.push_back(node);
+  }
+  if (heads.empty()) return 0;
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
+  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
+  int64_t rewrites = 0;
+  for (Node* head : heads) {
+    // One Pad may lie before another.
+    for (;;) {
+      const TensorRef data = head->input(0);
+      if (data.port != 0 || (data.node->op() != ops::kPad && data.node->op() != ops::kPadV2)) break;
+      const absl::Status status = FoldOne(graph, head, data.node, shapes.ok() ? &*shapes : nullptr);
+      if (absl::IsFailedPrecondition(status)) {
+        context->MissIfWanted(*head, status.message());
+        break;
+      }
+      PF_RETURN_IF_ERROR(status);
+      ++rewrites;
+    }
+  }
+  if (rewrites > 0) {
+    DropDanglingColocations(graph);
+    context->Note(absl::StrCat("folded ", rewrites, " paddings"));
+  }
+  return rewrites;
+}
+
+}  // namespace
+
+// Folds a Pad with zeros into the padding of the convolution behind it, and one with -inf into that of a MaxPool.
+//
+//   conv c(Pad(x, paddings), w)   =>   conv c(x, w), with padding SAME where that is the same, else EXPLICIT
+//
+// For Conv2D, DepthwiseConv2dNative, _FusedConv2D and MaxPool (TensorFlow runs all of them with explicit paddings), for
+// _FusedDepthwiseConv2dNative where SAME or VALID will do; for Pad and PadV2, and for several in a row. What the
+// convolution pads itself is added. Padding SAME with strides depends on the size of the image: where that is not
+// known, paddings are explicit. A Pad that others read too stays for them.
+//
+// Left alone when the paddings or the value are not constant, when they pad batch or channels, when the value is
+// another (a MaxPool ignores -inf alone: zeros would win over negative values), when the node pads SAME with strides
+// over an image of unknown size, and before a MaxPool when some window would lie in the padding.
+DEFINE_PASS(fold_pad_into_conv) {
+  return Pass<NoParams>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Fold);
+}
+
+}  // namespace permafrost

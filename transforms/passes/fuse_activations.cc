@@ -1,0 +1,235 @@
+// Makes one node of a convolution or MatMul, the bias behind it and the activation behind that.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/matcher.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
+#include "transforms/rewrites/channel_scaling.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/image_windows.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  bool depthwise = false;
+};
+
+// An op that can take over bias and activation, and what it becomes.
+struct Fusable {
+  Op op, fused;
+  const char* attrs[7];  // That both have; null from some place on.
+};
+constexpr Fusable kFusables[] = {
+    {ops::kConv2D,
+     ops::k_FusedConv2D,
+     {"T", "strides", "padding", "explicit_paddings", "data_format", "dilations", "use_cudnn_on_gpu"}},
+    {ops::kDepthwiseConv2dNative,
+     ops::k_FusedDepthwiseConv2dNative,
+     {"T", "strides", "padding", "data_format", "dilations"}},
+    {ops::kMatMul, ops::k_FusedMatMul, {"T", "transpose_a", "transpose_b"}},
+};
+
+const Fusable* FusableOf(Op op) {
+  for (const Fusable& fusable : kFusables) {
+    if (fusable.op == op) return &fusable;
+  }
+  return nullptr;
+}
+
+// Which of the activations TensorFlow's CPU kernel of `fused` knows.
+bool IsActivationFor(Op fused, Op op) {
+  if (op == ops::kRelu || op == ops::kRelu6 || op == ops::kElu) return true;
+  if (op == ops::kLeakyRelu) return fused != ops::k_FusedDepthwiseConv2dNative;
+  return (op == ops::kTanh || op == ops::kSigmoid) && fused == ops::k_FusedMatMul;
+}
+
+bool IsAddition(Op op) { return op == ops::kBiasAdd || op == ops::kAdd || op == ops::kAddV2; }
+
+// Whether `op` fuses with the nodes behind it at all: float, NHWC, no groups.
+absl::Status RequireFusable(const Node& node, const Params& params, const ShapeMap* shapes) {
+  PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(node, "T"));
+  if (type != DType::kFloat) return Blocked(node, absl::StrCat("has the type ", DTypeName(type), ", expected float"));
+  if (node.op() == ops::kMatMul) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const WindowForms forms, WindowFormsOf(node, 1, 1));
+  if (forms.is_nchw()) return Blocked(node, "has the data_format NCHW, which TensorFlow's fused CPU kernels lack");
+  if (node.op() == ops::kDepthwiseConv2dNative) {
+    if (!params.depthwise) {
+      return Blocked(node, "is depthwise, which TensorFlow fuses only with its oneDNN kernels: see depthwise=true");
+    }
+    if (forms.padding == "EXPLICIT") return Blocked(node, "has explicit paddings, which the fused op lacks");
+    return absl::OkStatus();
+  }
+  const Shape image = KnownShape(node.input(0), shapes), filter = KnownShape(node.input(1), shapes);
+  const int64_t channels = image.has_rank() && image.rank() == 4 ? image.dim(3) : kUnknownDim;
+  const int64_t expected = filter.has_rank() && filter.rank() == 4 ? filter.dim(2) : kUnknownDim;
+  if (channels == kUnknownDim || expected == kUnknownDim) {
+    return Blocked(node, "may have groups, since the channels of its input or filter are not known");
+  }
+  if (channels == expected) return absl::OkStatus();
+  return Blocked(node, "has groups, which TensorFlow's fused CPU kernels lack");
+}
+
+// The number of channels of the result, or kUnknownDim.
+int64_t ChannelsOf(const Node& node, const ShapeMap* shapes) {
+  const Shape weights = KnownShape(node.input(kWeightsInput), shapes);
+  const absl::StatusOr<Channels> channels =
+      weights.has_rank() ? OutputChannels(node, weights) : absl::StatusOr<Channels>(Channels{kUnknownDim, 1});
+  return channels.ok() && channels->count >= 0 ? channels->count : kUnknownDim;
+}
+
+// What the addition adds to each channel: the tensor itself if it is a vector, else values for a new one.
+struct Bias {
+  TensorRef vector;           // No node where `values` count.
+  std::vector<float> values;  // One for each channel.
+};
+
+absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const ShapeMap* shapes) {
+  const int own = addition.input(0).node == &source ? 0 : 1;
+  if (addition.num_data_inputs() != 2) return Blocked(addition, "has not two inputs");
+  Bias bias;
+  bias.vector = addition.input(1 - own);
+  if (addition.op() == ops::kBiasAdd) {
+    if (own != 0) return Blocked(addition, "takes its bias from the convolution");
+    PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(addition, "data_format"));
+    if (format != "NHWC" && source.op() != ops::kMatMul) {
+      return Blocked(addition, absl::StrCat("has the data_format ", format, ", not that of the convolution"));
+    }
+    return bias;
+  }
+  const Node* constant = ConstantBehind(bias.vector);
+  if (constant == nullptr) return Blocked(addition, "adds what is not constant");
+  const int64_t channels = ChannelsOf(source, shapes);
+  if (channels == kUnknownDim) return Blocked(source, "has weights of unknown shape");
+  PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
+  if (value.dtype() == DType::kFloat && value.shape() == Shape({channels})) return bias;
+  PF_ASSIGN_OR_RETURN(const ChannelDim channel_dim, ChannelDimOf(source));
+  absl::StatusOr<std::vector<float>> values = PerChannel(value, channel_dim, channels);
+  if (!values.ok()) return Blocked(addition, absl::StrCat("adds what is no bias: ", values.status().message()));
+  bias.vector = TensorRef();
+  bias.values = *std::move(values);
+  return bias;
+}
+
+absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const ShapeMap* shapes) {
+  const Fusable& fusable = *FusableOf(node->op());
+  Node* addition = node->uses()[0].consumer;
+  PF_RETURN_IF_ERROR(RequireFusable(*node, params, shapes));
+  if (graph->IsInput(addition)) return Blocked(*addition, "is a declared input");
+  PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*addition, *node, shapes));
+
+  // The activation may be missing.
+  Node* head = addition;
+  std::vector<std::string> fused_ops = {"BiasAdd"};
+  float alpha = 0;
+  if (RequireUsedOnce(*addition).ok()) {
+    Node* consumer = addition->uses()[0].consumer;
+    const bool fits = IsActivationFor(fusable.fused, consumer->op()) && consumer->num_data_inputs() == 1 &&
+                      consumer->input(0) == TensorRef{addition, 0} && !graph->IsInput(consumer);
+    if (fits) {
+      head = consumer;
+      fused_ops.emplace_back(head->op().name());
+      if (head->op() == ops::kLeakyRelu) {
+        PF_ASSIGN_OR_RETURN(alpha, FloatAttr(*head, "alpha"));
+      }
+    }
+  }
+
+  if (bias.vector.node == nullptr) {
+    const int64_t channels = static_cast<int64_t>(bias.values.size());
+    PF_ASSIGN_OR_RETURN(Node * made,
+                        graph->AddConst(graph->UniqueName(absl::StrCat(addition->name(), "_bias")),
+                                        Tensor::FromVector(Shape({channels}), std::move(bias.values)), head));
+    made->set_device(node->device());
+    bias.vector = {made, 0};
+  }
+  const bool has_activation = head != addition;
+  const bool is_leaky = head->op() == ops::kLeakyRelu;
+  head->set_op(fusable.fused);
+  head->set_device(node->device());
+  head->ClearAttrs();
+  for (const char* key : fusable.attrs) {
+    const AttrValue* value = key == nullptr ? nullptr : node->FindAttr(key);
+    if (value != nullptr) head->SetAttr(key, *value);
+  }
+  head->SetAttr("num_args", AttrValue::Int(1));
+  if (fusable.fused == ops::k_FusedConv2D) {
+    head->SetAttr("num_host_args", AttrValue::Int(0));
+    head->SetAttr("TArgs", AttrValue::TypeList({DType::kFloat}));
+  }
+  head->SetAttr("fused_ops", AttrValue::StringList(fused_ops));
+  if (is_leaky) head->SetAttr("leakyrelu_alpha", AttrValue::Float(alpha));
+  const TensorRef inputs[] = {node->input(0), node->input(1), bias.vector};
+  if (has_activation) return Absorb(graph, head, inputs, {addition, node});
+  return Absorb(graph, head, inputs, {node});
+}
+
+absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* context) {
+  // Only those of which a bias alone reads the result; the others are no near misses.
+  std::vector<Node*> heads;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (FusableOf(node->op()) == nullptr || node->num_data_inputs() != 2) continue;
+    bool has_addition = false;
+    for (const Use& use : node->uses()) {
+      has_addition |= IsAddition(use.consumer->op()) && !use.consumer->input(use.index).is_control();
+      if (has_addition) break;
+    }
+    if (!has_addition) continue;
+    if (const absl::Status status = RequireUsedOnce(*node); !status.ok()) {
+      context->MissIfWanted(*node, status.message());
+      continue;
+    }
+    heads.push_back(node);
+  }
+  if (heads.empty()) return 0;
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
+  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
+  int64_t rewrites = 0;
+  for (Node* head : heads) {
+    const absl::Status status = FuseOne(graph, head, params, shapes.ok() ? &*shapes : nullptr);
+    if (absl::IsFailedPrecondition(status)) {
+      context->MissIfWanted(*head, status.message());
+      continue;
+    }
+    PF_RETURN_IF_ERROR(status);
+    ++rewrites;
+  }
+  if (rewrites > 0) {
+    DropDanglingColocations(graph);
+    context->Note(absl::StrCat("fused ", rewrites, " biases"));
+  }
+  return rewrites;
+}
+
+}  // namespace
+
+// Fuses a bias, and an activation behind it, into the Conv2D or MatMul before them.
+//
+//   Relu y(BiasAdd(Conv2D(x, w), b))   =>   _FusedConv2D y(x, w, b) with fused_ops BiasAdd, Relu
+//   Add y(MatMul(x, w), Const b)       =>   _FusedMatMul y(x, w, b) with fused_ops BiasAdd
+//
+// The bias is a BiasAdd, or an Add or AddV2 of one constant value per channel, on either side; the activation Relu,
+// Relu6, Elu or LeakyRelu, and behind a MatMul also Tanh or Sigmoid, or there is none: the forms that TensorFlow's CPU
+// kernels run. The fused ops are internal to TensorFlow: a file loads and runs (in the versions that have the attribute
+// TArgs, 2.21 among them), but no Python function makes them. Make this the last pass: others do not know them.
+//
+// With depthwise=true also DepthwiseConv2dNative, with Relu, Relu6 or Elu. TensorFlow runs that only with its oneDNN
+// kernels switched on, as they are by default on x86; our runtime always does.
+//
+// Left alone when convolution or MatMul has another user or is an output, is not float, is NCHW, has groups or may have
+// some because the channels of its input are not known. An activation stays where it is when the sum has another user
+// or is an output.
+DEFINE_PASS(fuse_activations) {
+  return Pass<Params>("Fuses bias and activation into the convolution or MatMul before them.")
+      .Param("depthwise", &Params::depthwise,
+             "Fuse depthwise convolutions too, which TensorFlow runs only with its oneDNN kernels.")
+      .Numerics(Within(1e-5))
+      .Idempotent()
+      .Run(Fuse);
+}
+
+}  // namespace permafrost

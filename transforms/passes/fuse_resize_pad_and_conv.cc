@@ -1,0 +1,56 @@
+// Lets a Conv2D resize its input and pad it with its mirror image itself.
+#include <string>
+
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
+#include "transforms/rewrites/padded_convolution.h"
+
+namespace permafrost {
+namespace {
+
+absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context) {
+  const auto fuse = [graph](Node* convolution, const ShapeMap* shapes) -> absl::Status {
+    PF_RETURN_IF_ERROR(RequireFusable(*convolution, shapes));
+    Node* pad = convolution->input(0).node;
+    const TensorRef source = pad->input(0);
+    if (source.node->op() != ops::kResizeBilinear || source.port != 0) {
+      return Blocked(*source.node, "is what the MirrorPad reads, expected ResizeBilinear: see fuse_pad_and_conv");
+    }
+    Node* resize = source.node;
+    PF_RETURN_IF_ERROR(RequireAbsorbablePad(*pad));
+    PF_RETURN_IF_ERROR(RequireAbsorbableResize(*resize, *convolution));
+    PF_ASSIGN_OR_RETURN(const std::string mode, StringAttr(*pad, "mode"));
+    PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(*resize, "align_corners"));
+    PF_ASSIGN_OR_RETURN(const TensorRef paddings, PaddingsFor(graph, *pad, convolution));
+    PF_RETURN_IF_ERROR(BecomeFused(graph, convolution, ops::kFusedResizeAndPadConv2D, mode,
+                                   {resize->input(0), resize->input(1), paddings, convolution->input(1)},
+                                   {pad, resize}));
+    convolution->SetAttr("resize_align_corners", AttrValue::Bool(align_corners));
+    return absl::OkStatus();
+  };
+  return FuseEach(graph, ops::kMirrorPad, context, fuse);
+}
+
+}  // namespace
+
+// Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them, so that neither the resized nor the padded image
+// need be in memory.
+//
+//   Conv2D c(MirrorPad(ResizeBilinear(x, size), paddings), w)   =>   FusedResizeAndPadConv2D c(x, size, paddings, w)
+//
+// Run it before fuse_pad_and_conv, which would take the MirrorPad alone.
+//
+// Left alone when MirrorPad or ResizeBilinear has another user or is an output, when the paddings are not constant or
+// pad batch or channels, when the ResizeBilinear has half_pixel_centers or images of another type than the convolution;
+// when the convolution is NCHW or has dilations, explicit paddings or groups, none of which the fused op has; and for a
+// batch that is known to have more than one image, of which TensorFlow's kernel of the fused op computes only the first
+// right.
+DEFINE_PASS(fuse_resize_pad_and_conv) {
+  return Pass<NoParams>("Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them.")
+      .Numerics(Within(1e-5))
+      .Idempotent()
+      .Run(Fuse);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,56 @@
+// Lets one node do the work of others that feed it.
+#include "transforms/rewrites/absorption.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "transforms/rewrites/channel_scaling.h"
+
+namespace permafrost {
+
+absl::Status Blocked(const Node& node, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
+}
+
+absl::Status RequireUsedOnce(const Node& node) {
+  if (node.graph().IsEndpoint(&node)) return Blocked(node, "is a declared input or output");
+  if (node.uses().size() == 1) return absl::OkStatus();
+  return Blocked(node, absl::StrCat("has ", node.uses().size(), " users, expected one"));
+}
+
+absl::Status Absorb(Graph* graph, Node* node, absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed) {
+  const std::vector<TensorRef> data(inputs.begin(), inputs.end());  // They may be inputs of nodes that go.
+  // Control edges between those concerned, and from what is read anyway, ask for nothing more.
+  absl::flat_hash_set<const Node*> waited_for(absorbed.begin(), absorbed.end());
+  waited_for.insert(node);
+  for (const TensorRef& input : data) waited_for.insert(input.node);
+  std::vector<Node*> controls;
+  std::vector<std::string> constants;  // By name: one may go with another.
+  const auto gather = [&](const Node& from) {
+    for (int i = 0; i < from.num_inputs(); ++i) {
+      Node* producer = from.input(i).node;
+      if (i >= from.num_data_inputs()) {
+        if (waited_for.insert(producer).second) controls.push_back(producer);
+      } else if (producer->op() == ops::kConst || producer->op() == ops::kIdentity) {
+        constants.emplace_back(producer->name());
+      }
+    }
+  };
+  gather(*node);
+  for (const Node* from : absorbed) gather(*from);
+  graph->ClearInputs(node);
+  for (const TensorRef& input : data) graph->AddInput(node, input);
+  for (Node* producer : controls) graph->AddInput(node, {producer, kControlPort});
+  for (Node* from : absorbed) {
+    if (from->uses().empty() && !graph->IsEndpoint(from)) PF_RETURN_IF_ERROR(graph->RemoveNode(from));
+  }
+  for (const std::string& name : constants) {
+    if (Node* constant = graph->Find(name); constant != nullptr) RemoveUnusedConstant(graph, constant);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

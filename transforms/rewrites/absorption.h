@@ -1,0 +1,25 @@
+// Lets one node do the work of others that feed it.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_ABSORPTION_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_ABSORPTION_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+
+namespace permafrost {
+
+// FailedPrecondition, "node 'x' (Op) <what>": why a place is left alone, for PassContext::Miss.
+absl::Status Blocked(const Node& node, absl::string_view what);
+
+// Blocked unless `node` has exactly one use, data or control, and is no endpoint of the graph.
+absl::Status RequireUsedOnce(const Node& node);
+
+// `node` reads `inputs` from now on, and waits for what it and `absorbed` waited for. Then those of `absorbed` that
+// nobody needs any more are removed, with the constants that only they read; list consumers before their producers.
+// REQUIRES: `node` is not among `absorbed`, and no absorbed node waits for `node`.
+absl::Status Absorb(Graph* graph, Node* node, absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_ABSORPTION_H_
