@@ -80,6 +80,8 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
     PF_ASSIGN_OR_RETURN(const DType axis_type, TypeAttr(*node, "Tidx"));
     const int last = node->num_data_inputs() - 1;
     TensorRef axis = node->input(last);
+    const RewriteScope rewrite(context, graph, {node, axis.node});
+    if (!rewrite) continue;
     if (axis_type == DType::kInt64) {
       PF_ASSIGN_OR_RETURN(axis, conversion.Narrow(axis));
     }

@@ -179,6 +179,7 @@ absl::Status CheckEndpoints(const Graph& graph) {
 // Gives the readers of the flow a constant in its place, which waits for the node as they did.
 absl::Status ReplaceFlow(Graph* graph, Node* node) {
   if (!graph->HasDataUses({node, kFlowPort})) return absl::OkStatus();
+  const OriginScope origins(graph, {node});
   PF_ASSIGN_OR_RETURN(Node * flow,
                       graph->AddConst(graph->UniqueName(absl::StrCat(node->name(), "/replacement_flow_node")),
                                       Tensor::Scalar<float>(1.0f), node->next()));
@@ -218,20 +219,24 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
   PF_RETURN_IF_ERROR(CheckEndpoints(*graph));
   HandleTypes types;
   PF_RETURN_IF_ERROR(types.Follow(*graph));
-  PF_ASSIGN_OR_RETURN(const int64_t retyped, types.Retype());
-  int64_t converted = 0;
+  std::vector<Node*> nodes;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
-    const Twin* twin = FindTwin(node->op());
-    if (twin == nullptr) continue;
-    if (MakesHandle(node->op())) PF_RETURN_IF_ERROR(ReplaceFlow(graph, node));
-    node->set_op(twin->v2);
-    RemoveUnknownAttrs(node);
-    ++converted;
+    if (FindTwin(node->op()) != nullptr) nodes.push_back(node);
   }
-  if (converted == 0) {
+  if (nodes.empty()) {
     context->Note("no node has an op of TensorArrayV3");
     return 0;
   }
+  // One rewrite: an array and what works on it are of one version.
+  if (!context->AllowRewrite(*nodes.front())) return 0;
+  PF_ASSIGN_OR_RETURN(const int64_t retyped, types.Retype());
+  for (Node* node : nodes) {
+    const Twin* twin = FindTwin(node->op());
+    if (MakesHandle(node->op())) PF_RETURN_IF_ERROR(ReplaceFlow(graph, node));
+    node->set_op(twin->v2);
+    RemoveUnknownAttrs(node);
+  }
+  const int64_t converted = static_cast<int64_t>(nodes.size());
   context->Note(absl::StrCat("turned ", converted, " nodes into those of V2; ", retyped, " pass on their handles"));
   // Op registry of TensorFlow 2.21: TensorArrayV2 "has been removed in version 26".
   constexpr uint64_t kRefusedFrom = 26;

@@ -49,7 +49,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
   std::vector<bool> changed(graph->id_limit(), false);
   for (const std::string& name : params.attribute_name) {
     for (Node* node = graph->first(); node != nullptr; node = node->next()) {
-      if (!filter.Includes(*node) || !node->RemoveAttr(name)) continue;
+      if (!filter.Includes(*node) || !node->HasAttr(name) || !context->AllowRewrite(*node)) continue;
+      node->RemoveAttr(name);
       ++removed[name];
       if (!changed[node->id()]) ++changed_nodes;
       changed[node->id()] = true;

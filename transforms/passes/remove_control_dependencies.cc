@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
     const int64_t num_controls = node->num_inputs() - node->num_data_inputs();
     const int64_t num_kept = static_cast<int64_t>(stay.size());
     kept += num_kept;
-    if (num_kept == num_controls) continue;
+    if (num_kept == num_controls || !context->AllowRewrite(*node)) continue;
     removed += num_controls - num_kept;
     while (node->num_inputs() > node->num_data_inputs()) graph->RemoveInput(node, node->num_inputs() - 1);
     for (Node* producer : stay) graph->AddInput(node, {producer, kControlPort});

@@ -16,7 +16,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
   filter.NoteAbsent(*graph, context);
   int64_t changed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
-    if (node->device().empty() || !filter.Includes(*node)) continue;
+    if (node->device().empty() || !filter.Includes(*node) || !context->AllowRewrite(*node)) continue;
     node->set_device("");
     ++changed;
   }

@@ -55,6 +55,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
                             "; freeze the graph first, so that the averages are constants");
       continue;
     }
+    const RewriteScope rewrite(context, graph, {node, node->input(1).node, node->input(2).node});
+    if (!rewrite) continue;
     for (int end = 0; end < 2; ++end) {
       no_longer_read.push_back(node->input(1 + end).node);
       graph->SetInput(node, 1 + end, frozen[end]);

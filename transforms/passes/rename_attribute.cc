@@ -47,14 +47,17 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     return 0;
   }
   const ValidityGuard guard(*graph);
+  int64_t renamed = 0;
   for (Node* node : nodes) {
+    if (!context->AllowRewrite(*node)) continue;
+    ++renamed;
     AttrValue value = *node->FindAttr(from);
     node->RemoveAttr(from);
     node->SetAttr(to, std::move(value));
   }
   PF_RETURN_IF_ERROR(guard.Check(*graph));
-  context->Note(absl::StrCat("renamed '", from, "' of ", nodes.size(), " nodes"));
-  return static_cast<int64_t>(nodes.size());
+  context->Note(absl::StrCat("renamed '", from, "' of ", renamed, " nodes"));
+  return renamed;
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     return absl::InvalidArgumentError(
         absl::StrCat(node->Describe(), " cannot be renamed to '", to, "', which is the name of ", other->Describe()));
   }
+  if (!context->AllowRewrite(*node)) return 0;
   PF_RETURN_IF_ERROR(graph->Rename(node, to));
   RelocateColocations(graph, [&](absl::string_view name) { return name == from ? absl::string_view(to) : name; });
   if (graph->IsEndpoint(node)) {

@@ -47,13 +47,18 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     return 0;
   }
   const ValidityGuard guard(*graph);
-  for (Node* node : nodes) node->set_op(to);
+  int64_t renamed = 0;
+  for (Node* node : nodes) {
+    if (!context->AllowRewrite(*node)) continue;
+    node->set_op(to);
+    ++renamed;
+  }
   PF_RETURN_IF_ERROR(guard.Check(*graph));
-  context->Note(absl::StrCat("renamed the op of ", nodes.size(), " nodes"));
+  context->Note(absl::StrCat("renamed the op of ", renamed, " nodes"));
   if (FindSchema(to) == nullptr) {
     context->Note(absl::StrCat("'", to.name(), "' is not in the table of ops: nothing is known of its inputs"));
   }
-  return static_cast<int64_t>(nodes.size());
+  return renamed;
 }
 
 }  // namespace

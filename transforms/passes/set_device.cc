@@ -28,6 +28,7 @@ absl::StatusOr<int64_t> Set(Graph* graph, const Params& params, PassContext* con
       context->MissIfWanted(*node, "is on '", node->device(), "', and if_default is true");
       continue;
     }
+    if (!context->AllowRewrite(*node)) continue;
     node->set_device(params.device);
     ++changed;
   }

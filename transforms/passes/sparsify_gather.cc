@@ -9,7 +9,7 @@
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
-#include "transforms/rewrites/unread.h"
+#include "transforms/rewrites/splicing.h"
 
 namespace permafrost {
 namespace {
@@ -177,6 +177,10 @@ class Sparsification {
       indices.push_back(0);
       values.push_back(0);
     }
+    std::vector<const Node*> matched(weights->gathers.begin(), weights->gathers.end());
+    matched.insert(matched.end(), weights->readers.begin(), weights->readers.end());
+    const RewriteScope rewrite(context_, graph_, matched);
+    if (!rewrite) return absl::OkStatus();
     PF_ASSIGN_OR_RETURN(Node * table,
                         AddTable(constant.name(), std::move(indices), std::move(values), weights->gathers.front()));
     for (Node* gather : weights->gathers) PF_RETURN_IF_ERROR(BecomeLookup(gather, table));
