@@ -8,10 +8,12 @@
 
 namespace permafrost {
 
-Lineage::Lineage(const Graph& graph) : set_(graph.id_limit(), kGone) {
+Lineage::Lineage(const Graph& graph) : set_(graph.id_limit(), kGone), place_(graph.id_limit(), kNone) {
   originals_.reserve(graph.num_nodes());
+  loaded_.reserve(graph.num_nodes());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    set_[node->id()] = static_cast<Set>(originals_.size());
+    set_[node->id()] = place_[node->id()] = static_cast<Set>(originals_.size());
+    loaded_.push_back(node->id());
     originals_.push_back(node->name());
   }
 }
@@ -20,8 +22,15 @@ std::unique_ptr<Lineage> Lineage::CloneFor(const std::vector<uint32_t>& source) 
   std::unique_ptr<Lineage> copy(new Lineage());
   copy->originals_ = originals_;
   copy->unions_ = unions_;
+  copy->loaded_.assign(originals_.size(), kNone);
   copy->set_.reserve(source.size());
-  for (const uint32_t id : source) copy->set_.push_back(id < set_.size() ? set_[id] : kNone);
+  copy->place_.reserve(source.size());
+  for (const uint32_t id : source) {
+    const Set place = id < place_.size() ? place_[id] : kNone;
+    if (place != kNone && loaded_[place] == id) copy->loaded_[place] = static_cast<uint32_t>(copy->set_.size());
+    copy->set_.push_back(id < set_.size() ? set_[id] : kNone);
+    copy->place_.push_back(place);
+  }
   return copy;
 }
 
@@ -32,6 +41,20 @@ Lineage::Set Lineage::Union(Set a, Set b) {
   if (made >= kGone) return a;  // Four thousand million events: what comes later is not recorded.
   unions_.emplace_back(a, b);
   return static_cast<Set>(made);
+}
+
+void Lineage::TakePlace(const Node& node, const Node& from) {
+  if (node.id() >= place_.size()) place_.resize(node.id() + 1, kNone);
+  if (place_[node.id()] == kNone && from.id() < place_.size()) place_[node.id()] = place_[from.id()];
+}
+
+absl::string_view Lineage::StandsFor(const Node& node) const {
+  const Set place = node.id() < place_.size() ? place_[node.id()] : kNone;
+  if (place == kNone) return {};
+  // What was replaced and stayed all the same keeps its place.
+  const uint32_t loaded = loaded_[place];
+  const bool is_there = loaded != kNone && loaded != node.id() && set_[loaded] != kGone;
+  return is_there ? absl::string_view() : originals_[place];
 }
 
 void Lineage::Add(const Node& node, Set set) {
@@ -80,6 +103,7 @@ void Lineage::OnRemoved(const Node& node) {
 }
 
 void Lineage::OnReplaced(const Node& from, const Node& to) {
+  TakePlace(to, from);
   if (scope_ != nullptr) {
     scope_->replaced_.push_back({&from, &to});
   } else if (SetOf(to) == kNone) {
@@ -101,6 +125,12 @@ OriginScope::OriginScope(Graph* graph, absl::Span<const Node* const> matched) : 
 void OriginScope::Close() {
   lineage_->scope_ = outer_;
   if (removed_.empty()) return;
+  if (!matched_.empty() && lineage_->IsGone(*matched_[0])) {
+    const auto is_computed = [](const Node* node) { return node->op() != ops::kConst; };
+    if (std::count_if(added_.begin(), added_.end(), is_computed) == 1) {
+      lineage_->TakePlace(**std::find_if(added_.begin(), added_.end(), is_computed), *matched_[0]);
+    }
+  }
   absl::flat_hash_map<const Node*, const Node*> successor;
   for (const Replaced& replaced : replaced_) successor[replaced.from] = replaced.to;
   const Node* head = nullptr;

@@ -46,6 +46,11 @@ class Lineage {
   // All names of the graph as it was loaded, in its order.
   const std::vector<absl::string_view>& originals() const { return originals_; }
 
+  // The loaded node whose place `node` has: the node itself if it was loaded, or what it replaced (ReplaceUses) and
+  // what is gone. In a scope whose first matched node is gone and was not replaced, the only new node that is no Const
+  // counts as its replacement. Empty for a node that is there in addition.
+  absl::string_view StandsFor(const Node& node) const;
+
   // At most `limit` origins of `node`, in O(limit).
   Origins OriginsOf(const Node& node, size_t limit) const;
 
@@ -54,7 +59,7 @@ class Lineage {
   friend class OriginScope;
   // A set is an original, or the union of two sets.
   using Set = uint32_t;
-  static constexpr Set kNone = UINT32_MAX;      // The empty set.
+  static constexpr Set kNone = UINT32_MAX;      // The empty set, or no original.
   static constexpr Set kGone = UINT32_MAX - 1;  // Of a node that was removed.
 
   Lineage() = default;
@@ -65,6 +70,7 @@ class Lineage {
   bool IsGone(const Node& node) const { return SetOf(node) == kGone; }
   Set Union(Set a, Set b);
   void Add(const Node& node, Set set);
+  void TakePlace(const Node& node, const Node& from);
 
   void OnAdded(const Node& node);
   void OnRemoved(const Node& node);
@@ -72,6 +78,8 @@ class Lineage {
 
   std::vector<absl::string_view> originals_;
   std::vector<Set> set_;                     // By node id.
+  std::vector<Set> place_;                   // By node id: the original whose place it has.
+  std::vector<uint32_t> loaded_;             // By original: the id of its node.
   std::vector<std::pair<Set, Set>> unions_;  // Of the sets originals_.size() and up.
   class OriginScope* scope_ = nullptr;       // The innermost.
 };

@@ -20,6 +20,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "graph/graph.h"
+#include "graph/near_miss.h"
 
 namespace permafrost {
 
@@ -77,6 +78,9 @@ class Match {
 // Matches output 0 of `head`. When `near_miss` is given, the head's own op fits and something else does not, it
 // receives the reason: what was found where, and what was expected; otherwise it is cleared.
 bool Matches(const Pattern& pattern, Node& head, Match* match, std::string* near_miss = nullptr);
+// The same with the whole of it; `near_miss->reason` is empty when there is none. Of several failures it tells the one
+// deepest in the pattern, and how many there are in the order of inputs that fits best.
+bool Matches(const Pattern& pattern, Node& head, Match* match, NearMiss* near_miss);
 
 }  // namespace permafrost
 

@@ -21,6 +21,9 @@ void DefineFlags(CompareGraphsOptions* options, FlagTable* flags) {
              "magnitude). Left out: their bits must be equal.");
   flags->Add("strict", &options->strict,
              "Also compare versions, function library and attributes whose names start with _.");
+  flags->Add("lineage", &options->lineage, "FILE",
+             "What transform_graph --lineage wrote when it made GRAPH from EXPECTED: renamed, merged and folded nodes "
+             "are paired with those they come from.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
 }
 
@@ -48,8 +51,12 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
   }
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, OpenModel(files, options.actual));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, OpenModel(files, options.expected));
-  const std::vector<GraphDifference> differences =
-      CompareGraphs(*actual, *expected, {options.tolerance, options.strict});
+  OriginsByName origins;
+  if (!options.lineage.empty()) {
+    PF_ASSIGN_OR_RETURN(origins, ReadLineageFile(files, options.lineage));
+  }
+  const std::vector<GraphDifference> differences = CompareGraphs(
+      *actual, *expected, {options.tolerance, options.strict, options.lineage.empty() ? nullptr : &origins});
   if (options.json) {
     WriteJson(differences, console.out);
   } else if (differences.empty()) {
@@ -63,11 +70,12 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
 }
 
 Tool CompareGraphsTool() {
-  return DefineTool<CompareGraphsOptions>("compare_graphs",
-                                          "says whether two graphs are equal, and if not, what differs, node by node",
-                                          {{"Exit status 0 when they are equal, 1 when they are not.", "new.pb old.pb"},
-                                           {"Weights may differ a little.", "--tolerance=1e-6 new.pb old.pb"}},
-                                          &DefineFlags, &CompareGraphFiles);
+  return DefineTool<CompareGraphsOptions>(
+      "compare_graphs", "says whether two graphs are equal, and if not, what differs, node by node",
+      {{"Exit status 0 when they are equal, 1 when they are not.", "new.pb old.pb"},
+       {"Weights may differ a little.", "--tolerance=1e-6 new.pb old.pb"},
+       {"What did a run of transform_graph do, node by node?", "--lineage=run.json new.pb old.pb"}},
+      &DefineFlags, &CompareGraphFiles);
 }
 
 }  // namespace permafrost

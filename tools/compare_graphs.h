@@ -17,6 +17,7 @@ struct CompareGraphsOptions {
   std::string expected;
   std::optional<double> tolerance;
   bool strict = false;
+  std::string lineage;  // A file that transform_graph wrote; empty: nodes are paired by name.
   bool json = false;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime_check/compare.h"
 #include "tools/console.h"
+#include "tools/node_pairing.h"
 
 namespace permafrost {
 namespace {
@@ -132,21 +133,40 @@ std::string AttrDifference(const AttrValue& actual, const AttrValue& expected) {
   return a == e ? "the bytes differ" : absl::StrCat("found ", a, ", expected ", e);
 }
 
+// "'a', 'b' and 3 more".
+std::string NamesOf(const std::vector<const Node*>& nodes) {
+  constexpr size_t kMostNames = 6;
+  std::string text;
+  for (size_t i = 0; i < nodes.size() && i < kMostNames; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "'", nodes[i]->name(), "'");
+  }
+  if (nodes.size() > kMostNames) absl::StrAppend(&text, " and ", nodes.size() - kMostNames, " more");
+  return text;
+}
+
 class Comparison {
  public:
-  explicit Comparison(const GraphDifferenceOptions& options) : options_(options) {}
+  Comparison(const Graph& actual, const Graph& expected, const GraphDifferenceOptions& options)
+      : options_(options), pairing_(actual, expected, options.origins) {}
 
   std::vector<GraphDifference> Run(const Graph& actual, const Graph& expected) {
     for (const Node* node = expected.first(); node != nullptr; node = node->next()) {
-      const Node* other = actual.Find(node->name());
-      if (other == nullptr) {
-        Add("missing_node", *node, "is missing");
-      } else {
+      if (const Node* other = pairing_.ActualOf(*node); other != nullptr) {
         CompareNodes(*other, *node);
+      } else if (const Node* heir = pairing_.HeirOf(*node); heir != nullptr) {
+        Add("merged_node", *node, absl::StrCat("went into ", heir->Describe()));
+      } else {
+        Add("missing_node", *node, options_.origins == nullptr ? "is missing" : "was removed");
       }
     }
     for (const Node* node = actual.first(); node != nullptr; node = node->next()) {
-      if (expected.Find(node->name()) == nullptr) Add("extra_node", *node, "is not expected");
+      if (pairing_.ExpectedOf(*node) != nullptr) continue;
+      const std::vector<const Node*> origins = pairing_.OriginsOf(*node);
+      if (origins.empty()) {
+        Add("extra_node", *node, options_.origins == nullptr ? "is not expected" : "is new");
+      } else {
+        Add("derived_node", *node, absl::StrCat("was made from ", NamesOf(origins)));
+      }
     }
     if (options_.is_strict) {
       CompareBytes("the function library", actual.library(), expected.library());
@@ -167,6 +187,9 @@ class Comparison {
   }
 
   void CompareNodes(const Node& actual, const Node& expected) {
+    if (actual.name() != expected.name()) {
+      Add("renamed_node", expected, absl::StrCat("is now '", actual.name(), "'"));
+    }
     if (actual.op() != expected.op()) {
       Add("op", expected, absl::StrCat("found op ", actual.op().name(), ", expected ", expected.op().name()));
     }
@@ -178,30 +201,38 @@ class Comparison {
           absl::StrCat("found ", actual.num_data_inputs(), " inputs, expected ", expected.num_data_inputs()));
     } else {
       for (int i = 0; i < expected.num_data_inputs(); ++i) {
-        const std::string a = actual.input(i).ToString();
-        const std::string e = expected.input(i).ToString();
-        if (a != e) Add("inputs", expected, absl::StrCat("input ", i, ": found '", a, "', expected '", e, "'"));
+        if (IsSameInput(actual.input(i), expected.input(i))) continue;
+        Add("inputs", expected,
+            absl::StrCat("input ", i, ": found '", actual.input(i).ToString(), "', expected '",
+                         expected.input(i).ToString(), "'"));
       }
     }
     CompareControlInputs(actual, expected);
     CompareAttrs(actual, expected);
   }
 
-  static std::set<absl::string_view> ControlInputs(const Node& node) {
-    std::set<absl::string_view> names;
-    for (int i = node.num_data_inputs(); i < node.num_inputs(); ++i) names.insert(node.input(i).node->name());
-    return names;
+  // A node that others went into has outputs of its own.
+  bool IsSameInput(TensorRef actual, TensorRef expected) const {
+    if (pairing_.HeirOf(*expected.node) != actual.node) return false;
+    return actual.port == expected.port || pairing_.ActualOf(*expected.node) == nullptr;
   }
 
   void CompareControlInputs(const Node& actual, const Node& expected) {
-    const std::set<absl::string_view> a = ControlInputs(actual);
-    const std::set<absl::string_view> e = ControlInputs(expected);
-    for (const absl::string_view name : e) {
-      if (a.count(name) == 0) Add("control_inputs", expected, absl::StrCat("control input '", name, "' is missing"));
+    std::set<absl::string_view> found;
+    for (int i = actual.num_data_inputs(); i < actual.num_inputs(); ++i) found.insert(actual.input(i).node->name());
+    std::set<absl::string_view> wanted, missing;
+    for (int i = expected.num_data_inputs(); i < expected.num_inputs(); ++i) {
+      const Node* node = expected.input(i).node;
+      const Node* heir = pairing_.HeirOf(*node);
+      if (heir != nullptr) wanted.insert(heir->name());
+      if (heir == nullptr || found.count(heir->name()) == 0) missing.insert(node->name());
     }
-    for (const absl::string_view name : a) {
-      if (e.count(name) == 0)
-        Add("control_inputs", expected, absl::StrCat("control input '", name, "' is not expected"));
+    for (const absl::string_view name : missing) {
+      Add("control_inputs", expected, absl::StrCat("control input '", name, "' is missing"));
+    }
+    for (const absl::string_view name : found) {
+      if (wanted.count(name) > 0) continue;
+      Add("control_inputs", expected, absl::StrCat("control input '", name, "' is not expected"));
     }
   }
 
@@ -224,6 +255,7 @@ class Comparison {
   bool IsIgnored(absl::string_view key) const { return !options_.is_strict && absl::StartsWith(key, "_"); }
 
   const GraphDifferenceOptions& options_;
+  const NodePairing pairing_;
   std::vector<GraphDifference> differences_;
 };
 
@@ -231,7 +263,7 @@ class Comparison {
 
 std::vector<GraphDifference> CompareGraphs(const Graph& actual, const Graph& expected,
                                            const GraphDifferenceOptions& options) {
-  return Comparison(options).Run(actual, expected);
+  return Comparison(actual, expected, options).Run(actual, expected);
 }
 
 }  // namespace permafrost

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "tools/lineage_file.h"
 
 namespace permafrost {
 
 struct GraphDifference {
-  std::string
-      kind;  // "missing_node", "extra_node", "op", "device", "inputs", "control_inputs", "attr", "surroundings".
+  // "missing_node", "extra_node", "op", "device", "inputs", "control_inputs", "attr", "surroundings"; with a lineage
+  // also "renamed_node", "merged_node", "derived_node".
+  std::string kind;
   std::string node;  // Empty for what surrounds the nodes.
   std::string text;  // One line, the node included.
 };
@@ -23,6 +25,8 @@ struct GraphDifferenceOptions {
   std::optional<double> tolerance;
   // Also compare versions, function library, and attributes whose names start with "_".
   bool is_strict = false;
+  // How `actual` was made from `expected`; null: nodes of the same name answer to each other.
+  const OriginsByName* origins = nullptr;
 };
 
 // What is different in `actual` from `expected`: nodes in the order of `expected`, then those that only `actual` has.

@@ -11,7 +11,10 @@
 #include "graph/status.h"
 #include "io/model_file.h"
 #include "runtime_check/evaluate.h"
+#include "tools/bisection.h"
+#include "tools/bisection_report.h"
 #include "tools/interface_finder.h"
+#include "tools/lineage_file.h"
 #include "tools/model_inputs.h"
 #include "tools/pass_listing.h"
 #include "tools/transform_report.h"
@@ -52,6 +55,14 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
   flags->Add("threads", &options->threads, "N", "Threads to compute with; 0: one for each core.");
   flags->Add("dry_run", &options->dry_run, "Run and verify, report, and write nothing.");
   flags->Add("explain", &options->explain, "Also say where a pass almost applied, and why it did not.");
+  flags->Add(
+      "bisect", &options->bisect,
+      "Find the first pass, and the rewrite of it, that makes the outputs differ by more than is allowed "
+      "(--tolerance, --verify_inputs and --seed as for --verify), show it, and write nothing. Exit status 1 when "
+      "one is found.");
+  flags->Add(
+      "lineage", &options->lineage, "FILE",
+      "Write there, as JSON, which nodes each node of the result comes from; compare_graphs --lineage reads it.");
   flags->Add("dump_dir", &options->dump_dir, "FOLDER",
              "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
@@ -62,9 +73,12 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
 absl::Status CheckOptions(const TransformGraphOptions& options) {
   // The wording of the original tool.
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
-  if (options.out_graph.empty() && !options.dry_run)
+  if (options.out_graph.empty() && !options.dry_run && !options.bisect)
     return absl::InvalidArgumentError("out_graph graph can't be empty.");
   if (options.transforms.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
+  if (options.bisect && options.verify == "off") {
+    return absl::InvalidArgumentError("--bisect verifies: it cannot go with --verify=off");
+  }
   if (options.threads < 0) return absl::InvalidArgumentError("--threads is negative");
   if (options.tolerance.has_value() && *options.tolerance < 0) {
     return absl::InvalidArgumentError("--tolerance is negative");
@@ -114,11 +128,13 @@ class Run {
     calls_ = *std::move(calls);
     if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
     PF_RETURN_IF_ERROR(CheckPipeline(calls_));
-    if (!options_.out_graph.empty() && !options_.dry_run) {
+    if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {
       PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
     }
+    if (!options_.lineage.empty()) PF_RETURN_IF_ERROR(CheckOutputFolder(options_.lineage, files_));
     PF_RETURN_IF_ERROR(Load());
     PF_RETURN_IF_ERROR(PrepareVerification());
+    if (options_.bisect) return FindBreakingRewrite();
     PF_RETURN_IF_ERROR(RunPasses());
     return Finish();
   }
@@ -131,6 +147,7 @@ class Run {
         DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
     for (const Endpoint& endpoint : graph_->inputs()) report_.inputs.push_back(endpoint.text);
     for (const Endpoint& endpoint : graph_->outputs()) report_.outputs.push_back(endpoint.text);
+    if (!options_.lineage.empty()) graph_->RecordLineage();
     report_.in_graph = options_.in_graph;
     report_.out_graph = options_.dry_run ? "" : options_.out_graph;
     report_.nodes_before = graph_->num_nodes();
@@ -162,13 +179,33 @@ class Run {
     return absl::OkStatus();
   }
 
-  absl::Status RunPasses() {
-    const KernelEvaluator evaluator;
+  PassContext MakeContext() const {
     PassContext context;
-    context.evaluator = &evaluator;
+    context.evaluator = &evaluator_;
     context.num_threads = num_threads_;
     context.wants_misses = options_.explain;
     context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
+    return context;
+  }
+
+  absl::Status FindBreakingRewrite() {
+    BisectionOptions bisection;
+    bisection.tolerance = options_.tolerance;
+    bisection.context = MakeContext();
+    bisection.progress = [this](const std::string& line) { console_.Progress(line); };
+    PF_ASSIGN_OR_RETURN(const Bisection found, Bisect(*graph_, calls_, *verifier_, bisection));
+    console_.Progress("");
+    if (options_.json) {
+      WriteBisectionJson(found, console_.out);
+    } else {
+      PrintBisection(found, console_);
+    }
+    if (found.result == Bisection::Result::kNothingBreaks) return absl::OkStatus();
+    return AnswerIsNo(SummaryOf(found));
+  }
+
+  absl::Status RunPasses() {
+    PassContext context = MakeContext();
     PipelineOptions pipeline;
     pipeline.measure_bytes = [](const Graph& graph) { return Measure(graph); };
     pipeline.before_pass = [this](size_t index, const PassCall& call) {
@@ -226,6 +263,7 @@ class Run {
       PF_ASSIGN_OR_RETURN(report_.bytes_written, EncodedSize(*graph_, format));
       report_.is_written = true;
     }
+    if (passes && !options_.lineage.empty()) PF_RETURN_IF_ERROR(WriteLineage());
     if (options_.json) {
       WriteJson(report_, console_.out);
     } else {
@@ -233,6 +271,12 @@ class Run {
       PrintVerdict(report_, console_);
     }
     return passes ? absl::OkStatus() : VerificationFailure(report_);
+  }
+
+  absl::Status WriteLineage() {
+    LineageNote note{options_.in_graph, report_.out_graph, {}};
+    for (const PassCall& call : calls_) note.transforms.push_back(call.ToString());
+    return WriteLineageFile(*graph_, note, files_, options_.lineage);
   }
 
   static uint64_t Measure(const Graph& graph) { return EncodedSize(graph).value_or(0); }
@@ -245,6 +289,7 @@ class Run {
   FileSystem& files_;
   Console& console_;
   const int num_threads_;
+  const KernelEvaluator evaluator_;
   std::vector<PassCall> calls_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.

@@ -23,6 +23,8 @@ struct TransformGraphOptions {
   bool output_as_text = false;
   bool dry_run = false;                    // Everything but the writing.
   bool explain = false;                    // Say where a pass almost matched.
+  bool bisect = false;                     // Find the rewrite that breaks the numbers, and write nothing.
+  std::string lineage;                     // Write there which nodes each node of the result comes from.
   std::string dump_dir;                    // Write the graph after each pass there, as text.
   std::string verify = "auto";             // auto, off or each.
   std::vector<std::string> verify_inputs;  // As ReadInputSets takes them, each a comma separated list.

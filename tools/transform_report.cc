@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/explanation.h"
 #include "tools/json.h"
 
 namespace permafrost {
@@ -64,7 +65,9 @@ void PrintPasses(const TransformReport& report, const Console& console) {
                   << ": error ignored, graph left as it was: " << Printable(pass.ignored_error) << "\n";
     }
     for (const std::string& note : pass.notes) console.out << pass.name << ": " << Printable(note) << "\n";
-    for (const std::string& miss : pass.misses) console.out << pass.name << ": left alone: " << Printable(miss) << "\n";
+    for (const std::string& line : ExplainMisses(pass.misses)) {
+      console.out << pass.name << ": left alone: " << Printable(line) << "\n";
+    }
   }
   console.out << "\n";
 }
@@ -131,7 +134,17 @@ void WriteJson(const TransformReport& report, std::ostream& out) {
     json.Key("seconds").Number(pass.seconds);
     json.Key("ignored_error").Text(pass.ignored_error);
     json.Key("notes").Texts(pass.notes);
-    json.Key("misses").Texts(pass.misses);
+    json.Key("misses").BeginArray();
+    for (const MissedRewrite& miss : pass.misses) {
+      json.BeginObject();
+      json.Key("node").Text(miss.node);
+      json.Key("op").Text(miss.op);
+      json.Key("reason").Text(miss.reason);
+      json.Key("way_out").Text(miss.way_out);
+      json.Key("failed_conditions").Integer(miss.num_failures);
+      json.End();
+    }
+    json.End();
     json.End();
   }
   json.End();

@@ -15,17 +15,22 @@
 namespace permafrost {
 namespace {
 
+std::vector<std::string> OutputsOf(const Graph& graph) {
+  std::vector<std::string> outputs;
+  for (const Endpoint& output : graph.outputs()) outputs.push_back(output.text);
+  return outputs;
+}
+
 // Runs the graph on every set. Inputs that it no longer has are not fed.
-absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, const std::vector<InputSet>& sets,
-                                                        int num_threads) {
-  std::vector<std::string> feeds, fetches;
+absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, const std::vector<std::string>& fetches,
+                                                        absl::Span<const InputSet> sets, int num_threads) {
+  std::vector<std::string> feeds;
   std::vector<size_t> positions;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     if (graph.inputs()[i].node == nullptr) continue;
     feeds.push_back(graph.inputs()[i].text);
     positions.push_back(i);
   }
-  for (const Endpoint& output : graph.outputs()) fetches.push_back(output.text);
   SessionOptions options;
   options.num_threads = num_threads;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
@@ -81,7 +86,7 @@ Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, int num_th
     why_not_ = "the graph has no declared outputs";
     return;
   }
-  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, inputs_, num_threads_);
+  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, OutputsOf(before), inputs_, num_threads_);
   if (!results.ok()) {
     why_not_ = std::string(results.status().message());
     return;
@@ -89,11 +94,20 @@ Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, int num_th
   expected_ = *std::move(results);
 }
 
+absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
+                                                         const std::vector<std::string>& fetches) const {
+  if (inputs_.empty()) return absl::FailedPreconditionError(why_not_);
+  PF_ASSIGN_OR_RETURN(std::vector<std::vector<Tensor>> results,
+                      RunAll(graph, fetches, absl::MakeConstSpan(inputs_).subspan(0, 1), num_threads_));
+  return std::move(results[0]);
+}
+
 absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   Verdict verdict;
   verdict.why_not = why_not_;
   if (!why_not_.empty()) return verdict;
-  const absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(after, inputs_, num_threads_);
+  const absl::StatusOr<std::vector<std::vector<Tensor>>> results =
+      RunAll(after, OutputsOf(after), inputs_, num_threads_);
   if (results.status().code() == absl::StatusCode::kUnimplemented) {
     verdict.why_not = absl::StrCat("after the passes: ", results.status().message());
     return verdict;

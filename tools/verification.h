@@ -57,6 +57,9 @@ class Verifier {
   // it no longer runs, though it did before.
   absl::StatusOr<Verdict> Check(const Graph& after) const;
 
+  // What `fetches` of `graph` are on the first set of inputs. Errors as of Session.
+  absl::StatusOr<std::vector<Tensor>> RunOnFirst(const Graph& graph, const std::vector<std::string>& fetches) const;
+
  private:
   std::vector<InputSet> inputs_;
   int num_threads_ = 1;

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/nearest.h"
+#include "transforms/way_out.h"
 
 namespace permafrost {
 
@@ -44,8 +45,25 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("transform '", name, "' not recognized", DidYouMean(name, names)));
 }
 
-void PassContext::Miss(const Node& node, absl::string_view reason) {
-  if (wants_misses) misses.push_back(absl::StrCat(node.Describe(), ": ", reason));
+std::string MissedRewrite::ToString() const {
+  return absl::StrCat("node '", node, "' (", op, "): ", reason, way_out.empty() ? "" : "; ", way_out);
+}
+
+void PassContext::Miss(const Node& node, absl::string_view reason, absl::string_view way_out) {
+  if (!wants_misses) return;
+  misses.push_back(
+      {std::string(node.name()), std::string(node.op().name()), std::string(reason), std::string(way_out)});
+}
+
+void PassContext::Miss(const Node& node, const NearMiss& near_miss) {
+  if (!wants_misses) return;
+  Miss(node, near_miss.reason, WayOutOf(near_miss));
+  misses.back().num_failures = near_miss.num_failures;
+}
+
+void PassContext::Miss(const Node& node, const absl::Status& status) {
+  ++num_misses;
+  if (wants_misses) Miss(node, NearMissOf(status, node.graph()));
 }
 
 bool PassContext::AllowLastRewrite(absl::Span<const Node* const> matched) {

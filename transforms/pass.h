@@ -37,8 +37,26 @@
 #include "graph/evaluator.h"
 #include "graph/graph.h"
 #include "graph/lineage.h"
+#include "graph/near_miss.h"
 
 namespace permafrost {
+
+// A place that looked like a match and was left alone.
+struct MissedRewrite {
+  std::string node;
+  std::string op;
+  std::string reason;    // The condition that failed: "input 1, node 'w' (Add), is not constant".
+  std::string way_out;   // What would make it match: "run fold_constants first". Empty where nothing is known.
+  int num_failures = 1;  // How many conditions failed, as far as that was looked at.
+
+  // "node 'm' (Mul): input 1, node 'w' (Add), is not constant; run fold_constants first".
+  std::string ToString() const;
+};
+
+// A piece of MissIfWanted() that says what would help.
+struct WayOut {
+  absl::string_view text;
+};
 
 // What a pass may use besides graph and parameters. Nothing in it changes what the pass computes, save the evaluator.
 struct PassContext {
@@ -51,16 +69,23 @@ struct PassContext {
 
   // One line on what was done, for people ("folded 12 nodes into 3 constants"). The pass does not print.
   void Note(std::string text) { notes.push_back(std::move(text)); }
-  // Why a place that looked like a match was left alone, with the way out where there is one. Collected only when
-  // wanted: build the text inside `if (context->wants_misses)`.
-  void Miss(const Node& node, absl::string_view reason);
-  // The same as both of these, in one line of code at the place of the decision.
+  // Why a place that looked like a match was left alone. Collected only when wanted: build a text that is not at hand
+  // inside `if (context->wants_misses)`.
+  void Miss(const Node& node, absl::string_view reason, absl::string_view way_out = "");
+  // The same from what the matcher, or a function that ends with NotMatched(), says; the way out follows from it.
+  void Miss(const Node& node, const NearMiss& near_miss);
+  void Miss(const Node& node, const absl::Status& status);
+  // The same in one line of code at the place of the decision: pieces of text, and the way out in front of them.
+  //   context->MissIfWanted(*node, WayOut{"raise max_inputs"}, "has ", count, " inputs");
   template <typename... Pieces>
   void MissIfWanted(const Node& node, const Pieces&... pieces);
+  template <typename... Pieces>
+  void MissIfWanted(const Node& node, const WayOut& way_out, const Pieces&... pieces);
 
   bool wants_misses = false;
   std::vector<std::string> notes;
-  std::vector<std::string> misses;
+  std::vector<MissedRewrite> misses;
+  int64_t num_misses = 0;  // Also those that are not collected, except what only a wanted miss is looked for.
 
   // Asks for leave to make one more rewrite, when all is decided and nothing is changed yet: false once the limit is
   // reached, and the match is to be left alone. `matched` is what the rewrite is about, the most telling node first.
@@ -155,6 +180,8 @@ struct PassDefinition {
   std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
   std::vector<ParamSpec> params;
   Numerics numerics;
+  // The ops that the pass rewrites, where they are fixed: when it rewrites nothing though they occur, a note says so.
+  std::vector<Op> ops;
   // A second run right after makes no rewrite.
   bool is_idempotent = false;
   // Empty, or how the names, types or shapes of declared inputs and outputs may change.
@@ -272,6 +299,11 @@ class Pass {
     definition_.is_idempotent = true;
     return std::move(*this);
   }
+  // The ops at the head of what is rewritten: see PassDefinition::ops.
+  Pass&& LooksFor(std::vector<Op> ops) && {
+    definition_.ops = std::move(ops);
+    return std::move(*this);
+  }
   Pass&& ChangesInterface(std::string how) && {
     definition_.interface_change = std::move(how);
     return std::move(*this);
@@ -326,7 +358,14 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name);
 
 template <typename... Pieces>
 void PassContext::MissIfWanted(const Node& node, const Pieces&... pieces) {
+  ++num_misses;
   if (wants_misses) Miss(node, absl::StrCat(pieces...));
+}
+
+template <typename... Pieces>
+void PassContext::MissIfWanted(const Node& node, const WayOut& way_out, const Pieces&... pieces) {
+  ++num_misses;
+  if (wants_misses) Miss(node, absl::StrCat(pieces...), way_out.text);
 }
 
 }  // namespace permafrost

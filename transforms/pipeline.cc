@@ -1,7 +1,9 @@
 // Runs passes and holds each to what it says of itself.
 #include "transforms/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,22 @@ std::string InterfaceOf(const Graph& graph) {
     absl::StrAppend(&text, ";");
   }
   return text;
+}
+
+// A pass that does nothing where there seems to be something to do says so.
+void NoteThatNothingMatched(const PassDefinition& pass, const Graph& graph, PassContext* context) {
+  if (pass.ops.empty() && context->num_misses == 0) return;
+  std::map<absl::string_view, int64_t> present;
+  for (const Node* node = graph.first(); node != nullptr && !pass.ops.empty(); node = node->next()) {
+    if (std::find(pass.ops.begin(), pass.ops.end(), node->op()) != pass.ops.end()) ++present[node->op().name()];
+  }
+  std::string text;
+  for (const auto& [op, count] : present) absl::StrAppend(&text, text.empty() ? "" : ", ", count, " ", op);
+  if (text.empty()) {
+    if (context->num_misses == 0) return;
+    text = absl::StrCat(context->num_misses, context->num_misses == 1 ? " place" : " places", " came close");
+  }
+  context->Note(absl::StrCat("never matched: ", text, context->wants_misses ? "" : "; --explain says why"));
 }
 
 // The definitions of the calls, whose arguments are checked.
@@ -84,6 +102,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     const std::string interface = InterfaceOf(**graph);
     context->notes.clear();
     context->misses.clear();
+    context->num_misses = 0;
     context->num_rewrites_asked = 0;
     if (index == 0 && !initial.ok()) {
       context->Note(
@@ -100,6 +119,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
       hash = StructuralHash(**graph);
     } else {
       report.rewrites = *rewrites;
+      if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
       if ((*rewrites > 0) != (hash_after != hash)) {
         return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
                                                 hash_after == hash ? "unchanged" : "changed"));

@@ -48,7 +48,7 @@ struct PassReport {
   double seconds = 0;         // The pass alone, without checks.
   std::string ignored_error;  // Set when the pass failed and ignore_errors kept the graph as it was.
   std::vector<std::string> notes;
-  std::vector<std::string> misses;
+  std::vector<MissedRewrite> misses;
 };
 
 struct PipelineOptions {

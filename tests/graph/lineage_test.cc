@@ -108,6 +108,33 @@ TEST_F(LineageTest, TheInnermostScopeCounts) {
   EXPECT_EQ(Origins("out"), Names({"a"}));
 }
 
+TEST_F(LineageTest, ANodeStandsForTheOneWhosePlaceItHas) {
+  const auto stands_for = [&](absl::string_view name) { return graph_->lineage()->StandsFor(*Get(name)); };
+  ASSERT_TRUE(graph_->Rename(Get("a"), "renamed").ok());
+  EXPECT_EQ(stands_for("renamed"), "a");
+  {
+    const OriginScope scope(&graph_.graph(), {Get("b")});
+    graph_.Add("new_b", ops::kNeg, {"renamed"}, {FloatT()});
+    graph_.Add("beside", ops::kNeg, {"renamed"}, {FloatT()});
+    graph_->ReplaceUses({Get("b"), 0}, {Get("new_b"), 0});
+    EXPECT_EQ(stands_for("new_b"), "") << "what it replaces is still there";
+    ASSERT_TRUE(graph_->RemoveNode(Get("b")).ok());
+  }
+  EXPECT_EQ(stands_for("new_b"), "b");
+  EXPECT_EQ(stands_for("beside"), "");
+  {
+    const OriginScope scope(&graph_.graph(), {Get("c")});
+    graph_.Int("constant", 1);
+    graph_.Add("new_c", ops::kNeg, {"renamed"}, {FloatT()});
+    ASSERT_TRUE(graph_->RemoveNode(Get("c")).ok());
+  }
+  EXPECT_EQ(stands_for("new_c"), "c");
+  EXPECT_EQ(stands_for("constant"), "");
+  const std::unique_ptr<Graph> clone = graph_->Clone();
+  EXPECT_EQ(clone->lineage()->StandsFor(*clone->Find("new_c")), "c");
+  EXPECT_EQ(clone->lineage()->StandsFor(*clone->Find("renamed")), "a");
+}
+
 TEST_F(LineageTest, ACloneKeepsIt) {
   {
     const OriginScope scope(&graph_.graph(), {Get("c"), Get("b")});

@@ -125,7 +125,11 @@ TEST(PassContext, MissesAreCollectedOnlyWhenWanted) {
   EXPECT_TRUE(context.misses.empty());
   context.wants_misses = true;
   context.MissIfWanted(*node, "has ", 3, " inputs");
-  EXPECT_EQ(context.misses, std::vector<std::string>{"node 'n' (NoOp): has 3 inputs"});
+  context.MissIfWanted(*node, WayOut{"give it fewer"}, "has ", 3, " inputs");
+  ASSERT_EQ(context.misses.size(), 2u);
+  EXPECT_EQ(context.misses[0].ToString(), "node 'n' (NoOp): has 3 inputs");
+  EXPECT_EQ(context.misses[1].ToString(), "node 'n' (NoOp): has 3 inputs; give it fewer");
+  EXPECT_EQ(context.num_misses, 3);
 }
 
 }  // namespace

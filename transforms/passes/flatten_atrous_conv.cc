@@ -191,9 +191,11 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
   if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
   int64_t rewrites = 0;
   for (Node* head : heads) {
+    const RewriteScope rewrite(context, graph, {head, head->input(0).node});
+    if (!rewrite) continue;
     const absl::Status status = FlattenOne(graph, head, params, shapes.ok() ? &*shapes : nullptr);
     if (absl::IsFailedPrecondition(status)) {
-      context->MissIfWanted(*head, status.message());
+      context->Miss(*head, status);
       continue;
     }
     PF_RETURN_IF_ERROR(status);

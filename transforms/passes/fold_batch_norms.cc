@@ -48,21 +48,21 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     if (node->op() == ops::kMul) pending.push_back(node);
   }
   int64_t rewrites = 0;
-  std::string near_miss;
+  NearMiss near_miss;
   while (!pending.empty()) {
     Node* mul = pending.back();
     pending.pop_back();
     if (mul->op() != ops::kMul) continue;  // Folded meanwhile.
     Match match;
     if (!Matches(ScaledConvolution(), *mul, &match, context->wants_misses ? &near_miss : nullptr)) {
-      if (!near_miss.empty()) context->Miss(*mul, near_miss);
+      if (!near_miss.reason.empty()) context->Miss(*mul, near_miss);
       continue;
     }
     Node* convolution = match[kConvolution].node;
     Node* factor = match[kFactor].node;
     const absl::StatusOr<Scaling> scaling = ScalingOf(*convolution, match[kFactor]);
     if (absl::IsFailedPrecondition(scaling.status())) {
-      context->MissIfWanted(*mul, scaling.status().message());
+      context->Miss(*mul, scaling.status());
       continue;
     }
     PF_RETURN_IF_ERROR(scaling.status());
@@ -100,6 +100,7 @@ DEFINE_PASS(fold_batch_norms) {
   return Pass<NoParams>("Folds a constant per-channel Mul into the weights of the convolution or MatMul before it.")
       .Numerics(Within(1e-5))
       .Idempotent()
+      .LooksFor({ops::kMul})
       .Run(Fold);
 }
 

@@ -54,14 +54,20 @@ absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
   if (ref.node->op() == ops::kBiasAdd && ref.node->num_data_inputs() == 2) {
     site.bias = ref.node;
     const Node* constant = ConstantBehind(site.bias->input(1));
-    if (constant == nullptr) return Blocked(*site.bias, "adds a bias that is not constant");
+    if (constant == nullptr) {
+      return NotMatched(NearMiss::Kind::kNotConstant, site.bias->input(1),
+                        absl::StrCat(site.bias->Describe(), " adds a bias that is not constant"));
+    }
     PF_ASSIGN_OR_RETURN(site.bias_values, ConstValue(*constant));
     PF_RETURN_IF_ERROR(RequireChannelDim(*site.bias, channel_dim));
     ref = site.bias->input(0);
     PF_RETURN_IF_ERROR(RequireUsedOnce(*ref.node));
   }
   site.convolution = ref.node;
-  if (!IsConvolution(site.convolution->op())) return Blocked(*site.convolution, "is not a convolution");
+  if (!IsConvolution(site.convolution->op())) {
+    return NotMatched(NearMiss::Kind::kOtherOp, ref,
+                      absl::StrCat(site.convolution->Describe(), " is not a convolution"));
+  }
   PF_RETURN_IF_ERROR(RequireChannelDim(*site.convolution, channel_dim));
   PF_ASSIGN_OR_RETURN(site.weights, WeightsOf(*site.convolution));
   PF_ASSIGN_OR_RETURN(site.channels, OutputChannels(*site.convolution, site.weights.shape()));
@@ -142,7 +148,10 @@ absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int inde
 // Whether `carrier` keeps each value in its channel, the last dimension of its input and its output.
 absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) {
   const Node* constant = carrier.num_data_inputs() > 1 ? ConstantBehind(carrier.input(1)) : nullptr;
-  if (constant == nullptr) return Blocked(carrier, "has a shape that is not constant");
+  if (constant == nullptr) {
+    return NotMatched(NearMiss::Kind::kNotConstant, carrier.num_data_inputs() > 1 ? carrier.input(1) : TensorRef(),
+                      absl::StrCat(carrier.Describe(), " has a shape that is not constant"));
+  }
   PF_ASSIGN_OR_RETURN(const Tensor tensor, ConstValue(*constant));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntegerValues(tensor));
   const bool keeps = carrier.op() == ops::kBatchToSpaceND
@@ -244,7 +253,10 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
   Node* convolution = norm->uses()[0].consumer;
   const TensorRef data = norm->input(0);
   const int data_input = DataInput(convolution->op());
-  if (!IsConvolution(convolution->op())) return Blocked(*convolution, "is not a convolution");
+  if (!IsConvolution(convolution->op())) {
+    return NotMatched(NearMiss::Kind::kOtherOp, {convolution, 0},
+                      absl::StrCat(convolution->Describe(), " is not a convolution"));
+  }
   if (convolution->input(norm->uses()[0].index).is_control() ||
       norm->uses()[0].index != static_cast<uint32_t>(data_input)) {
     return Blocked(*convolution, "does not read the batch norm as its data");
@@ -304,8 +316,10 @@ absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   if (!absl::IsFailedPrecondition(before)) return before;
   const absl::Status behind = FoldIntoConsumer(graph, norm, affine, context);
   if (!absl::IsFailedPrecondition(behind)) return behind;
-  return absl::FailedPreconditionError(
-      absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
+  // What stands before it is what it usually belongs to.
+  const NearMiss near_miss = NearMissOf(before, *graph);
+  return NotMatched(near_miss.kind, near_miss.found,
+                    absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
 }
 
 absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
@@ -331,7 +345,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     const absl::Status status = FoldOne(graph, norm, context);
     if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
-      context->MissIfWanted(*norm, status.message());
+      context->Miss(*norm, status);
       continue;
     }
     PF_RETURN_IF_ERROR(status);
@@ -367,6 +381,8 @@ DEFINE_PASS(fold_old_batch_norms) {
   return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
       .Numerics(Within(1e-4))
       .Idempotent()
+      .LooksFor({ops::kBatchNormWithGlobalNormalization, ops::kFusedBatchNorm, ops::kFusedBatchNormV2,
+                 ops::kFusedBatchNormV3})
       .Run(Fold);
 }
 

@@ -131,9 +131,11 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     for (;;) {
       const TensorRef data = head->input(0);
       if (data.port != 0 || (data.node->op() != ops::kPad && data.node->op() != ops::kPadV2)) break;
+      const RewriteScope rewrite(context, graph, {head, data.node});
+      if (!rewrite) break;
       const absl::Status status = FoldOne(graph, head, data.node, shapes.ok() ? &*shapes : nullptr);
       if (absl::IsFailedPrecondition(status)) {
-        context->MissIfWanted(*head, status.message());
+        context->Miss(*head, status);
         break;
       }
       PF_RETURN_IF_ERROR(status);

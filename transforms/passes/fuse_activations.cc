@@ -180,7 +180,7 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
     }
     if (!has_addition) continue;
     if (const absl::Status status = RequireUsedOnce(*node); !status.ok()) {
-      context->MissIfWanted(*node, status.message());
+      context->Miss(*node, status);
       continue;
     }
     heads.push_back(node);
@@ -190,9 +190,13 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
   if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
   int64_t rewrites = 0;
   for (Node* head : heads) {
+    const Node* addition = head->uses()[0].consumer;
+    const Node* activation = addition->uses().size() == 1 ? addition->uses()[0].consumer : nullptr;
+    const RewriteScope rewrite(context, graph, {addition, head, activation});
+    if (!rewrite) continue;
     const absl::Status status = FuseOne(graph, head, params, shapes.ok() ? &*shapes : nullptr);
     if (absl::IsFailedPrecondition(status)) {
-      context->MissIfWanted(*head, status.message());
+      context->Miss(*head, status);
       continue;
     }
     PF_RETURN_IF_ERROR(status);

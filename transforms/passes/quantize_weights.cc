@@ -143,8 +143,12 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
   uint64_t bytes = 0;
   for (Node* node : graph->Nodes()) {
     PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
-    if (!elements.has_value() || *elements < params.minimum_size || *elements == 0 || IsRangeOfDequantize(*node))
+    if (!elements.has_value() || *elements == 0 || IsRangeOfDequantize(*node)) continue;
+    if (*elements < params.minimum_size) {
+      context->MissIfWanted(*node, WayOut{"lower minimum_size"}, "has ", *elements, " elements, and minimum_size is ",
+                            params.minimum_size);
       continue;
+    }
     if (graph->IsInput(node)) {
       context->MissIfWanted(*node, "is a declared input");
       continue;

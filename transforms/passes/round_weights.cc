@@ -70,7 +70,11 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
   int64_t rewrites = 0;
   for (Node* node : graph->Nodes()) {
     PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
-    if (!elements.has_value() || *elements < kMinElements) continue;
+    if (!elements.has_value()) continue;
+    if (*elements < kMinElements) {
+      context->MissIfWanted(*node, "has ", *elements, " elements, expected at least ", kMinElements);
+      continue;
+    }
     PF_ASSIGN_OR_RETURN(const Tensor tensor, ConstValue(*node));
     const FloatRange range = FindRange(tensor.elements<float>(), context->num_threads);
     if (!range.any_finite || range.min == range.max) {

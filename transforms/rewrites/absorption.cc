@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "graph/near_miss.h"
 #include "graph/status.h"
 #include "transforms/rewrites/channel_scaling.h"
 
@@ -16,9 +17,14 @@ absl::Status Blocked(const Node& node, absl::string_view what) {
 }
 
 absl::Status RequireUsedOnce(const Node& node) {
-  if (node.graph().IsEndpoint(&node)) return Blocked(node, "is a declared input or output");
+  const TensorRef found = {const_cast<Node*>(&node), 0};
+  if (node.graph().IsEndpoint(&node)) {
+    return NotMatched(NearMiss::Kind::kEndpoint, found,
+                      absl::StrCat(node.Describe(), " is a declared input or output"));
+  }
   if (node.uses().size() == 1) return absl::OkStatus();
-  return Blocked(node, absl::StrCat("has ", node.uses().size(), " users, expected one"));
+  return NotMatched(NearMiss::Kind::kShared, found,
+                    absl::StrCat(node.Describe(), " has ", node.uses().size(), " users, expected one"));
 }
 
 absl::Status Absorb(Graph* graph, Node* node, absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/matcher.h"
+#include "graph/near_miss.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -34,8 +35,8 @@ const Layout* LayoutOf(Op op) {
 absl::StatusOr<Tensor> Parameter(const Node& node, int index, absl::string_view name) {
   const Node* constant = ConstantBehind(node.input(index));
   if (constant == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its ", name, ", ", node.input(index).node->Describe(), ", is not constant"));
+    return NotMatched(NearMiss::Kind::kNotConstant, node.input(index),
+                      absl::StrCat("its ", name, ", ", node.input(index).node->Describe(), ", is not constant"));
   }
   PF_ASSIGN_OR_RETURN(Tensor value, ConstValue(*constant));
   if (value.dtype() != DType::kFloat) {

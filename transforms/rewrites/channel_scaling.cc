@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/matcher.h"
+#include "graph/near_miss.h"
 #include "graph/status.h"
 #include "transforms/rewrites/float_ranges.h"
 
@@ -100,7 +101,11 @@ absl::StatusOr<ChannelDim> ChannelDimOf(const Node& convolution) {
 absl::StatusOr<Tensor> WeightsOf(const Node& convolution) {
   const Node* constant =
       kWeightsInput < convolution.num_data_inputs() ? ConstantBehind(convolution.input(kWeightsInput)) : nullptr;
-  if (constant == nullptr) return Unsuitable(convolution, "has weights that are not constant");
+  if (constant == nullptr) {
+    const bool has_weights = kWeightsInput < convolution.num_data_inputs();
+    return NotMatched(NearMiss::Kind::kNotConstant, has_weights ? convolution.input(kWeightsInput) : TensorRef(),
+                      absl::StrCat(convolution.Describe(), " has weights that are not constant"));
+  }
   PF_ASSIGN_OR_RETURN(Tensor weights, ConstValue(*constant));
   if (weights.dtype() == DType::kFloat) return weights;
   return Unsuitable(convolution, absl::StrCat("has weights of type ", DTypeName(weights.dtype()), ", expected float"));

@@ -16,6 +16,8 @@ namespace {
 // A constant that must wait for more nodes than this is left alone: each of its users would have to wait for them too.
 constexpr size_t kMaxControls = 64;
 
+constexpr absl::string_view kWayToMoreBytes = "raise max_constant_size_in_bytes";
+
 bool IsShapeLike(Op op) { return op == ops::kShape || op == ops::kShapeN || op == ops::kRank || op == ops::kSize; }
 
 // Ops whose output 0 is input 0, as it is. A placeholder with a default that nobody feeds is its default.
@@ -175,9 +177,9 @@ bool ConstantEvaluation::GatherControls(const Node& node, bool with_data, Value*
   return true;
 }
 
-bool ConstantEvaluation::Refuse(const Node& node, absl::string_view reason) {
+bool ConstantEvaluation::Refuse(const Node& node, absl::string_view reason, absl::string_view way_out) {
   ++num_refused_;
-  context_->MissIfWanted(node, reason);
+  context_->MissIfWanted(node, WayOut{way_out}, reason);
   return false;
 }
 
@@ -194,8 +196,8 @@ bool ConstantEvaluation::MayRun(const Node& node) {
   if (schema->Is(kRandom)) return Refuse(node, "is random");
   if (schema->Is(kHasSideEffect)) return Refuse(node, "has side effects");
   if (schema->Is(kControlFlow)) return Refuse(node, "is control flow");
-  if (limits_.exclude_ops.contains(node.op().name())) return Refuse(node, "is excluded by exclude_op");
-  if (limits_.exclude_nodes.contains(node.name())) return Refuse(node, "is excluded by exclude_node");
+  if (limits_.exclude_ops.contains(node.op().name())) return Refuse(node, "is excluded by exclude_op", "drop it there");
+  if (limits_.exclude_nodes.contains(node.name())) return Refuse(node, "is excluded by exclude_node", "drop it there");
   const absl::StatusOr<int> outputs = NumOutputs(node);
   if (!outputs.ok() || *outputs == 0) return false;
   return PassesThrough(node.op()) || FitsStatically(node);
@@ -212,8 +214,10 @@ bool ConstantEvaluation::FitsStatically(const Node& node) {
     int64_t bytes = 0;
     if (!count.ok() || __builtin_mul_overflow(*count, static_cast<int64_t>(SizeOf((*types)[port])), &bytes) ||
         bytes > limits_.max_bytes) {
-      return Refuse(node, absl::StrCat("gives ", DTypeName((*types)[port]), " ", shape.ToString(), ", more than the ",
-                                       limits_.max_bytes, " bytes of max_constant_size_in_bytes"));
+      return Refuse(node,
+                    absl::StrCat("gives ", DTypeName((*types)[port]), " ", shape.ToString(), ", more than the ",
+                                 limits_.max_bytes, " bytes of max_constant_size_in_bytes"),
+                    kWayToMoreBytes);
     }
   }
   return true;
@@ -241,8 +245,10 @@ bool ConstantEvaluation::Compute(const Node& node, Value* value) {
   if (!outputs.ok()) return Refuse(node, outputs.status().message());
   for (const Tensor& output : *outputs) {
     if (static_cast<int64_t>(output.bytes().size()) <= limits_.max_bytes) continue;
-    return Refuse(node, absl::StrCat("gives ", output.bytes().size(), " bytes, more than the ", limits_.max_bytes,
-                                     " of max_constant_size_in_bytes"));
+    return Refuse(node,
+                  absl::StrCat("gives ", output.bytes().size(), " bytes, more than the ", limits_.max_bytes,
+                               " of max_constant_size_in_bytes"),
+                  kWayToMoreBytes);
   }
   value->outputs = *std::move(outputs);
   ++num_evaluated_;

@@ -57,7 +57,7 @@ class ConstantEvaluation {
   bool FoldShape(const Node& node, Value* value);
   bool GatherControls(const Node& node, bool with_data, Value* value);
   bool Compute(const Node& node, Value* value);
-  bool Refuse(const Node& node, absl::string_view reason);
+  bool Refuse(const Node& node, absl::string_view reason, absl::string_view way_out = "");
   bool MayRun(const Node& node);
   bool FitsStatically(const Node& node);
 

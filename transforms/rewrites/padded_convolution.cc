@@ -93,9 +93,11 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
         context->Note(absl::StrCat("without shapes, since ", inferred.status().message()));
       }
     }
+    const RewriteScope rewrite(context, graph, {node, data.node});
+    if (!rewrite) continue;
     const absl::Status status = fuse(node, shapes ? &*shapes : nullptr);
     if (absl::IsFailedPrecondition(status)) {
-      context->MissIfWanted(*node, status.message());
+      context->Miss(*node, status);
       continue;
     }
     PF_RETURN_IF_ERROR(status);

@@ -34,7 +34,8 @@ class Removal {
       const int source = source_input(*node);
       if (source == kNoSource) continue;
       if (graph.IsEndpoint(node)) {
-        context->MissIfWanted(*node, "is a declared ", graph.IsOutput(node) ? "output" : "input");
+        context->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0},
+                                        absl::StrCat("is a declared ", graph.IsOutput(node) ? "output" : "input")));
         continue;
       }
       state_[node->id()] = State::kUndecided;

@@ -1,0 +1,245 @@
+// A JSON parser by recursive descent, to a fixed depth.
+#include "tools/json_value.h"
+
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+void AppendUtf8(uint32_t code, std::string* out) {
+  if (code < 0x80) {
+    out->push_back(static_cast<char>(code));
+    return;
+  }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  const uint32_t lead = more == 1 ? 0xC0 : more == 2 ? 0xE0 : 0xF0;
+  out->push_back(static_cast<char>(lead | (code >> (6 * more))));
+  for (int i = more - 1; i >= 0; --i) out->push_back(static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F)));
+}
+
+// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
+size_t Utf8Length(absl::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (!follows(1) || !follows(2)) return 0;
+    const bool is_long = first == 0xE0 && byte(1) < 0xA0;
+    const bool is_surrogate = first == 0xED && byte(1) > 0x9F;
+    return is_long || is_surrogate ? 0 : 3;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    return (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
+  }
+  return 0;
+}
+
+class Parser {
+ public:
+  explicit Parser(absl::string_view text) : text_(text) {}
+
+  absl::StatusOr<JsonValue> Run() {
+    JsonValue value;
+    PF_RETURN_IF_ERROR(Value(0, &value));
+    SkipBlanks();
+    if (at_ != text_.size()) return Error("expected the end of the file");
+    return value;
+  }
+
+ private:
+  absl::Status Error(absl::string_view what) const {
+    size_t line = 1, column = 1;
+    for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
+      column = text_[i] == '\n' ? 1 : column + 1;
+      line += text_[i] == '\n' ? 1 : 0;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("line ", line, ", column ", column, ": ", what));
+  }
+
+  void SkipBlanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
+  }
+
+  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  bool Take(absl::string_view word) {
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  absl::Status Value(int depth, JsonValue* value) {
+    if (depth > kMaxDepth) return Error(absl::StrCat("nests deeper than ", kMaxDepth));
+    SkipBlanks();
+    switch (Peek()) {
+      case '{':
+        return Object(depth, value);
+      case '[':
+        return Array(depth, value);
+      case '"':
+        value->kind = JsonValue::Kind::kText;
+        return Text(&value->text);
+      default:
+        break;
+    }
+    if (Take("null")) return absl::OkStatus();
+    value->kind = JsonValue::Kind::kBool;
+    if ((value->boolean = Take("true")) || Take("false")) return absl::OkStatus();
+    return Number(value);
+  }
+
+  absl::Status Object(int depth, JsonValue* value) {
+    value->kind = JsonValue::Kind::kObject;
+    ++at_;
+    SkipBlanks();
+    if (Take("}")) return absl::OkStatus();
+    while (true) {
+      SkipBlanks();
+      if (Peek() != '"') return Error("expected a key in double quotes");
+      auto& [key, member] = value->members.emplace_back();
+      PF_RETURN_IF_ERROR(Text(&key));
+      SkipBlanks();
+      if (!Take(":")) return Error("expected ':'");
+      PF_RETURN_IF_ERROR(Value(depth + 1, &member));
+      SkipBlanks();
+      if (Take("}")) return absl::OkStatus();
+      if (!Take(",")) return Error("expected ',' or '}'");
+    }
+  }
+
+  absl::Status Array(int depth, JsonValue* value) {
+    value->kind = JsonValue::Kind::kArray;
+    ++at_;
+    SkipBlanks();
+    if (Take("]")) return absl::OkStatus();
+    while (true) {
+      PF_RETURN_IF_ERROR(Value(depth + 1, &value->items.emplace_back()));
+      SkipBlanks();
+      if (Take("]")) return absl::OkStatus();
+      if (!Take(",")) return Error("expected ',' or ']'");
+    }
+  }
+
+  absl::Status Number(JsonValue* value) {
+    value->kind = JsonValue::Kind::kNumber;
+    const size_t start = at_;
+    const auto digits = [&] {
+      const size_t first = at_;
+      while (absl::ascii_isdigit(static_cast<unsigned char>(Peek()))) ++at_;
+      return at_ - first;
+    };
+    Take("-");
+    const size_t whole = at_;
+    const size_t count = digits();
+    bool is_number = count == 1 || (count > 1 && text_[whole] != '0');
+    if (is_number && Take(".")) is_number = digits() > 0;
+    if (is_number && (Take("e") || Take("E"))) {
+      if (!Take("+")) Take("-");
+      is_number = digits() > 0;
+    }
+    if (!is_number || !absl::SimpleAtod(text_.substr(start, at_ - start), &value->number)) {
+      at_ = start;
+      return Error("expected a value");
+    }
+    return absl::OkStatus();
+  }
+
+  bool Hex(uint32_t* code) {
+    const absl::string_view digits = text_.substr(at_, 4);
+    *code = 0;
+    if (digits.size() < 4) return false;
+    for (const char c : digits) {
+      if (!absl::ascii_isxdigit(static_cast<unsigned char>(c))) return false;
+      const int digit = absl::ascii_isdigit(static_cast<unsigned char>(c)) ? c - '0' : (c | 0x20) - 'a' + 10;
+      *code = *code * 16 + static_cast<uint32_t>(digit);
+    }
+    at_ += 4;
+    return true;
+  }
+
+  absl::Status Escape(std::string* out) {
+    constexpr absl::string_view kLetters = "\"\\/bfnrt";
+    constexpr absl::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    if (const size_t which = kLetters.find(Peek()); which != absl::string_view::npos && Peek() != '\0') {
+      out->push_back(kMeanings[which]);
+      ++at_;
+      return absl::OkStatus();
+    }
+    uint32_t code = 0;
+    if (!Take("u") || !Hex(&code)) return Error("not an escape of JSON");
+    if (code >= 0xD800 && code < 0xDC00) {
+      uint32_t low = 0;
+      if (!Take("\\u") || !Hex(&low) || low < 0xDC00 || low > 0xDFFF) return Error("expected the second surrogate");
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    } else if (code >= 0xDC00 && code < 0xE000) {
+      return Error("a second surrogate stands alone");
+    }
+    AppendUtf8(code, out);
+    return absl::OkStatus();
+  }
+
+  absl::Status Text(std::string* out) {
+    ++at_;
+    while (true) {
+      if (at_ == text_.size()) return Error("a text is not closed");
+      if (Take("\"")) return absl::OkStatus();
+      if (Take("\\")) {
+        PF_RETURN_IF_ERROR(Escape(out));
+        continue;
+      }
+      if (static_cast<unsigned char>(Peek()) < 0x20) return Error("a control character must be escaped");
+      const size_t length = Utf8Length(text_.substr(at_));
+      if (length == 0) return Error("not UTF-8");
+      out->append(text_.data() + at_, length);
+      at_ += length;
+    }
+  }
+
+  absl::string_view text_;
+  size_t at_ = 0;
+};
+
+absl::Status WrongMember(absl::string_view key, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat("member '", key, "': expected ", expected));
+}
+
+}  // namespace
+
+const JsonValue* JsonValue::Find(absl::string_view key) const {
+  for (const auto& [name, value] : members) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<JsonValue> ParseJson(absl::string_view text) { return Parser(text).Run(); }
+
+absl::StatusOr<std::string> TextMember(const JsonValue& object, absl::string_view key) {
+  const JsonValue* value = object.Find(key);
+  if (value == nullptr || value->kind != JsonValue::Kind::kText) return WrongMember(key, "a text");
+  return value->text;
+}
+
+absl::StatusOr<std::vector<std::string>> TextsMember(const JsonValue& object, absl::string_view key) {
+  const JsonValue* value = object.Find(key);
+  if (value == nullptr || value->kind != JsonValue::Kind::kArray) return WrongMember(key, "an array of texts");
+  std::vector<std::string> texts;
+  for (const JsonValue& item : value->items) {
+    if (item.kind != JsonValue::Kind::kText) return WrongMember(key, "an array of texts");
+    texts.push_back(item.text);
+  }
+  return texts;
+}
+
+}  // namespace permafrost
