@@ -1,4 +1,4 @@
-// Dequantize, QuantizeV2 and the three FakeQuantWithMinMax ops: between real numbers and codes of few bits.
+// Dequantize and QuantizeV2: between real numbers and codes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +11,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/quantized_ranges.h"
 
 namespace permafrost {
 namespace {
@@ -77,39 +78,41 @@ void ForEachStretch(ComputeContext* context, const QuantizationState& state, Bod
   for (int64_t i = 0; i < state.outer * state.slices; ++i) body(i % state.slices, i * state.inner, state.inner);
 }
 
-// The integer type of the codes.
-template <typename Element>
-using CodeOf = decltype(Element().value);
-
 // --- Dequantize ------------------------------------------------------------------------------------------------------
 
-// x = code * scale + offset.
-struct Line {
-  float scale, offset;
-};
-
+// Half of the codes are negative where they are signed.
 template <typename Code>
-Line LineOf(const QuantizationState& state, float min, float max) {
-  using Limits = std::numeric_limits<Code>;
-  const auto lowest = static_cast<float>(Limits::min()), highest = static_cast<float>(Limits::max());
+constexpr float kHalfOfCodes = std::is_signed_v<Code>
+                                   ? (static_cast<float>(kHighest<Code>) - static_cast<float>(kLowest<Code>) + 1) / 2
+                                   : 0.f;
+
+// Calls write(element, number) for each of `count` codes of one range.
+//
+//   MIN_COMBINED   (code + half of codes) * (max - min) / (highest - lowest) + min
+//   MIN_FIRST      as CodesToReals: the lowest code stands for the multiple of the step that is nearest to min
+//   SCALED         code * the larger of min / lowest and max / highest, so that code 0 stands for 0
+template <typename Code, typename Write>
+void DequantizeStretch(const QuantizationState& state, Range range, int64_t count, const Code* codes, Write write) {
+  const auto lowest = static_cast<float>(kLowest<Code>), highest = static_cast<float>(kHighest<Code>);
   switch (state.mode) {
     case Mode::kMinCombined: {
-      const float scale = (max - min) / (highest - lowest);
-      const float half_range = std::is_signed_v<Code> ? (highest - lowest + 1) / 2 : 0.f;
-      return {scale, half_range * scale + min};
+      const float scale = (range.max - range.min) / (highest - lowest);
+      for (int64_t i = 0; i < count; ++i) {
+        write(i, (static_cast<float>(codes[i]) + kHalfOfCodes<Code>)*scale + range.min);
+      }
+      return;
     }
     case Mode::kMinFirst: {
-      // The lowest code stands for the multiple of the step that is nearest to min.
-      const double steps = std::ldexp(1.0, 8 * sizeof(Code)) - 1;
-      const auto scale = static_cast<float>((max - min) / steps);
-      const float rounded = min == max ? min : std::round(min / scale) * scale;
-      return {scale, rounded - lowest * scale};
+      const CodesToReals<Code> to_reals(range);
+      for (int64_t i = 0; i < count; ++i) write(i, to_reals(codes[i]));
+      return;
     }
     case Mode::kScaled:
       break;
   }
-  if (!std::is_signed_v<Code>) return {max / highest, 0};
-  return {std::max(min / (lowest + (state.narrow_range ? 1 : 0)), max / highest), 0};
+  const float bottom = lowest + (state.narrow_range ? 1 : 0);
+  const float scale = std::is_signed_v<Code> ? std::max(range.min / bottom, range.max / highest) : range.max / highest;
+  for (int64_t i = 0; i < count; ++i) write(i, static_cast<float>(codes[i]) * scale);
 }
 
 absl::Status PrepareDequantize(PrepareContext* context) {
@@ -125,17 +128,16 @@ absl::Status ComputeDequantize(ComputeContext* context) {
   const bool to_float = context->output_at(0).dtype == DType::kFloat;
   DispatchOn<QInt8, QUint8, QInt16, QUint16, QInt32>(context->input_at(0).dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
-    const Element* codes = context->input<Element>(0);
+    using Code = CodeOf<Element>;
+    const auto* codes = reinterpret_cast<const Code*>(context->input_at(0).data);
     ForEachStretch(context, state, [&](int64_t slice, int64_t first, int64_t count) {
-      const Line line =
-          LineOf<CodeOf<Element>>(state, context->input<float>(1)[slice], context->input<float>(2)[slice]);
-      for (int64_t i = first; i < first + count; ++i) {
-        const float x = static_cast<float>(codes[i].value) * line.scale + line.offset;
-        if (to_float) {
-          context->output<float>(0)[i] = x;
-        } else {
-          context->output<BFloat16>(0)[i] = ToBFloat16(x);
-        }
+      const Range range = {context->input<float>(1)[slice], context->input<float>(2)[slice]};
+      if (to_float) {
+        float* output = context->output<float>(0) + first;
+        DequantizeStretch(state, range, count, codes + first, [&](int64_t i, float x) { output[i] = x; });
+      } else {
+        BFloat16* output = context->output<BFloat16>(0) + first;
+        DequantizeStretch(state, range, count, codes + first, [&](int64_t i, float x) { output[i] = ToBFloat16(x); });
       }
     });
   });
@@ -165,30 +167,34 @@ absl::Status PrepareQuantize(PrepareContext* context) {
 }
 
 // Quantises one stretch and says which range its codes span.
+//
+//   MIN_COMBINED   (x - min) * (highest - lowest) / (max - min) - half of codes, halves rounded up (unsigned) or away
+//                  from zero (signed)
+//   MIN_FIRST      as RealsToCodes, halves rounded away from zero
+//   SCALED         x * the smaller of lowest / min and highest / max; round_mode says where halves go
+//
+// NaN has no code and becomes the lowest. (What it becomes in TensorFlow depends on its place in the tensor.)
 template <typename Code>
 void QuantizeStretch(const QuantizationState& state, float* min, float* max, int64_t count, const float* x,
                      Code* codes) {
-  using Limits = std::numeric_limits<Code>;
   // As double, since float does not hold the limits of 32 bits.
-  const double lowest = Limits::min(), highest = Limits::max();
+  const auto lowest = static_cast<double>(kLowest<Code>), highest = static_cast<double>(kHighest<Code>);
   const auto store = [&](double value, Code* code) {
-    // NaN has no code; it becomes the lowest.
-    *code = value > lowest ? value < highest ? static_cast<Code>(value) : Limits::max() : Limits::min();
+    *code = static_cast<Code>(value > lowest ? value < highest ? static_cast<int64_t>(value) : kHighest<Code>
+                                             : kLowest<Code>);
   };
   switch (state.mode) {
     case Mode::kMinCombined: {
-      const float scale = static_cast<float>(highest - lowest) / (*max - *min);
-      const auto half_range = static_cast<float>(std::is_signed_v<Code> ? (highest - lowest + 1) / 2 : 0);
+      const auto scale = static_cast<float>((highest - lowest) / (*max - *min));
       for (int64_t i = 0; i < count; ++i) {
-        store(std::round((std::clamp(x[i], *min, *max) - *min) * scale - half_range), &codes[i]);
+        const float steps = (std::clamp(x[i], *min, *max) - *min) * scale;
+        store(std::is_signed_v<Code> ? std::round(steps - kHalfOfCodes<Code>) : steps + 0.5f, &codes[i]);
       }
       return;
     }
     case Mode::kMinFirst: {
-      const double steps = std::ldexp(1.0, 8 * sizeof(Code)) - 1;
-      const auto scale = static_cast<float>(*max == *min ? 0.0 : steps / (*max - *min));
-      const double first = std::round(*min * static_cast<double>(scale)) - lowest;
-      for (int64_t i = 0; i < count; ++i) store(std::round(x[i] * scale) - first, &codes[i]);
+      const RealsToCodes<Code> to_codes({*min, *max});
+      for (int64_t i = 0; i < count; ++i) codes[i] = to_codes(x[i]);
       return;
     }
     case Mode::kScaled:
@@ -213,7 +219,8 @@ absl::Status ComputeQuantize(ComputeContext* context) {
   for (int64_t slice = 0; slice < state.slices; ++slice) {
     const float min = context->input<float>(1)[slice], max = context->input<float>(2)[slice];
     if (!(min <= max) || !std::isfinite(min) || !std::isfinite(max)) {
-      return absl::InvalidArgumentError(absl::StrCat("the range is from ", min, " to ", max));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'max_range' must not be below 'min_range', but the range is from ", min, " to ", max));
     }
     // The range holds 0 and is not so narrow that codes would drown in rounding.
     output_min[slice] = std::min(0.f, min);
@@ -237,116 +244,6 @@ absl::Status ComputeQuantize(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- FakeQuantWithMinMax ---------------------------------------------------------------------------------------------
-
-struct FakeQuantState : public KernelState {
-  float lowest = 0, highest = 255;  // Codes.
-  float min = 0, max = 0;           // Only for FakeQuantWithMinMaxArgs.
-};
-
-absl::StatusOr<std::unique_ptr<FakeQuantState>> ReadFakeQuant(const Node& node) {
-  auto state = std::make_unique<FakeQuantState>();
-  PF_ASSIGN_OR_RETURN(const int64_t num_bits, IntAttr(node, "num_bits"));
-  PF_ASSIGN_OR_RETURN(const bool narrow_range, BoolAttr(node, "narrow_range"));
-  if (num_bits < 2 || num_bits > 16) {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'num_bits' is ", num_bits, ", expected 2 to 16"));
-  }
-  state->lowest = narrow_range ? 1 : 0;
-  state->highest = static_cast<float>((1 << num_bits) - 1);
-  return state;
-}
-
-absl::Status PrepareFakeQuantArgs(PrepareContext* context) {
-  PF_ASSIGN_OR_RETURN(auto state, ReadFakeQuant(context->node()));
-  PF_ASSIGN_OR_RETURN(state->min, FloatAttr(context->node(), "min"));
-  PF_ASSIGN_OR_RETURN(state->max, FloatAttr(context->node(), "max"));
-  if (!(state->min < state->max)) {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'min' is ", state->min, ", not below 'max', ", state->max));
-  }
-  context->SetState(std::move(state));
-  return SameShape(context);
-}
-
-absl::Status PrepareFakeQuantVars(PrepareContext* context) {
-  PF_ASSIGN_OR_RETURN(auto state, ReadFakeQuant(context->node()));
-  for (int i = 1; i <= 2; ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 0));
-  context->SetState(std::move(state));
-  return SameShape(context);
-}
-
-absl::Status PrepareFakeQuantChannels(PrepareContext* context) {
-  PF_ASSIGN_OR_RETURN(auto state, ReadFakeQuant(context->node()));
-  const Shape& input = context->input_shape(0);
-  if (input.rank() < 1) return absl::InvalidArgumentError("input 0 is a scalar, expected rank 1 or more");
-  for (int i = 1; i <= 2; ++i) {
-    PF_RETURN_IF_ERROR(RequireRank(context, i, 1));
-    if (context->input_shape(i).dim(0) != input.dim(input.rank() - 1)) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has ", context->input_shape(i).dim(0),
-                                                     " elements, input 0 has ", input.dim(input.rank() - 1),
-                                                     " channels"));
-    }
-  }
-  context->SetState(std::move(state));
-  return SameShape(context);
-}
-
-// Rounds numbers to what a code could stand for. The range is moved so that 0 has a code of its own.
-class FakeQuant {
- public:
-  FakeQuant(const FakeQuantState& state, float min, float max) {
-    is_zero_ = min == 0 && max == 0;
-    scale_ = (max - min) / (state.highest - state.lowest);
-    const float zero_point = state.lowest - min / scale_;
-    const float nudged = zero_point < state.lowest    ? state.lowest
-                         : zero_point > state.highest ? state.highest
-                                                      : std::round(zero_point);
-    min_ = (state.lowest - nudged) * scale_;
-    max_ = (state.highest - nudged) * scale_;
-    inverse_ = 1 / scale_;
-  }
-  float operator()(float x) const {
-    if (is_zero_) return 0;
-    const float clamped = x < min_ ? min_ : x > max_ ? max_ : x;
-    return std::floor((clamped - min_) * inverse_ + 0.5f) * scale_ + min_;
-  }
-
- private:
-  bool is_zero_;
-  float scale_, inverse_, min_, max_;
-};
-
-void FakeQuantAll(ComputeContext* context, const FakeQuant& quantize) {
-  const float* x = context->input<float>(0);
-  float* y = context->output<float>(0);
-  context->threads().ParallelFor(context->input_shape(0).num_elements(), 16 << 10, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i] = quantize(x[i]);
-  });
-}
-
-absl::Status ComputeFakeQuantArgs(ComputeContext* context) {
-  const auto& state = context->state<FakeQuantState>();
-  FakeQuantAll(context, FakeQuant(state, state.min, state.max));
-  return absl::OkStatus();
-}
-
-absl::Status ComputeFakeQuantVars(ComputeContext* context) {
-  FakeQuantAll(context,
-               FakeQuant(context->state<FakeQuantState>(), *context->input<float>(1), *context->input<float>(2)));
-  return absl::OkStatus();
-}
-
-absl::Status ComputeFakeQuantChannels(ComputeContext* context) {
-  const float* x = context->input<float>(0);
-  float* y = context->output<float>(0);
-  const int64_t channels = context->input_shape(1).dim(0), count = context->input_shape(0).num_elements();
-  for (int64_t c = 0; c < channels; ++c) {
-    const FakeQuant quantize(context->state<FakeQuantState>(), context->input<float>(1)[c],
-                             context->input<float>(2)[c]);
-    for (int64_t i = c; i < count; i += channels) y[i] = quantize(x[i]);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 DEFINE_KERNEL(Dequantize) {
@@ -362,27 +259,6 @@ DEFINE_KERNEL(QuantizeV2) {
       .Types<QInt8, QUint8, QInt16, QUint16, QInt32>("T")
       .Prepare(PrepareQuantize)
       .Compute(ComputeQuantize);
-}
-
-DEFINE_KERNEL(FakeQuantWithMinMaxArgs) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max")
-      .InPlace(0)
-      .Prepare(PrepareFakeQuantArgs)
-      .Compute(ComputeFakeQuantArgs);
-}
-
-DEFINE_KERNEL(FakeQuantWithMinMaxVars) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max")
-      .InPlace(0)
-      .Prepare(PrepareFakeQuantVars)
-      .Compute(ComputeFakeQuantVars);
-}
-
-DEFINE_KERNEL(FakeQuantWithMinMaxVarsPerChannel) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max, channel by channel")
-      .InPlace(0)
-      .Prepare(PrepareFakeQuantChannels)
-      .Compute(ComputeFakeQuantChannels);
 }
 
 }  // namespace permafrost

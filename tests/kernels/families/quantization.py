@@ -50,11 +50,26 @@ def cases():
     yield Case("QuantizeV2", [np.linspace(-2, 2, 12).reshape(2, 3, 2).astype(f), np.array([-1, 0, -2], f),
                               np.array([1, 6, 0.5], f)], {"T": tf.qint8, "mode": "SCALED", "axis": 1})
 
+    # What lies between two codes, and numbers without a code. (At the upper end of 32 bits, see above.)
+    for quantized, plain in TYPES[:4]:
+        for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+            steps = 2.0 ** (8 * np.dtype(plain).itemsize) - 1
+            halves = ((np.arange(30) * 7 + 0.5) / steps * 4 - 3.3).astype(f)
+            yield Case("QuantizeV2", [np.concatenate([halves, [np.inf, -np.inf, 1e30, -1e30]]).astype(f), f(-3.3),
+                                      f(0.7)], {"T": quantized, "mode": mode})
+
     ramp = np.concatenate([np.linspace(-7, 7, 23), [np.inf, -np.inf]]).astype(f)
     for low, high in [(-6.0, 6.0), (0.0, 5.0), (-3.0, 0.0), (1.0, 5.0), (-5.0, -1.0), (-0.3, 2.2)]:
         for bits, narrow in [(8, False), (8, True), (2, False), (16, False), (4, True)]:
             yield Case("FakeQuantWithMinMaxArgs", [ramp], {"min": low, "max": high, "num_bits": bits, "narrow_range": narrow})
         yield Case("FakeQuantWithMinMaxVars", [ramp, f(low), f(high)], {"num_bits": 8})
+    ties = ((np.arange(40) * 6 + 0.5) / 255 * 7.5 - 2.5).astype(f)
+    for bits, narrow in ((8, False), (4, True)):
+        attrs = {"num_bits": bits, "narrow_range": narrow}
+        yield Case("FakeQuantWithMinMaxArgs", [ties], {"min": -2.5, "max": 5.0, **attrs})
+        yield Case("FakeQuantWithMinMaxVars", [ties, f(-2.5), f(5)], attrs)
+        yield Case("FakeQuantWithMinMaxVarsPerChannel", [ties.reshape(20, 2), np.array([-2.5, -2.5], f),
+                                                         np.array([5, 4], f)], attrs)
     yield Case("FakeQuantWithMinMaxVars", [ramp, f(0), f(0)])
     yield Case("FakeQuantWithMinMaxVars", [np.zeros((2, 0), f), f(-1), f(1)])
     yield Case("FakeQuantWithMinMaxVarsPerChannel", [np.linspace(-7, 7, 24).reshape(2, 4, 3).astype(f),
