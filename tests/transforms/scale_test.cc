@@ -187,5 +187,50 @@ TEST_F(ScaleTest, ConstantsThatDifferInOnePlace) {
   EXPECT_EQ(Run("merge_duplicate_nodes"), kConstants / 2);
 }
 
+// One Pad before all convolutions, one bias behind them, and each feeds the next sum.
+TEST_F(ScaleTest, ManyConvolutionsShareAPadAndABias) {
+  constexpr int kConvolutions = kNodes / 10;
+  Node* pad = Add("pad", ops::kPad, AddPlaceholder({1, 1, 1, 1}));
+  Node* margins = *graph_->AddConst("margins", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 1, 0, 0, 0, 0, 0}));
+  graph_->AddInput(pad, {margins, 0});
+  Node* weights = AddFloats("weights", Shape{1, 1, 1, 1}, {1});
+  Node* bias = AddFloats("bias", Shape{1}, {1});
+  Node* last = nullptr;
+  for (int i = 0; i < kConvolutions; ++i) {
+    Node* added = Add(Name("added", i), ops::kBiasAdd, AddConvolution(Name("c", i), pad, weights));
+    graph_->AddInput(added, {bias, 0});
+    Node* relu = Add(Name("relu", i), ops::kRelu, added);
+    Node* sum = Add(Name("sum", i), ops::kAddV2, relu);
+    graph_->AddInput(sum, {last == nullptr ? relu : last, 0});
+    last = sum;
+  }
+  Declare("x", std::string(last->name()));
+  EXPECT_EQ(Run("fold_pad_into_conv"), kConvolutions);
+  EXPECT_EQ(graph_->Find("pad"), nullptr);
+  EXPECT_EQ(Run("fuse_activations"), kConvolutions);
+  EXPECT_EQ(graph_->num_nodes(), 2 * kConvolutions + 3u);
+}
+
+// A chain of dilated convolutions that share filter, block shape, paddings and crops.
+TEST_F(ScaleTest, AChainOfDilatedConvolutions) {
+  constexpr int kConvolutions = kNodes / 10;
+  Node* last = AddPlaceholder({1, 4, 4, 1});
+  Node* weights = AddFloats("weights", Shape{3, 3, 1, 1}, std::vector<float>(9, 1));
+  Node* block = *graph_->AddConst("block", Tensor::FromVector<int32_t>({2}, {2, 2}));
+  Node* paddings = *graph_->AddConst("paddings", Tensor::FromVector<int32_t>({2, 2}, {2, 2, 2, 2}));
+  Node* crops = *graph_->AddConst("crops", Tensor::FromVector<int32_t>({2, 2}, {0, 0, 0, 0}));
+  for (int i = 0; i < kConvolutions; ++i) {
+    Node* to_batch = Add(Name("b", i), ops::kSpaceToBatchND, last);
+    graph_->AddInput(to_batch, {block, 0});
+    graph_->AddInput(to_batch, {paddings, 0});
+    last = Add(Name("s", i), ops::kBatchToSpaceND, AddConvolution(Name("c", i), to_batch, weights));
+    graph_->AddInput(last, {block, 0});
+    graph_->AddInput(last, {crops, 0});
+  }
+  Declare("x", std::string(last->name()));
+  EXPECT_EQ(Run("flatten_atrous_conv(dilations=true)"), kConvolutions);
+  EXPECT_EQ(graph_->num_nodes(), kConvolutions + 2u);
+}
+
 }  // namespace
 }  // namespace permafrost

@@ -16,6 +16,10 @@
 namespace permafrost {
 namespace {
 
+struct Params {
+  bool explicit_depthwise = false;
+};
+
 bool CanPad(Op op) {
   return op == ops::kConv2D || op == ops::kDepthwiseConv2dNative || op == ops::kMaxPool || op == ops::k_FusedConv2D ||
          op == ops::k_FusedDepthwiseConv2dNative;
@@ -81,7 +85,7 @@ absl::StatusOr<Margin> OwnPadding(const Node& node, const WindowForms& forms, co
 
 Margin Sum(Margin a, Margin b) { return {a.before + b.before, a.after + b.after}; }
 
-absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const ShapeMap* shapes) {
+absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, const ShapeMap* shapes) {
   if (graph->IsInput(node)) return Blocked(*node, "is a declared input");
   PF_RETURN_IF_ERROR(RequireSameValue(*node, *pad));
   PF_ASSIGN_OR_RETURN(const std::vector<Margin> added, MarginsAt(*pad, 1, 4));
@@ -101,6 +105,9 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const ShapeMap* shapes
   if (padding == "EXPLICIT" && node->op() == ops::k_FusedDepthwiseConv2dNative) {
     return Blocked(*node, "has no explicit paddings, and no other does the same");
   }
+  if (padding == "EXPLICIT" && node->op() == ops::kDepthwiseConv2dNative && !params.explicit_depthwise) {
+    return Blocked(*node, "would have explicit paddings, with which TensorFlow may abort: see explicit_depthwise=true");
+  }
   if (node->op() == ops::kMaxPool) {
     // A window of padding alone has no maximum.
     for (const auto& [margin, kernel] : {std::make_pair(y, forms.y.kernel), std::make_pair(x, forms.x.kernel)}) {
@@ -115,7 +122,7 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const ShapeMap* shapes
   return Absorb(graph, node, inputs, {pad});
 }
 
-absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
+absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* context) {
   std::vector<Node*> heads;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (!CanPad(node->op()) || node->num_data_inputs() < 1) continue;
@@ -133,7 +140,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
       if (data.port != 0 || (data.node->op() != ops::kPad && data.node->op() != ops::kPadV2)) break;
       const RewriteScope rewrite(context, graph, {head, data.node});
       if (!rewrite) break;
-      const absl::Status status = FoldOne(graph, head, data.node, shapes.ok() ? &*shapes : nullptr);
+      const absl::Status status = FoldOne(graph, head, data.node, params, shapes.ok() ? &*shapes : nullptr);
       if (absl::IsFailedPrecondition(status)) {
         context->Miss(*head, status);
         break;
@@ -155,16 +162,21 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 //
 //   conv c(Pad(x, paddings), w)   =>   conv c(x, w), with padding SAME where that is the same, else EXPLICIT
 //
-// For Conv2D, DepthwiseConv2dNative, _FusedConv2D and MaxPool (TensorFlow runs all of them with explicit paddings), for
-// _FusedDepthwiseConv2dNative where SAME or VALID will do; for Pad and PadV2, and for several in a row. What the
-// convolution pads itself is added. Padding SAME with strides depends on the size of the image: where that is not
-// known, paddings are explicit. A Pad that others read too stays for them.
+// For Conv2D, _FusedConv2D and MaxPool, and where SAME or VALID will do for DepthwiseConv2dNative and
+// _FusedDepthwiseConv2dNative; for Pad and PadV2, and for several in a row. What the convolution pads itself is added.
+// Padding SAME with strides depends on the size of the image: where that is not known, paddings are explicit. A Pad
+// that others read too stays for them.
+//
+// With explicit_depthwise=true DepthwiseConv2dNative gets explicit paddings too. TensorFlow's kernels run them,
+// but 2.21 aborts when its optimizer finds a bias behind such a node and fuses the two, as it does by default on x86.
 //
 // Left alone when the paddings or the value are not constant, when they pad batch or channels, when the value is
 // another (a MaxPool ignores -inf alone: zeros would win over negative values), when the node pads SAME with strides
 // over an image of unknown size, and before a MaxPool when some window would lie in the padding.
 DEFINE_PASS(fold_pad_into_conv) {
-  return Pass<NoParams>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
+  return Pass<Params>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
+      .Param("explicit_depthwise", &Params::explicit_depthwise,
+             "Give depthwise convolutions explicit paddings too, with which TensorFlow may abort.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Fold);

@@ -96,7 +96,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
   if (addition.op() == ops::kBiasAdd) {
     if (own != 0) return Blocked(addition, "takes its bias from the convolution");
     PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(addition, "data_format"));
-    if (format != "NHWC" && source.op() != ops::kMatMul) {
+    if (format != "NHWC") {
       return Blocked(addition, absl::StrCat("has the data_format ", format, ", not that of the convolution"));
     }
     return bias;
