@@ -77,6 +77,19 @@ absl::Status PrepareReal(PrepareContext* context, bool is_inverse) {
 absl::Status PrepareRfft(PrepareContext* context) { return PrepareReal(context, /*is_inverse=*/false); }
 absl::Status PrepareIrfft(PrepareContext* context) { return PrepareReal(context, /*is_inverse=*/true); }
 
+template <typename T>
+void Assign(const T& from, T* to) {
+  *to = from;
+}
+template <typename T>
+void Assign(const T& from, std::complex<T>* to) {
+  *to = from;
+}
+template <typename T>
+void Assign(const std::complex<T>& from, T* to) {
+  *to = from.real();
+}
+
 // Calls transform(row of From, row of To) with the results in the scratch memory, where they may need more room than in
 // the output, and `used` elements of the input, which a transform may write to.
 template <typename From, typename To, typename F>
@@ -87,7 +100,11 @@ void ForRows(ComputeContext* context, int64_t used, F transform) {
   for (int64_t i = 0; i < state.rows; ++i) {
     const From* x = context->input<From>(0) + i * state.given;
     std::copy(x, x + used, row);
-    transform(row, result);
+    if (state.points == 1) {  // One number is its own transform, which the library does not know.
+      Assign(row[0], result);
+    } else {
+      transform(row, result);
+    }
     std::copy(result, result + state.results, context->output<To>(0) + i * state.results);
   }
 }
