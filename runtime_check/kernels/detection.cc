@@ -1,0 +1,227 @@
+// Non-maximum suppression: of boxes that overlap, the one with the highest score stays.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+// Where the op in its version has what.
+struct SuppressionState : KernelState {
+  int64_t num_boxes = 0;
+  float iou_threshold = 0;       // Where it is an attribute.
+  int iou_threshold_input = -1;  // Where it is an input.
+  int score_threshold_input = -1;
+  int sigma_input = -1;
+  int scores_output = -1;
+  int valid_output = -1;
+  bool pads = false;
+};
+
+// A box that may still be selected. Its score may have been lowered by the first `compared` selected boxes.
+struct Candidate {
+  float score;
+  int32_t box;
+  int32_t compared;
+};
+
+// True when `a` comes after `b`: lower scores do, and of equal ones higher indices.
+bool ComesAfter(const Candidate& a, const Candidate& b) {
+  return a.score < b.score || (a.score == b.score && a.box > b.box);
+}
+
+// Intersection over union; the corners of a box are in any order. 0 when one has no area.
+float Overlap(const float* a, const float* b) {
+  const float a_top = std::min(a[0], a[2]), a_left = std::min(a[1], a[3]);
+  const float a_bottom = std::max(a[0], a[2]), a_right = std::max(a[1], a[3]);
+  const float b_top = std::min(b[0], b[2]), b_left = std::min(b[1], b[3]);
+  const float b_bottom = std::max(b[0], b[2]), b_right = std::max(b[1], b[3]);
+  const float a_area = (a_bottom - a_top) * (a_right - a_left), b_area = (b_bottom - b_top) * (b_right - b_left);
+  if (a_area <= 0 || b_area <= 0) return 0;
+  const float height = std::max(std::min(a_bottom, b_bottom) - std::max(a_top, b_top), 0.0f);
+  const float width = std::max(std::min(a_right, b_right) - std::max(a_left, b_left), 0.0f);
+  const float shared = height * width;
+  return shared / (a_area + b_area - shared);
+}
+
+absl::Status Prepare(PrepareContext* context, std::unique_ptr<SuppressionState> state) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 2));
+  PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
+  const Shape& boxes = context->input_shape(0);
+  if (boxes.dim(1) != 4 || boxes.dim(0) != context->input_shape(1).dim(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("boxes and scores have the shapes ", boxes.ToString(), " and ",
+                                                   context->input_shape(1).ToString(),
+                                                   ", expected [n,4] and [n] of the same n"));
+  }
+  for (int i = 2; i < context->num_inputs(); ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 0));
+  if (boxes.dim(0) > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", boxes.dim(0), " boxes, expected at most 2^31 - 1"));
+  }
+  state->num_boxes = boxes.dim(0);
+  context->OutputShapeDependsOnValues(0);
+  if (state->scores_output >= 0) context->OutputShapeDependsOnValues(state->scores_output);
+  if (state->valid_output >= 0) context->SetOutputShape(state->valid_output, Shape());
+  // The heap of candidates, and the boxes that are selected.
+  context->RequestScratch(static_cast<size_t>(state->num_boxes) * (sizeof(Candidate) + sizeof(Candidate)));
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareV1(PrepareContext* context) {
+  auto state = std::make_unique<SuppressionState>();
+  PF_ASSIGN_OR_RETURN(state->iou_threshold, FloatAttr(context->node(), "iou_threshold"));
+  return Prepare(context, std::move(state));
+}
+
+absl::Status PrepareV2(PrepareContext* context) {
+  auto state = std::make_unique<SuppressionState>();
+  state->iou_threshold_input = 3;
+  return Prepare(context, std::move(state));
+}
+
+absl::Status PrepareV3(PrepareContext* context) {
+  auto state = std::make_unique<SuppressionState>();
+  state->iou_threshold_input = 3;
+  state->score_threshold_input = 4;
+  return Prepare(context, std::move(state));
+}
+
+absl::Status PrepareV4(PrepareContext* context) {
+  auto state = std::make_unique<SuppressionState>();
+  state->iou_threshold_input = 3;
+  state->score_threshold_input = 4;
+  state->valid_output = 1;
+  PF_ASSIGN_OR_RETURN(state->pads, BoolAttr(context->node(), "pad_to_max_output_size"));
+  return Prepare(context, std::move(state));
+}
+
+absl::Status PrepareV5(PrepareContext* context) {
+  auto state = std::make_unique<SuppressionState>();
+  state->iou_threshold_input = 3;
+  state->score_threshold_input = 4;
+  state->sigma_input = 5;
+  state->scores_output = 1;
+  state->valid_output = 2;
+  PF_ASSIGN_OR_RETURN(state->pads, BoolAttr(context->node(), "pad_to_max_output_size"));
+  return Prepare(context, std::move(state));
+}
+
+float ScalarInput(ComputeContext* context, int i, float otherwise) {
+  return i < 0 ? otherwise : context->input<float>(i)[0];
+}
+
+absl::Status Compute(ComputeContext* context) {
+  const auto& state = context->state<SuppressionState>();
+  const float* boxes = context->input<float>(0);
+  const float* scores = context->input<float>(1);
+  const int32_t limit = context->input<int32_t>(2)[0];
+  const float iou_threshold = ScalarInput(context, state.iou_threshold_input, state.iou_threshold);
+  const float score_threshold = ScalarInput(context, state.score_threshold_input, std::numeric_limits<float>::lowest());
+  const float sigma = ScalarInput(context, state.sigma_input, 0);
+  if (limit < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("max_output_size is ", limit, ", expected at least 0"));
+  }
+  if (!(iou_threshold >= 0 && iou_threshold <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("iou_threshold is ", iou_threshold, ", expected 0 to 1"));
+  }
+  if (!(sigma >= 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("soft_nms_sigma is ", sigma, ", expected at least 0"));
+  }
+
+  Candidate* heap = reinterpret_cast<Candidate*>(context->scratch());
+  Candidate* selected = heap + state.num_boxes;
+  Candidate* end = heap;
+  for (int32_t i = 0; i < state.num_boxes; ++i) {
+    if (scores[i] > score_threshold) *end++ = Candidate{scores[i], i, 0};
+  }
+  std::make_heap(heap, end, ComesAfter);
+  // Soft suppression (Bodla et al., 2017) lowers scores by exp(-overlap^2 / (2 sigma)) instead of dropping boxes.
+  const bool is_soft = sigma > 0;
+  const float decay = is_soft ? -0.5f / sigma : 0;
+  int32_t num_selected = 0;
+  while (num_selected < limit && end != heap) {
+    std::pop_heap(heap, end, ComesAfter);
+    Candidate next = *--end;
+    const float original = next.score;
+    bool is_dropped = false;
+    // The latest selected are the most likely to overlap; those seen before need not be compared again.
+    for (int32_t j = num_selected - 1; j >= next.compared; --j) {
+      const float overlap = Overlap(boxes + 4 * next.box, boxes + 4 * selected[j].box);
+      if (is_soft) {
+        next.score *= std::exp(decay * overlap * overlap);
+      } else if (overlap > iou_threshold) {
+        is_dropped = true;
+        break;
+      }
+      if (next.score <= score_threshold) break;
+    }
+    next.compared = num_selected;
+    if (is_dropped) continue;
+    if (next.score == original) {
+      selected[num_selected++] = next;
+    } else if (next.score > score_threshold) {
+      *end++ = next;
+      std::push_heap(heap, end, ComesAfter);
+    }
+  }
+
+  const int64_t size = state.pads ? limit : num_selected;
+  PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape({size})));
+  int32_t* indices = context->output<int32_t>(0);
+  for (int64_t i = 0; i < size; ++i) indices[i] = i < num_selected ? selected[i].box : 0;
+  if (state.scores_output >= 0) {
+    PF_RETURN_IF_ERROR(context->AllocateOutput(state.scores_output, Shape({size})));
+    float* kept = context->output<float>(state.scores_output);
+    for (int64_t i = 0; i < size; ++i) kept[i] = i < num_selected ? selected[i].score : 0;
+  }
+  if (state.valid_output >= 0) *context->output<int32_t>(state.valid_output) = num_selected;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(NonMaxSuppression) {
+  return Kernel("the boxes [top, left, bottom, right] that no box of a higher score overlaps by more than a threshold")
+      .Prepare(PrepareV1)
+      .Compute(Compute);
+}
+
+DEFINE_KERNEL(NonMaxSuppressionV2) {
+  return Kernel("the boxes that no box of a higher score overlaps by more than a threshold")
+      .Types<float>("T")
+      .Types<float>("T_threshold")
+      .Prepare(PrepareV2)
+      .Compute(Compute);
+}
+
+DEFINE_KERNEL(NonMaxSuppressionV3) {
+  return Kernel("the same of boxes whose score is above a threshold")
+      .Types<float>("T")
+      .Types<float>("T_threshold")
+      .Prepare(PrepareV3)
+      .Compute(Compute);
+}
+
+DEFINE_KERNEL(NonMaxSuppressionV4) {
+  return Kernel("the same, padded with zeros where asked, and how many there are")
+      .Types<float>("T")
+      .Types<float>("T_threshold")
+      .Prepare(PrepareV4)
+      .Compute(Compute);
+}
+
+DEFINE_KERNEL(NonMaxSuppressionV5) {
+  return Kernel("the same with their scores, which fall by exp(-overlap^2 / (2 sigma)) where sigma is not 0")
+      .Types<float>("T")
+      .Prepare(PrepareV5)
+      .Compute(Compute);
+}
+
+}  // namespace permafrost

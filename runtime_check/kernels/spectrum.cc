@@ -1,0 +1,179 @@
+// Discrete Fourier transforms along the last dimension.
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <memory>
+#include <unsupported/Eigen/FFT>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+// Twiddle factors grow with the length, and a length with large prime factors costs its square.
+constexpr int64_t kMostPoints = 1 << 24;
+
+struct SpectrumState : KernelState {
+  int64_t rows = 0;
+  int64_t points = 0;   // Of the transform.
+  int64_t given = 0;    // Of a row of the input.
+  int64_t results = 0;  // Of a row of the output.
+};
+
+absl::Status CheckPoints(int64_t points) {
+  if (points >= 0 && points <= kMostPoints) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the transform has ", points, " points, expected 0 to ", kMostPoints));
+}
+
+absl::Status Finish(PrepareContext* context, std::unique_ptr<SpectrumState> state) {
+  PF_RETURN_IF_ERROR(CheckPoints(state->points));
+  Shape output = context->input_shape(0);
+  const int last = output.rank() - 1;
+  output.set_dim(last, state->results);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  state->rows = output.num_elements() == 0 ? 0 : ProductOfDims(output, 0, last);
+  // One row, cut or filled with zeros, and one of results; of the widest type.
+  context->RequestScratch(static_cast<size_t>(state->points + 2) * 2 * sizeof(std::complex<double>));
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status RequireRows(PrepareContext* context) {
+  if (context->input_shape(0).rank() >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError("the input is a scalar, expected a rank of at least 1");
+}
+
+absl::Status PrepareComplex(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRows(context));
+  auto state = std::make_unique<SpectrumState>();
+  const Shape& input = context->input_shape(0);
+  state->points = state->given = state->results = input.dim(input.rank() - 1);
+  return Finish(context, std::move(state));
+}
+
+absl::Status PrepareReal(PrepareContext* context, bool is_inverse) {
+  PF_RETURN_IF_ERROR(RequireRows(context));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> length, IntegerVectorInput(context, 1));
+  if (length.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("fft_length has ", length.size(), " elements, expected 1"));
+  }
+  auto state = std::make_unique<SpectrumState>();
+  const Shape& input = context->input_shape(0);
+  state->points = length[0];
+  state->given = input.dim(input.rank() - 1);
+  const int64_t used = is_inverse ? state->points / 2 + 1 : state->points;
+  if (state->points > 0 && state->given < used) {
+    return absl::InvalidArgumentError(absl::StrCat("the last dimension of the input is ", state->given,
+                                                   ", expected at least ", used, " for ", state->points, " points"));
+  }
+  state->results = is_inverse ? state->points : state->points == 0 ? 0 : state->points / 2 + 1;
+  return Finish(context, std::move(state));
+}
+
+absl::Status PrepareRfft(PrepareContext* context) { return PrepareReal(context, /*is_inverse=*/false); }
+absl::Status PrepareIrfft(PrepareContext* context) { return PrepareReal(context, /*is_inverse=*/true); }
+
+template <typename T>
+void Assign(const T& from, T* to) {
+  *to = from;
+}
+template <typename T>
+void Assign(const T& from, std::complex<T>* to) {
+  *to = from;
+}
+template <typename T>
+void Assign(const std::complex<T>& from, T* to) {
+  *to = from.real();
+}
+
+// Calls transform(row of From, row of To) with the results in the scratch memory, where they may need more room than in
+// the output, and `used` elements of the input, which a transform may write to.
+template <typename From, typename To, typename F>
+void ForRows(ComputeContext* context, int64_t used, F transform) {
+  const auto& state = context->state<SpectrumState>();
+  From* row = reinterpret_cast<From*>(context->scratch());
+  To* result = reinterpret_cast<To*>(context->scratch() + (state.points + 2) * sizeof(std::complex<double>));
+  for (int64_t i = 0; i < state.rows; ++i) {
+    const From* x = context->input<From>(0) + i * state.given;
+    std::copy(x, x + used, row);
+    if (state.points == 1) {  // One number is its own transform, which the library does not know.
+      Assign(row[0], result);
+    } else {
+      transform(row, result);
+    }
+    std::copy(result, result + state.results, context->output<To>(0) + i * state.results);
+  }
+}
+
+template <bool is_inverse>
+absl::Status ComputeFft(ComputeContext* context) {
+  const auto& state = context->state<SpectrumState>();
+  DispatchOn<std::complex<float>, std::complex<double>>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Eigen::FFT<typename T::value_type> fft;
+    ForRows<T, T>(context, state.points, [&](const T* row, T* result) {
+      is_inverse ? fft.inv(result, row, state.points) : fft.fwd(result, row, state.points);
+    });
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ComputeRfft(ComputeContext* context) {
+  const auto& state = context->state<SpectrumState>();
+  DispatchOn<float, double>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Eigen::FFT<T> fft;
+    fft.SetFlag(Eigen::FFT<T>::HalfSpectrum);
+    ForRows<T, std::complex<T>>(context, state.points,
+                                [&](const T* row, std::complex<T>* result) { fft.fwd(result, row, state.points); });
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ComputeIrfft(ComputeContext* context) {
+  const auto& state = context->state<SpectrumState>();
+  DispatchOn<float, double>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Eigen::FFT<T> fft;
+    fft.SetFlag(Eigen::FFT<T>::HalfSpectrum);
+    ForRows<std::complex<T>, T>(context, state.points / 2 + 1,
+                                [&](const std::complex<T>* row, T* result) { fft.inv(result, row, state.points); });
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(FFT) {
+  return Kernel("the discrete Fourier transform of the last dimension")
+      .Types<std::complex<float>, std::complex<double>>("Tcomplex")
+      .Prepare(PrepareComplex)
+      .Compute(ComputeFft<false>);
+}
+
+DEFINE_KERNEL(IFFT) {
+  return Kernel("the inverse discrete Fourier transform of the last dimension")
+      .Types<std::complex<float>, std::complex<double>>("Tcomplex")
+      .Prepare(PrepareComplex)
+      .Compute(ComputeFft<true>);
+}
+
+DEFINE_KERNEL(RFFT) {
+  return Kernel("the first fft_length / 2 + 1 numbers of the transform of the first fft_length real ones")
+      .Types<float, double>("Treal")
+      .Prepare(PrepareRfft)
+      .Compute(ComputeRfft);
+}
+
+DEFINE_KERNEL(IRFFT) {
+  return Kernel("the real numbers whose transform begins with fft_length / 2 + 1 given ones")
+      .Types<float, double>("Treal")
+      .Prepare(PrepareIrfft)
+      .Compute(ComputeIrfft);
+}
+
+}  // namespace permafrost
