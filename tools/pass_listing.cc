@@ -3,9 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "graph/status.h"
 #include "tools/json.h"
 #include "transforms/pass.h"
+#include "transforms/presets.h"
 
 namespace permafrost {
 namespace {
@@ -25,6 +27,10 @@ void ListPasses(const Console& console) {
   Table table({{"pass"}, {"what it does"}});
   for (const PassDefinition& pass : AllPasses()) table.AddRow({pass.name, pass.summary});
   table.Print(console);
+  console.out << "\n";
+  Table presets({{"preset"}, {"what it does"}});
+  for (const Preset& preset : AllPresets()) presets.AddRow({std::string(preset.name), std::string(preset.summary)});
+  presets.Print(console);
 }
 
 void ListPassesAsJson(std::ostream& out) {
@@ -55,10 +61,28 @@ void ListPassesAsJson(std::ostream& out) {
     json.End();
     json.End();
   }
+  for (const Preset& preset : AllPresets()) {
+    json.BeginObject();
+    json.Key("name").Text(preset.name);
+    json.Key("summary").Text(preset.summary);
+    json.Key("transforms").Text(TransformsOf(preset));
+    json.Key("params").BeginArray();
+    json.End();
+    json.End();
+  }
   json.End();
 }
 
 absl::Status DescribePass(absl::string_view name, const Console& console) {
+  if (const Preset* preset = FindPreset(name)) {
+    console.out << console.Styled(Style::kBold, preset->name) << ": " << preset->summary << "\n\n"
+                << preset->description << "\n\ntransforms:\n";
+    for (const absl::string_view line : absl::StrSplit(TransformsOf(*preset), '\n'))
+      console.out << "  " << line << "\n";
+    console.out << "\nparameters:\n  ignore_errors  (bool, default false)\n"
+                << "      Goes to each of the transforms.\n";
+    return absl::OkStatus();
+  }
   PF_ASSIGN_OR_RETURN(const PassDefinition* pass, FindPass(name));
   console.out << console.Styled(Style::kBold, pass->name) << ": " << pass->summary << "\n\n"
               << "numbers: " << pass->numerics.ToString() << "\n";

@@ -8,11 +8,11 @@
 
 namespace permafrost {
 
-// A line for each pass.
+// A line for each pass and each preset.
 void ListPasses(const Console& console);
-// The same as a JSON array with everything that the definitions say.
+// The same as a JSON array with everything that the definitions say; presets have the key `transforms`.
 void ListPassesAsJson(std::ostream& out);
-// All that is known of one pass. InvalidArgument with the nearest names when there is none of that name.
+// All that is known of one pass or preset. InvalidArgument with the nearest names when there is none of that name.
 absl::Status DescribePass(absl::string_view name, const Console& console);
 
 }  // namespace permafrost

@@ -21,6 +21,7 @@
 #include "tools/verification.h"
 #include "transforms/pass.h"
 #include "transforms/pipeline.h"
+#include "transforms/presets.h"
 
 namespace permafrost {
 namespace {
@@ -125,7 +126,7 @@ class Run {
   absl::Status Execute() {
     absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(options_.transforms);
     if (!calls.ok()) return Annotate(calls.status(), "Failed to parse --transform argument, error was");
-    calls_ = *std::move(calls);
+    PF_ASSIGN_OR_RETURN(calls_, ExpandPresets(*calls));
     if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
     PF_RETURN_IF_ERROR(CheckPipeline(calls_));
     if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/nearest.h"
+#include "transforms/presets.h"
 #include "transforms/way_out.h"
 
 namespace permafrost {
@@ -42,6 +43,7 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name) {
     if (std::find(pass.aliases.begin(), pass.aliases.end(), name) != pass.aliases.end()) return &pass;
     names.push_back(pass.name);
   }
+  for (const Preset& preset : AllPresets()) names.push_back(preset.name);
   return absl::InvalidArgumentError(absl::StrCat("transform '", name, "' not recognized", DidYouMean(name, names)));
 }
 

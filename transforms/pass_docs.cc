@@ -38,14 +38,30 @@ std::string PassDoc(const PassDefinition& pass) {
   return absl::StrCat(doc, "\n");
 }
 
+std::string PresetDoc(const Preset& preset) {
+  std::string doc = absl::StrCat("## ", preset.name, "\n\n", preset.summary, "\n\n", preset.description, "\n\n");
+  for (const absl::string_view line : absl::StrSplit(TransformsOf(preset), '\n')) {
+    absl::StrAppend(&doc, "    ", line, "\n");
+  }
+  return doc;
+}
+
 std::string PassDocs() {
   std::string page =
       "# Passes\n\n"
       "What `--transforms` may name, in the form `name(parameter=value, other=\"a value with blanks\") next_name`. "
       "Every\n"
-      "pass also takes `ignore_errors=true`: if it fails, the graph stays as it was before it. Generated from the\n"
-      "definitions in `transforms/passes/`.\n";
+      "pass also takes `ignore_errors=true`: if it fails, the graph stays as it was before it. Behind the passes come "
+      "the\n"
+      "presets, which are names for several. Generated from the definitions in `transforms/passes/` and\n"
+      "`transforms/presets.cc`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));
+  absl::StrAppend(
+      &page,
+      "\n# Presets\n\n"
+      "Names for transform strings. A preset stands where a pass may stand, alone or among passes, and takes\n"
+      "`ignore_errors=true`, which goes to each of its passes. To change one, write its transforms out.\n");
+  for (const Preset& preset : AllPresets()) absl::StrAppend(&page, "\n", PresetDoc(preset));
   return page;
 }
 

@@ -5,11 +5,15 @@
 #include <string>
 
 #include "transforms/pass.h"
+#include "transforms/presets.h"
 
 namespace permafrost {
 
 // One pass in Markdown, with a heading of the second level.
 std::string PassDoc(const PassDefinition& pass);
+
+// One preset, likewise.
+std::string PresetDoc(const Preset& preset);
 
 // docs/passes.md.
 std::string PassDocs();

@@ -51,14 +51,13 @@ bool IsDoneAtOnce(Node* node) {
   return constant->num_inputs() == 0;
 }
 
-// A dimension of the weights as channels: what lies behind it is inside a channel.
-Channels Along(const Shape& weights, int dim) {
-  Channels channels = {weights.dim(dim), 1};
-  for (int i = dim + 1; i < weights.rank(); ++i) channels.inner *= weights.dim(i);
+}  // namespace
+
+Channels ChannelsAlong(const Shape& shape, int dim) {
+  Channels channels = {shape.dim(dim), 1};
+  for (int i = dim + 1; i < shape.rank(); ++i) channels.inner *= shape.dim(i);
   return channels;
 }
-
-}  // namespace
 
 bool IsConvolution(Op op) {
   return op == ops::kConv2D || op == ops::kDepthwiseConv2dNative || op == ops::kConv2DBackpropInput ||
@@ -71,12 +70,12 @@ absl::StatusOr<Channels> OutputChannels(const Node& convolution, const Shape& we
   PF_RETURN_IF_ERROR(RequireRank(convolution, weights));
   if (convolution.op() == ops::kMatMul) {
     PF_ASSIGN_OR_RETURN(const bool is_transposed, BoolAttr(convolution, "transpose_b"));
-    return Along(weights, is_transposed ? 0 : 1);
+    return ChannelsAlong(weights, is_transposed ? 0 : 1);
   }
-  if (convolution.op() == ops::kConv2DBackpropInput) return Along(weights, 2);
+  if (convolution.op() == ops::kConv2DBackpropInput) return ChannelsAlong(weights, 2);
   // [height, width, channels, multiplier]: the results of one channel lie side by side.
   if (convolution.op() == ops::kDepthwiseConv2dNative) return Channels{weights.dim(2) * weights.dim(3), 1};
-  return Along(weights, 3);
+  return ChannelsAlong(weights, 3);
 }
 
 absl::StatusOr<Channels> InputChannels(const Node& convolution, const Shape& weights) {
@@ -85,9 +84,9 @@ absl::StatusOr<Channels> InputChannels(const Node& convolution, const Shape& wei
     PF_ASSIGN_OR_RETURN(const bool data_is_transposed, BoolAttr(convolution, "transpose_a"));
     if (data_is_transposed) return Unsuitable(convolution, "transposes its data");
     PF_ASSIGN_OR_RETURN(const bool is_transposed, BoolAttr(convolution, "transpose_b"));
-    return Along(weights, is_transposed ? 1 : 0);
+    return ChannelsAlong(weights, is_transposed ? 1 : 0);
   }
-  return Along(weights, convolution.op() == ops::kConv2DBackpropInput ? 3 : 2);
+  return ChannelsAlong(weights, convolution.op() == ops::kConv2DBackpropInput ? 3 : 2);
 }
 
 absl::StatusOr<ChannelDim> ChannelDimOf(const Node& convolution) {

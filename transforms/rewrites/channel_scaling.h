@@ -22,6 +22,8 @@ struct Channels {
   int64_t count = 0;
   int64_t inner = 1;
 };
+// A dimension as channels: what lies behind it is inside a channel. REQUIRES: fully known.
+Channels ChannelsAlong(const Shape& shape, int dim);
 
 // The channels of the result, or of the data input. FailedPrecondition says what is in the way: weights of another
 // rank, a MatMul that transposes its data.

@@ -109,10 +109,10 @@ void ForPieces(size_t count, int num_threads, const std::function<void(size_t st
   for (std::thread& thread : threads) thread.join();
 }
 
-FloatRange FindRange(UnalignedSpan<float> values, int num_threads) {
+FloatRange FindRange(UnalignedSpan<float> values, ThreadTeam* team) {
   std::mutex mutex;
   FloatRange range;
-  ForPieces(values.size(), num_threads, [&](size_t start, size_t end) {
+  team->ForPieces(values.size(), [&](size_t start, size_t end) {
     const FloatRange part = FindRangeOfPiece(values, start, end);
     const std::lock_guard<std::mutex> lock(mutex);
     AddRange(part, &range);

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "graph/tensor.h"
+#include "transforms/rewrites/thread_team.h"
 
 namespace permafrost {
 
@@ -23,8 +24,8 @@ struct FloatRange {
   bool any_finite = false;
 };
 
-// One pass over the elements, on up to `num_threads` threads.
-FloatRange FindRange(UnalignedSpan<float> values, int num_threads);
+// One pass over the elements.
+FloatRange FindRange(UnalignedSpan<float> values, ThreadTeam* team);
 
 // Calls f(start, end) for pieces of [0, count) that together cover it, each on its own thread when there is enough to
 // do. Pieces start at multiples of kBlock.

@@ -1,0 +1,89 @@
+// Operations on the bits of integers.
+#include <algorithm>
+
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/elementwise.h"
+
+namespace permafrost {
+namespace {
+
+struct And {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x & y;
+  }
+};
+struct Or {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x | y;
+  }
+};
+struct Xor {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x ^ y;
+  }
+};
+
+// Shifts by more than the type's bits, or by less than none, are taken for the nearest that is allowed. Loops compute
+// narrow types in wide ones, so they are told how many bits the type has.
+template <int kBits>
+struct Left {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    const T by = std::min<T>(std::max<T>(y, 0), kBits - 1);
+    return static_cast<T>(static_cast<Wrapping<T>>(x) << by);
+  }
+};
+template <int kBits>
+struct Right {
+  template <typename T>
+  static PF_INLINE T Of(T x, T y) {
+    return x >> std::min<T>(std::max<T>(y, 0), kBits - 1);
+  }
+};
+
+template <typename Op>
+constexpr BinaryLoops OfIntegers() {
+  return {nullptr, nullptr, RunBinary<Op, int32_t>, RunBinary<Op, int64_t>, nullptr, 1 << 15, ""};
+}
+
+constexpr BinaryLoops kAnd = OfIntegers<And>(), kOr = OfIntegers<Or>(), kXor = OfIntegers<Xor>();
+
+template <template <int> class Shift>
+absl::Status PrepareShift(PrepareContext* context) {
+  static constexpr BinaryLoops k8 = OfIntegers<Shift<8>>(), k16 = OfIntegers<Shift<16>>(),
+                               k32 = OfIntegers<Shift<32>>(), k64 = OfIntegers<Shift<64>>();
+  switch (SizeOf(context->input_type(0))) {
+    case 1:
+      return PrepareBinaryLoops(context, &k8);
+    case 2:
+      return PrepareBinaryLoops(context, &k16);
+    case 4:
+      return PrepareBinaryLoops(context, &k32);
+    default:
+      return PrepareBinaryLoops(context, &k64);
+  }
+}
+
+Kernel Bitwise(const char* summary, absl::Status (*prepare)(PrepareContext*)) {
+  return Kernel(summary)
+      .Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>("T")
+      .InPlace(0)
+      .InPlace(1)
+      .Prepare(prepare)
+      .Compute(ComputeBinaryLoops);
+}
+
+}  // namespace
+
+DEFINE_KERNEL(BitwiseAnd) { return Bitwise("x & y", PrepareBinary<kAnd>); }
+DEFINE_KERNEL(BitwiseOr) { return Bitwise("x | y", PrepareBinary<kOr>); }
+DEFINE_KERNEL(BitwiseXor) { return Bitwise("x ^ y", PrepareBinary<kXor>); }
+DEFINE_KERNEL(LeftShift) { return Bitwise("x << y, y between 0 and the type's bits less 1", PrepareShift<Left>); }
+DEFINE_KERNEL(RightShift) {
+  return Bitwise("x >> y, with the sign's copies, y between 0 and the type's bits less 1", PrepareShift<Right>);
+}
+
+}  // namespace permafrost

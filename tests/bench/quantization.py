@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Measures what storing weights in few bits does to outputs and to the file's size. See README.md beside this file.
+
+    python tests/bench/quantization.py [--shared DIR] [--tool FILE] [--transforms STRING ...] [--synthetic] [NAME ...]
+
+For each model: the largest error of an output, as the root of its mean square over that of the output, and the size of the
+file over that of the original's quantize_weights. TensorFlow runs what comes out, so it also shows that it loads. Exits
+with 1 when an output of `quantize` is lost (error above 0.5) or its file is larger than 1.03 times the original's.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # As the recorded outputs were made.
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.util import _pywrap_transform_graph as engine
+
+import synthetic_models
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LOST = 0.5
+LARGEST = 1.03
+COLUMNS = ['quantize_weights', 'quantize_weights(per_channel=true)', 'quantize', 'smallest_download']
+
+
+def run(graph_def, input_name, feeds, outputs):
+    with tf.compat.v1.Graph().as_default() as graph:
+        tf.compat.v1.import_graph_def(graph_def, name='')
+    ports = [name if ':' in name else name + ':0' for name in outputs]
+    with tf.compat.v1.Session(graph=graph) as session:
+        return [session.run(ports, {input_name + ':0': feed}) for feed in feeds]
+
+
+def error(found, expected):
+    """The largest over the outputs; the inputs are taken together. Infinite when a number is not finite."""
+    worst = 0
+    for output in range(len(expected[0])):
+        a, b = (np.concatenate([np.ravel(np.asarray(r[output], np.float64)) for r in runs]) for runs in (found, expected))
+        if not np.all(np.isfinite(a)):
+            return np.inf
+        worst = max(worst, np.sqrt(np.mean((a - b) ** 2)) / max(np.sqrt(np.mean(b * b)), 1e-30))
+    return worst
+
+
+def shared_models(shared, names):
+    for folder in sorted((shared / 'models').iterdir()):
+        if names and folder.name not in names:
+            continue
+        spec = json.loads((folder / 'spec.json').read_text())
+        graph_def = tf.compat.v1.GraphDef.FromString((folder / 'model.pb').read_bytes())
+        feeds = [np.load(path) for path in sorted(folder.glob('input_*.npy'))]
+        expected = [[np.load(folder / f'output_{i}_{o}.npy') for o in range(len(spec['outputs']))]
+                    for i in range(len(feeds))]
+        yield folder.name, graph_def, spec['inputs'][0]['name'], feeds, spec['outputs'], expected
+
+
+def synthetic(names):
+    for name, graph_def, feeds in synthetic_models.models():
+        if names and name not in names:
+            continue
+        yield name, graph_def, 'input', feeds, ['output'], run(graph_def, 'input', feeds, ['output'])
+
+
+def transform(tool, graph_def, input_name, outputs, transforms):
+    """The transformed graph, its size and the notes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = pathlib.Path(folder, 'in.pb'), pathlib.Path(folder, 'out.pb')
+        source.write_bytes(graph_def.SerializeToString())
+        done = subprocess.run([tool, f'--in_graph={source}', f'--out_graph={target}', f'--inputs={input_name}',
+                               f'--outputs={",".join(outputs)}', f'--transforms={transforms}', '--verify=off', '--json'],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        notes = [note for each in json.loads(done.stdout)['passes'] for note in each['notes']]
+        data = target.read_bytes()
+        return tf.compat.v1.GraphDef.FromString(data), len(data), notes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('names', nargs='*', help='Models; none: all.')
+    parser.add_argument('--shared', type=pathlib.Path, default=REPOSITORY.parent / 'shared')
+    parser.add_argument('--tool', default=REPOSITORY / 'bazel-bin/tools/transform_graph')
+    parser.add_argument('--transforms', action='append', help='A column; may be repeated.')
+    parser.add_argument('--synthetic', action='store_true', help='Networks of random weights instead of the models.')
+    arguments = parser.parse_args()
+    columns = arguments.transforms or COLUMNS
+    print('| model | ' + ' | '.join(columns) + ' |\n|---|' + '---|' * len(columns))
+    models = synthetic(arguments.names) if arguments.synthetic else shared_models(arguments.shared, arguments.names)
+    kept, failed = [], False
+    for name, graph_def, input_name, feeds, outputs, expected in models:
+        original = len(engine.TransformGraphWithStringInputs(graph_def.SerializeToString(), input_name,
+                                                             ','.join(outputs), 'quantize_weights'))
+        cells = []
+        for transforms in columns:
+            result, size, notes = transform(arguments.tool, graph_def, input_name, outputs, transforms)
+            worst = error(run(result, input_name, feeds, outputs), expected)
+            cells.append(f'{worst:.4f}, {size / original:.3f}')
+            if transforms == 'quantize':
+                kept += [f'{name}: {note}' for note in notes if note.startswith('kept ')]
+                failed |= worst > LOST or size > LARGEST * original
+        print(f'| {name} | ' + ' | '.join(cells) + ' |', flush=True)
+    print('\nEach cell: error of the worst output over its size, and bytes over those of the original\'s quantize_weights.')
+    for note in kept:
+        print(note)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,64 @@
+// Presets: that each is a transform string which runs, and what their expansion refuses.
+#include "transforms/presets.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace permafrost {
+namespace {
+
+std::vector<PassCall> Parse(absl::string_view text) {
+  absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(text);
+  EXPECT_TRUE(calls.ok()) << calls.status();
+  return calls.ok() ? *std::move(calls) : std::vector<PassCall>();
+}
+
+class EachPreset : public testing::TestWithParam<Preset> {};
+
+TEST_P(EachPreset, NamesPassesAndParametersThatExist) {
+  const absl::StatusOr<std::vector<PassCall>> calls = ExpandPresets(Parse(GetParam().name));
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  ASSERT_GT(calls->size(), 1u);
+  const absl::Status status = CheckPipeline(*calls);
+  EXPECT_TRUE(status.ok()) << status;
+  // What --describe_pass shows does the same.
+  const std::vector<PassCall> shown = Parse(TransformsOf(GetParam()));
+  ASSERT_EQ(shown.size(), calls->size());
+  for (size_t i = 0; i < shown.size(); ++i) EXPECT_EQ(shown[i].ToString(), (*calls)[i].ToString());
+}
+
+TEST_P(EachPreset, IsDocumentedAndNoPass) {
+  EXPECT_TRUE(absl::EndsWith(GetParam().summary, ".")) << GetParam().summary;
+  EXPECT_TRUE(absl::EndsWith(GetParam().description, ".")) << GetParam().description;
+  EXPECT_FALSE(FindPass(GetParam().name).ok());
+  EXPECT_EQ(FindPreset(GetParam().name)->name, GetParam().name);
+}
+
+TEST_P(EachPreset, TakesIgnoreErrorsAlone) {
+  const absl::StatusOr<std::vector<PassCall>> calls =
+      ExpandPresets(Parse(absl::StrCat(GetParam().name, "(ignore_errors=true)")));
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  for (const PassCall& call : *calls) EXPECT_TRUE(call.ignore_errors) << call.name;
+  const absl::Status status = ExpandPresets(Parse(absl::StrCat(GetParam().name, "(bits=8)"))).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(status.message(), "takes 'ignore_errors' alone, found 'bits'")) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachPreset, testing::ValuesIn(AllPresets().begin(), AllPresets().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Presets, ExpandInPlace) {
+  const auto calls = ExpandPresets(Parse("round_weights(num_steps=3) quantize obfuscate_names"));
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  EXPECT_EQ(calls->front().ToString(), "round_weights(num_steps=\"3\")");
+  EXPECT_EQ((*calls)[1].name, "strip_unused_nodes");
+  EXPECT_EQ((*calls)[calls->size() - 2].name, "quantize_weights");
+  EXPECT_EQ(calls->back().name, "obfuscate_names");
+}
+
+TEST(Presets, AreAmongTheNearestNames) {
+  EXPECT_TRUE(absl::StrContains(FindPass("optimise_for_inference").status().message(), "'optimize_for_inference'"));
+}
+
+}  // namespace
+}  // namespace permafrost
