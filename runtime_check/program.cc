@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <queue>
 #include <utility>
@@ -92,9 +93,14 @@ class Builder {
     FindNeeded(fetched);
     PF_RETURN_IF_ERROR(CheckPlaceholders());
     PF_RETURN_IF_ERROR(CheckKernels());
-    PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
-    for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
+    if (HasControlFlow()) {
+      PF_RETURN_IF_ERROR(AddInFrames(fetched));
+    } else {
+      PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
+      for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
+    }
     for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
+    if (program_.has_control_flow()) FindWhatMayBeDead();
     for (size_t i = 0; i < fetched.size(); ++i) {
       PF_ASSIGN_OR_RETURN(const int tensor, Number(fetched[i]));
       program_.fetches.push_back(tensor);
@@ -170,6 +176,60 @@ class Builder {
   // Whether `node` runs after the producer of its input i.
   bool WaitsFor(TensorRef input) const {
     return needed_[input.node->id()] && (input.is_control() || !numbers_.contains(input));
+  }
+
+  bool HasControlFlow() const {
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (needed_[node->id()] && FlowRoleOf(node->op()) != FlowRole::kNone) return true;
+    }
+    return false;
+  }
+
+  absl::Status AddInFrames(const std::vector<TensorRef>& fetched) {
+    const auto waits_for = [&](TensorRef input) { return WaitsFor(input); };
+    std::vector<TensorRef> computed;
+    std::copy_if(fetched.begin(), fetched.end(), std::back_inserter(computed), waits_for);
+    PF_ASSIGN_OR_RETURN(FrameOrder order, OrderByFrames(graph_, needed_, waits_for));
+    program_.frames = std::move(order.frames);
+    std::vector<int> position_of(graph_.id_limit(), -1);
+    for (size_t i = 0; i < order.order.size(); ++i) {
+      PF_RETURN_IF_ERROR(AddOutputs(*order.order[i]));
+      program_.nodes.back().role = FlowRoleOf(order.order[i]->op());
+      program_.nodes.back().frame = order.frame_of[i];
+      position_of[order.order[i]->id()] = static_cast<int>(i);
+    }
+    for (const TensorRef ref : computed) {
+      const ProgramNode& node = program_.nodes[position_of[ref.node->id()]];
+      const bool leaves = node.role == FlowRole::kExit && program_.frames[node.frame].parent == 0;
+      if (leaves || (node.frame == 0 && node.role != FlowRole::kEnter)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("output '", ref.ToString(), "': ", ref.node->Describe(),
+                                                     " is in a loop; only what an Exit lets out can be fetched"));
+    }
+    return absl::OkStatus();
+  }
+
+  // All nodes in frames, and outside of them what a Switch or an Exit leads to.
+  void FindWhatMayBeDead() {
+    absl::flat_hash_map<const Node*, int> positions;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) positions.emplace(program_.nodes[i].node, static_cast<int>(i));
+    std::vector<bool> tensor_may(program_.tensors.size(), false);
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      ProgramNode& node = program_.nodes[i];
+      node.may_be_dead = node.frame != 0;
+      for (const int tensor : program_.InputsOf(node)) node.may_be_dead = node.may_be_dead || tensor_may[tensor];
+      std::vector<int> controls;
+      for (int j = node.node->num_data_inputs(); j < node.node->num_inputs(); ++j) {
+        if (!WaitsFor(node.node->input(j))) continue;
+        const int producer = positions[node.node->input(j).node];
+        if (program_.nodes[producer].may_be_dead) controls.push_back(producer);
+      }
+      node.may_be_dead = node.may_be_dead || !controls.empty();
+      node.first_control = static_cast<int>(program_.controls.size());
+      node.num_controls = static_cast<int>(controls.size());
+      program_.controls.insert(program_.controls.end(), controls.begin(), controls.end());
+      const bool outputs_may = node.may_be_dead || node.role == FlowRole::kSwitch;
+      for (int j = 0; j < node.num_outputs; ++j) tensor_may[node.first_output + j] = outputs_may;
+    }
   }
 
   // The needed nodes, the first in the file first where there is a choice.

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/frames.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/prepared_node.h"
 
@@ -33,6 +34,14 @@ struct ProgramNode {
   int num_outputs = 0;
   // The outputs depend on the inputs alone, so the node may run before the run, or not at all when nobody reads it.
   bool is_pure = true;
+
+  // Control flow; all as here in a program without.
+  FlowRole role = FlowRole::kNone;
+  int frame = 0;  // Of an Enter the parent.
+  bool may_be_dead =
+      false;              // It lies behind a Switch or in a frame: whether it runs is known only when it is its turn.
+  int first_control = 0;  // Into Program::controls.
+  int num_controls = 0;
 };
 
 struct ProgramFeed {
@@ -45,21 +54,28 @@ struct Program {
   std::vector<ProgramTensor> tensors;
   std::vector<ProgramNode> nodes;  // Each after the nodes whose outputs it reads and its control inputs.
   std::vector<int> inputs;         // Tensor numbers.
+  std::vector<int> controls;       // Positions of nodes: the control inputs that may be dead, of nodes that may be.
   std::vector<Tensor> constants;
   std::vector<ProgramFeed> feeds;
   std::vector<int> fetches;  // Tensor numbers.
   std::vector<std::string> fetch_names;
+  std::vector<Frame> frames;  // Empty without control flow; else frame 0 is the program itself.
 
+  bool has_control_flow() const { return !frames.empty(); }
   absl::Span<const int> InputsOf(const ProgramNode& node) const {
     return absl::MakeConstSpan(inputs).subspan(static_cast<size_t>(node.first_input),
                                                static_cast<size_t>(node.num_inputs));
+  }
+  absl::Span<const int> ControlsOf(const ProgramNode& node) const {
+    return absl::MakeConstSpan(controls).subspan(static_cast<size_t>(node.first_control),
+                                                 static_cast<size_t>(node.num_controls));
   }
 };
 
 // The names are those of nodes, "x" or "x:1". Any output of any node may be fed; what only it needs is left out. Memory
 // that constants need beyond the graph's own comes from `budget`. Errors:
 //   InvalidArgument   a name that does not exist (with the nearest), a placeholder that is needed and not fed, a cycle,
-//                     wrong number or types of inputs
+//                     wrong number or types of inputs, malformed frames, a fetch from inside a frame
 //   Unimplemented     nodes without a kernel: all of them, by op
 absl::StatusOr<Program> BuildProgram(const Graph& graph, absl::Span<const std::string> feeds,
                                      absl::Span<const std::string> fetches, const KernelLookup& kernel_lookup,

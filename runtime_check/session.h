@@ -6,6 +6,7 @@
 #define PERMAFROST_RUNTIME_CHECK_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct SessionOptions {
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
+  // Asked at the end of each iteration of a loop; true ends the run with Cancelled. A graph may loop for ever.
+  std::function<bool()> is_cancelled;
 };
 
 struct TensorSpec {
@@ -41,6 +44,8 @@ struct TensorSpec {
 
 // Computes some outputs of a graph from some inputs. Only what they need is run, control inputs included. Results are
 // the same bit for bit at each run with the same number of threads.
+//
+// Loops and branches of V1 control flow run as TensorFlow runs them, save that the iterations of a loop never overlap.
 //
 // What depends on shapes alone is planned once and kept until other shapes are fed. One run at a time: a session is for
 // one thread; any number of sessions may share a graph that nobody edits.
@@ -63,7 +68,8 @@ class Session {
 
   // `feeds` in the order of Create's; they are not copied if their buffers start at a multiple of 64 bytes. Returns the
   // fetches in theirs. InvalidArgument for a feed of the wrong type or shape (found, expected) and for shapes that do
-  // not fit a node, which is named; ResourceExhausted beyond the memory limit.
+  // not fit a node, which is named, and for a fetch on a branch that was not taken; ResourceExhausted beyond the memory
+  // limit; Cancelled.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds);
 
   // The same into memory of the caller, without a copy where it starts at a multiple of 64 bytes. Each output's size
@@ -77,18 +83,26 @@ class Session {
 
  private:
   Session(SessionOptions options)
-      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {}
+      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {
+    environment_ = {&threads_, &budget_, &resources_, &options_.is_cancelled};
+  }
 
+  // Unimplemented for resources and variants.
+  absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
   absl::Status PlanFor(std::vector<Shape> shapes);
   // Checks, plans if need be, and aligns the feeds.
   absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
   absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
   absl::StatusOr<Tensor> Fetched(size_t i) const;
+  // InvalidArgument unless all fetches have a value after a run.
+  absl::Status CheckAlive() const;
 
   SessionOptions options_;
   MemoryBudget budget_;
   ThreadPool threads_;
+  ResourceStore resources_;
+  Environment environment_;
   Program program_;
   std::vector<Shape> planned_shapes_;
   std::unique_ptr<permafrost::Plan> plan_;

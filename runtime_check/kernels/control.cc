@@ -113,6 +113,22 @@ absl::Status ComputeAssert(ComputeContext* context) {
 
 }  // namespace
 
+// --- Control flow: see runtime_check/flow_executor.cc
+
+DEFINE_KERNEL(Switch) { return Kernel("x on one of two outputs, as pred says; the other is dead").DoneBySession(); }
+DEFINE_KERNEL(RefSwitch) { return Kernel("as Switch").DoneBySession(); }
+DEFINE_KERNEL(_SwitchN) { return Kernel("x on the output of that number; the others are dead").DoneBySession(); }
+DEFINE_KERNEL(Merge) { return Kernel("the first input that is not dead, and its number").DoneBySession(); }
+DEFINE_KERNEL(RefMerge) { return Kernel("as Merge").DoneBySession(); }
+DEFINE_KERNEL(Enter) { return Kernel("x, inside the loop").DoneBySession(); }
+DEFINE_KERNEL(RefEnter) { return Kernel("as Enter").DoneBySession(); }
+DEFINE_KERNEL(Exit) { return Kernel("x, outside the loop").DoneBySession(); }
+DEFINE_KERNEL(RefExit) { return Kernel("as Exit").DoneBySession(); }
+DEFINE_KERNEL(NextIteration) { return Kernel("x, in the next iteration of the loop").DoneBySession(); }
+DEFINE_KERNEL(RefNextIteration) { return Kernel("as NextIteration").DoneBySession(); }
+DEFINE_KERNEL(LoopCond) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing, even after nodes that did not run").DoneBySession(); }
+
 DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
 DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }
