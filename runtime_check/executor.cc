@@ -11,13 +11,14 @@
 namespace permafrost {
 namespace {
 
-void Bind(absl::Span<const Tensor> feeds, absl::Span<char* const> memory, Plan* plan) {
+void Bind(absl::Span<const Value> feeds, absl::Span<char* const> memory, Plan* plan) {
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (plan->feed_values[i].empty()) continue;
-    const Value fed = ViewOf(feeds[i]);
+    const Value& fed = feeds[i];
     for (const int value : plan->feed_values[i]) {
       plan->values[value].data = fed.data;
       plan->values[value].strings = fed.strings;
+      plan->values[value].objects = fed.objects;
     }
   }
   for (size_t i = 0; i < memory.size(); ++i) {
@@ -27,7 +28,7 @@ void Bind(absl::Span<const Tensor> feeds, absl::Span<char* const> memory, Plan* 
 
 }  // namespace
 
-absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Tensor> feeds,
+absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Value> feeds,
                          absl::Span<char* const> memory, const Environment* environment, const NodeCallback& on_node) {
   Bind(feeds, memory, plan);
   for (std::shared_ptr<HeapOutput>& held : plan->held) held.reset();

@@ -146,16 +146,9 @@ class FlowExecutor {
   absl::Status Pass(int from, int to) {
     if (flow_.is_constant[to]) return absl::OkStatus();
     const Value& input = plan_.values[from];
-    Value& output = plan_.values[to];
-    if (flow_.is_overwritten[from] && plan_.held[from] == nullptr) {
-      PF_ASSIGN_OR_RETURN(HeapOutput copy, AllocateHeapOutput(input.dtype, input.shape, environment_.budget, &output));
-      if (output.strings != nullptr) {
-        *output.strings = *input.strings;
-      } else if (output.data != nullptr && input.data != nullptr) {
-        PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(input.dtype, input.shape));
-        std::memcpy(output.data, input.data, static_cast<size_t>(bytes));
-      }
-      plan_.held[to] = std::make_shared<HeapOutput>(std::move(copy));
+    if (plan_.is_overwritten[from] && plan_.held[from] == nullptr) {
+      PF_ASSIGN_OR_RETURN(Passed copy, CopyOnHeap(input, environment_.budget));
+      SetValue(copy.value, std::move(copy.held), to);
       return absl::OkStatus();
     }
     SetValue(input, plan_.held[from], to);
@@ -209,9 +202,8 @@ class FlowExecutor {
       plan_.held[tensor].reset();
     }
     if (!again) return false;
-    if (environment_.is_cancelled != nullptr && *environment_.is_cancelled && (*environment_.is_cancelled)()) {
-      return absl::CancelledError(absl::StrCat("the run was cancelled in iteration ", iteration_[number],
-                                               " of the loop '", program_.frames[number].name, "'"));
+    if (environment_.limits != nullptr) {
+      PF_RETURN_IF_ERROR(environment_.limits->CheckIteration(iteration_[number], program_.frames[number].name));
     }
     return true;
   }

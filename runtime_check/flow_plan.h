@@ -45,7 +45,6 @@ struct FramePlan {
 struct FlowPlan {
   std::vector<Instruction> instructions;
   std::vector<FramePlan> frames;           // As Program::frames.
-  std::vector<bool> is_overwritten;        // By tensor: other tensors will lie in its memory during the run.
   std::vector<bool> is_constant;           // By tensor: the value is set before the run.
   std::vector<bool> is_for_one_iteration;  // By tensor: of an Enter whose frame reads it in its first iteration alone.
   // By tensor and by position of the node, during the run and after.

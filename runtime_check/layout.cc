@@ -318,6 +318,9 @@ class Layout {
   void ReleaseDynamic() {
     if (plan_->dynamic_nodes.empty() && !program_.has_control_flow()) return;
     plan_->held.resize(program_.tensors.size());
+    for (const int region : region_of_) {
+      plan_->is_overwritten.push_back(region != kNone && !regions_[region].is_feed);
+    }
     release_at_.resize(program_.nodes.size());
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       if (state_.tensors[i].kind != TensorKind::kDynamic || last_use_[i] == kNone) continue;
@@ -338,7 +341,6 @@ class Layout {
     FlowPlan& flow = *plan_->flow;
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       flow.is_constant.push_back(state_.tensors[i].kind == TensorKind::kConstant);
-      flow.is_overwritten.push_back(region_of_[i] != kNone && !regions_[region_of_[i]].is_feed);
     }
   }
 

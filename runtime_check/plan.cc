@@ -57,6 +57,7 @@ class Preparer {
       return SetConstant(node.first_output, program_.constants[node.constant], Reservation());
     }
     if (node.role != FlowRole::kNone) return PrepareFlow(node, result);
+    if (node.call >= 0) return MakeDynamic(node, nullptr, result);
     const absl::Span<const int> inputs = program_.InputsOf(node);
     for (int i = 0; i < node.num_outputs; ++i) {
       if (HoldsObjects(program_.tensors[node.first_output + i].dtype)) return MakeDynamic(node, nullptr, result);

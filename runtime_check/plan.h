@@ -66,6 +66,7 @@ class Plan {
   std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
   std::vector<FetchPlan> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.
+  std::vector<bool> is_overwritten;               // By tensor: others will lie in its memory during the run.
   std::unique_ptr<FlowPlan> flow;                 // Null without control flow.
   PlanReport report;
 

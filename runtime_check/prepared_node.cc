@@ -63,6 +63,18 @@ class Preparation final : public PrepareContext {
 
 }  // namespace
 
+absl::Status LoopLimits::CheckIteration(int64_t iteration, absl::string_view loop) const {
+  if (is_cancelled && is_cancelled()) {
+    return absl::CancelledError(
+        absl::StrCat("the run was cancelled in iteration ", iteration, " of the loop '", loop, "'"));
+  }
+  if (most_iterations > 0 && iteration >= most_iterations) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the loop '", loop, "' goes on after ", iteration, " iterations, the most that are allowed"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> ValueBytes(DType dtype, const Shape& shape) {
   const size_t size = dtype == DType::kString ? sizeof(std::string)
                       : HoldsObjects(dtype)   ? sizeof(ObjectRef)
@@ -174,6 +186,21 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
   }
   value->shape = std::move(shape);
   return output;
+}
+
+absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget) {
+  Passed copy;
+  copy.held = std::make_shared<HeapOutput>();
+  PF_ASSIGN_OR_RETURN(*copy.held, AllocateHeapOutput(value.dtype, value.shape, budget, &copy.value));
+  if (value.strings != nullptr) {
+    *copy.value.strings = *value.strings;
+  } else if (value.objects != nullptr) {
+    *copy.value.objects = *value.objects;
+  } else {
+    PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
+    if (bytes > 0) std::memcpy(copy.value.data, value.data, static_cast<size_t>(bytes));
+  }
+  return copy;
 }
 
 absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kernel& kernel,

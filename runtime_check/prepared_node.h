@@ -20,12 +20,22 @@
 
 namespace permafrost {
 
+// When a loop has to end.
+struct LoopLimits {
+  std::function<bool()> is_cancelled;  // Empty: never.
+  int64_t most_iterations = 0;         // Of one loop; 0: no limit.
+
+  // Cancelled or ResourceExhausted when the loop must not go on after so many iterations.
+  absl::Status CheckIteration(int64_t iteration, absl::string_view loop) const;
+};
+
 // What the nodes of a session share while it plans and runs. The pointers must outlive what is given this.
 struct Environment {
   ThreadPool* threads = nullptr;
   MemoryBudget* budget = nullptr;
-  ResourceStore* resources = nullptr;                   // Null outside a session.
-  const std::function<bool()>* is_cancelled = nullptr;  // Null or empty: never.
+  ResourceStore* resources = nullptr;  // Null outside a session.
+  const LoopLimits* limits = nullptr;  // Null: none.
+  int* call_depth = nullptr;           // How many calls of functions are under way; null outside a session.
 };
 
 // Bytes of the elements; for strings those of the std::string objects, for resources and variants those of the
@@ -124,6 +134,15 @@ struct HeapOutput {
   Reservation reservation;
 };
 absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value);
+
+// A value on its way into a function or out of it, or round a loop. `held` keeps its memory alive; null: somebody else
+// does.
+struct Passed {
+  Value value;
+  std::shared_ptr<HeapOutput> held;
+};
+// A copy of the elements; of references to objects the references.
+absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget);
 
 // Computes one node on the heap: the values must be aligned and fit the prepared node. `owned` says, by input, what
 // OwnsInput answers; null for no input. Errors name the node.

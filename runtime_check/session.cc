@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/initializers.h"
 
 namespace permafrost {
 namespace {
@@ -18,8 +19,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
                                                          absl::Span<const std::string> fetches,
                                                          SessionOptions options) {
   std::unique_ptr<Session> session(new Session(std::move(options)));
-  PF_ASSIGN_OR_RETURN(session->program_,
-                      BuildProgram(graph, feeds, fetches, session->options_.kernel_lookup, &session->budget_));
+  if (!graph.library().empty()) {
+    PF_ASSIGN_OR_RETURN(session->functions_, FunctionTable::For(graph));
+  }
+  const ProgramContext context = {session->options_.kernel_lookup, &session->budget_, session->functions_.get(),
+                                  session->options_.region_reader};
+  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, {feeds, fetches, {}}, context));
+  PF_RETURN_IF_ERROR(session->Load(graph, context));
   PF_RETURN_IF_ERROR(session->CheckInterface());
   return session;
 }
@@ -30,6 +36,20 @@ std::vector<TensorSpec> Session::Inputs() const {
     inputs.push_back({feed.name, program_.tensors[feed.tensor].dtype, feed.declared});
   }
   return inputs;
+}
+
+absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
+  const std::vector<std::string> initializers = InitializersOf(graph, program_);
+  Program program;
+  if (!initializers.empty()) {
+    absl::StatusOr<Program> built = BuildProgram(graph, {{}, {}, initializers}, context);
+    PF_RETURN_IF_ERROR(Annotate(built.status(), "what fills the tables"));
+    program = *std::move(built);
+  }
+  if (functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
+  if (initializers.empty()) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan, BuildPlan(program, {}, &environment_));
+  return Annotate(ExecutePlan(plan.get(), program, {}, {}, &environment_, nullptr), "what fills the tables");
 }
 
 absl::Status Session::CheckInterface() const {
@@ -104,7 +124,9 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
 }
 
 absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
-  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), program_, feeds, memory, &environment_, options_.on_node));
+  std::vector<Value> values;
+  for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
+  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), program_, values, memory, &environment_, options_.on_node));
   return CheckAlive();
 }
 

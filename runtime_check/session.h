@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/executor.h"
+#include "runtime_check/functions.h"
 #include "runtime_check/plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
@@ -32,8 +33,10 @@ struct SessionOptions {
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
-  // Asked at the end of each iteration of a loop; true ends the run with Cancelled. A graph may loop for ever.
-  std::function<bool()> is_cancelled;
+  // Gives the tensor of a memory region that an ImmutableConst names. Empty: there are none.
+  RegionReader region_reader;
+  // A graph may loop for ever.
+  LoopLimits loop_limits;
 };
 
 struct TensorSpec {
@@ -46,6 +49,8 @@ struct TensorSpec {
 // the same bit for bit at each run with the same number of threads.
 //
 // Loops and branches of V1 control flow run as TensorFlow runs them, save that the iterations of a loop never overlap.
+// Functions are compiled with the session, and planned as they are called. Tables that the fetches read are filled when
+// the session is created, by the nodes that do that, wherever they are in the graph.
 //
 // What depends on shapes alone is planned once and kept until other shapes are fed. One run at a time: a session is for
 // one thread; any number of sessions may share a graph that nobody edits.
@@ -84,9 +89,11 @@ class Session {
  private:
   Session(SessionOptions options)
       : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {
-    environment_ = {&threads_, &budget_, &resources_, &options_.is_cancelled};
+    environment_ = {&threads_, &budget_, &resources_, &options_.loop_limits, &call_depth_};
   }
 
+  // Runs what fills the tables.
+  absl::Status Load(const Graph& graph, const ProgramContext& context);
   // Unimplemented for resources and variants.
   absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
@@ -102,7 +109,9 @@ class Session {
   MemoryBudget budget_;
   ThreadPool threads_;
   ResourceStore resources_;
+  int call_depth_ = 0;
   Environment environment_;
+  std::unique_ptr<FunctionTable> functions_;  // Null when the graph has no library.
   Program program_;
   std::vector<Shape> planned_shapes_;
   std::unique_ptr<permafrost::Plan> plan_;

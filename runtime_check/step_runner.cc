@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/functions.h"
 
 namespace permafrost {
 namespace {
@@ -55,6 +56,9 @@ absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
 
 absl::Status StepRunner::RunDynamic(Step* step, absl::Span<const int> release) {
   DynamicNode& dynamic = *step->dynamic;
+  if (dynamic.node->call >= 0) {
+    return Annotate(Call(*dynamic.node, step->context), step->context.node().Describe());
+  }
   if (!StillFits(dynamic, step->context)) PF_RETURN_IF_ERROR(Prepare(&dynamic, step->context));
   if (dynamic.node->kernel->is_alias()) {
     Alias(dynamic, step->context);
@@ -107,6 +111,35 @@ absl::Status StepRunner::Prepare(DynamicNode* dynamic, const NodeContext& contex
     PF_ASSIGN_OR_RETURN(dynamic->granted[needed], CopyOf(context.input_at(needed)));
   }
   dynamic->is_prepared = true;
+  return absl::OkStatus();
+}
+
+absl::Status StepRunner::Call(const ProgramNode& node, const NodeContext& context) {
+  const absl::Span<const int> inputs = program_.InputsOf(node);
+  std::vector<Passed> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value& value = context.input_at(static_cast<int>(i));
+    if (plan_.is_overwritten[inputs[i]] && plan_.held[inputs[i]] == nullptr) {
+      // A result may be an argument as it is.
+      PF_ASSIGN_OR_RETURN(arguments.emplace_back(), CopyOnHeap(value, environment_.budget));
+    } else {
+      arguments.push_back({value, plan_.held[inputs[i]]});
+    }
+  }
+  PF_ASSIGN_OR_RETURN(std::vector<Passed> results, RunCall(program_, node, std::move(arguments), environment_));
+  if (results.size() != static_cast<size_t>(node.num_outputs)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the function gives ", results.size(), " results, expected ", node.num_outputs));
+  }
+  for (int i = 0; i < node.num_outputs; ++i) {
+    const int tensor = node.first_output + i;
+    if (results[i].value.dtype != program_.tensors[tensor].dtype) {
+      return absl::InvalidArgumentError(absl::StrCat("result ", i, " is ", DTypeName(results[i].value.dtype),
+                                                     ", expected ", DTypeName(program_.tensors[tensor].dtype)));
+    }
+    plan_.values[tensor] = results[i].value;
+    plan_.held[tensor] = std::move(results[i].held);
+  }
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@ class StepRunner {
   absl::Status RunDynamic(Step* step, absl::Span<const int> release);
   absl::Status Compute(const DynamicNode& dynamic, const NodeContext& context, absl::Span<const int> release);
   absl::Status Prepare(DynamicNode* dynamic, const NodeContext& context);
+  absl::Status Call(const ProgramNode& node, const NodeContext& context);
   void Alias(const DynamicNode& dynamic, const NodeContext& context);
 
   Plan& plan_;

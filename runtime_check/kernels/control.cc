@@ -129,6 +129,19 @@ DEFINE_KERNEL(RefNextIteration) { return Kernel("as NextIteration").DoneBySessio
 DEFINE_KERNEL(LoopCond) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing, even after nodes that did not run").DoneBySession(); }
 
+// --- Calls of functions: see runtime_check/calls.cc
+
+DEFINE_KERNEL(PartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
+DEFINE_KERNEL(StatefulPartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
+DEFINE_KERNEL(If) { return Kernel("what one of two functions computes").DoneBySession(); }
+DEFINE_KERNEL(StatelessIf) { return Kernel("what one of two functions computes").DoneBySession(); }
+DEFINE_KERNEL(Case) { return Kernel("what the function of that number computes, else the last").DoneBySession(); }
+DEFINE_KERNEL(StatelessCase) { return Kernel("as Case").DoneBySession(); }
+DEFINE_KERNEL(While) { return Kernel("what body makes of the inputs, as often as cond holds").DoneBySession(); }
+DEFINE_KERNEL(StatelessWhile) { return Kernel("as While").DoneBySession(); }
+
+DEFINE_KERNEL(ImmutableConst) { return Kernel("the tensor that a memory region holds").DoneBySession(); }
+
 DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
 DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }

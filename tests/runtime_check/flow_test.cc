@@ -78,7 +78,7 @@ TEST(FlowTest, AnEndlessLoopCanBeCancelled) {
   Loop(&small, "loop/", "x", "one", "zero");
   SessionOptions options;
   int asked = 0;
-  options.is_cancelled = [&asked] { return ++asked == 1000; };
+  options.loop_limits.is_cancelled = [&asked] { return ++asked == 1000; };
   auto session = Session::Create(small.graph(), {"x"}, {"loop/exit"}, options);
   ASSERT_TRUE(session.ok()) << session.status();
   const absl::Status status = (*session)->Run({Floats({}, {0})}).status();

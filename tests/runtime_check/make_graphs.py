@@ -138,6 +138,193 @@ def loops():
     return build_v1(build, [{"n:0": np.int32(n), "x:0": floats(n, 2 + n % 2)} for n in (0, 1, 2, 5)])
 
 
+# --- Arrays and recurrent networks of TensorFlow 1 ---------------------------------------------------------------------
+
+
+@case
+def arrays():
+    def build():
+        x = v1.placeholder(tf.float32, [None, 2], "x")
+        n = tf.shape(x)[0]
+        mapped = v1.map_fn(lambda row: row * 2 + 1, x)
+        scanned = v1.scan(lambda total, row: total + row, x, initializer=tf.zeros([2]))
+        folded = v1.foldl(lambda total, row: total * 0.5 + row, x, initializer=tf.ones([2]))
+        array = v1.TensorArray(tf.float32, size=n, clear_after_read=False, infer_shape=False, element_shape=[None, 2])
+        _, array = v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, x[:i + 1])), [0, array])
+        joined = array.concat()
+        last = array.read(n - 1)
+        size = array.size()
+        split = v1.TensorArray(tf.float32, size=2, infer_shape=False).split(x, tf.stack([1, n - 1]))
+        unset = v1.TensorArray(tf.float32, size=3, element_shape=[2]).write(1, [5.0, 6.0]).stack()
+        grows = v1.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[2]).unstack(x)
+        grows = grows.write(grows.size(), [7.0, 8.0]).gather([0, n])
+        return [tf.identity(t, name) for t, name in [
+            (mapped, "mapped"), (scanned, "scanned"), (folded, "folded"), (joined, "joined"), (last, "last"),
+            (size, "size"), (split.read(1), "split"), (unset, "unset"), (grows, "grows")]]
+    return build_v1(build, [{"x:0": floats(n, n, 2)} for n in (1, 4, 3)])
+
+
+@case
+def dynamic_rnn():
+    def build():
+        x = v1.placeholder(tf.float32, [None, None, 3], "x")
+        lengths = v1.placeholder(tf.int32, [None], "lengths")
+        kernel = tf.constant(floats(3, 3 + 4, 16))
+        bias = tf.constant(floats(4, 16))
+        batch, time = tf.shape(x)[0], tf.shape(x)[1]
+        # As tf.nn.dynamic_rnn writes it, which needs a Keras that is gone.
+        inputs = v1.TensorArray(tf.float32, size=time, element_shape=[None, 3]).unstack(tf.transpose(x, [1, 0, 2]))
+        outputs = v1.TensorArray(tf.float32, size=time, element_shape=[None, 4])
+
+        def step(t, outputs, c, h):
+            gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs.read(t), h], 1), kernel), bias)
+            i, j, f, o = tf.split(gates, 4, 1)
+            new_c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            new_h = tf.tanh(new_c) * tf.sigmoid(o)
+            done = tf.greater_equal(t, lengths)
+            outputs = outputs.write(t, v1.where(done, tf.zeros_like(h), new_h))
+            return t + 1, outputs, v1.where(done, c, new_c), v1.where(done, h, new_h)
+
+        zeros = tf.zeros(tf.stack([batch, 4]))
+        _, outputs, _, h = v1.while_loop(lambda t, *_: t < time, step, [0, outputs, zeros, zeros], swap_memory=True)
+        return [tf.transpose(outputs.stack(), [1, 0, 2], "outputs"), tf.identity(h, "state")]
+    return build_v1(build, [
+        {"x:0": floats(1, 2, 5, 3), "lengths:0": np.array([5, 3], np.int32)},
+        {"x:0": floats(2, 1, 2, 3), "lengths:0": np.array([0], np.int32)},
+        {"x:0": floats(2, 3, 9, 3), "lengths:0": np.array([9, 1, 4], np.int32)}])
+
+
+# --- Functions of TensorFlow 2 ----------------------------------------------------------------------------------------
+
+
+def recurrent(layer, lower):
+    tf.keras.utils.set_random_seed(5)
+    model = tf.keras.Sequential([tf.keras.layers.Input([None, 3]), layer(), tf.keras.layers.Dense(2)])
+    return freeze_v2(lambda x: model(x), [tf.TensorSpec([None, None, 3], tf.float32)],
+                     [[floats(1, 2, 5, 3)], [floats(2, 1, 1, 3)], [floats(3, 3, 7, 3)]], lower)
+
+
+def lstm():
+    return tf.keras.layers.LSTM(4, return_sequences=True)
+
+
+def two_lstms():
+    return tf.keras.layers.Bidirectional(lstm())
+
+
+def gru():
+    return tf.keras.layers.GRU(4, return_sequences=False)
+
+
+@case
+def keras_lstm_lowered():
+    return recurrent(lstm, True)
+
+
+@case
+def keras_lstm_functions():
+    return recurrent(two_lstms, False)
+
+
+@case
+def keras_gru_functions():
+    return recurrent(gru, False)
+
+
+def composed(x, n):
+    mapped = tf.map_fn(lambda row: tf.reduce_sum(row) * row, x)
+    branch = tf.cond(n > 2, lambda: x[:, :1] * 2, lambda: tf.cond(n > 1, lambda: x + 1, lambda: x[:1] - 1))
+    chosen = tf.switch_case(n, [lambda: x * 3, lambda: -x, lambda: x * x])
+    _, grown = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.concat([a, a[:1] + 1], 0)), [0, x],
+                             shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, None])])
+    total = tf.constant(0.0)
+    for i in tf.range(n):
+        if i % 2 == 0:
+            total += tf.cast(i, tf.float32)
+        for j in tf.range(i):
+            total += 0.5 * tf.cast(j, tf.float32)
+    pieces = tf.TensorArray(tf.float32, size=0, dynamic_size=True, infer_shape=False, element_shape=[None, 2])
+    for i in tf.range(n + 1):
+        pieces = pieces.write(i, x[:i % 2 + 1])
+    return mapped, branch, chosen, grown, total, pieces.concat(), pieces.size()
+
+
+@case
+def composed_functions():
+    return freeze_v2(composed, [tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.int32)],
+                     [[floats(n, 3 + n % 2, 2), np.int32(n)] for n in (0, 1, 2, 5)], False)
+
+
+@case
+def composed_lowered():
+    return freeze_v2(composed, [tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.int32)],
+                     [[floats(n, 3 + n % 2, 2), np.int32(n)] for n in (0, 1, 2, 5)], True)
+
+
+@case
+def lists():
+    def build():
+        x = v1.placeholder(tf.float32, [None, 2], "x")
+        raw = tf.raw_ops
+        made = raw.TensorListFromTensor(tensor=x, element_shape=[2])
+        changed = raw.TensorListSetItem(input_handle=made, index=0, item=tf.constant([9.0, 8.0]))
+        pushed = raw.TensorListPushBack(input_handle=changed, tensor=tf.constant([1.0, 2.0]))
+        popped, last = raw.TensorListPopBack(input_handle=pushed, element_shape=[2], element_dtype=tf.float32)
+        reserved = raw.TensorListReserve(element_shape=[-1], num_elements=3, element_dtype=tf.float32)
+        reserved = raw.TensorListSetItem(input_handle=reserved, index=1, item=x[0])
+        gathered = raw.TensorListGather(input_handle=pushed, indices=[1, 0], element_shape=[2],
+                                        element_dtype=tf.float32)
+        scattered = raw.TensorListScatterV2(tensor=x[:2], indices=[3, 1], element_shape=[2], num_elements=5)
+        split = raw.TensorListSplit(tensor=x, element_shape=[-1, 2], lengths=tf.constant([1, 1], tf.int64))
+        joined, lengths = raw.TensorListConcatV2(input_handle=split, element_shape=[-1, 2], leading_dims=tf.constant(
+            [], tf.int64), element_dtype=tf.float32)
+        stack = lambda a, name: raw.TensorListStack(input_handle=a, element_shape=-1, element_dtype=tf.float32, name=name)
+        return [stack(made, "made"), stack(changed, "changed"), stack(pushed, "pushed"), stack(popped, "popped"),
+                tf.identity(last, "last"), stack(reserved, "reserved"), gathered, stack(scattered, "scattered"), joined,
+                lengths, raw.TensorListLength(input_handle=pushed),
+                raw.TensorListElementShape(input_handle=reserved, shape_type=tf.int64),
+                stack(raw.TensorListResize(input_handle=pushed, size=2), "resized"),
+                raw.TensorListGetItem(input_handle=reserved, index=2, element_shape=[2], element_dtype=tf.float32)]
+    return build_v1(build, [{"x:0": floats(1, 2, 2)}, {"x:0": floats(2, 2, 2)}])
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def table_model(build):
+    graph = tf.Graph()
+    with graph.as_default():
+        keys = v1.placeholder(tf.string, [None], "keys")
+        outputs = build(keys)
+        init = v1.tables_initializer().name
+        definition = strip(graph.as_graph_def())
+    runs = [{"keys:0": np.array(words, object)} for words in (["one", "two"], ["three", "", "nine"], ["two"])]
+    return Model(definition, [output.name for output in outputs], runs, init)
+
+
+@case
+def tables():
+    def build(keys):
+        words = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(
+            ["one", "two", "three"], tf.constant([1, 2, 3], tf.int64)), -1)
+        back = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(
+            tf.constant([1, 2, 3], tf.int64), ["uno", "due", "tre"]), "?")
+        numbers = words.lookup(keys)
+        return [numbers, back.lookup(numbers), words.size()]
+    return table_model(build)
+
+
+@case
+def tables_v1():
+    """The ops with string handles, which today's Python cannot make."""
+    model = tables()
+    for node in model.graph.node:
+        if node.op in ("HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "InitializeTableV2",
+                       "LookupTableImportV2"):
+            node.op = node.op[:-2]
+    return model
+
+
 def main(names):
     for name in names or CASES:
         model = CASES[name]()
@@ -152,7 +339,7 @@ def main(names):
         def record(where, tensor, value):
             node = recorded.node.add(name=where, op="Const")
             node.attr["_tensor"].s = tensor.encode()
-            proto = tf.make_tensor_proto(value)
+            proto = tf.make_tensor_proto(value, dtype=tf.string if np.asarray(value).dtype == object else None)
             node.attr["dtype"].type = proto.dtype
             node.attr["value"].tensor.CopyFrom(proto)
 
