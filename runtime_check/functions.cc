@@ -108,8 +108,8 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
   --*environment.call_depth;
   (*instance)->is_busy = false;
   for (std::shared_ptr<HeapOutput>& held : (*instance)->plan->held) held.reset();
-  PF_RETURN_IF_ERROR(Annotate(results.status(), absl::StrCat("function '", name(), "'")));
-  return results;
+  if (results.ok() || !environment.AnnotatesCalls()) return results;
+  return Annotate(results.status(), absl::StrCat("function '", name(), "'"));
 }
 
 absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Instance* instance, absl::Span<const Passed> arguments,

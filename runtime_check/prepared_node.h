@@ -36,6 +36,9 @@ struct Environment {
   ResourceStore* resources = nullptr;  // Null outside a session.
   const LoopLimits* limits = nullptr;  // Null: none.
   int* call_depth = nullptr;           // How many calls of functions are under way; null outside a session.
+
+  // Errors name the calls that led to them, but not hundreds.
+  bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
 };
 
 // Bytes of the elements; for strings those of the std::string objects, for resources and variants those of the

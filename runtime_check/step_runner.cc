@@ -57,7 +57,8 @@ absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
 absl::Status StepRunner::RunDynamic(Step* step, absl::Span<const int> release) {
   DynamicNode& dynamic = *step->dynamic;
   if (dynamic.node->call >= 0) {
-    return Annotate(Call(*dynamic.node, step->context), step->context.node().Describe());
+    const absl::Status status = Call(*dynamic.node, step->context);
+    return environment_.AnnotatesCalls() ? Annotate(status, step->context.node().Describe()) : status;
   }
   if (!StillFits(dynamic, step->context)) PF_RETURN_IF_ERROR(Prepare(&dynamic, step->context));
   if (dynamic.node->kernel->is_alias()) {
