@@ -17,7 +17,20 @@ absl::Status KernelEvaluator::Supports(const Node& node) const {
     return absl::UnimplementedError(
         absl::StrCat("op '", node.op().name(), "' is not a function of its inputs and attributes"));
   }
-  return CheckKernel(node, kernel_lookup_(node.op()));
+  const Kernel* kernel = kernel_lookup_(node.op());
+  PF_RETURN_IF_ERROR(CheckKernel(node, kernel));
+  if (kernel->is_done_by_session() || kernel->uses_state()) {
+    return absl::UnimplementedError(absl::StrCat("op '", node.op().name(), "' runs only in a session"));
+  }
+  for (const auto& types : {InputTypes(node), OutputTypes(node)}) {
+    if (!types.ok()) continue;  // Evaluate says so, with the node named.
+    for (const DType type : *types) {
+      if (!HoldsObjects(RemoveRef(type))) continue;
+      return absl::UnimplementedError(absl::StrCat("op '", node.op().name(), "' with values of type ", DTypeName(type),
+                                                   ", which live in a run alone"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node, absl::Span<const Tensor> inputs) const {
@@ -72,7 +85,7 @@ absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node, 
   MemoryBudget budget(memory_limit_);
   std::vector<Value> outputs(output_types.size());
   PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
-                      ComputeNode(node, kernel, prepared, pointers, outputs.data(), &threads, &budget));
+                      ComputeNode(node, kernel, prepared, pointers, outputs.data(), {&threads, &budget}));
   for (size_t i = 0; i < made.size(); ++i) {
     results.push_back(made[i].strings == nullptr ? std::move(made[i].tensor)
                                                  : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings)));

@@ -16,12 +16,11 @@ namespace permafrost {
 // Called after each node that ran, in order.
 using NodeCallback = std::function<void(const Node& node, absl::Duration duration)>;
 
-// `feeds` are aligned tensors of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
+// `feeds` are aligned values of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
 // right size for each fetch with bound values, and not looked at for the others. Afterwards plan->values holds the
-// results. Allocates nothing unless a node is dynamic. Not thread-safe.
-absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Tensor> feeds,
-                         absl::Span<char* const> memory, ThreadPool* threads, MemoryBudget* budget,
-                         const NodeCallback& on_node);
+// results, plan->flow which of them are dead. Allocates nothing unless a node is dynamic. Not thread-safe.
+absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Value> feeds,
+                         absl::Span<char* const> memory, const Environment* environment, const NodeCallback& on_node);
 
 }  // namespace permafrost
 

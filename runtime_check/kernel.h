@@ -27,6 +27,8 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/memory_budget.h"
+#include "runtime_check/runtime_object.h"
 #include "runtime_check/thread_pool.h"
 
 namespace permafrost {
@@ -35,9 +37,13 @@ namespace permafrost {
 struct Value {
   DType dtype = DType::kInvalid;
   Shape shape;                                  // Fully known once the node that makes the value has run.
-  char* data = nullptr;                         // 64-byte aligned. Null for strings.
+  char* data = nullptr;                         // 64-byte aligned. Null for strings and objects.
   std::vector<std::string>* strings = nullptr;  // Only for DType::kString.
+  std::vector<ObjectRef>* objects = nullptr;    // Only for the types of HoldsObjects.
 };
+
+// Resource and variant: elements are references to objects, made during the run.
+inline bool HoldsObjects(DType dtype) { return dtype == DType::kResource || dtype == DType::kVariant; }
 
 // Whatever a kernel wants to keep from Prepare to Compute: parsed attributes, packed weights.
 class KernelState {
@@ -90,6 +96,13 @@ class ComputeContext {
   virtual ThreadPool& threads() = 0;
   // REQUIRES: Prepare called OutputShapeDependsOnValues(i).
   virtual absl::Status AllocateOutput(int i, Shape shape) = 0;
+  // For what objects keep beyond this call.
+  virtual MemoryBudget& budget() = 0;
+  // Null where there is no session. A kernel that needs it is marked with Kernel::UsesState.
+  virtual ResourceStore* resources() = 0;
+  // Nobody but this node will read the objects of input i: Compute may change them where it would copy. True only for
+  // an input that holds objects.
+  virtual bool OwnsInput(int i) const = 0;
 
   const Shape& input_shape(int i) const { return input_at(i).shape; }
   const Shape& output_shape(int i) { return output_at(i).shape; }
@@ -148,6 +161,16 @@ class Kernel {
     reads_shapes_only_ = true;
     return std::move(*this);
   }
+  // The session itself does what the op does (control flow, calls of functions): there is neither Prepare nor Compute.
+  Kernel&& DoneBySession() && {
+    done_by_session_ = true;
+    return std::move(*this);
+  }
+  // Works on state of the session: cannot run outside one.
+  Kernel&& UsesState() && {
+    uses_state_ = true;
+    return std::move(*this);
+  }
   Kernel&& Prepare(PrepareFunction function) && {
     prepare_ = function;
     return std::move(*this);
@@ -162,6 +185,8 @@ class Kernel {
   const std::vector<int>& in_place() const { return in_place_; }
   bool is_alias() const { return is_alias_; }
   bool reads_shapes_only() const { return reads_shapes_only_; }
+  bool is_done_by_session() const { return done_by_session_; }
+  bool uses_state() const { return uses_state_; }
   PrepareFunction prepare() const { return prepare_; }
   ComputeFunction compute() const { return compute_; }
 
@@ -171,6 +196,8 @@ class Kernel {
   std::vector<int> in_place_;
   bool is_alias_ = false;
   bool reads_shapes_only_ = false;
+  bool done_by_session_ = false;
+  bool uses_state_ = false;
   PrepareFunction prepare_ = nullptr;
   ComputeFunction compute_ = nullptr;
 };

@@ -22,8 +22,8 @@ struct Region {
 
 class Layout {
  public:
-  Layout(const Program& program, PlanState* state, ThreadPool* threads, MemoryBudget* budget)
-      : program_(program), state_(*state), threads_(threads), budget_(budget), plan_(std::make_unique<Plan>()) {}
+  Layout(const Program& program, PlanState* state, const Environment* environment)
+      : program_(program), state_(*state), environment_(environment), plan_(std::make_unique<Plan>()) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> Run() {
     FindLive();
@@ -34,6 +34,8 @@ class Layout {
     KeepConstants();
     SetValues();
     BuildSteps();
+    ReleaseDynamic();
+    if (program_.has_control_flow()) BuildFlow();
     return std::move(plan_);
   }
 
@@ -42,24 +44,31 @@ class Layout {
 
   bool IsLive(size_t position) const { return live_[position]; }
   bool IsAlias(size_t position) const { return program_.nodes[position].kernel->is_alias(); }
+  // Switch, Merge and the like are neither: they have an instruction, not a step.
+  bool IsFlow(size_t position) const { return state_.nodes[position].kind == NodeKind::kFlow; }
   // A static node that has a step of its own.
   bool IsStaticStep(size_t position) const {
     return IsLive(position) && state_.nodes[position].kind == NodeKind::kStatic && !IsAlias(position) &&
            program_.nodes[position].kernel->compute() != nullptr;
   }
 
+  // Nodes of control flow are not pure, so that what flows back to an earlier node is live too.
   void FindLive() {
     live_.assign(program_.nodes.size(), false);
+    guarded_.assign(program_.nodes.size(), false);
     std::vector<bool> read(program_.tensors.size(), false);
+    std::vector<bool> awaited(program_.nodes.size(), false);
     for (const int tensor : program_.fetches) read[tensor] = true;
     for (size_t i = program_.nodes.size(); i-- > 0;) {
       const ProgramNode& node = program_.nodes[i];
-      if (state_.nodes[i].kind == NodeKind::kFolded) continue;
-      bool live = !node.is_pure;
-      for (int j = 0; j < node.num_outputs; ++j) live |= read[node.first_output + j];
+      const bool is_folded = state_.nodes[i].kind == NodeKind::kFolded;
+      if (is_folded && !node.may_be_dead) continue;
+      bool live = awaited[i] || (!node.is_pure && !is_folded);
+      for (int j = 0; j < node.num_outputs; ++j) live = live || read[node.first_output + j];
       if (!live) continue;
-      live_[i] = true;
+      (is_folded ? guarded_ : live_)[i] = true;
       for (const int tensor : program_.InputsOf(node)) read[tensor] = true;
+      for (const int control : program_.ControlsOf(node)) awaited[control] = true;
     }
   }
 
@@ -122,6 +131,7 @@ class Layout {
       if (!IsLive(i)) continue;
       const ProgramNode& node = program_.nodes[i];
       const auto position = static_cast<int>(i);
+      if (IsFlow(i)) continue;
       int next = 0;
       if (IsAlias(i)) {
         Join(node.first_output, region_of_[program_.InputsOf(node)[0]]);
@@ -173,8 +183,8 @@ class Layout {
       if (bytes > 0) buffers.push_back({bytes, static_cast<int>(i), static_cast<int>(i), 0});
     }
     PF_ASSIGN_OR_RETURN(plan_->report.arena_bytes, PlaceBuffers(&buffers));
-    PF_ASSIGN_OR_RETURN(Reservation reservation,
-                        Reservation::Take(budget_, plan_->report.arena_bytes, "the memory of the activations"));
+    PF_ASSIGN_OR_RETURN(Reservation reservation, Reservation::Take(environment_->budget, plan_->report.arena_bytes,
+                                                                   "the memory of the activations"));
     plan_->reservations.push_back(std::move(reservation));
     PF_ASSIGN_OR_RETURN(plan_->arena, Tensor::Allocate(DType::kInt8, Shape({plan_->report.arena_bytes}), &arena_));
     for (size_t i = 0; i < regions_.size(); ++i) {
@@ -254,10 +264,11 @@ class Layout {
     size_t num_pointers = 0;
     for (const ProgramNode& node : program_.nodes) num_pointers += static_cast<size_t>(node.num_inputs);
     plan_->step_inputs.reserve(num_pointers);  // The steps point into it.
-    std::vector<DynamicNode*> dynamic_at(program_.nodes.size(), nullptr);
+    dynamic_at_.assign(program_.nodes.size(), nullptr);
+    step_at_.assign(program_.nodes.size(), kNone);
     size_t next_scratch = 0;
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (!IsLive(i)) continue;
+      if (!IsLive(i) || IsFlow(i)) continue;
       const ProgramNode& node = program_.nodes[i];
       NodeState& state = state_.nodes[i];
       const bool is_static = state.kind == NodeKind::kStatic;
@@ -273,14 +284,14 @@ class Layout {
         kernel_state = state.prepared->state.get();
         if (kernel_state != nullptr) plan_->states.push_back(std::move(state.prepared->state));
       } else {
-        dynamic_at[i] = AddDynamic(node, &state);
+        dynamic_at_[i] = AddDynamic(node, &state);
       }
+      step_at_[i] = static_cast<int>(plan_->steps.size());
       plan_->steps.push_back({node.kernel->compute(),
                               NodeContext(node.node, inputs, plan_->values.data() + node.first_output, node.num_outputs,
-                                          scratch, kernel_state, threads_),
-                              dynamic_at[i]});
+                                          scratch, kernel_state, environment_),
+                              dynamic_at_[i]});
     }
-    ReleaseDynamic(dynamic_at);
     plan_->report.num_steps = static_cast<int64_t>(plan_->steps.size());
     plan_->report.num_dynamic = static_cast<int64_t>(plan_->dynamic_nodes.size());
     plan_->report.num_folded = state_.num_folded;
@@ -303,24 +314,42 @@ class Layout {
     return plan_->dynamic_nodes.back().get();
   }
 
-  // Every reader of a dynamic tensor is dynamic itself.
-  void ReleaseDynamic(const std::vector<DynamicNode*>& dynamic_at) {
-    if (plan_->dynamic_nodes.empty()) return;
+  // Every reader of a dynamic tensor is dynamic itself, or has an instruction.
+  void ReleaseDynamic() {
+    if (plan_->dynamic_nodes.empty() && !program_.has_control_flow()) return;
     plan_->held.resize(program_.tensors.size());
+    for (const int region : region_of_) {
+      plan_->is_overwritten.push_back(region != kNone && !regions_[region].is_feed);
+    }
+    release_at_.resize(program_.nodes.size());
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       if (state_.tensors[i].kind != TensorKind::kDynamic || last_use_[i] == kNone) continue;
       const auto last = static_cast<size_t>(last_use_[i]);
-      if (last >= dynamic_at.size()) continue;  // Fetched.
-      dynamic_at[last]->release_after.push_back(static_cast<int>(i));
+      if (last >= release_at_.size()) continue;  // Fetched.
+      release_at_[last].push_back(static_cast<int>(i));
+    }
+    if (program_.has_control_flow()) return;  // The instructions say it.
+    for (size_t i = 0; i < release_at_.size(); ++i) {
+      if (!release_at_[i].empty()) dynamic_at_[i]->release_after = std::move(release_at_[i]);
+    }
+  }
+
+  void BuildFlow() {
+    for (size_t i = 0; i < program_.nodes.size(); ++i) plan_->report.num_steps += IsLive(i) && IsFlow(i) ? 1 : 0;
+    FlowFacts facts = {std::move(live_), std::move(guarded_), std::move(step_at_), std::move(release_at_)};
+    plan_->flow = BuildFlowPlan(program_, std::move(facts));
+    FlowPlan& flow = *plan_->flow;
+    for (size_t i = 0; i < program_.tensors.size(); ++i) {
+      flow.is_constant.push_back(state_.tensors[i].kind == TensorKind::kConstant);
     }
   }
 
   const Program& program_;
   PlanState& state_;
-  ThreadPool* threads_;
-  MemoryBudget* budget_;
+  const Environment* environment_;
   std::unique_ptr<Plan> plan_;
   std::vector<bool> live_;      // By node.
+  std::vector<bool> guarded_;   // By node: folded, and it matters whether it is dead.
   std::vector<int> last_use_;   // By tensor: a position, kNone when the producer does not run.
   std::vector<int> region_of_;  // By tensor.
   std::vector<Region> regions_;
@@ -328,14 +357,16 @@ class Layout {
   std::vector<std::vector<std::string>*> region_strings_;
   std::vector<int> constant_of_;  // By tensor: into Plan::constants.
   std::vector<int64_t> scratch_offsets_;
+  std::vector<DynamicNode*> dynamic_at_;      // By node; null where it is not dynamic.
+  std::vector<int> step_at_;                  // By node: into Plan::steps.
+  std::vector<std::vector<int>> release_at_;  // By node: the dynamic tensors that it is the last to read.
   char* arena_ = nullptr;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, ThreadPool* threads,
-                                             MemoryBudget* budget) {
-  return Layout(program, &state, threads, budget).Run();
+absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, const Environment* environment) {
+  return Layout(program, &state, environment).Run();
 }
 
 }  // namespace permafrost

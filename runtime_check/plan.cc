@@ -16,8 +16,8 @@ constexpr int64_t kMostFoldedBytes = int64_t{256} << 20;
 
 class Preparer {
  public:
-  Preparer(const Program& program, ThreadPool* threads, MemoryBudget* budget, PlanState* state)
-      : program_(program), threads_(threads), budget_(budget), state_(*state) {}
+  Preparer(const Program& program, const Environment* environment, PlanState* state)
+      : program_(program), environment_(environment), budget_(environment->budget), state_(*state) {}
 
   absl::Status Run(absl::Span<const Shape> feed_shapes) {
     state_.tensors.resize(program_.tensors.size());
@@ -56,7 +56,12 @@ class Preparer {
       result->kind = NodeState::Kind::kFolded;
       return SetConstant(node.first_output, program_.constants[node.constant], Reservation());
     }
+    if (node.role != FlowRole::kNone) return PrepareFlow(node, result);
+    if (node.call >= 0) return MakeDynamic(node, nullptr, result);
     const absl::Span<const int> inputs = program_.InputsOf(node);
+    for (int i = 0; i < node.num_outputs; ++i) {
+      if (HoldsObjects(program_.tensors[node.first_output + i].dtype)) return MakeDynamic(node, nullptr, result);
+    }
     std::vector<PrepareInput> prepare_inputs;
     bool all_constant = true;
     for (const int number : inputs) {
@@ -76,8 +81,8 @@ class Preparer {
       PF_RETURN_IF_ERROR(tensor.Align(budget_));
       return tensor.aligned.get();
     };
-    PF_RETURN_IF_ERROR(PrepareNode(*node.node, *node.kernel, prepare_inputs, output_types, threads_->num_threads(),
-                                   value, prepared.get()));
+    PF_RETURN_IF_ERROR(PrepareNode(*node.node, *node.kernel, prepare_inputs, output_types,
+                                   environment_->threads->num_threads(), value, prepared.get()));
     if (prepared->needs_value_of >= 0) {
       if (state_.tensors[inputs[prepared->needs_value_of]].kind == Kind::kConstant) {
         return absl::InternalError(absl::StrCat(node.node->Describe(), ": the kernel asks for the value of input ",
@@ -91,6 +96,7 @@ class Preparer {
     if (node.is_pure && (all_constant || node.kernel->reads_shapes_only()) && IsSmall(*prepared)) {
       return Fold(node, *prepared, result);
     }
+    if (node.may_be_dead) return MakeDynamic(node, std::move(prepared), result);
     for (int i = 0; i < node.num_outputs; ++i) {
       if (prepared->outputs[i].depends_on_values) return MakeDynamic(node, std::move(prepared), result);
     }
@@ -104,6 +110,25 @@ class Preparer {
     }
     result->kind = NodeState::Kind::kStatic;
     result->prepared = std::move(prepared);
+    return absl::OkStatus();
+  }
+
+  // A constant stays one behind Switch, Enter and Exit. What a Merge chooses, and what comes from the iteration before,
+  // only the run tells.
+  absl::Status PrepareFlow(const ProgramNode& node, NodeState* result) {
+    result->kind = NodeState::Kind::kFlow;
+    const absl::Span<const int> inputs = program_.InputsOf(node);
+    const bool keeps_constants =
+        node.role == FlowRole::kSwitch || node.role == FlowRole::kEnter || node.role == FlowRole::kExit;
+    const bool is_constant = keeps_constants && state_.tensors[inputs[0]].kind == Kind::kConstant;
+    for (size_t i = is_constant ? 1 : 0; i < inputs.size(); ++i) PF_RETURN_IF_ERROR(Keep(inputs[i]));
+    for (int i = 0; i < node.num_outputs; ++i) {
+      if (is_constant) {
+        PF_RETURN_IF_ERROR(SetConstant(node.first_output + i, *state_.tensors[inputs[0]].value, Reservation()));
+      } else {
+        state_.tensors[node.first_output + i].kind = Kind::kDynamic;
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -167,7 +192,7 @@ class Preparer {
     for (const Value& value : values) inputs.push_back(&value);
     std::vector<Value> outputs(static_cast<size_t>(node.num_outputs));
     PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
-                        ComputeNode(*node.node, *node.kernel, prepared, inputs, outputs.data(), threads_, budget_));
+                        ComputeNode(*node.node, *node.kernel, prepared, inputs, outputs.data(), *environment_));
     for (int i = 0; i < node.num_outputs; ++i) {
       Tensor value = made[i].strings == nullptr ? std::move(made[i].tensor)
                                                 : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings));
@@ -179,7 +204,7 @@ class Preparer {
   }
 
   const Program& program_;
-  ThreadPool* threads_;
+  const Environment* environment_;
   MemoryBudget* budget_;
   PlanState& state_;
 };
@@ -205,10 +230,10 @@ void TensorState::DropMemory() {
 }
 
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
-                                                ThreadPool* threads, MemoryBudget* budget) {
+                                                const Environment* environment) {
   PlanState state;
-  PF_RETURN_IF_ERROR(Preparer(program, threads, budget, &state).Run(feed_shapes));
-  return LayOut(program, std::move(state), threads, budget);
+  PF_RETURN_IF_ERROR(Preparer(program, environment, &state).Run(feed_shapes));
+  return LayOut(program, std::move(state), environment);
 }
 
 }  // namespace permafrost

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/tensor.h"
+#include "runtime_check/flow_plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
 #include "runtime_check/thread_pool.h"
@@ -53,7 +54,7 @@ struct PlanReport {
   int64_t num_folded = 0;      // Nodes computed before the run.
 };
 
-// Points into itself and into the program and budget, which must outlive it: neither copied nor moved.
+// Points into itself and into the program and environment, which must outlive it: neither copied nor moved.
 class Plan {
  public:
   Plan() = default;
@@ -65,6 +66,8 @@ class Plan {
   std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
   std::vector<FetchPlan> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.
+  std::vector<bool> is_overwritten;               // By tensor: others will lie in its memory during the run.
+  std::unique_ptr<FlowPlan> flow;                 // Null without control flow.
   PlanReport report;
 
   // Memory that values and steps point to.
@@ -80,7 +83,7 @@ class Plan {
 // Prepares all nodes for these shapes of Program::feeds (fully known). Nodes whose inputs are known are computed here.
 // Errors name the node; ResourceExhausted when the plan does not fit the budget.
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
-                                                ThreadPool* threads, MemoryBudget* budget);
+                                                const Environment* environment);
 
 }  // namespace permafrost
 

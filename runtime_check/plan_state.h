@@ -41,9 +41,10 @@ struct TensorState {
 
 struct NodeState {
   enum class Kind : uint8_t {
-    kFolded,  // The outputs are constants: nothing runs.
+    kFolded,  // The outputs are constants: nothing runs, save that the node may be dead.
     kStatic,
     kDynamic,
+    kFlow,  // Switch, Merge and the like: passes values on, as the frame executor does.
   };
   Kind kind = Kind::kFolded;
   std::unique_ptr<PreparedNode> prepared;  // Of a dynamic node: null unless the input shapes are known.
@@ -56,8 +57,7 @@ struct PlanState {
 };
 
 // The second half: leaves out what nobody reads, assigns memory and builds the steps.
-absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, ThreadPool* threads,
-                                             MemoryBudget* budget);
+absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, const Environment* environment);
 
 }  // namespace permafrost
 

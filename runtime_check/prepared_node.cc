@@ -63,25 +63,22 @@ class Preparation final : public PrepareContext {
 
 }  // namespace
 
-absl::Status MemoryBudget::Take(int64_t bytes, absl::string_view what) {
-  if (bytes > limit_ - used_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(what, " takes ", bytes, " bytes, where ", used_, " of a limit of ", limit_, " are in use"));
+absl::Status LoopLimits::CheckIteration(int64_t iteration, absl::string_view loop) const {
+  if (is_cancelled && is_cancelled()) {
+    return absl::CancelledError(
+        absl::StrCat("the run was cancelled in iteration ", iteration, " of the loop '", loop, "'"));
   }
-  used_ += bytes;
+  if (most_iterations > 0 && iteration >= most_iterations) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the loop '", loop, "' goes on after ", iteration, " iterations, the most that are allowed"));
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Reservation> Reservation::Take(MemoryBudget* budget, int64_t bytes, absl::string_view what) {
-  PF_RETURN_IF_ERROR(budget->Take(bytes, what));
-  Reservation reservation;
-  reservation.budget_ = budget;
-  reservation.bytes_ = bytes;
-  return reservation;
-}
-
 absl::StatusOr<int64_t> ValueBytes(DType dtype, const Shape& shape) {
-  const size_t size = dtype == DType::kString ? sizeof(std::string) : SizeOf(dtype);
+  const size_t size = dtype == DType::kString ? sizeof(std::string)
+                      : HoldsObjects(dtype)   ? sizeof(ObjectRef)
+                                              : SizeOf(dtype);
   if (size == 0) return absl::UnimplementedError(absl::StrCat("values of type ", DTypeName(dtype)));
   if (!shape.IsFullyKnown()) {
     return absl::InvalidArgumentError(absl::StrCat("the shape ", shape.ToString(), " is not fully known"));
@@ -108,7 +105,17 @@ Value ViewOf(const Tensor& tensor) {
   return value;
 }
 
+namespace {
+
+absl::Status ObjectsAreNoTensor(DType dtype) {
+  return absl::UnimplementedError(
+      absl::StrCat("a value of type ", DTypeName(dtype), " lives in the run alone and cannot leave it as a tensor"));
+}
+
+}  // namespace
+
 absl::StatusOr<Tensor> TensorOver(const Value& value, Owner owner) {
+  if (HoldsObjects(value.dtype)) return ObjectsAreNoTensor(value.dtype);
   if (value.dtype == DType::kString) return Tensor::FromStrings(value.shape, *value.strings);
   PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
   return Tensor::FromBytes(value.dtype, value.shape, absl::string_view(value.data, static_cast<size_t>(bytes)),
@@ -116,6 +123,7 @@ absl::StatusOr<Tensor> TensorOver(const Value& value, Owner owner) {
 }
 
 absl::StatusOr<Tensor> CopyOf(const Value& value) {
+  if (HoldsObjects(value.dtype)) return ObjectsAreNoTensor(value.dtype);
   if (value.dtype == DType::kString) return Tensor::FromStrings(value.shape, *value.strings);
   PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
   char* data;
@@ -166,9 +174,13 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
   value->dtype = dtype;
   value->data = nullptr;
   value->strings = nullptr;
+  value->objects = nullptr;
   if (dtype == DType::kString) {
     output.strings = std::make_unique<std::vector<std::string>>(static_cast<size_t>(shape.num_elements()));
     value->strings = output.strings.get();
+  } else if (HoldsObjects(dtype)) {
+    output.objects = std::make_unique<std::vector<ObjectRef>>(static_cast<size_t>(shape.num_elements()));
+    value->objects = output.objects.get();
   } else {
     PF_ASSIGN_OR_RETURN(output.tensor, Tensor::Allocate(dtype, shape, &value->data));
   }
@@ -176,9 +188,26 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
   return output;
 }
 
+absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget) {
+  Passed copy;
+  copy.held = std::make_shared<HeapOutput>();
+  PF_ASSIGN_OR_RETURN(*copy.held, AllocateHeapOutput(value.dtype, value.shape, budget, &copy.value));
+  if (value.strings != nullptr) {
+    *copy.value.strings = *value.strings;
+  } else if (value.objects != nullptr) {
+    *copy.value.objects = *value.objects;
+  } else {
+    PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
+    if (bytes > 0) std::memcpy(copy.value.data, value.data, static_cast<size_t>(bytes));
+  }
+  return copy;
+}
+
 absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kernel& kernel,
                                                     const PreparedNode& prepared, absl::Span<const Value* const> inputs,
-                                                    Value* outputs, ThreadPool* threads, MemoryBudget* budget) {
+                                                    Value* outputs, const Environment& environment,
+                                                    const std::vector<bool>* owned) {
+  MemoryBudget* budget = environment.budget;
   const auto num_outputs = static_cast<int>(prepared.outputs.size());
   std::vector<HeapOutput> made(prepared.outputs.size());
   for (int i = 0; i < num_outputs; ++i) {
@@ -187,6 +216,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kern
     outputs[i].shape = Shape::UnknownRank();
     outputs[i].data = nullptr;
     outputs[i].strings = nullptr;
+    outputs[i].objects = nullptr;
     if (spec.depends_on_values) continue;
     absl::StatusOr<HeapOutput> output = AllocateHeapOutput(spec.dtype, spec.shape, budget, &outputs[i]);
     PF_RETURN_IF_ERROR(Annotate(output.status(), node.Describe()));
@@ -200,7 +230,8 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kern
     PF_RETURN_IF_ERROR(Annotate(block.status(), node.Describe()));
     scratch = *std::move(block);
   }
-  NodeContext context(&node, inputs, outputs, num_outputs, scratch_value.data, prepared.state.get(), threads);
+  NodeContext context(&node, inputs, outputs, num_outputs, scratch_value.data, prepared.state.get(), &environment);
+  context.set_owned(owned);
   std::vector<bool> allocated(prepared.outputs.size(), false);
   const auto allocate = [&](int i, Shape shape, Value* output) -> absl::Status {
     if (!prepared.outputs[i].depends_on_values) {

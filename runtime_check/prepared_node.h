@@ -3,6 +3,7 @@
 #define PERMAFROST_RUNTIME_CHECK_PREPARED_NODE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,61 +16,41 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/memory_budget.h"
 
 namespace permafrost {
 
-// How many bytes the runtime may still take on behalf of one graph.
-class MemoryBudget {
- public:
-  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+// When a loop has to end.
+struct LoopLimits {
+  std::function<bool()> is_cancelled;  // Empty: never.
+  int64_t most_iterations = 0;         // Of one loop; 0: no limit.
 
-  // ResourceExhausted, and nothing taken, when `bytes` (0 or more) would exceed the limit; `what` says what they are
-  // for.
-  absl::Status Take(int64_t bytes, absl::string_view what);
-  void GiveBack(int64_t bytes) { used_ -= bytes; }
-  int64_t used() const { return used_; }
-
- private:
-  int64_t limit_;
-  int64_t used_ = 0;
+  // Cancelled or ResourceExhausted when the loop must not go on after so many iterations.
+  absl::Status CheckIteration(int64_t iteration, absl::string_view loop) const;
 };
 
-// Bytes taken from a budget, which must outlive it; gives them back in the end.
-class Reservation {
- public:
-  Reservation() = default;
-  static absl::StatusOr<Reservation> Take(MemoryBudget* budget, int64_t bytes, absl::string_view what);
-  ~Reservation() { Release(); }
-  Reservation(Reservation&& other) noexcept
-      : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  Reservation& operator=(Reservation&& other) noexcept {
-    std::swap(budget_, other.budget_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
+// What the nodes of a session share while it plans and runs. The pointers must outlive what is given this.
+struct Environment {
+  ThreadPool* threads = nullptr;
+  MemoryBudget* budget = nullptr;
+  ResourceStore* resources = nullptr;  // Null outside a session.
+  const LoopLimits* limits = nullptr;  // Null: none.
+  int* call_depth = nullptr;           // How many calls of functions are under way; null outside a session.
 
-  int64_t bytes() const { return bytes_; }
-  void Release() {
-    if (budget_ != nullptr) budget_->GiveBack(bytes_);
-    budget_ = nullptr;
-    bytes_ = 0;
-  }
-
- private:
-  MemoryBudget* budget_ = nullptr;
-  int64_t bytes_ = 0;
+  // Errors name the calls that led to them, but not hundreds.
+  bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
 };
 
-// Bytes of the elements; for strings those of the std::string objects. InvalidArgument on overflow and for unknown
-// shapes, Unimplemented for types that have no elements in memory (resource, variant).
+// Bytes of the elements; for strings those of the std::string objects, for resources and variants those of the
+// references. InvalidArgument on overflow and for unknown shapes, Unimplemented for unknown types.
 absl::StatusOr<int64_t> ValueBytes(DType dtype, const Shape& shape);
 
 // The value of a tensor in the hands of the runtime. REQUIRES: aligned. The tensor must outlive the value.
 Value ViewOf(const Tensor& tensor);
 // The other way: a tensor that views the value's memory, which `owner` keeps alive (null: the caller does). Strings are
-// copied.
+// copied. Unimplemented for objects.
 absl::StatusOr<Tensor> TensorOver(const Value& value, Owner owner);
-// A tensor with a copy of the value.
+// A tensor with a copy of the value. Unimplemented for objects.
 absl::StatusOr<Tensor> CopyOf(const Value& value);
 
 struct OutputSpec {
@@ -105,20 +86,23 @@ class NodeContext final : public ComputeContext {
   // Makes memory for an output whose shape is known only now, and fills in *output.
   using AllocateFunction = absl::FunctionRef<absl::Status(int index, Shape shape, Value* output)>;
 
+  // `environment` must outlive it.
   NodeContext(const Node* node, absl::Span<const Value* const> inputs, Value* outputs, int num_outputs, char* scratch,
-              const KernelState* state, ThreadPool* threads)
+              const KernelState* state, const Environment* environment)
       : node_(node),
         inputs_(inputs),
         outputs_(outputs),
         num_outputs_(num_outputs),
         scratch_(scratch),
         state_(state),
-        threads_(threads) {}
+        environment_(environment) {}
 
   void set_state(const KernelState* state) { state_ = state; }
   void set_scratch(char* scratch) { scratch_ = scratch; }
   // `allocate` must live as long as Compute runs.
   void set_allocate(const AllocateFunction* allocate) { allocate_ = allocate; }
+  // By input, what OwnsInput answers; null for no input.
+  void set_owned(const std::vector<bool>* owned) { owned_ = owned; }
 
   const Node& node() const override { return *node_; }
   const Value& input_at(int i) const override { return *inputs_[i]; }
@@ -127,7 +111,10 @@ class NodeContext final : public ComputeContext {
   int num_outputs() const override { return num_outputs_; }
   char* scratch() override { return scratch_; }
   const KernelState* raw_state() const override { return state_; }
-  ThreadPool& threads() override { return *threads_; }
+  ThreadPool& threads() override { return *environment_->threads; }
+  MemoryBudget& budget() override { return *environment_->budget; }
+  ResourceStore* resources() override { return environment_->resources; }
+  bool OwnsInput(int i) const override { return owned_ != nullptr && (*owned_)[i]; }
   absl::Status AllocateOutput(int i, Shape shape) override;
 
  private:
@@ -137,22 +124,35 @@ class NodeContext final : public ComputeContext {
   int num_outputs_;
   char* scratch_;
   const KernelState* state_;
-  ThreadPool* threads_;
+  const Environment* environment_;
   const AllocateFunction* allocate_ = nullptr;
+  const std::vector<bool>* owned_ = nullptr;
 };
 
 // A new tensor within the budget, and the value that lets a kernel fill it.
 struct HeapOutput {
-  Tensor tensor;                                      // Of no type for strings.
+  Tensor tensor;                                      // Of no type for strings and objects.
   std::unique_ptr<std::vector<std::string>> strings;  // Only for strings.
+  std::unique_ptr<std::vector<ObjectRef>> objects;    // Only for objects.
   Reservation reservation;
 };
 absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value);
 
-// Computes one node on the heap: the values must be aligned and fit the prepared node. Errors name the node.
+// A value on its way into a function or out of it, or round a loop. `held` keeps its memory alive; null: somebody else
+// does.
+struct Passed {
+  Value value;
+  std::shared_ptr<HeapOutput> held;
+};
+// A copy of the elements; of references to objects the references.
+absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget);
+
+// Computes one node on the heap: the values must be aligned and fit the prepared node. `owned` says, by input, what
+// OwnsInput answers; null for no input. Errors name the node.
 absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kernel& kernel,
                                                     const PreparedNode& prepared, absl::Span<const Value* const> inputs,
-                                                    Value* outputs, ThreadPool* threads, MemoryBudget* budget);
+                                                    Value* outputs, const Environment& environment,
+                                                    const std::vector<bool>* owned = nullptr);
 
 }  // namespace permafrost
 

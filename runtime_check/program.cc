@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <queue>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "graph/wire.h"
+#include "runtime_check/functions.h"
 
 namespace permafrost {
 namespace {
@@ -80,25 +82,35 @@ DType FedType(const Graph& graph, TensorRef ref) {
 
 class Builder {
  public:
-  Builder(const Graph& graph, const KernelLookup& kernel_lookup, MemoryBudget* budget)
-      : graph_(graph), kernel_lookup_(kernel_lookup), budget_(budget) {}
+  Builder(const Graph& graph, const ProgramContext& context) : graph_(graph), context_(context) {}
 
-  absl::StatusOr<Program> Build(absl::Span<const std::string> feeds, absl::Span<const std::string> fetches) {
-    PF_RETURN_IF_ERROR(AddFeeds(feeds));
+  absl::StatusOr<Program> Build(const ProgramRequest& request) {
+    PF_RETURN_IF_ERROR(AddFeeds(request.feeds));
+    needed_.assign(graph_.id_limit(), false);
     std::vector<TensorRef> fetched;
-    for (const std::string& name : fetches) {
+    for (const std::string& name : request.fetches) {
       PF_ASSIGN_OR_RETURN(fetched.emplace_back(), FindTensor(graph_, name, "output"));
+    }
+    for (const std::string& name : request.targets) {
+      Node* node = graph_.Find(name);
+      if (node == nullptr) return absl::InvalidArgumentError(absl::StrCat("the graph has no node '", name, "'"));
+      Need({node, kControlPort});
     }
     FindNeeded(fetched);
     PF_RETURN_IF_ERROR(CheckPlaceholders());
     PF_RETURN_IF_ERROR(CheckKernels());
-    PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
-    for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
+    if (HasControlFlow()) {
+      PF_RETURN_IF_ERROR(AddInFrames(fetched));
+    } else {
+      PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
+      for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
+    }
     for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
+    if (program_.has_control_flow()) FindWhatMayBeDead();
     for (size_t i = 0; i < fetched.size(); ++i) {
       PF_ASSIGN_OR_RETURN(const int tensor, Number(fetched[i]));
       program_.fetches.push_back(tensor);
-      program_.fetch_names.push_back(fetches[i]);
+      program_.fetch_names.push_back(request.fetches[i]);
     }
     return std::move(program_);
   }
@@ -126,7 +138,6 @@ class Builder {
   }
 
   void FindNeeded(const std::vector<TensorRef>& fetched) {
-    needed_.assign(graph_.id_limit(), false);
     for (const TensorRef ref : fetched) Need(ref);
     while (!open_.empty()) {
       const Node* node = open_.back();
@@ -149,7 +160,8 @@ class Builder {
     std::map<std::string, std::vector<absl::string_view>> nodes_by_reason;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!needed_[node->id()] || node->op() == ops::kConst) continue;
-      const absl::Status status = CheckKernel(*node, kernel_lookup_(node->op()));
+      if (CalledAsOp(*node)) continue;
+      const absl::Status status = CheckKernel(*node, context_.kernel_lookup(node->op()));
       if (absl::IsUnimplemented(status)) {
         nodes_by_reason[std::string(status.message())].push_back(node->name());
       } else {
@@ -170,6 +182,60 @@ class Builder {
   // Whether `node` runs after the producer of its input i.
   bool WaitsFor(TensorRef input) const {
     return needed_[input.node->id()] && (input.is_control() || !numbers_.contains(input));
+  }
+
+  bool HasControlFlow() const {
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (needed_[node->id()] && FlowRoleOf(node->op()) != FlowRole::kNone) return true;
+    }
+    return false;
+  }
+
+  absl::Status AddInFrames(const std::vector<TensorRef>& fetched) {
+    const auto waits_for = [&](TensorRef input) { return WaitsFor(input); };
+    std::vector<TensorRef> computed;
+    std::copy_if(fetched.begin(), fetched.end(), std::back_inserter(computed), waits_for);
+    PF_ASSIGN_OR_RETURN(FrameOrder order, OrderByFrames(graph_, needed_, waits_for));
+    program_.frames = std::move(order.frames);
+    std::vector<int> position_of(graph_.id_limit(), -1);
+    for (size_t i = 0; i < order.order.size(); ++i) {
+      PF_RETURN_IF_ERROR(AddOutputs(*order.order[i]));
+      program_.nodes.back().role = FlowRoleOf(order.order[i]->op());
+      program_.nodes.back().frame = order.frame_of[i];
+      position_of[order.order[i]->id()] = static_cast<int>(i);
+    }
+    for (const TensorRef ref : computed) {
+      const ProgramNode& node = program_.nodes[position_of[ref.node->id()]];
+      const bool leaves = node.role == FlowRole::kExit && program_.frames[node.frame].parent == 0;
+      if (leaves || (node.frame == 0 && node.role != FlowRole::kEnter)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("output '", ref.ToString(), "': ", ref.node->Describe(),
+                                                     " is in a loop; only what an Exit lets out can be fetched"));
+    }
+    return absl::OkStatus();
+  }
+
+  // All nodes in frames, and outside of them what a Switch or an Exit leads to.
+  void FindWhatMayBeDead() {
+    absl::flat_hash_map<const Node*, int> positions;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) positions.emplace(program_.nodes[i].node, static_cast<int>(i));
+    std::vector<bool> tensor_may(program_.tensors.size(), false);
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      ProgramNode& node = program_.nodes[i];
+      node.may_be_dead = node.frame != 0;
+      for (const int tensor : program_.InputsOf(node)) node.may_be_dead = node.may_be_dead || tensor_may[tensor];
+      std::vector<int> controls;
+      for (int j = node.node->num_data_inputs(); j < node.node->num_inputs(); ++j) {
+        if (!WaitsFor(node.node->input(j))) continue;
+        const int producer = positions[node.node->input(j).node];
+        if (program_.nodes[producer].may_be_dead) controls.push_back(producer);
+      }
+      node.may_be_dead = node.may_be_dead || !controls.empty();
+      node.first_control = static_cast<int>(program_.controls.size());
+      node.num_controls = static_cast<int>(controls.size());
+      program_.controls.insert(program_.controls.end(), controls.begin(), controls.end());
+      const bool outputs_may = node.may_be_dead || node.role == FlowRole::kSwitch;
+      for (int j = 0; j < node.num_outputs; ++j) tensor_may[node.first_output + j] = outputs_may;
+    }
   }
 
   // The needed nodes, the first in the file first where there is a choice.
@@ -208,17 +274,81 @@ class Builder {
     return absl::InternalError("the order lost nodes");
   }
 
+  // Old graphs call a function by a node whose op it is.
+  bool CalledAsOp(const Node& node) const {
+    return !node.op().is_known() && context_.functions != nullptr &&
+           context_.functions->Find(node.op().name()) != nullptr;
+  }
+
+  static FunctionRef ReferenceOf(const Node& node) {
+    FunctionRef reference;
+    reference.name = std::string(node.op().name());
+    for (const Attr& attr : node.attrs()) reference.attrs.emplace_back(attr.key, attr.value);
+    return reference;
+  }
+
+  absl::Status AddCall(const Node& node, ProgramNode* entry) {
+    FunctionCall call;
+    std::vector<FunctionRef> references;
+    const auto add = [&](absl::string_view key) -> absl::Status {
+      const AttrValue* attr = node.FindAttr(key);
+      if (attr == nullptr) return absl::InvalidArgumentError(absl::StrCat("no attr '", key, "'"));
+      if (attr->kind() != AttrValue::Kind::kList) {
+        PF_ASSIGN_OR_RETURN(references.emplace_back(), attr->AsFunction());
+        return absl::OkStatus();
+      }
+      PF_ASSIGN_OR_RETURN(references, attr->AsFunctionList());
+      return absl::OkStatus();
+    };
+    std::vector<absl::string_view> keys;
+    if (CalledAsOp(node)) {
+      references.push_back(ReferenceOf(node));
+    } else if (node.op() == ops::kPartitionedCall || node.op() == ops::kStatefulPartitionedCall) {
+      keys = {"f"};
+    } else if (node.op() == ops::kIf || node.op() == ops::kStatelessIf) {
+      call.kind = FunctionCall::Kind::kIf;
+      keys = {"then_branch", "else_branch"};
+    } else if (node.op() == ops::kCase || node.op() == ops::kStatelessCase) {
+      call.kind = FunctionCall::Kind::kCase;
+      keys = {"branches"};
+    } else if (node.op() == ops::kWhile || node.op() == ops::kStatelessWhile) {
+      call.kind = FunctionCall::Kind::kWhile;
+      keys = {"cond", "body"};
+    } else {
+      return absl::OkStatus();
+    }
+    for (const absl::string_view key : keys) PF_RETURN_IF_ERROR(Annotate(add(key), node.Describe()));
+    if (references.empty()) return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": calls no function"));
+    for (const FunctionRef& reference : references) {
+      if (context_.functions == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(node.Describe(), ": calls function '", reference.name, "', and the graph has no functions"));
+      }
+      absl::StatusOr<CompiledFunction*> function = context_.functions->Get(reference);
+      PF_RETURN_IF_ERROR(Annotate(function.status(), node.Describe()));
+      call.functions.push_back(*function);
+    }
+    entry->call = static_cast<int>(program_.calls.size());
+    program_.calls.push_back(std::move(call));
+    return absl::OkStatus();
+  }
+
   absl::Status AddOutputs(const Node& node) {
     ProgramNode entry;
     entry.node = &node;
     entry.first_output = static_cast<int>(program_.tensors.size());
     if (node.op() == ops::kConst) {
       PF_RETURN_IF_ERROR(AddConstant(node, &entry));
+    } else if (node.op() == ops::kImmutableConst) {
+      PF_RETURN_IF_ERROR(Annotate(AddRegion(node, &entry), node.Describe()));
     } else {
-      entry.kernel = kernel_lookup_(node.op());
       const OpSchema* schema = FindSchema(node.op());
       entry.is_pure = schema != nullptr && schema->traits == kPure;
-      PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(node));
+      PF_RETURN_IF_ERROR(AddCall(node, &entry));
+      entry.kernel = context_.kernel_lookup(CalledAsOp(node) ? Op(ops::kPartitionedCall) : node.op());
+      PF_ASSIGN_OR_RETURN(
+          const std::vector<DType> types,
+          CalledAsOp(node) ? context_.functions->library().OutputTypes(ReferenceOf(node)) : OutputTypes(node));
       for (const DType type : types) AddTensor(RemoveRef(type), &node);
     }
     entry.num_outputs = static_cast<int>(program_.tensors.size()) - entry.first_output;
@@ -243,11 +373,31 @@ class Builder {
       // A few bytes may stand for many elements.
       const int64_t bytes = ValueBytes(dtype, shape).value_or(0);
       if (static_cast<uint64_t>(bytes) > attr->encoded().size()) {
-        PF_RETURN_IF_ERROR(Annotate(budget_->Take(bytes, "the value"), node.Describe()));
+        PF_RETURN_IF_ERROR(Annotate(context_.budget->Take(bytes, "the value"), node.Describe()));
       }
     }
     PF_ASSIGN_OR_RETURN(Tensor value, ConstValue(node));
     AddTensor(value.dtype(), &node);
+    entry->constant = static_cast<int>(program_.constants.size());
+    program_.constants.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRegion(const Node& node, ProgramNode* entry) {
+    PF_ASSIGN_OR_RETURN(const std::string region, StringAttr(node, "memory_region_name"));
+    PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(node, "dtype"));
+    PF_ASSIGN_OR_RETURN(const Shape shape, ShapeAttr(node, "shape"));
+    if (context_.region_reader == nullptr) {
+      return absl::UnimplementedError(
+          absl::StrCat("needs the memory region '", region, "', and the session is given none"));
+    }
+    PF_ASSIGN_OR_RETURN(Tensor value, context_.region_reader(region, dtype, shape));
+    if (value.dtype() != dtype || value.shape() != shape) {
+      return absl::InvalidArgumentError(absl::StrCat("the memory region '", region, "' holds ",
+                                                     DTypeName(value.dtype()), " ", value.shape().ToString(),
+                                                     ", expected ", DTypeName(dtype), " ", shape.ToString()));
+    }
+    AddTensor(dtype, &node);
     entry->constant = static_cast<int>(program_.constants.size());
     program_.constants.push_back(std::move(value));
     return absl::OkStatus();
@@ -266,7 +416,9 @@ class Builder {
     if (entry->kernel == nullptr) return absl::OkStatus();
     const Node& node = *entry->node;
     entry->num_inputs = node.num_data_inputs();
-    PF_ASSIGN_OR_RETURN(const std::vector<DType> expected, InputTypes(node));
+    PF_ASSIGN_OR_RETURN(
+        const std::vector<DType> expected,
+        CalledAsOp(node) ? context_.functions->library().InputTypes(ReferenceOf(node)) : InputTypes(node));
     if (expected.size() != static_cast<size_t>(entry->num_inputs)) {
       return absl::InvalidArgumentError(
           absl::StrCat(node.Describe(), ": found ", entry->num_inputs, " inputs, expected ", expected.size()));
@@ -286,8 +438,7 @@ class Builder {
   }
 
   const Graph& graph_;
-  const KernelLookup& kernel_lookup_;
-  MemoryBudget* budget_;
+  const ProgramContext& context_;
   Program program_;
   absl::flat_hash_map<TensorRef, int> numbers_;
   absl::flat_hash_set<const Node*> fed_nodes_;
@@ -297,10 +448,8 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<Program> BuildProgram(const Graph& graph, absl::Span<const std::string> feeds,
-                                     absl::Span<const std::string> fetches, const KernelLookup& kernel_lookup,
-                                     MemoryBudget* budget) {
-  return Builder(graph, kernel_lookup, budget).Build(feeds, fetches);
+absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramRequest& request, const ProgramContext& context) {
+  return Builder(graph, context).Build(request);
 }
 
 }  // namespace permafrost

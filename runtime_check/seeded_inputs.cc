@@ -89,6 +89,7 @@ absl::StatusOr<Tensor> SeededInput(const Endpoint& input, const absl::flat_hash_
 }  // namespace
 
 absl::StatusOr<Tensor> SeededTensor(DType dtype, const Shape& shape, uint64_t seed) {
+  if (HoldsObjects(dtype)) return absl::UnimplementedError(absl::StrCat("values of type ", DTypeName(dtype)));
   PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(dtype, shape));
   if (bytes > kMostBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a ", DTypeName(dtype), " tensor of shape ", shape.ToString(),

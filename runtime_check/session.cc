@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/initializers.h"
 
 namespace permafrost {
 namespace {
@@ -18,8 +19,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
                                                          absl::Span<const std::string> fetches,
                                                          SessionOptions options) {
   std::unique_ptr<Session> session(new Session(std::move(options)));
-  PF_ASSIGN_OR_RETURN(session->program_,
-                      BuildProgram(graph, feeds, fetches, session->options_.kernel_lookup, &session->budget_));
+  if (!graph.library().empty()) {
+    PF_ASSIGN_OR_RETURN(session->functions_, FunctionTable::For(graph));
+  }
+  const ProgramContext context = {session->options_.kernel_lookup, &session->budget_, session->functions_.get(),
+                                  session->options_.region_reader};
+  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, {feeds, fetches, {}}, context));
+  PF_RETURN_IF_ERROR(session->Load(graph, context));
+  PF_RETURN_IF_ERROR(session->CheckInterface());
   return session;
 }
 
@@ -29,6 +36,34 @@ std::vector<TensorSpec> Session::Inputs() const {
     inputs.push_back({feed.name, program_.tensors[feed.tensor].dtype, feed.declared});
   }
   return inputs;
+}
+
+absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
+  const std::vector<std::string> initializers = InitializersOf(graph, program_);
+  Program program;
+  if (!initializers.empty()) {
+    absl::StatusOr<Program> built = BuildProgram(graph, {{}, {}, initializers}, context);
+    PF_RETURN_IF_ERROR(Annotate(built.status(), "what fills the tables"));
+    program = *std::move(built);
+  }
+  if (functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
+  if (initializers.empty()) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan, BuildPlan(program, {}, &environment_));
+  return Annotate(ExecutePlan(plan.get(), program, {}, {}, &environment_, nullptr), "what fills the tables");
+}
+
+absl::Status Session::CheckInterface() const {
+  const auto check = [&](absl::string_view role, const std::string& name, int tensor) -> absl::Status {
+    const DType dtype = program_.tensors[tensor].dtype;
+    if (!HoldsObjects(dtype)) return absl::OkStatus();
+    return absl::UnimplementedError(
+        absl::StrCat(role, " '", name, "' is of type ", DTypeName(dtype), ", whose values live in the session alone"));
+  };
+  for (const ProgramFeed& feed : program_.feeds) PF_RETURN_IF_ERROR(check("input", feed.name, feed.tensor));
+  for (size_t i = 0; i < program_.fetches.size(); ++i) {
+    PF_RETURN_IF_ERROR(check("output", program_.fetch_names[i], program_.fetches[i]));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const {
@@ -48,7 +83,7 @@ absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const
 absl::Status Session::PlanFor(std::vector<Shape> shapes) {
   if (plan_ != nullptr && shapes == planned_shapes_) return absl::OkStatus();
   plan_.reset();  // Before the next one takes its memory.
-  PF_ASSIGN_OR_RETURN(plan_, BuildPlan(program_, shapes, &threads_, &budget_));
+  PF_ASSIGN_OR_RETURN(plan_, BuildPlan(program_, shapes, &environment_));
   planned_shapes_ = std::move(shapes);
   report_ = plan_->report;
   return absl::OkStatus();
@@ -89,14 +124,27 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
 }
 
 absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
-  return ExecutePlan(plan_.get(), program_, feeds, memory, &threads_, &budget_, options_.on_node);
+  std::vector<Value> values;
+  for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
+  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), program_, values, memory, &environment_, options_.on_node));
+  return CheckAlive();
+}
+
+absl::Status Session::CheckAlive() const {
+  if (plan_->flow == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < program_.fetches.size(); ++i) {
+    if (!plan_->flow->dead_tensors[program_.fetches[i]]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("output '", program_.fetch_names[i], "' has no value: it lies on a branch that was not taken"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
   const FetchPlan& fetch = plan_->fetches[i];
   if (fetch.constant.has_value()) return *fetch.constant;
   const int tensor = program_.fetches[i];
-  if (fetch.is_dynamic && plan_->held[tensor] != nullptr && plan_->held[tensor]->strings == nullptr) {
+  if (fetch.is_dynamic && plan_->held[tensor] != nullptr && plan_->held[tensor]->tensor.dtype() != DType::kInvalid) {
     return TensorOver(plan_->values[tensor], plan_->held[tensor]->tensor.owner());
   }
   return CopyOf(plan_->values[tensor]);

@@ -6,6 +6,7 @@
 #define PERMAFROST_RUNTIME_CHECK_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/executor.h"
+#include "runtime_check/functions.h"
 #include "runtime_check/plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
@@ -31,6 +33,10 @@ struct SessionOptions {
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
+  // Gives the tensor of a memory region that an ImmutableConst names. Empty: there are none.
+  RegionReader region_reader;
+  // A graph may loop for ever.
+  LoopLimits loop_limits;
 };
 
 struct TensorSpec {
@@ -41,6 +47,10 @@ struct TensorSpec {
 
 // Computes some outputs of a graph from some inputs. Only what they need is run, control inputs included. Results are
 // the same bit for bit at each run with the same number of threads.
+//
+// Loops and branches of V1 control flow run as TensorFlow runs them, save that the iterations of a loop never overlap.
+// Functions are compiled with the session, and planned as they are called. Tables that the fetches read are filled when
+// the session is created, by the nodes that do that, wherever they are in the graph.
 //
 // What depends on shapes alone is planned once and kept until other shapes are fed. One run at a time: a session is for
 // one thread; any number of sessions may share a graph that nobody edits.
@@ -63,7 +73,8 @@ class Session {
 
   // `feeds` in the order of Create's; they are not copied if their buffers start at a multiple of 64 bytes. Returns the
   // fetches in theirs. InvalidArgument for a feed of the wrong type or shape (found, expected) and for shapes that do
-  // not fit a node, which is named; ResourceExhausted beyond the memory limit.
+  // not fit a node, which is named, and for a fetch on a branch that was not taken; ResourceExhausted beyond the memory
+  // limit; Cancelled.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds);
 
   // The same into memory of the caller, without a copy where it starts at a multiple of 64 bytes. Each output's size
@@ -77,18 +88,30 @@ class Session {
 
  private:
   Session(SessionOptions options)
-      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {}
+      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {
+    environment_ = {&threads_, &budget_, &resources_, &options_.loop_limits, &call_depth_};
+  }
 
+  // Runs what fills the tables.
+  absl::Status Load(const Graph& graph, const ProgramContext& context);
+  // Unimplemented for resources and variants.
+  absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
   absl::Status PlanFor(std::vector<Shape> shapes);
   // Checks, plans if need be, and aligns the feeds.
   absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
   absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
   absl::StatusOr<Tensor> Fetched(size_t i) const;
+  // InvalidArgument unless all fetches have a value after a run.
+  absl::Status CheckAlive() const;
 
   SessionOptions options_;
   MemoryBudget budget_;
   ThreadPool threads_;
+  ResourceStore resources_;
+  int call_depth_ = 0;
+  Environment environment_;
+  std::unique_ptr<FunctionTable> functions_;  // Null when the graph has no library.
   Program program_;
   std::vector<Shape> planned_shapes_;
   std::unique_ptr<permafrost::Plan> plan_;

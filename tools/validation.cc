@@ -38,6 +38,7 @@ absl::StatusOr<Model> MakeModel(const Graph& graph, const std::vector<Endpoint>&
   for (const Endpoint& output : outputs) fetches.push_back(output.text);
   SessionOptions options;
   options.num_threads = num_threads;
+  options.loop_limits.most_iterations = kMostLoopIterations;
   PF_ASSIGN_OR_RETURN(model.session, Session::Create(graph, feeds, fetches, options));
   return model;
 }

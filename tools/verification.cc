@@ -33,6 +33,7 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
   }
   SessionOptions options;
   options.num_threads = num_threads;
+  options.loop_limits.most_iterations = kMostLoopIterations;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
   std::vector<std::vector<Tensor>> results;
   for (const InputSet& set : sets) {

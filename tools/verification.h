@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_VERIFICATION_H_
 #define PERMAFROST_TOOLS_VERIFICATION_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "transforms/pipeline.h"
 
 namespace permafrost {
+
+// A graph whose inputs are not real may loop for ever: a tool gives up on a loop after so many iterations.
+inline constexpr int64_t kMostLoopIterations = 1'000'000;
 
 // How far outputs may be off: largest difference relative to max(1, largest magnitude of the output).
 struct Allowance {

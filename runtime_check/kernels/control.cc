@@ -113,6 +113,35 @@ absl::Status ComputeAssert(ComputeContext* context) {
 
 }  // namespace
 
+// --- Control flow: see runtime_check/flow_executor.cc
+
+DEFINE_KERNEL(Switch) { return Kernel("x on one of two outputs, as pred says; the other is dead").DoneBySession(); }
+DEFINE_KERNEL(RefSwitch) { return Kernel("as Switch").DoneBySession(); }
+DEFINE_KERNEL(_SwitchN) { return Kernel("x on the output of that number; the others are dead").DoneBySession(); }
+DEFINE_KERNEL(Merge) { return Kernel("the first input that is not dead, and its number").DoneBySession(); }
+DEFINE_KERNEL(RefMerge) { return Kernel("as Merge").DoneBySession(); }
+DEFINE_KERNEL(Enter) { return Kernel("x, inside the loop").DoneBySession(); }
+DEFINE_KERNEL(RefEnter) { return Kernel("as Enter").DoneBySession(); }
+DEFINE_KERNEL(Exit) { return Kernel("x, outside the loop").DoneBySession(); }
+DEFINE_KERNEL(RefExit) { return Kernel("as Exit").DoneBySession(); }
+DEFINE_KERNEL(NextIteration) { return Kernel("x, in the next iteration of the loop").DoneBySession(); }
+DEFINE_KERNEL(RefNextIteration) { return Kernel("as NextIteration").DoneBySession(); }
+DEFINE_KERNEL(LoopCond) { return Kernel("x").Alias().Prepare(SameShape); }
+DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing, even after nodes that did not run").DoneBySession(); }
+
+// --- Calls of functions: see runtime_check/calls.cc
+
+DEFINE_KERNEL(PartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
+DEFINE_KERNEL(StatefulPartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
+DEFINE_KERNEL(If) { return Kernel("what one of two functions computes").DoneBySession(); }
+DEFINE_KERNEL(StatelessIf) { return Kernel("what one of two functions computes").DoneBySession(); }
+DEFINE_KERNEL(Case) { return Kernel("what the function of that number computes, else the last").DoneBySession(); }
+DEFINE_KERNEL(StatelessCase) { return Kernel("as Case").DoneBySession(); }
+DEFINE_KERNEL(While) { return Kernel("what body makes of the inputs, as often as cond holds").DoneBySession(); }
+DEFINE_KERNEL(StatelessWhile) { return Kernel("as While").DoneBySession(); }
+
+DEFINE_KERNEL(ImmutableConst) { return Kernel("the tensor that a memory region holds").DoneBySession(); }
+
 DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
 DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }

@@ -134,7 +134,7 @@ absl::Status RunCase(const Graph& graph, const Node& node, bool values_are_known
     outputs[0].dtype = prepared.outputs[0].dtype;
     outputs[0].shape = prepared.outputs[0].shape;
   } else {
-    PF_ASSIGN_OR_RETURN(results, ComputeNode(node, *kernel, prepared, pointers, outputs.data(), &threads, &budget));
+    PF_ASSIGN_OR_RETURN(results, ComputeNode(node, *kernel, prepared, pointers, outputs.data(), {&threads, &budget}));
   }
   const std::string prefix(absl::StripSuffix(node.name(), "op"));
   for (size_t i = 0; i < outputs.size(); ++i) {

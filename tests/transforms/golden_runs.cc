@@ -23,8 +23,10 @@ std::vector<std::string> Texts(const std::vector<Endpoint>& endpoints) {
 }
 
 absl::StatusOr<std::vector<Tensor>> RunGraph(const Graph& graph, absl::Span<const Tensor> feeds) {
+  SessionOptions options;
+  options.loop_limits.most_iterations = 1000;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                      Session::Create(graph, Texts(graph.inputs()), Texts(graph.outputs())));
+                      Session::Create(graph, Texts(graph.inputs()), Texts(graph.outputs()), options));
   return session->Run(feeds);
 }
 

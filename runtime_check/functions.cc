@@ -1,0 +1,182 @@
+// Compiles function bodies and runs them.
+#include "runtime_check/functions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/executor.h"
+
+namespace permafrost {
+namespace {
+
+// The result that a fetch stands for, once the plan has run.
+class ResultTaker {
+ public:
+  ResultTaker(const Program& program, const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
+      : program_(program), plan_(plan), arguments_(arguments), budget_(budget) {}
+
+  absl::StatusOr<Passed> Take(size_t i) const {
+    const int tensor = program_.fetches[i];
+    const FetchPlan& fetch = plan_.fetches[i];
+    Passed result;
+    if (fetch.constant.has_value()) {
+      result.held = std::make_shared<HeapOutput>();
+      PF_ASSIGN_OR_RETURN(result.held->tensor, fetch.constant->Aligned());
+      result.value = ViewOf(result.held->tensor);
+      return result;
+    }
+    result.value = plan_.values[tensor];
+    if (!plan_.held.empty() && plan_.held[tensor] != nullptr) {
+      result.held = plan_.held[tensor];
+      return result;
+    }
+    // An argument that is passed through.
+    for (const Passed& argument : arguments_) {
+      const Value& value = argument.value;
+      if (value.dtype != result.value.dtype || value.strings != result.value.strings ||
+          value.objects != result.value.objects || value.data != result.value.data) {
+        continue;
+      }
+      result.held = argument.held;
+      return result;
+    }
+    return CopyOnHeap(result.value, budget_);
+  }
+
+ private:
+  const Program& program_;
+  const Plan& plan_;
+  absl::Span<const Passed> arguments_;
+  MemoryBudget* budget_;
+};
+
+}  // namespace
+
+absl::StatusOr<CompiledFunction::Instance*> CompiledFunction::Acquire(std::vector<Shape> shapes,
+                                                                      const Environment& environment) {
+  const auto use = [&](size_t i) {
+    std::rotate(instances_.begin() + static_cast<ptrdiff_t>(i), instances_.begin() + static_cast<ptrdiff_t>(i) + 1,
+                instances_.end());
+    return instances_.back().get();
+  };
+  size_t idle = 0;
+  size_t oldest = instances_.size();
+  for (size_t i = instances_.size(); i-- > 0;) {
+    if (instances_[i]->is_busy) continue;
+    if (instances_[i]->shapes == shapes && instances_[i]->plan != nullptr) return use(i);
+    ++idle;
+    oldest = i;
+  }
+  if (idle < kMostIdle) {
+    instances_.push_back(std::make_unique<Instance>());
+    oldest = instances_.size() - 1;
+  }
+  Instance* instance = use(oldest);
+  instance->plan.reset();  // Before the next one takes its memory.
+  PF_ASSIGN_OR_RETURN(instance->plan, BuildPlan(program_, shapes, &environment));
+  instance->shapes = std::move(shapes);
+  return instance;
+}
+
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Passed> arguments,
+                                                           const Environment& environment) {
+  if (arguments.size() != program_.feeds.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("function '", name(), "': found ", arguments.size(),
+                                                   " arguments, expected ", program_.feeds.size()));
+  }
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const DType expected = program_.tensors[program_.feeds[i].tensor].dtype;
+    if (arguments[i].value.dtype != expected) {
+      return absl::InvalidArgumentError(absl::StrCat("function '", name(), "': argument ", i, " is ",
+                                                     DTypeName(arguments[i].value.dtype), ", expected ",
+                                                     DTypeName(expected)));
+    }
+    shapes.push_back(arguments[i].value.shape);
+  }
+  if (*environment.call_depth >= FunctionTable::kMostNested) {
+    return absl::ResourceExhaustedError(absl::StrCat("function '", name(), "': calls nest deeper than ",
+                                                     FunctionTable::kMostNested, "; does it call itself without end?"));
+  }
+  const absl::StatusOr<Instance*> instance = Acquire(std::move(shapes), environment);
+  PF_RETURN_IF_ERROR(Annotate(instance.status(), absl::StrCat("function '", name(), "'")));
+  (*instance)->is_busy = true;
+  ++*environment.call_depth;
+  absl::StatusOr<std::vector<Passed>> results = Run(*instance, arguments, environment);
+  --*environment.call_depth;
+  (*instance)->is_busy = false;
+  for (std::shared_ptr<HeapOutput>& held : (*instance)->plan->held) held.reset();
+  if (results.ok() || !environment.AnnotatesCalls()) return results;
+  return Annotate(results.status(), absl::StrCat("function '", name(), "'"));
+}
+
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Instance* instance, absl::Span<const Passed> arguments,
+                                                          const Environment& environment) {
+  Plan& plan = *instance->plan;
+  const size_t count = program_.fetches.size();
+  std::vector<Value> feeds;
+  for (const Passed& argument : arguments) feeds.push_back(argument.value);
+  std::vector<Passed> results(count);
+  std::vector<char*> memory(count, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan.fetches[i].bound_values.empty()) continue;
+    const Value& value = plan.values[program_.fetches[i]];
+    results[i].held = std::make_shared<HeapOutput>();
+    PF_ASSIGN_OR_RETURN(*results[i].held,
+                        AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
+    memory[i] = results[i].value.data;
+  }
+  PF_RETURN_IF_ERROR(ExecutePlan(&plan, program_, feeds, memory, &environment, nullptr));
+  const ResultTaker taker(program_, plan, arguments, environment.budget);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan.flow != nullptr && plan.flow->dead_tensors[program_.fetches[i]]) {
+      return absl::InvalidArgumentError(absl::StrCat("result ", i, " lies on a branch that was not taken"));
+    }
+    if (results[i].held != nullptr) continue;
+    PF_ASSIGN_OR_RETURN(results[i], taker.Take(i));
+  }
+  return results;
+}
+
+absl::StatusOr<std::unique_ptr<FunctionTable>> FunctionTable::For(const Graph& graph) {
+  auto table = std::make_unique<FunctionTable>();
+  PF_ASSIGN_OR_RETURN(table->library_, FunctionLibrary::Of(graph));
+  return table;
+}
+
+absl::StatusOr<CompiledFunction*> FunctionTable::Get(const FunctionRef& reference) {
+  PF_RETURN_IF_ERROR(library_.Require(reference.name).status());
+  const std::string key = AttrValue::Function(reference).Encoded();
+  std::unique_ptr<CompiledFunction>& function = functions_[key];
+  if (function == nullptr) {
+    function = std::make_unique<CompiledFunction>(reference);
+    open_.push_back(function.get());
+  }
+  return function.get();
+}
+
+absl::Status FunctionTable::CompileAll(const ProgramContext& context) {
+  while (!open_.empty()) {
+    CompiledFunction* function = open_.back();
+    open_.pop_back();
+    PF_RETURN_IF_ERROR(Annotate(Compile(function, context), absl::StrCat("function '", function->name(), "'")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionTable::Compile(CompiledFunction* function, const ProgramContext& context) {
+  PF_ASSIGN_OR_RETURN(function->body_, library_.Instantiate(function->reference_));
+  std::vector<std::string> feeds, fetches, targets;
+  for (const Node* arg : ArgsOf(*function->body_)) feeds.emplace_back(arg->name());
+  for (const Node* retval : RetvalsOf(*function->body_)) {
+    const TensorRef result = retval->input(0);
+    fetches.push_back(absl::StrCat(result.node->name(), ":", result.port));
+  }
+  for (const Node* node : ControlOutputsOf(*function->body_)) targets.emplace_back(node->name());
+  PF_ASSIGN_OR_RETURN(function->program_, BuildProgram(*function->body_, {feeds, fetches, targets}, context));
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,244 @@
+// Arrays of tensors that ops share by reference. The scalar `flow` that goes from op to op keeps them in order.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/element_store.h"
+#include "runtime_check/kernels/prepare.h"
+
+namespace permafrost {
+namespace {
+
+struct TensorArray : RuntimeObject {
+  static constexpr absl::string_view kKind = "tensor array";
+  absl::string_view kind() const override { return kKind; }
+
+  DType dtype = DType::kInvalid;
+  Shape shape = Shape::UnknownRank();  // Of every element, as far as it is known.
+  bool is_dynamic = false;
+  bool clears_after_read = true;
+  bool has_one_shape = false;  // The first element that is written sets the shape.
+  bool is_closed = false;
+  ElementStore elements;
+  std::vector<bool> cleared;
+};
+using ArrayRef = std::shared_ptr<TensorArray>;
+
+absl::StatusOr<ArrayRef> InputArray(const ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(ArrayRef array, ObjectInput<TensorArray>(context, 0));
+  if (array->is_closed) return absl::InvalidArgumentError("the tensor array is closed");
+  return array;
+}
+
+absl::Status ComputeNew(ComputeContext* context) {
+  auto array = std::make_shared<TensorArray>();
+  const Node& node = context->node();
+  PF_ASSIGN_OR_RETURN(array->dtype, TypeAttr(node, "dtype"));
+  PF_ASSIGN_OR_RETURN(array->shape, ShapeAttr(node, "element_shape"));
+  PF_ASSIGN_OR_RETURN(array->is_dynamic, BoolAttr(node, "dynamic_size"));
+  PF_ASSIGN_OR_RETURN(array->clears_after_read, BoolAttr(node, "clear_after_read"));
+  PF_ASSIGN_OR_RETURN(array->has_one_shape, BoolAttr(node, "identical_element_shapes"));
+  PF_ASSIGN_OR_RETURN(const int64_t size, IntegerOf(context->input_at(0)));
+  PF_RETURN_IF_ERROR(array->elements.Resize(size, &context->budget()));
+  array->cleared.resize(static_cast<size_t>(size), false);
+  context->output_at(0).objects->front() = std::move(array);
+  PF_RETURN_IF_ERROR(context->AllocateOutput(1, Shape()));
+  *context->output<float>(1) = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Put(ComputeContext* context, TensorArray* array, int64_t index, ElementRef element) {
+  if (index >= array->elements.size() && array->is_dynamic) {
+    PF_RETURN_IF_ERROR(array->elements.Resize(index + 1, &context->budget()));
+    array->cleared.resize(static_cast<size_t>(index) + 1, false);
+  }
+  PF_RETURN_IF_ERROR(CheckIndex(index, array->elements.size()));
+  if (element->tensor.dtype() != array->dtype) {
+    return absl::InvalidArgumentError(absl::StrCat("found an element of type ", DTypeName(element->tensor.dtype()),
+                                                   ", expected ", DTypeName(array->dtype)));
+  }
+  const Shape& shape = element->tensor.shape();
+  if (!array->shape.IsCompatibleWith(shape)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found an element of shape ", shape.ToString(), ", expected ", array->shape.ToString()));
+  }
+  if (array->has_one_shape) array->shape = shape;
+  if (array->elements[index] != nullptr || array->cleared[static_cast<size_t>(index)]) {
+    return absl::InvalidArgumentError(absl::StrCat("element ", index, " is written for the second time"));
+  }
+  array->elements.Set(index, std::move(element));
+  return absl::OkStatus();
+}
+
+// Null when it is not set. Clears it where the array says so.
+absl::StatusOr<ElementRef> Get(TensorArray* array, int64_t index) {
+  PF_RETURN_IF_ERROR(CheckIndex(index, array->elements.size()));
+  if (array->cleared[static_cast<size_t>(index)]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("element ", index, " is read for the second time, while reading clears it"));
+  }
+  ElementRef element = array->elements[index];
+  if (array->clears_after_read && element != nullptr) {
+    array->elements.Set(index, nullptr);
+    array->cleared[static_cast<size_t>(index)] = true;
+  }
+  return element;
+}
+
+absl::Status GiveFlow(ComputeContext* context) {
+  PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape()));
+  const Value& flow = context->input_at(context->num_inputs() - 1);
+  *context->output<float>(0) = flow.shape.num_elements() > 0 ? *reinterpret_cast<const float*>(flow.data) : 0;
+  return absl::OkStatus();
+}
+
+absl::Status ComputeWrite(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  PF_ASSIGN_OR_RETURN(const int64_t index, IntegerOf(context->input_at(1)));
+  PF_ASSIGN_OR_RETURN(ElementRef element, StoreValue(context->input_at(2), &context->budget()));
+  PF_RETURN_IF_ERROR(Put(context, array.get(), index, std::move(element)));
+  return GiveFlow(context);
+}
+
+absl::Status ComputeRead(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  PF_ASSIGN_OR_RETURN(const int64_t index, IntegerOf(context->input_at(1)));
+  PF_ASSIGN_OR_RETURN(const ElementRef element, Get(array.get(), index));
+  return Annotate(GiveElement(context, 0, element, array->shape), absl::StrCat("element ", index));
+}
+
+absl::Status ComputeGather(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, IntegersOf(context->input_at(1)));
+  PF_ASSIGN_OR_RETURN(Shape shape, ShapeAttr(context->node(), "element_shape"));
+  PF_ASSIGN_OR_RETURN(shape, MergeShapes(shape, array->shape));
+  std::vector<ElementRef> chosen;
+  for (const int64_t index : indices) {
+    PF_ASSIGN_OR_RETURN(chosen.emplace_back(), Get(array.get(), index));
+  }
+  PF_ASSIGN_OR_RETURN(shape, CommonShape(shape, chosen));
+  return GiveStack(context, 0, chosen, shape);
+}
+
+absl::Status ComputeScatter(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, IntegersOf(context->input_at(1)));
+  const Value& value = context->input_at(2);
+  if (value.shape.rank() == 0 || value.shape.dim(0) != static_cast<int64_t>(indices.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", indices.size(), " indices for a tensor of shape ", value.shape.ToString()));
+  }
+  const Shape shape(value.shape.dims().subspan(1));
+  const int64_t row = shape.num_elements();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    PF_ASSIGN_OR_RETURN(ElementRef element,
+                        StoreRows(value, static_cast<int64_t>(i) * row, row, shape, &context->budget()));
+    PF_RETURN_IF_ERROR(Put(context, array.get(), indices[i], std::move(element)));
+  }
+  return GiveFlow(context);
+}
+
+absl::Status ComputeSplit(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  const Value& value = context->input_at(1);
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, IntegersOf(context->input_at(2)));
+  if (value.shape.rank() == 0) return absl::InvalidArgumentError("found a scalar, expected at least one axis");
+  Shape shape = value.shape;
+  const int64_t row = Shape(shape.dims().subspan(1)).num_elements();
+  int64_t at = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 0 || lengths[i] > value.shape.dim(0) - at) {
+      return absl::InvalidArgumentError("the lengths do not add up to the first dimension");
+    }
+    shape.set_dim(0, lengths[i]);
+    PF_ASSIGN_OR_RETURN(ElementRef element, StoreRows(value, at * row, lengths[i] * row, shape, &context->budget()));
+    PF_RETURN_IF_ERROR(Put(context, array.get(), static_cast<int64_t>(i), std::move(element)));
+    at += lengths[i];
+  }
+  if (at != value.shape.dim(0)) {
+    return absl::InvalidArgumentError("the lengths do not add up to the first dimension");
+  }
+  return GiveFlow(context);
+}
+
+absl::Status ComputeConcat(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  PF_ASSIGN_OR_RETURN(Shape shape, ShapeAttr(context->node(), "element_shape_except0"));
+  std::vector<ElementRef> all;
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < array->elements.size(); ++i) {
+    PF_ASSIGN_OR_RETURN(all.emplace_back(), Get(array.get(), i));
+    if (all.back() == nullptr) {
+      if (!array->shape.IsFullyKnown() || array->shape.rank() == 0) {
+        return absl::InvalidArgumentError(absl::StrCat("element ", i, " is not set and its shape is not known"));
+      }
+      lengths.push_back(array->shape.dim(0));
+      PF_ASSIGN_OR_RETURN(shape, MergeShapes(shape, Shape(array->shape.dims().subspan(1))));
+      continue;
+    }
+    const Shape& full = all.back()->tensor.shape();
+    if (full.rank() == 0) return absl::InvalidArgumentError(absl::StrCat("element ", i, " is a scalar"));
+    lengths.push_back(full.dim(0));
+    PF_ASSIGN_OR_RETURN(shape, MergeShapes(shape, Shape(full.dims().subspan(1))));
+  }
+  if (all.empty() && array->shape.has_rank() && array->shape.rank() > 0) {
+    PF_ASSIGN_OR_RETURN(shape, MergeShapes(shape, Shape(array->shape.dims().subspan(1))));
+  }
+  return GiveConcat(context, 0, all, shape, lengths);
+}
+
+absl::Status ComputeSize(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, InputArray(context));
+  if (array->elements.size() > INT32_MAX) return absl::InvalidArgumentError("the size exceeds int32");
+  PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape()));
+  *context->output<int32_t>(0) = static_cast<int32_t>(array->elements.size());
+  return absl::OkStatus();
+}
+
+absl::Status ComputeClose(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const ArrayRef array, ObjectInput<TensorArray>(context, 0));
+  array->is_closed = true;
+  array->elements = ElementStore();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(TensorArrayV3) {
+  return Kernel("an array of so many elements, none of them set")
+      .UsesState()
+      .Prepare(PrepareObjects)
+      .Compute(ComputeNew);
+}
+DEFINE_KERNEL(TensorArrayWriteV3) {
+  return Kernel("array[index] = value").UsesState().Prepare(PrepareObjects).Compute(ComputeWrite);
+}
+DEFINE_KERNEL(TensorArrayReadV3) {
+  return Kernel("array[index]; zeros when it is not set").UsesState().Prepare(PrepareObjects).Compute(ComputeRead);
+}
+DEFINE_KERNEL(TensorArrayGatherV3) {
+  return Kernel("the elements at the indices under a new first axis")
+      .UsesState()
+      .Prepare(PrepareObjects)
+      .Compute(ComputeGather);
+}
+DEFINE_KERNEL(TensorArrayScatterV3) {
+  return Kernel("array[indices[i]] = value[i]").UsesState().Prepare(PrepareObjects).Compute(ComputeScatter);
+}
+DEFINE_KERNEL(TensorArraySplitV3) {
+  return Kernel("the elements are pieces of these lengths").UsesState().Prepare(PrepareObjects).Compute(ComputeSplit);
+}
+DEFINE_KERNEL(TensorArrayConcatV3) {
+  return Kernel("the elements one after the other, and their lengths")
+      .UsesState()
+      .Prepare(PrepareObjects)
+      .Compute(ComputeConcat);
+}
+DEFINE_KERNEL(TensorArraySizeV3) {
+  return Kernel("how many elements the array has").UsesState().Prepare(PrepareObjects).Compute(ComputeSize);
+}
+DEFINE_KERNEL(TensorArrayCloseV3) {
+  return Kernel("the array is of no more use").UsesState().Prepare(PrepareObjects).Compute(ComputeClose);
+}
+
+}  // namespace permafrost

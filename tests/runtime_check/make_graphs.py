@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""Records what TensorFlow computes with whole graphs that branch, loop, call and keep state: what graphs_test.cc runs.
+
+    python3 tests/runtime_check/make_graphs.py [case ...]      (needs TensorFlow and Keras)
+
+Each function below with @case gives one file graphs/<case>.pb: a GraphDef as a tool would be given it, and with it what was
+fed and what came out, as constants that nothing reads:
+    recorded/<run>/in/<i>    attribute _tensor: the name of the tensor that was fed
+    recorded/<run>/out/<i>   attribute _tensor: the name of the tensor that was fetched
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import convert_to_constants
+
+v1 = tf.compat.v1
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+class Model:
+    """A GraphDef, the names of its outputs, what to feed it at each run, and what TensorFlow must run before."""
+
+    def __init__(self, graph, outputs, runs, init=None):
+        self.graph, self.outputs, self.runs, self.init = graph, outputs, runs, init
+
+
+def floats(seed, *shape):
+    return np.random.RandomState(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def build_v1(build, runs, functional=False):
+    """`build` makes a graph and returns its outputs; control flow is lowered, as in graphs of TensorFlow 1."""
+    v1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        if functional:
+            v1.enable_control_flow_v2()
+        v1.set_random_seed(7)
+        outputs = build()
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        names = [output.name for output in outputs]
+        definition = graph.as_graph_def()
+        if v1.global_variables():
+            with v1.Session(graph=graph) as session:
+                session.run(v1.global_variables_initializer())
+                definition = v1.graph_util.convert_variables_to_constants(
+                    session, definition, [name.split(":")[0] for name in names])
+        v1.disable_control_flow_v2()
+    return Model(strip(definition), names, runs)
+
+
+def freeze_v2(function, specs, runs, lower):
+    """A tf.function frozen the way of TensorFlow 2."""
+    concrete = tf.function(function).get_concrete_function(*specs)
+    frozen = convert_to_constants.convert_variables_to_constants_v2(concrete, lower_control_flow=lower)
+    inputs = [tensor.name for tensor in frozen.inputs if tensor.dtype != tf.resource]
+    outputs = [tensor.name for tensor in frozen.outputs]
+    named = [dict(zip(inputs, run)) for run in runs]
+    return Model(strip(frozen.graph.as_graph_def()), outputs, named)
+
+
+def strip(definition):
+    """Without what no runtime reads: it is most of the bytes."""
+    for nodes in [definition.node] + [function.node_def for function in definition.library.function]:
+        for node in nodes:
+            node.ClearField("experimental_debug_info")
+            for key in [key for key in node.attr if key.startswith("_") and key not in (
+                    "_lower_using_switch_merge", "_num_original_outputs")]:
+                del node.attr[key]
+    for function in definition.library.function:
+        function.ClearField("arg_attr")
+        for key in list(function.attr):
+            del function.attr[key]
+    return definition
+
+
+# --- Branches and loops of TensorFlow 1 -------------------------------------------------------------------------------
+
+
+@case
+def branches():
+    def build():
+        p = v1.placeholder(tf.bool, [], "p")
+        q = v1.placeholder(tf.bool, [], "q")
+        x = v1.placeholder(tf.float32, [None], "x")
+        constants = v1.cond(p, lambda: tf.constant([1.0, 2.0]), lambda: tf.constant([3.0]))
+        nested = v1.cond(p, lambda: v1.cond(q, lambda: x * 2, lambda: x + 10), lambda: tf.reduce_sum(x, keepdims=True))
+        weights = tf.constant(floats(1, 3, 2))
+        product = v1.cond(q, lambda: tf.matmul(tf.reshape(x, [1, 3]), weights), lambda: tf.zeros([1, 2]))
+        after = tf.concat([constants, nested * 3, tf.reshape(product, [2])], 0)
+        _, index = tf.raw_ops.Merge(inputs=list(tf.raw_ops.Switch(data=x, pred=p)))
+        return [tf.identity(constants, "constants"), tf.identity(nested, "nested"), tf.identity(after, "after"), index]
+    x = np.array([1, -2, 3], np.float32)
+    return build_v1(build, [{"p:0": np.array(p), "q:0": np.array(q), "x:0": x}
+                            for p in (True, False) for q in (True, False)])
+
+
+@case
+def loops():
+    def build():
+        n = v1.placeholder(tf.int32, [], "n")
+        x = v1.placeholder(tf.float32, [None], "x")
+        # Nested, the inner one as long as the outer has come.
+        def inner(i, total):
+            return v1.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + x * tf.cast(j, tf.float32)), [0, total])[1]
+        nested = v1.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, inner(i, t)), [0, x])[1]
+        # The variables change places.
+        swapped = v1.while_loop(lambda i, a, b: i < n, lambda i, a, b: (i + 1, b, a), [0, x, -x])
+        # The shape grows.
+        grown = v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.concat([a, a[:1] + 1], 0)), [0, x],
+                              shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])])[1]
+        # A branch in a loop, and a loop in a branch.
+        branch = v1.while_loop(lambda i, a: i < n,
+                               lambda i, a: (i + 1, v1.cond(tf.equal(i % 2, 0), lambda: a + 1, lambda: a * 2)), [0, x])[1]
+        loop_in_branch = v1.cond(n > 2, lambda: v1.while_loop(
+            lambda i, a: i < n, lambda i, a: (i + 1, a * a), [0, x])[1], lambda: x - 1)
+        # Constants, and the order that a control input asks for.
+        def body(i, a):
+            with tf.control_dependencies([tf.constant(1.0) + a[0]]):
+                return i + 1, a + tf.matmul(tf.reshape(a, [1, -1]), tf.ones([tf.size(a), 1]))[0, 0] * 0.5
+        weighted = v1.while_loop(lambda i, a: i < n, body, [tf.constant(0), x])[1]
+        return [tf.identity(t, name) for t, name in [
+            (nested, "nested"), (swapped[1], "swapped"), (grown, "grown"), (branch, "branch"),
+            (loop_in_branch, "loop_in_branch"), (weighted, "weighted"), (swapped[0], "count")]]
+    return build_v1(build, [{"n:0": np.int32(n), "x:0": floats(n, 2 + n % 2)} for n in (0, 1, 2, 5)])
+
+
+# --- Arrays and recurrent networks of TensorFlow 1 ---------------------------------------------------------------------
+
+
+@case
+def arrays():
+    def build():
+        x = v1.placeholder(tf.float32, [None, 2], "x")
+        n = tf.shape(x)[0]
+        mapped = v1.map_fn(lambda row: row * 2 + 1, x)
+        scanned = v1.scan(lambda total, row: total + row, x, initializer=tf.zeros([2]))
+        folded = v1.foldl(lambda total, row: total * 0.5 + row, x, initializer=tf.ones([2]))
+        array = v1.TensorArray(tf.float32, size=n, clear_after_read=False, infer_shape=False, element_shape=[None, 2])
+        _, array = v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, x[:i + 1])), [0, array])
+        joined = array.concat()
+        last = array.read(n - 1)
+        size = array.size()
+        split = v1.TensorArray(tf.float32, size=2, infer_shape=False).split(x, tf.stack([1, n - 1]))
+        unset = v1.TensorArray(tf.float32, size=3, element_shape=[2]).write(1, [5.0, 6.0]).stack()
+        grows = v1.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[2]).unstack(x)
+        grows = grows.write(grows.size(), [7.0, 8.0]).gather([0, n])
+        return [tf.identity(t, name) for t, name in [
+            (mapped, "mapped"), (scanned, "scanned"), (folded, "folded"), (joined, "joined"), (last, "last"),
+            (size, "size"), (split.read(1), "split"), (unset, "unset"), (grows, "grows")]]
+    return build_v1(build, [{"x:0": floats(n, n, 2)} for n in (1, 4, 3)])
+
+
+@case
+def dynamic_rnn():
+    def build():
+        x = v1.placeholder(tf.float32, [None, None, 3], "x")
+        lengths = v1.placeholder(tf.int32, [None], "lengths")
+        kernel = tf.constant(floats(3, 3 + 4, 16))
+        bias = tf.constant(floats(4, 16))
+        batch, time = tf.shape(x)[0], tf.shape(x)[1]
+        # As tf.nn.dynamic_rnn writes it, which needs a Keras that is gone.
+        inputs = v1.TensorArray(tf.float32, size=time, element_shape=[None, 3]).unstack(tf.transpose(x, [1, 0, 2]))
+        outputs = v1.TensorArray(tf.float32, size=time, element_shape=[None, 4])
+
+        def step(t, outputs, c, h):
+            gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs.read(t), h], 1), kernel), bias)
+            i, j, f, o = tf.split(gates, 4, 1)
+            new_c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            new_h = tf.tanh(new_c) * tf.sigmoid(o)
+            done = tf.greater_equal(t, lengths)
+            outputs = outputs.write(t, v1.where(done, tf.zeros_like(h), new_h))
+            return t + 1, outputs, v1.where(done, c, new_c), v1.where(done, h, new_h)
+
+        zeros = tf.zeros(tf.stack([batch, 4]))
+        _, outputs, _, h = v1.while_loop(lambda t, *_: t < time, step, [0, outputs, zeros, zeros], swap_memory=True)
+        return [tf.transpose(outputs.stack(), [1, 0, 2], "outputs"), tf.identity(h, "state")]
+    return build_v1(build, [
+        {"x:0": floats(1, 2, 5, 3), "lengths:0": np.array([5, 3], np.int32)},
+        {"x:0": floats(2, 1, 2, 3), "lengths:0": np.array([0], np.int32)},
+        {"x:0": floats(2, 3, 9, 3), "lengths:0": np.array([9, 1, 4], np.int32)}])
+
+
+# --- Functions of TensorFlow 2 ----------------------------------------------------------------------------------------
+
+
+def recurrent(layer, lower):
+    tf.keras.utils.set_random_seed(5)
+    model = tf.keras.Sequential([tf.keras.layers.Input([None, 3]), layer(), tf.keras.layers.Dense(2)])
+    return freeze_v2(lambda x: model(x), [tf.TensorSpec([None, None, 3], tf.float32)],
+                     [[floats(1, 2, 5, 3)], [floats(2, 1, 1, 3)], [floats(3, 3, 7, 3)]], lower)
+
+
+def lstm():
+    return tf.keras.layers.LSTM(4, return_sequences=True)
+
+
+def two_lstms():
+    return tf.keras.layers.Bidirectional(lstm())
+
+
+def gru():
+    return tf.keras.layers.GRU(4, return_sequences=False)
+
+
+@case
+def keras_lstm_lowered():
+    return recurrent(lstm, True)
+
+
+@case
+def keras_lstm_functions():
+    return recurrent(two_lstms, False)
+
+
+@case
+def keras_gru_functions():
+    return recurrent(gru, False)
+
+
+def composed(x, n):
+    mapped = tf.map_fn(lambda row: tf.reduce_sum(row) * row, x)
+    branch = tf.cond(n > 2, lambda: x[:, :1] * 2, lambda: tf.cond(n > 1, lambda: x + 1, lambda: x[:1] - 1))
+    chosen = tf.switch_case(n, [lambda: x * 3, lambda: -x, lambda: x * x])
+    _, grown = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.concat([a, a[:1] + 1], 0)), [0, x],
+                             shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, None])])
+    total = tf.constant(0.0)
+    for i in tf.range(n):
+        if i % 2 == 0:
+            total += tf.cast(i, tf.float32)
+        for j in tf.range(i):
+            total += 0.5 * tf.cast(j, tf.float32)
+    pieces = tf.TensorArray(tf.float32, size=0, dynamic_size=True, infer_shape=False, element_shape=[None, 2])
+    for i in tf.range(n + 1):
+        pieces = pieces.write(i, x[:i % 2 + 1])
+    return mapped, branch, chosen, grown, total, pieces.concat(), pieces.size()
+
+
+@case
+def composed_functions():
+    return freeze_v2(composed, [tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.int32)],
+                     [[floats(n, 3 + n % 2, 2), np.int32(n)] for n in (0, 1, 2, 5)], False)
+
+
+@case
+def composed_lowered():
+    return freeze_v2(composed, [tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([], tf.int32)],
+                     [[floats(n, 3 + n % 2, 2), np.int32(n)] for n in (0, 1, 2, 5)], True)
+
+
+@case
+def lists():
+    def build():
+        x = v1.placeholder(tf.float32, [None, 2], "x")
+        raw = tf.raw_ops
+        made = raw.TensorListFromTensor(tensor=x, element_shape=[2])
+        changed = raw.TensorListSetItem(input_handle=made, index=0, item=tf.constant([9.0, 8.0]))
+        pushed = raw.TensorListPushBack(input_handle=changed, tensor=tf.constant([1.0, 2.0]))
+        popped, last = raw.TensorListPopBack(input_handle=pushed, element_shape=[2], element_dtype=tf.float32)
+        reserved = raw.TensorListReserve(element_shape=[-1], num_elements=3, element_dtype=tf.float32)
+        reserved = raw.TensorListSetItem(input_handle=reserved, index=1, item=x[0])
+        gathered = raw.TensorListGather(input_handle=pushed, indices=[1, 0], element_shape=[2],
+                                        element_dtype=tf.float32)
+        scattered = raw.TensorListScatterV2(tensor=x[:2], indices=[3, 1], element_shape=[2], num_elements=5)
+        split = raw.TensorListSplit(tensor=x, element_shape=[-1, 2], lengths=tf.constant([1, 1], tf.int64))
+        joined, lengths = raw.TensorListConcatV2(input_handle=split, element_shape=[-1, 2], leading_dims=tf.constant(
+            [], tf.int64), element_dtype=tf.float32)
+        stack = lambda a, name: raw.TensorListStack(input_handle=a, element_shape=-1, element_dtype=tf.float32, name=name)
+        return [stack(made, "made"), stack(changed, "changed"), stack(pushed, "pushed"), stack(popped, "popped"),
+                tf.identity(last, "last"), stack(reserved, "reserved"), gathered, stack(scattered, "scattered"), joined,
+                lengths, raw.TensorListLength(input_handle=pushed),
+                raw.TensorListElementShape(input_handle=reserved, shape_type=tf.int64),
+                stack(raw.TensorListResize(input_handle=pushed, size=2), "resized"),
+                raw.TensorListGetItem(input_handle=reserved, index=2, element_shape=[2], element_dtype=tf.float32)]
+    return build_v1(build, [{"x:0": floats(1, 2, 2)}, {"x:0": floats(2, 2, 2)}])
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def table_model(build):
+    graph = tf.Graph()
+    with graph.as_default():
+        keys = v1.placeholder(tf.string, [None], "keys")
+        outputs = build(keys)
+        init = v1.tables_initializer().name
+        definition = strip(graph.as_graph_def())
+    runs = [{"keys:0": np.array(words, object)} for words in (["one", "two"], ["three", "", "nine"], ["two"])]
+    return Model(definition, [output.name for output in outputs], runs, init)
+
+
+@case
+def tables():
+    def build(keys):
+        words = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(
+            ["one", "two", "three"], tf.constant([1, 2, 3], tf.int64)), -1)
+        back = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(
+            tf.constant([1, 2, 3], tf.int64), ["uno", "due", "tre"]), "?")
+        numbers = words.lookup(keys)
+        return [numbers, back.lookup(numbers), words.size()]
+    return table_model(build)
+
+
+@case
+def tables_v1():
+    """The ops with string handles, which today's Python cannot make."""
+    model = tables()
+    for node in model.graph.node:
+        if node.op in ("HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "InitializeTableV2",
+                       "LookupTableImportV2"):
+            node.op = node.op[:-2]
+    return model
+
+
+def main(names):
+    for name in names or CASES:
+        model = CASES[name]()
+        if model is None:
+            continue
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(model.graph, name="")
+        recorded = v1.GraphDef()
+        recorded.CopyFrom(model.graph)
+
+        def record(where, tensor, value):
+            node = recorded.node.add(name=where, op="Const")
+            node.attr["_tensor"].s = tensor.encode()
+            proto = tf.make_tensor_proto(value, dtype=tf.string if np.asarray(value).dtype == object else None)
+            node.attr["dtype"].type = proto.dtype
+            node.attr["value"].tensor.CopyFrom(proto)
+
+        with v1.Session(graph=graph) as session:
+            if model.init:
+                session.run(model.init)
+            for number, feeds in enumerate(model.runs):
+                for i, (tensor, value) in enumerate(feeds.items()):
+                    record(f"recorded/{number}/in/{i}", tensor, value)
+                for i, (tensor, value) in enumerate(zip(model.outputs, session.run(model.outputs, feeds))):
+                    record(f"recorded/{number}/out/{i}", tensor, value)
+        path = HERE / "graphs" / f"{name}.pb"
+        path.write_bytes(recorded.SerializeToString(deterministic=True))
+        ops = sorted({node.op for node in recorded.node} |
+                     {node.op for function in recorded.library.function for node in function.node_def})
+        print(f"{path.relative_to(HERE)}: {len(model.runs)} runs, {path.stat().st_size} bytes: {' '.join(ops)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
