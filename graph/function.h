@@ -102,7 +102,7 @@ class FunctionLibrary {
   // The body of the called function (see the top of this file), a graph that shares nothing with others but bytes that
   // never change. One level: calls inside it stay calls. InvalidArgument names the function and the node: no such
   // function, an attribute that the signature asks for is missing, a reference names no output, two nodes or arguments
-  // have one name, the wrong number of inputs, an op that neither table nor library knows whose outputs are read.
+  // have one name. FailedPrecondition when a node reads outputs of an op that neither table nor library knows.
   // ResourceExhausted when values of attributes or references to whole lists would make more than a bounded amount of a
   // small file. O(bytes of the function + nodes + edges).
   absl::StatusOr<std::unique_ptr<Graph>> Instantiate(const FunctionRef& call) const;

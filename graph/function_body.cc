@@ -426,13 +426,19 @@ class BodyWriter {
       }
       arg_texts_.emplace(args[i], name);
     }
+    absl::flat_hash_map<absl::string_view, std::string> values;
     for (size_t i = 0; i < retvals.size(); ++i) {
       if (retvals[i]->num_data_inputs() != 1) {
         return absl::InvalidArgumentError(absl::StrCat(retvals[i]->Describe(), ": expected one input"));
       }
-      PF_ASSIGN_OR_RETURN(const std::string text, TextOf(retvals[i]->input(0)));
-      AppendEntry(fields::kRet, signature.outputs[i].name, text, &returns_);
+      PF_ASSIGN_OR_RETURN(values[signature.outputs[i].name], TextOf(retvals[i]->input(0)));
       retvals_.insert(retvals[i]);
+    }
+    // The order of the entries stays, so that a body that did not change gives the bytes that it was read from.
+    for (const auto& [output, value] : function_.returns()) {
+      if (const auto found = values.find(output); found != values.end()) {
+        AppendEntry(fields::kRet, output, found->second, &returns_);
+      }
     }
     for (size_t i = 0; i < controls.size(); ++i) {
       AppendEntry(fields::kControlRet, function_.control_returns()[i].first, controls[i]->name(), &control_returns_);

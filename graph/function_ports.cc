@@ -66,7 +66,7 @@ int OutputNames::IndexOf(const std::vector<ArgSpec>& args, absl::string_view arg
 absl::StatusOr<PortRange> OutputNames::Find(const Node& node, absl::string_view arg) {
   const std::vector<ArgSpec>* args = OutputsOf(node);
   if (args == nullptr) {
-    return absl::InvalidArgumentError(
+    return absl::FailedPreconditionError(
         absl::StrCat("names output ", Quoted(arg), " of ", node.Describe(), ", an op that is not known"));
   }
   const int index = IndexOf(*args, arg);

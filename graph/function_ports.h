@@ -26,8 +26,8 @@ class OutputNames {
  public:
   explicit OutputNames(const FunctionLibrary& library) : library_(library) {}
 
-  // The outputs that `arg` of the node stands for. InvalidArgument for an op that neither table nor library knows, and
-  // for an argument that it does not have.
+  // The outputs that `arg` of the node stands for. FailedPrecondition for an op that neither table nor library
+  // knows, InvalidArgument for an argument that it does not have.
   absl::StatusOr<PortRange> Find(const Node& node, absl::string_view arg);
   // "arg:k" for output `port`. FailedPrecondition for an op that is not known, InvalidArgument for no such output.
   absl::StatusOr<std::string> NameOf(const Node& node, int port);

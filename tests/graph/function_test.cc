@@ -366,5 +366,30 @@ TEST(FunctionTest, MalformedBytesAreDataLoss) {
   }
 }
 
+std::string ProblemsOf(const std::string& text) { return std::string(ValidateFunctions(*Parse(text)).message()); }
+
+TEST(FunctionTest, LibrariesAreValidated) {
+  const auto graph_with = [](const std::string& attrs, const std::vector<std::string>& functions) {
+    return absl::StrCat("node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } } }\n",
+                        "node { name: \"c\" op: \"PartitionedCall\" input: \"x\" ", attrs, " }\n", Library(functions));
+  };
+  const std::string neg = Simple("f", Node("r", "Neg", {"x"}));
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {neg})), "");
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("g"), {neg})),
+            "node 'c' (PartitionedCall): attr 'f': there is no function 'g' in the library; did you mean 'f'?");
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Function("f", In("x") + Arg("output", "y", "type: DT_INT32"),
+                                                           Node("r", "Neg", {"x"}) + Ret("y", "r:y:0"))})),
+            "node 'c' (PartitionedCall): attr 'Tout' is (float), but function 'f' gives (int32); function 'f': node "
+            "'y_RetVal' (_Retval): input 0 is 'r' of type float, expected int32");
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Simple("f", Node("r", "AddV2", {"x"}), "r:z:0")})),
+            "function 'f': node 'r' (AddV2): found 1 input, expected 2");
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"),
+                                  {Simple("f", Node("r", "PartitionedCall", {"x"}, CallAttr("gone")), "r:output:0")})),
+            "function 'f': node 'r' (PartitionedCall): attr 'f': there is no function 'gone' in the library");
+  EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Simple("f", Node("r", "Neg", {"z"}))})),
+            "function 'f': node 'r' (Neg): input 0 is 'z': the body has no such node and the signature no such "
+            "argument");
+}
+
 }  // namespace
 }  // namespace permafrost

@@ -1,5 +1,6 @@
 // Computes what does not depend on the inputs, and drops what the outputs do not need.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,12 +8,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "graph/function.h"
 #include "graph/order.h"
 #include "graph/shape_inference.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/body_copy.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/constant_evaluation.h"
+#include "transforms/rewrites/function_evaluation.h"
 
 namespace permafrost {
 namespace {
@@ -204,6 +208,62 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
   return removed;
 }
 
+// Folds in one body, and returns how many constants that made.
+absl::StatusOr<int64_t> FoldBody(Graph* body, const EvaluationLimits& limits, FunctionEvaluation* functions,
+                                 PassContext* context) {
+  // What has an effect runs even if no output needs it.
+  std::vector<Node*> roots;
+  std::vector<bool> is_arg(body->id_limit(), false);
+  for (const Endpoint& input : body->inputs()) is_arg[input.node->id()] = true;
+  for (Node* node = body->first(); node != nullptr; node = node->next()) {
+    if (body->IsOutput(node) || HasEffect(*node)) roots.push_back(node);
+  }
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*body);
+  const std::vector<bool> is_needed = ReachedBackwards(*body, roots, is_arg);
+  PF_ASSIGN_OR_RETURN(std::vector<Node*> order, StableTopologicalOrder(*body));
+  order.erase(std::remove_if(order.begin(), order.end(), [&](const Node* node) { return !is_needed[node->id()]; }),
+              order.end());
+  ConstantEvaluation evaluation(body, limits, shapes.ok() ? &*shapes : nullptr, functions, context);
+  PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
+  Replacement replacement(body, evaluation, context);
+  PF_RETURN_IF_ERROR(replacement.Run(order));
+  if (replacement.constants() == 0) return 0;
+  PF_RETURN_IF_ERROR(Prune(body, roots, is_arg).status());
+  DropDanglingColocations(body);
+  return replacement.constants();
+}
+
+// Folds in the functions that the graph may call. Bodies that depend on their callers' attributes, and those that no
+// graph can be made of, are left alone.
+absl::StatusOr<int64_t> FoldBodies(Graph* graph, const EvaluationLimits& limits, FunctionEvaluation* functions,
+                                   PassContext* context) {
+  PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(*graph));
+  const auto needed = library.Reachable(library.CalledBy(*graph));
+  if (!needed.ok()) return 0;
+  std::vector<std::string> names;
+  for (const Function* function : library.functions()) {
+    if (needed->contains(function->name()) && function->signature().attrs.empty()) names.emplace_back(function->name());
+  }
+  int64_t constants = 0;
+  for (const std::string& name : names) {
+    absl::StatusOr<std::unique_ptr<Graph>> body = library.Instantiate({name, {}});
+    if (!body.ok()) {
+      context->Note(absl::StrCat("not folded: ", body.status().message()));
+      continue;
+    }
+    const absl::StatusOr<int64_t> made = FoldBody(body->get(), limits, functions, context);
+    if (!made.ok() || *made == 0) continue;
+    const absl::Status written = library.SetBody(name, **body);
+    if (!written.ok()) {
+      context->Note(absl::StrCat("not folded: ", written.message()));
+      continue;
+    }
+    constants += *made;
+  }
+  library.Store(graph);
+  return constants;
+}
+
 absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* context) {
   PF_RETURN_IF_ERROR(CheckInterface(*graph));
   int64_t rewrites = 0;
@@ -237,7 +297,12 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   PF_ASSIGN_OR_RETURN(std::vector<Node*> order, StableTopologicalOrder(*graph));
   order.erase(std::remove_if(order.begin(), order.end(), [&](const Node* node) { return !is_needed[node->id()]; }),
               order.end());
-  ConstantEvaluation evaluation(graph, limits, shapes.ok() ? &*shapes : nullptr, context);
+  const absl::StatusOr<FunctionLibrary> library = FunctionLibrary::Of(*graph);
+  std::optional<FunctionEvaluation> functions;
+  if (!library.ok()) context->Note(absl::StrCat("without functions, since ", library.status().message()));
+  if (library.ok() && context->evaluator != nullptr) functions.emplace(*library, limits.exclude_ops, context);
+  FunctionEvaluation* const functions_or_null = functions.has_value() ? &*functions : nullptr;
+  ConstantEvaluation evaluation(graph, limits, shapes.ok() ? &*shapes : nullptr, functions_or_null, context);
   PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
 
   Replacement replacement(graph, evaluation, context);
@@ -248,6 +313,11 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
     PF_ASSIGN_OR_RETURN(removed, Prune(graph, outputs, is_input));
   }
   rewrites += removed;
+  if (functions_or_null != nullptr && !library->empty()) {
+    PF_ASSIGN_OR_RETURN(const int64_t in_bodies, FoldBodies(graph, limits, functions_or_null, context));
+    if (in_bodies > 0) context->Note(absl::StrCat("constants in bodies of functions: ", in_bodies));
+    rewrites += in_bodies;
+  }
   if (rewrites == 0) return 0;
   if (removed > 0) DropDanglingColocations(graph);
   context->Note(absl::StrCat("computed nodes: ", evaluation.num_evaluated(),
@@ -265,7 +335,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 //
 // Shape, Rank and Size count as constant where the shape of their input is known. An output that is constant becomes a
 // Const under its own name. Nodes that no output needs go. What reads one Const through several Identity nodes shares
-// it.
+// it. A call of a function, an If, Case or While whose inputs are constant is computed as one node; and the same is
+// done in the bodies of the functions that the graph may call.
 //
 // Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the
 // limit, or that cannot be computed here; each is a miss, and the rest is folded.

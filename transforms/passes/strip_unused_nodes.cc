@@ -251,10 +251,15 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
   PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
   int64_t rewrites = cut.rewrites() + static_cast<int64_t>(nodes_before - graph->num_nodes());
   rewrites += DropDanglingColocations(graph);
-  if (params.prune_functions && !graph->library().empty() && !MayCallFunctions(*graph)) {
-    context->Note("dropped the function library, which no node calls");
-    graph->set_library("");
-    ++rewrites;
+  if (params.prune_functions) {
+    const absl::StatusOr<bool> pruned = PruneFunctions(graph);
+    if (!pruned.ok()) {
+      context->Note(absl::StrCat("the function library stays: ", pruned.status().message()));
+    } else if (*pruned) {
+      context->Note(absl::StrCat(
+          "dropped ", graph->library().empty() ? "the function library, which" : "functions that", " no node calls"));
+      ++rewrites;
+    }
   }
   return rewrites;
 }
@@ -281,7 +286,7 @@ DEFINE_PASS(strip_unused_nodes) {
       .Param("type_for_name", &Params::type_for_name, "The type of the input `name` in the same place.")
       .Param("shape_for_name", &Params::shape_for_name, "The shape of the input `name` in the same place.")
       .Param("prune_functions", &Params::prune_functions,
-             "Drop the function library when it is certain that no node calls it.")
+             "Drop the functions of which it is certain that no node calls them.")
       .Numerics(Exact())
       .Idempotent()
       .ChangesInterface("an input declared as `name:port`, with a port other than 0, becomes a node `name_port`")

@@ -48,10 +48,11 @@ bool MakeIntegers(const Node& node, Shape shape, const std::vector<int64_t>& num
 }  // namespace
 
 ConstantEvaluation::ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes,
-                                       PassContext* context)
+                                       FunctionEvaluation* functions, PassContext* context)
     : graph_(graph),
       limits_(limits),
       shapes_(shapes),
+      functions_(functions),
       context_(context),
       values_(graph->id_limit()),
       num_waiting_(graph->id_limit(), 0) {
@@ -93,7 +94,7 @@ bool ConstantEvaluation::CanBecomeConst(const Node& node) const {
 }
 
 bool ConstantEvaluation::Decide(Node* node, Value* value) {
-  if (graph_->IsInput(node)) return false;
+  if (graph_->IsInput(node) || node->op() == ops::k_Retval) return false;
   if (node->op() == ops::kConst) {
     const absl::StatusOr<DType> type = TypeAttr(*node, "dtype");
     if (!type.ok() || *type == DType::kResource || *type == DType::kVariant) return false;
@@ -192,7 +193,11 @@ bool ConstantEvaluation::MayRun(const Node& node) {
   }
   const OpSchema* schema = FindSchema(node.op());
   if (schema == nullptr) return Refuse(node, "is of an op that is not known");
-  if (schema->Is(kStateful)) return Refuse(node, "has state");
+  if (FunctionEvaluation::IsCall(node)) {
+    if (functions_ == nullptr) return Refuse(node, "calls functions");
+  } else if (schema->Is(kStateful)) {
+    return Refuse(node, "has state");
+  }
   if (schema->Is(kRandom)) return Refuse(node, "is random");
   if (schema->Is(kHasSideEffect)) return Refuse(node, "has side effects");
   if (schema->Is(kControlFlow)) return Refuse(node, "is control flow");
@@ -224,7 +229,9 @@ bool ConstantEvaluation::FitsStatically(const Node& node) {
 }
 
 bool ConstantEvaluation::Compute(const Node& node, Value* value) {
-  if (const absl::Status supported = context_->evaluator->Supports(node); !supported.ok()) {
+  const bool is_call = FunctionEvaluation::IsCall(node);
+  if (const absl::Status supported = is_call ? absl::OkStatus() : context_->evaluator->Supports(node);
+      !supported.ok()) {
     return Refuse(node, supported.message());
   }
   std::vector<Tensor> inputs;
@@ -241,7 +248,8 @@ bool ConstantEvaluation::Compute(const Node& node, Value* value) {
       return Refuse(node, absl::StrCat("reads output ", ref.port, " of ", ref.node->Describe(), ", which has none"));
     }
   }
-  absl::StatusOr<std::vector<Tensor>> outputs = context_->evaluator->Evaluate(node, inputs);
+  absl::StatusOr<std::vector<Tensor>> outputs =
+      is_call ? functions_->Evaluate(node, inputs) : context_->evaluator->Evaluate(node, inputs);
   if (!outputs.ok()) return Refuse(node, outputs.status().message());
   for (const Tensor& output : *outputs) {
     if (static_cast<int64_t>(output.bytes().size()) <= limits_.max_bytes) continue;

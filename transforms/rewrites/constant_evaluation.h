@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "graph/shape_inference.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/function_evaluation.h"
 
 namespace permafrost {
 
@@ -37,8 +38,10 @@ class ConstantEvaluation {
     std::shared_ptr<const std::vector<Node*>> controls;
   };
 
-  // `shapes` may be null. All arguments must outlive this.
-  ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes, PassContext* context);
+  // `shapes` may be null, and so may `functions`: then nodes that call functions are not computed. All arguments must
+  // outlive this.
+  ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes,
+                     FunctionEvaluation* functions, PassContext* context);
 
   // Looks at the nodes of `order` for which `is_needed` (by id) is set: `order` is topological. A node whose kernel is
   // missing or fails is not constant, and a miss says why; errors are those of the caller: no evaluator.
@@ -64,6 +67,7 @@ class ConstantEvaluation {
   Graph* graph_;
   const EvaluationLimits& limits_;
   const ShapeMap* shapes_;
+  FunctionEvaluation* functions_;
   PassContext* context_;
   std::vector<Value> values_;          // By node id.
   std::vector<uint32_t> num_waiting_;  // By node id: how many needed inputs still want its value.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "graph/function.h"
 #include "graph/status.h"
 #include "graph/wire.h"
 
@@ -179,6 +180,22 @@ absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,
   PF_RETURN_IF_ERROR(Annotate(CopyWithEdits(graph->library(), kLibrary, &library, edit_library), "function library"));
   if (changed_nodes > 0) graph->set_library(library);
   return changed_nodes;
+}
+
+absl::StatusOr<bool> PruneFunctions(Graph* graph) {
+  if (graph->library().empty()) return false;
+  if (!MayCallFunctions(*graph)) {
+    graph->set_library("");
+    return true;
+  }
+  PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(*graph));
+  for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (!node->op().is_known() && library.Find(node->op().name()) == nullptr) return false;
+  }
+  PF_ASSIGN_OR_RETURN(const auto needed, library.Reachable(library.CalledBy(*graph)));
+  const bool changes = library.Retain(needed) > 0;
+  library.Store(graph);
+  return changes;
 }
 
 }  // namespace permafrost

@@ -40,6 +40,11 @@ struct FunctionNode {
 absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,
                                             absl::FunctionRef<std::vector<NamedAttr>(const FunctionNode&)> missing);
 
+// Drops the functions that no node of the graph calls, directly or through others; where that is not certain, since an
+// op is neither in the op table nor a function, none. Returns whether the library changed. DataLoss or InvalidArgument
+// for a library that cannot be read. O(attributes + bytes of the library).
+absl::StatusOr<bool> PruneFunctions(Graph* graph);
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_LIBRARY_H_

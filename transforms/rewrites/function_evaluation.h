@@ -1,0 +1,71 @@
+// Computes calls of functions, choices and loops whose inputs are known, node by node.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_EVALUATION_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_EVALUATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/evaluator.h"
+#include "graph/function.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "transforms/rewrites/call_inlining.h"
+
+namespace permafrost {
+
+class FunctionEvaluation {
+ public:
+  // All must outlive this. `context` must have an evaluator. A body with a node of an op in `exclude_ops` is refused.
+  FunctionEvaluation(const FunctionLibrary& library, const absl::flat_hash_set<absl::string_view>& exclude_ops,
+                     PassContext* context)
+      : inlining_(library, {}, context), exclude_ops_(exclude_ops), evaluator_(*context->evaluator) {}
+
+  // PartitionedCall, If, Case and While, with and without state.
+  static bool IsCall(const Node& node);
+
+  // The outputs of such a node. Any error is a reason to leave the node alone: what runs has effects, is random or has
+  // V1 control flow; a node cannot be computed; there is no such function; it takes too long.
+  absl::StatusOr<std::vector<Tensor>> Evaluate(const Node& node, absl::Span<const Tensor> inputs) {
+    return Run(node, inputs, 0);
+  }
+
+ private:
+  // The nodes of a body that its outputs need, in an order in which they can run.
+  struct Plan {
+    const Graph* body = nullptr;
+    std::vector<const Node*> order;
+    std::vector<uint32_t> reads;  // By node id: how many inputs of these want it.
+    absl::Status obstacle;
+  };
+
+  absl::StatusOr<std::vector<Tensor>> Run(const Node& node, absl::Span<const Tensor> inputs, int depth);
+  absl::StatusOr<std::vector<Tensor>> RunLoop(const Node& node, absl::Span<const Tensor> inputs, int depth);
+  absl::StatusOr<std::vector<Tensor>> RunFunction(const Node& node, const FunctionRef& function,
+                                                  absl::Span<const Tensor> inputs, int depth);
+  const Plan& PlanOf(const CallInlining::Body& body);
+  absl::Status MakePlan(const Graph& body, Plan* plan);
+
+  CallInlining inlining_;
+  const absl::flat_hash_set<absl::string_view>& exclude_ops_;
+  const Evaluator& evaluator_;
+  absl::flat_hash_map<const CallInlining::Body*, std::unique_ptr<Plan>> plans_;
+  int64_t steps_ = 0;
+};
+
+// Whether a tensor means true to If and While: a number that is not 0, a text that is not empty, and of what is not a
+// scalar any that has elements.
+bool MeansTrue(const Tensor& tensor);
+
+// Which of `count` branches a Case runs: the last for an index that none has.
+absl::StatusOr<size_t> ChosenBranch(const Tensor& index, size_t count);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_EVALUATION_H_
