@@ -15,6 +15,8 @@ absl::Status Blocked(const Node& node, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
 }
 
+absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
+
 absl::Status RequireUsedOnce(const Node& node) {
   if (node.graph().IsEndpoint(&node)) return Blocked(node, "is a declared input or output");
   if (node.uses().size() == 1) return absl::OkStatus();

@@ -94,6 +94,7 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
       }
     }
     const absl::Status status = fuse(node, shapes ? &*shapes : nullptr);
+    if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
       context->MissIfWanted(*node, status.message());
       continue;
