@@ -155,11 +155,18 @@ absl::StatusOr<TensorRef> Padded(Graph* graph, Node* node, TensorRef data, Margi
   return TensorRef{pad, 0};
 }
 
-absl::Status FlattenOne(Graph* graph, Node* to_space, const Params& params, const ShapeMap* shapes) {
+absl::Status FlattenOne(Graph* graph, Node* to_space, const Params& params, const ShapeMap* shapes,
+                        PassContext* context) {
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(*to_space, shapes));
   Node* convolution = site.convolution;
+  Tensor filter;
   if (!params.dilations) {
-    PF_ASSIGN_OR_RETURN(Tensor filter, Stuffed(*convolution, site.block));
+    PF_ASSIGN_OR_RETURN(filter, Stuffed(*convolution, site.block));
+  }
+  const RewriteScope rewrite(context, graph,
+                             {to_space, convolution, site.to_batch, ConstantBehind(convolution->input(kWeightsInput))});
+  if (!rewrite) return LimitReached();
+  if (!params.dilations) {
     PF_RETURN_IF_ERROR(SetConstantInput(graph, convolution, kWeightsInput, std::move(filter)));
   }
   TensorRef data = site.to_batch->input(0);
@@ -191,9 +198,8 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
   if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
   int64_t rewrites = 0;
   for (Node* head : heads) {
-    const RewriteScope rewrite(context, graph, {head, head->input(0).node});
-    if (!rewrite) continue;
-    const absl::Status status = FlattenOne(graph, head, params, shapes.ok() ? &*shapes : nullptr);
+    const absl::Status status = FlattenOne(graph, head, params, shapes.ok() ? &*shapes : nullptr, context);
+    if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
       context->Miss(*head, status);
       continue;

@@ -25,9 +25,6 @@ struct Site {
   Channels channels;
 };
 
-// Says that the pass has made as many rewrites as it may.
-absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
-
 // The nodes that folding `norm` into the sites is about, the one that keeps its place first.
 std::vector<const Node*> Matched(const Node& norm, const Node* carrier, absl::Span<const Site> sites) {
   std::vector<const Node*> nodes = {&norm, carrier};

@@ -85,7 +85,8 @@ absl::StatusOr<Margin> OwnPadding(const Node& node, const WindowForms& forms, co
 
 Margin Sum(Margin a, Margin b) { return {a.before + b.before, a.after + b.after}; }
 
-absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, const ShapeMap* shapes) {
+absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, const ShapeMap* shapes,
+                     PassContext* context) {
   if (graph->IsInput(node)) return Blocked(*node, "is a declared input");
   PF_RETURN_IF_ERROR(RequireSameValue(*node, *pad));
   PF_ASSIGN_OR_RETURN(const std::vector<Margin> added, MarginsAt(*pad, 1, 4));
@@ -116,6 +117,8 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, 
       }
     }
   }
+  const RewriteScope rewrite(context, graph, {node, pad});
+  if (!rewrite) return LimitReached();
   SetPadding(node, forms, y, x, image);
   std::vector<TensorRef> inputs = {pad->input(0)};
   for (int i = 1; i < node->num_data_inputs(); ++i) inputs.push_back(node->input(i));
@@ -138,9 +141,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
     for (;;) {
       const TensorRef data = head->input(0);
       if (data.port != 0 || (data.node->op() != ops::kPad && data.node->op() != ops::kPadV2)) break;
-      const RewriteScope rewrite(context, graph, {head, data.node});
-      if (!rewrite) break;
-      const absl::Status status = FoldOne(graph, head, data.node, params, shapes.ok() ? &*shapes : nullptr);
+      const absl::Status status = FoldOne(graph, head, data.node, params, shapes.ok() ? &*shapes : nullptr, context);
+      if (absl::IsCancelled(status)) break;
       if (absl::IsFailedPrecondition(status)) {
         context->Miss(*head, status);
         break;

@@ -115,7 +115,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
   return bias;
 }
 
-absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const ShapeMap* shapes) {
+absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const ShapeMap* shapes, PassContext* context) {
   const Fusable& fusable = *FusableOf(node->op());
   Node* addition = node->uses()[0].consumer;
   PF_RETURN_IF_ERROR(RequireFusable(*node, params, shapes));
@@ -139,6 +139,8 @@ absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const Shape
     }
   }
 
+  const RewriteScope rewrite(context, graph, {head, node, addition});
+  if (!rewrite) return LimitReached();
   if (bias.vector.node == nullptr) {
     const int64_t channels = static_cast<int64_t>(bias.values.size());
     PF_ASSIGN_OR_RETURN(Node * made,
@@ -190,11 +192,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
   if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
   int64_t rewrites = 0;
   for (Node* head : heads) {
-    const Node* addition = head->uses()[0].consumer;
-    const Node* activation = addition->uses().size() == 1 ? addition->uses()[0].consumer : nullptr;
-    const RewriteScope rewrite(context, graph, {addition, head, activation});
-    if (!rewrite) continue;
-    const absl::Status status = FuseOne(graph, head, params, shapes.ok() ? &*shapes : nullptr);
+    const absl::Status status = FuseOne(graph, head, params, shapes.ok() ? &*shapes : nullptr, context);
+    if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
       context->Miss(*head, status);
       continue;

@@ -3,17 +3,20 @@
 
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/padded_convolution.h"
 
 namespace permafrost {
 namespace {
 
 absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context) {
-  const auto fuse = [graph](Node* convolution, const ShapeMap* shapes) -> absl::Status {
+  const auto fuse = [graph, context](Node* convolution, const ShapeMap* shapes) -> absl::Status {
     PF_RETURN_IF_ERROR(RequireFusable(*convolution, shapes));
     Node* pad = convolution->input(0).node;
     PF_RETURN_IF_ERROR(RequireAbsorbablePad(*pad));
     PF_ASSIGN_OR_RETURN(const std::string mode, StringAttr(*pad, "mode"));
+    const RewriteScope rewrite(context, graph, {convolution, pad});
+    if (!rewrite) return LimitReached();
     PF_ASSIGN_OR_RETURN(const TensorRef paddings, PaddingsFor(graph, *pad, convolution));
     return BecomeFused(graph, convolution, ops::kFusedPadConv2D, mode, {pad->input(0), paddings, convolution->input(1)},
                        {pad});

@@ -3,17 +3,20 @@
 
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/padded_convolution.h"
 
 namespace permafrost {
 namespace {
 
 absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context) {
-  const auto fuse = [graph](Node* convolution, const ShapeMap* shapes) -> absl::Status {
+  const auto fuse = [graph, context](Node* convolution, const ShapeMap* shapes) -> absl::Status {
     PF_RETURN_IF_ERROR(RequireFusable(*convolution, shapes));
     Node* resize = convolution->input(0).node;
     PF_RETURN_IF_ERROR(RequireAbsorbableResize(*resize, *convolution));
     PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(*resize, "align_corners"));
+    const RewriteScope rewrite(context, graph, {convolution, resize});
+    if (!rewrite) return LimitReached();
     Tensor zeros = Tensor::FromVector(Shape({4, 2}), std::vector<int32_t>(8, 0));
     PF_ASSIGN_OR_RETURN(Node * paddings,
                         graph->AddConst(graph->UniqueName(absl::StrCat(convolution->name(), "_dummy_paddings")),

@@ -10,7 +10,7 @@ namespace permafrost {
 namespace {
 
 absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context) {
-  const auto fuse = [graph](Node* convolution, const ShapeMap* shapes) -> absl::Status {
+  const auto fuse = [graph, context](Node* convolution, const ShapeMap* shapes) -> absl::Status {
     PF_RETURN_IF_ERROR(RequireFusable(*convolution, shapes));
     Node* pad = convolution->input(0).node;
     const TensorRef source = pad->input(0);
@@ -22,6 +22,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
     PF_RETURN_IF_ERROR(RequireAbsorbableResize(*resize, *convolution));
     PF_ASSIGN_OR_RETURN(const std::string mode, StringAttr(*pad, "mode"));
     PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(*resize, "align_corners"));
+    const RewriteScope rewrite(context, graph, {convolution, pad, resize});
+    if (!rewrite) return LimitReached();
     PF_ASSIGN_OR_RETURN(const TensorRef paddings, PaddingsFor(graph, *pad, convolution));
     PF_RETURN_IF_ERROR(BecomeFused(graph, convolution, ops::kFusedResizeAndPadConv2D, mode,
                                    {resize->input(0), resize->input(1), paddings, convolution->input(1)},

@@ -16,6 +16,8 @@ absl::Status Blocked(const Node& node, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
 }
 
+absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
+
 absl::Status RequireUsedOnce(const Node& node) {
   const TensorRef found = {const_cast<Node*>(&node), 0};
   if (node.graph().IsEndpoint(&node)) {

@@ -12,6 +12,9 @@ namespace permafrost {
 // FailedPrecondition, "node 'x' (Op) <what>": why a place is left alone, for PassContext::Miss.
 absl::Status Blocked(const Node& node, absl::string_view what);
 
+// Cancelled: RewriteScope has not allowed a rewrite, so that the match is left alone without a miss.
+absl::Status LimitReached();
+
 // Blocked unless `node` has exactly one use, data or control, and is no endpoint of the graph.
 absl::Status RequireUsedOnce(const Node& node);
 

@@ -96,6 +96,7 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
     const RewriteScope rewrite(context, graph, {node, data.node});
     if (!rewrite) continue;
     const absl::Status status = fuse(node, shapes ? &*shapes : nullptr);
+    if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
       context->Miss(*node, status);
       continue;

@@ -33,7 +33,7 @@ absl::Status BecomeFused(Graph* graph, Node* convolution, Op op, absl::string_vi
                          absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed);
 
 // Runs `fuse` for each Conv2D whose data comes from output 0 of a node of op `before`, and counts those for which it
-// gives OK; FailedPrecondition is a miss, other errors end the pass.
+// gives OK; FailedPrecondition is a miss, Cancelled (LimitReached) is none, other errors end the pass.
 absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
                                  absl::FunctionRef<absl::Status(Node* convolution, const ShapeMap* shapes)> fuse);
 
