@@ -17,6 +17,7 @@
 #include "tools/lineage_file.h"
 #include "tools/model_inputs.h"
 #include "tools/pass_listing.h"
+#include "tools/run_options.h"
 #include "tools/transform_report.h"
 #include "tools/verification.h"
 #include "transforms/pass.h"
@@ -103,9 +104,9 @@ int NumThreads(int32_t wanted) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-Verifier MakeVerifier(const Graph& graph, absl::StatusOr<std::vector<InputSet>> inputs, int num_threads) {
+Verifier MakeVerifier(const Graph& graph, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options) {
   if (!inputs.ok()) return Verifier(std::string(inputs.status().message()));
-  return Verifier(graph, *std::move(inputs), num_threads);
+  return Verifier(graph, *std::move(inputs), std::move(options));
 }
 
 absl::Status VerificationFailure(const TransformReport& report) {
@@ -172,10 +173,11 @@ class Run {
     report_.has_real_inputs = !pieces.empty();
     if (report_.has_real_inputs) {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, graph_->inputs()));
-      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), num_threads_);
+      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_));
     } else {
       verifier_ = std::make_unique<Verifier>(
-          MakeVerifier(*graph_, SeededInputSets(graph_->inputs(), options_.seed, kSeededInputs), num_threads_));
+          MakeVerifier(*graph_, SeededInputSets(graph_->inputs(), options_.seed, kSeededInputs),
+                       ToolSessionOptions(num_threads_, files_)));
     }
     return absl::OkStatus();
   }

@@ -15,6 +15,7 @@
 #include "tools/interface_finder.h"
 #include "tools/json.h"
 #include "tools/model_inputs.h"
+#include "tools/run_options.h"
 #include "tools/validation.h"
 
 namespace permafrost {
@@ -228,8 +229,9 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   console.Progress("running the models");
   ValidationSettings settings;
-  settings.num_threads =
-      options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  settings.options = ToolSessionOptions(
+      options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
+      files);
   settings.timed_runs = options.runs;
   PF_ASSIGN_OR_RETURN(const Validation validation,
                       Validate(*reference, *candidate, sets, labels.empty() ? nullptr : &labels, settings));

@@ -26,7 +26,7 @@ struct Model {
 };
 
 absl::StatusOr<Model> MakeModel(const Graph& graph, const std::vector<Endpoint>& inputs,
-                                const std::vector<Endpoint>& outputs, int num_threads) {
+                                const std::vector<Endpoint>& outputs, const SessionOptions& options) {
   Model model;
   std::vector<std::string> feeds, fetches;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -36,9 +36,6 @@ absl::StatusOr<Model> MakeModel(const Graph& graph, const std::vector<Endpoint>&
     model.positions.push_back(i);
   }
   for (const Endpoint& output : outputs) fetches.push_back(output.text);
-  SessionOptions options;
-  options.num_threads = num_threads;
-  options.loop_limits.most_iterations = kMostLoopIterations;
   PF_ASSIGN_OR_RETURN(model.session, Session::Create(graph, feeds, fetches, options));
   return model;
 }
@@ -113,9 +110,9 @@ std::optional<double> Accuracy(const Tensor& scores, const std::vector<int64_t>&
 
 absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, const std::vector<InputSet>& sets,
                                     const std::vector<int64_t>* labels, const ValidationSettings& settings) {
-  absl::StatusOr<Model> first = MakeModel(reference, reference.inputs(), reference.outputs(), settings.num_threads);
+  absl::StatusOr<Model> first = MakeModel(reference, reference.inputs(), reference.outputs(), settings.options);
   if (!first.ok()) return Annotate(first.status(), "reference");
-  absl::StatusOr<Model> second = MakeModel(candidate, reference.inputs(), reference.outputs(), settings.num_threads);
+  absl::StatusOr<Model> second = MakeModel(candidate, reference.inputs(), reference.outputs(), settings.options);
   if (!second.ok()) return Annotate(second.status(), "candidate");
   const size_t num_outputs = reference.outputs().size();
   std::vector<std::vector<Tensor>> expected(num_outputs), actual(num_outputs);

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/compare.h"
+#include "runtime_check/session.h"
 #include "tools/model_inputs.h"
 
 namespace permafrost {
@@ -34,7 +35,7 @@ struct Validation {
 };
 
 struct ValidationSettings {
-  int num_threads = 1;
+  SessionOptions options;
   int timed_runs = 0;  // How often each model runs, in turn, for the median time.
 };
 

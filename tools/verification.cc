@@ -23,7 +23,8 @@ std::vector<std::string> OutputsOf(const Graph& graph) {
 
 // Runs the graph on every set. Inputs that it no longer has are not fed.
 absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, const std::vector<std::string>& fetches,
-                                                        absl::Span<const InputSet> sets, int num_threads) {
+                                                        absl::Span<const InputSet> sets,
+                                                        const SessionOptions& options) {
   std::vector<std::string> feeds;
   std::vector<size_t> positions;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -31,9 +32,6 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
     feeds.push_back(graph.inputs()[i].text);
     positions.push_back(i);
   }
-  SessionOptions options;
-  options.num_threads = num_threads;
-  options.loop_limits.most_iterations = kMostLoopIterations;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
   std::vector<std::vector<Tensor>> results;
   for (const InputSet& set : sets) {
@@ -81,13 +79,13 @@ bool Verdict::Passes(const Allowance& allowance) const {
   return allowance.is_unlimited ? std::isfinite(worst()) : worst() <= allowance.tolerance;
 }
 
-Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, int num_threads)
-    : inputs_(std::move(inputs)), num_threads_(num_threads) {
+Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options)
+    : inputs_(std::move(inputs)), options_(std::move(options)) {
   if (before.outputs().empty()) {
     why_not_ = "the graph has no declared outputs";
     return;
   }
-  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, OutputsOf(before), inputs_, num_threads_);
+  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, OutputsOf(before), inputs_, options_);
   if (!results.ok()) {
     why_not_ = std::string(results.status().message());
     return;
@@ -99,7 +97,7 @@ absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
                                                          const std::vector<std::string>& fetches) const {
   if (inputs_.empty()) return absl::FailedPreconditionError(why_not_);
   PF_ASSIGN_OR_RETURN(std::vector<std::vector<Tensor>> results,
-                      RunAll(graph, fetches, absl::MakeConstSpan(inputs_).subspan(0, 1), num_threads_));
+                      RunAll(graph, fetches, absl::MakeConstSpan(inputs_).subspan(0, 1), options_));
   return std::move(results[0]);
 }
 
@@ -107,8 +105,7 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   Verdict verdict;
   verdict.why_not = why_not_;
   if (!why_not_.empty()) return verdict;
-  const absl::StatusOr<std::vector<std::vector<Tensor>>> results =
-      RunAll(after, OutputsOf(after), inputs_, num_threads_);
+  const absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(after, OutputsOf(after), inputs_, options_);
   if (results.status().code() == absl::StatusCode::kUnimplemented) {
     verdict.why_not = absl::StrCat("after the passes: ", results.status().message());
     return verdict;

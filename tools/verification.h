@@ -2,7 +2,6 @@
 #ifndef PERMAFROST_TOOLS_VERIFICATION_H_
 #define PERMAFROST_TOOLS_VERIFICATION_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,11 @@
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/compare.h"
+#include "runtime_check/session.h"
 #include "tools/model_inputs.h"
 #include "transforms/pipeline.h"
 
 namespace permafrost {
-
-// A graph whose inputs are not real may loop for ever: a tool gives up on a loop after so many iterations.
-inline constexpr int64_t kMostLoopIterations = 1'000'000;
 
 // How far outputs may be off: largest difference relative to max(1, largest magnitude of the output).
 struct Allowance {
@@ -53,7 +50,7 @@ struct Verdict {
 class Verifier {
  public:
   // Runs `before`, whose interface must be declared, on `inputs`.
-  Verifier(const Graph& before, std::vector<InputSet> inputs, int num_threads);
+  Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options);
   // One that verifies nothing, for that reason.
   explicit Verifier(std::string why_not) : why_not_(std::move(why_not)) {}
 
@@ -66,7 +63,7 @@ class Verifier {
 
  private:
   std::vector<InputSet> inputs_;
-  int num_threads_ = 1;
+  SessionOptions options_;
   std::vector<std::vector<Tensor>> expected_;  // By set of inputs, then by output.
   std::string why_not_;
 };

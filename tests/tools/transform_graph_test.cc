@@ -92,7 +92,7 @@ class VerificationTest : public testing::Test {
   }
 
   absl::StatusOr<Verdict> Check() {
-    return Verifier(*before_, SeededInputSets(before_->inputs(), 1, 2).value(), 1).Check(*after_);
+    return Verifier(*before_, SeededInputSets(before_->inputs(), 1, 2).value(), SessionOptions()).Check(*after_);
   }
 
   std::unique_ptr<Graph> before_, after_;
