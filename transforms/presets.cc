@@ -16,7 +16,7 @@ constexpr Preset kPresets[] = {
      "Start here. Cuts the graph down to what the outputs need, takes out nodes that only pass values on or\n"
      "watch over training, computes what is constant, puts batch norms and padding into the convolutions, and\n"
      "keeps one of each group of equal nodes. Constants are folded first, because a batch norm is only recognised\n"
-     "when its factors are constants. All ops that it leaves were there before, so whatever ran the model runs it.",
+     "when its factors are constants. It brings in no fused ops, so whatever ran the model runs it.",
      R"(strip_unused_nodes
 remove_nodes(op=Identity, op=CheckNumerics, op=StopGradient, op=PreventGradient)
 fold_constants
