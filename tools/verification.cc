@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
 #include "tools/console.h"
 #include "transforms/pass.h"
@@ -34,13 +35,14 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
   SessionOptions options;
   options.num_threads = num_threads;
   options.loop_limits.most_iterations = kMostLoopIterations;
+  options.print = [](absl::string_view, absl::string_view) {};  // What nodes print is not asked for.
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
   std::vector<std::vector<Tensor>> results;
   for (const InputSet& set : sets) {
     std::vector<Tensor> fed;
     for (const size_t position : positions) {
       if (position >= set.size()) return absl::InternalError("the graph has more inputs than before");
-      fed.push_back(set[position]);
+      PF_ASSIGN_OR_RETURN(fed.emplace_back(), CodedFeed(graph.inputs()[position], set[position]));
     }
     PF_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->Run(fed));
     results.push_back(std::move(outputs));
