@@ -11,7 +11,8 @@
 //
 // Life of a kernel: Prepare runs once for each node and set of input shapes: it checks attributes and shapes, says what
 // the outputs look like, packs constant weights and asks for scratch memory. Compute runs once for each inference and
-// allocates nothing. A kernel never prints, never throws, and checks in Prepare all that a file can get wrong.
+// allocates nothing. A kernel never throws, prints only what its op is there to print, to the
+// session's log, and checks in Prepare all that a file can get wrong.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNEL_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNEL_H_
 
@@ -32,6 +33,8 @@
 #include "runtime_check/thread_pool.h"
 
 namespace permafrost {
+
+class RunLog;  // runtime_check/run_log.h
 
 // A tensor in the hands of the runtime: memory that the plan assigned. Does not own the elements.
 struct Value {
@@ -94,6 +97,8 @@ class ComputeContext {
   virtual char* scratch() = 0;
   virtual const KernelState* raw_state() const = 0;
   virtual ThreadPool& threads() = 0;
+  // What a kernel that prints writes to; null outside a session.
+  virtual RunLog* log() = 0;
   // REQUIRES: Prepare called OutputShapeDependsOnValues(i).
   virtual absl::Status AllocateOutput(int i, Shape shape) = 0;
   // For what objects keep beyond this call.

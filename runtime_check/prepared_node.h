@@ -36,6 +36,7 @@ struct Environment {
   ResourceStore* resources = nullptr;  // Null outside a session.
   const LoopLimits* limits = nullptr;  // Null: none.
   int* call_depth = nullptr;           // How many calls of functions are under way; null outside a session.
+  RunLog* log = nullptr;                // Null outside a session.
 
   // Errors name the calls that led to them, but not hundreds.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
@@ -114,6 +115,7 @@ class NodeContext final : public ComputeContext {
   ThreadPool& threads() override { return *environment_->threads; }
   MemoryBudget& budget() override { return *environment_->budget; }
   ResourceStore* resources() override { return environment_->resources; }
+  RunLog* log() override { return environment_->log; }
   bool OwnsInput(int i) const override { return owned_ != nullptr && (*owned_)[i]; }
   absl::Status AllocateOutput(int i, Shape shape) override;
 

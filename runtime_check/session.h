@@ -22,6 +22,7 @@
 #include "runtime_check/plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
+#include "runtime_check/run_log.h"
 #include "runtime_check/thread_pool.h"
 
 namespace permafrost {
@@ -33,6 +34,8 @@ struct SessionOptions {
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
+  // Where nodes that print (Print, PrintV2) write to: by default standard error, or standard output where they say so.
+  RunLog::Writer print;
   // Gives the tensor of a memory region that an ImmutableConst names. Empty: there are none.
   RegionReader region_reader;
   // A graph may loop for ever.
@@ -88,8 +91,11 @@ class Session {
 
  private:
   Session(SessionOptions options)
-      : options_(std::move(options)), budget_(options_.memory_limit), threads_(options_.num_threads) {
-    environment_ = {&threads_, &budget_, &resources_, &options_.loop_limits, &call_depth_};
+      : options_(std::move(options)),
+        budget_(options_.memory_limit),
+        threads_(options_.num_threads),
+        log_(options_.print) {
+    environment_ = {&threads_, &budget_, &resources_, &options_.loop_limits, &call_depth_, &log_};
   }
 
   // Runs what fills the tables.
@@ -109,6 +115,7 @@ class Session {
   MemoryBudget budget_;
   ThreadPool threads_;
   ResourceStore resources_;
+  RunLog log_;
   int call_depth_ = 0;
   Environment environment_;
   std::unique_ptr<FunctionTable> functions_;  // Null when the graph has no library.

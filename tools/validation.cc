@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {
@@ -16,11 +17,14 @@ namespace {
 // A model that runs: its session, and which tensors of a set it takes.
 struct Model {
   std::unique_ptr<Session> session;
+  std::vector<Endpoint> inputs;  // Those of the positions, in this graph.
   std::vector<size_t> positions;
 
   absl::StatusOr<std::vector<Tensor>> Run(const InputSet& set) const {
     std::vector<Tensor> feeds;
-    for (const size_t position : positions) feeds.push_back(set[position]);
+    for (size_t i = 0; i < positions.size(); ++i) {
+      PF_ASSIGN_OR_RETURN(feeds.emplace_back(), CodedFeed(inputs[i], set[positions[i]]));
+    }
     return session->Run(feeds);
   }
 };
@@ -31,8 +35,10 @@ absl::StatusOr<Model> MakeModel(const Graph& graph, const std::vector<Endpoint>&
   std::vector<std::string> feeds, fetches;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string& text = inputs[i].text;
-    if (graph.Find(text.substr(0, text.rfind(':'))) == nullptr) continue;
+    Node* node = graph.Find(text.substr(0, text.rfind(':')));
+    if (node == nullptr) continue;
     feeds.push_back(text);
+    model.inputs.push_back({text, node, inputs[i].port});
     model.positions.push_back(i);
   }
   for (const Endpoint& output : outputs) fetches.push_back(output.text);

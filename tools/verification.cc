@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
 #include "tools/console.h"
 #include "transforms/pass.h"
@@ -38,7 +39,7 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
     std::vector<Tensor> fed;
     for (const size_t position : positions) {
       if (position >= set.size()) return absl::InternalError("the graph has more inputs than before");
-      fed.push_back(set[position]);
+      PF_ASSIGN_OR_RETURN(fed.emplace_back(), CodedFeed(graph.inputs()[position], set[position]));
     }
     PF_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->Run(fed));
     results.push_back(std::move(outputs));
@@ -81,6 +82,7 @@ bool Verdict::Passes(const Allowance& allowance) const {
 
 Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options)
     : inputs_(std::move(inputs)), options_(std::move(options)) {
+  options_.print = [](absl::string_view, absl::string_view) {};  // What nodes print is not asked for.
   if (before.outputs().empty()) {
     why_not_ = "the graph has no declared outputs";
     return;

@@ -88,29 +88,6 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Assert
-// -------------------------------------------------------------------------------------------------------------
-
-absl::Status PrepareAssert(PrepareContext* context) {
-  if (context->num_inputs() < 1 || context->input_type(0) != DType::kBool ||
-      context->input_shape(0).CheckedNumElements().value_or(0) != 1) {
-    return absl::InvalidArgumentError("the condition must be one bool");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ComputeAssert(ComputeContext* context) {
-  if (*context->input<bool>(0)) return absl::OkStatus();
-  std::string message = "assertion failed";
-  for (int i = 1; i < context->num_inputs(); ++i) {
-    const Value& value = context->input_at(i);
-    if (value.dtype == DType::kString && value.strings != nullptr && !value.strings->empty()) {
-      absl::StrAppend(&message, i == 1 ? ": " : " ", value.strings->front());
-    }
-  }
-  return absl::InvalidArgumentError(message);
-}
-
 }  // namespace
 
 // --- Control flow: see runtime_check/flow_executor.cc
@@ -157,10 +134,6 @@ DEFINE_KERNEL(CheckNumerics) {
       .InPlace(0)
       .Prepare(PrepareCheckNumerics)
       .Compute(ComputeCheckNumerics);
-}
-
-DEFINE_KERNEL(Assert) {
-  return Kernel("an error unless the condition holds").Prepare(PrepareAssert).Compute(ComputeAssert);
 }
 
 }  // namespace permafrost
