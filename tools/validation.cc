@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
+#include "tools/verification.h"
 
 namespace permafrost {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -60,6 +61,10 @@ absl::Status ParseDirective(absl::string_view key, absl::string_view value, Gold
     return ParseShapes(value, golden);
   } else if (key == "CHANGES_NUMBERS") {
     golden->changes_numbers = std::string(value);
+  } else if (key == "WITHIN") {
+    if (!absl::SimpleAtod(value, &golden->within) || golden->within < 0) {
+      return absl::InvalidArgumentError("expected a number that is not negative");
+    }
   } else if (key == "NOT_RUN") {
     golden->not_run = std::string(value);
   } else {

@@ -232,5 +232,39 @@ TEST_F(ScaleTest, AChainOfDilatedConvolutions) {
   EXPECT_EQ(graph_->num_nodes(), kConvolutions + 2u);
 }
 
+TEST_F(ScaleTest, AChainStaysInCodes) {
+  Chain(ops::kRelu);
+  EXPECT_GT(Run("quantize_nodes"), kNodes);
+  // The input and what codes it, the chain, the output and its Dequantize.
+  EXPECT_EQ(graph_->num_nodes(), kNodes + 9u);
+}
+
+TEST_F(ScaleTest, ATensorOfManyReadersIsCodedOnce) {
+  Node* x = Add("x", ops::kPlaceholder);
+  for (int i = 0; i < kNodes / 2; ++i) Add(Name("r", i), i % 2 == 0 ? ops::kRelu : ops::kRelu6, x);
+  Declare("x", "r0");
+  EXPECT_GT(Run("quantize_nodes"), kNodes / 2);
+  // The input and what codes it; the op, its Dequantize and the equal ones of the others; the same of the other op.
+  EXPECT_EQ(graph_->num_nodes(), 1 + 6 + 3 + 2u);
+}
+
+TEST_F(ScaleTest, ManyFakeQuantsInARow) {
+  Node* last = AddPlaceholder({2});
+  Node* range[] = {AddFloats("min", {}, {-1}), AddFloats("max", {}, {1})};
+  for (int i = 0; i < kNodes / 8; ++i) {
+    last = Add(Name("r", i), ops::kRelu, last);
+    last = Add(Name("f", i), ops::kFakeQuantWithMinMaxVars, last);
+    last->ClearAttrs();
+    for (Node* bound : range) graph_->AddInput(last, {bound, 0});
+  }
+  Declare("x", Name("f", kNodes / 8 - 1));
+  EXPECT_GT(Run("quantize_nodes"), kNodes / 4);
+}
+
+TEST_F(ScaleTest, EveryNodeOfAChainIsLogged) {
+  Chain(ops::kRelu);
+  EXPECT_EQ(Run("insert_logging(show_name=true)"), kNodes + 1);
+}
+
 }  // namespace
 }  // namespace permafrost

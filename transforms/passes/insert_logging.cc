@@ -1,0 +1,158 @@
+// Puts a Print behind nodes, so that their values can be read when the graph runs.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::vector<std::string> op;
+  std::vector<std::string> prefix;
+  std::string message;
+  bool show_name = false;
+  bool show_op = false;
+  int32_t first_n = -1;
+  int32_t summarize = 1024;
+};
+
+constexpr absl::string_view kSuffix = "__print__";
+
+bool IsMerge(const Node& node) { return node.op() == ops::kMerge || node.op() == ops::kRefMerge; }
+
+// The outputs that are used; one that only has nodes waiting for it is used at output 0.
+std::set<int> UsedPorts(const Node& node) {
+  std::set<int> ports;
+  for (const Use& use : node.uses()) ports.insert(std::max(0, use.consumer->input(use.index).port));
+  return ports;
+}
+
+// Why no Print can stand behind the node; empty when one can. `types` are those of its outputs.
+std::string Objection(const Node& node, const std::vector<DType>& types, std::set<int> ports) {
+  if (types.empty()) return "has no outputs to print";
+  if (node.op() == ops::kNextIteration || node.op() == ops::kRefNextIteration) {
+    return "closes a loop, which has to read it directly";
+  }
+  ports.insert(0);  // Is handed on.
+  for (const int port : ports) {
+    if (static_cast<size_t>(port) >= types.size()) {
+      return absl::StrCat("has ", types.size(), " outputs, but output ", port, " is used");
+    }
+    if (IsRef(types[port])) return absl::StrCat("output ", port, " is a reference");
+    if (types[port] == DType::kResource || types[port] == DType::kVariant) {
+      return absl::StrCat("output ", port, " has the type ", DTypeName(types[port]), ", which cannot be printed");
+    }
+  }
+  return "";
+}
+
+std::string MessageOf(const Node& node, const Params& params) {
+  std::string message;
+  if (params.show_op) absl::StrAppend(&message, ";", node.op().name(), ";");
+  if (params.show_name) absl::StrAppend(&message, ";", node.name(), kSuffix, ";");
+  absl::StrAppend(&message, params.message);
+  return message;
+}
+
+// Reads output 0 through the Print. When nobody reads that, the readers of the others wait for the Print, which would
+// not run otherwise.
+void Connect(Graph* graph, Node* node, Node* print) {
+  const bool is_read = graph->HasDataUses({node, 0});
+  std::set<std::pair<uint32_t, Node*>> waiting;  // By id, so that the order is reproducible.
+  if (!is_read) {
+    for (const Use& use : node->uses()) {
+      // A Merge would wait for both of its sides.
+      if (!IsMerge(*use.consumer)) waiting.insert({use.consumer->id(), use.consumer});
+    }
+  }
+  graph->ReplaceUses({node, 0}, {print, 0});
+  for (const auto& [id, consumer] : waiting) graph->AddControlInput(consumer, print);
+}
+
+absl::Status InsertPrint(Graph* graph, Node* node, const std::vector<DType>& types, const std::set<int>& ports,
+                         const Params& params) {
+  std::vector<DType> printed;
+  for (const int port : ports) printed.push_back(types[port]);
+  PF_ASSIGN_OR_RETURN(
+      Node * print, graph->AddNode(graph->UniqueName(absl::StrCat(node->name(), kSuffix)), ops::kPrint, node->next()));
+  print->set_device(node->device());
+  print->SetAttr("T", AttrValue::Type(types[0]));
+  print->SetAttr("U", AttrValue::TypeList(printed));
+  print->SetAttr("message", AttrValue::String(MessageOf(*node, params)));
+  print->SetAttr("first_n", AttrValue::Int(params.first_n));
+  print->SetAttr("summarize", AttrValue::Int(params.summarize));
+  Connect(graph, node, print);
+  graph->AddInput(print, {node, 0});
+  for (const int port : ports) graph->AddInput(print, {node, port});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Insert(Graph* graph, const Params& params, PassContext* context) {
+  const absl::flat_hash_set<absl::string_view> wanted_ops(params.op.begin(), params.op.end());
+  const auto is_wanted = [&](const Node& node) {
+    if (!wanted_ops.empty() && !wanted_ops.contains(node.op().name())) return false;
+    return params.prefix.empty() || std::any_of(params.prefix.begin(), params.prefix.end(), [&](const auto& prefix) {
+             return absl::StartsWith(node.name(), prefix);
+           });
+  };
+  int64_t inserted = 0;
+  int64_t wanted = 0;
+  for (Node* node : graph->Nodes()) {
+    if (!is_wanted(*node)) continue;
+    ++wanted;
+    if (node->uses().empty()) {
+      context->MissIfWanted(*node, "is read by no node of the graph");
+      continue;
+    }
+    PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(*node));
+    const std::set<int> ports = UsedPorts(*node);
+    if (const std::string objection = Objection(*node, types, ports); !objection.empty()) {
+      context->MissIfWanted(*node, objection);
+      continue;
+    }
+    const RewriteScope rewrite(context, graph, {node});
+    if (!rewrite) break;
+    PF_RETURN_IF_ERROR(InsertPrint(graph, node, types, ports, params));
+    ++inserted;
+  }
+  if (inserted > 0) {
+    context->Note(absl::StrCat("put a Print behind ", inserted, " nodes"));
+  } else {
+    context->Note(wanted == 0 ? "no node has such an op and such a name" : "no such node is read within the graph");
+  }
+  return inserted;
+}
+
+}  // namespace
+
+// Puts a Print behind every node, or behind those of some ops or names, that is read within the graph.
+//
+//   x -> y   =>   x -> Print x__print__ -> y
+//
+// The Print writes the message and, in brackets, each output that is read. With show_op and show_name the message
+// begins with `;<op>;` and `;<name>__print__;`. To learn the ranges that freeze_requantization_ranges needs:
+// insert_logging(op=RequantizationRange, show_name=true, message="__requant_min_max:").
+//
+// Left alone are nodes that no node reads (declared outputs are still read at the node itself), nodes without outputs,
+// or with a reference, resource or variant, and NextIteration.
+DEFINE_PASS(insert_logging) {
+  return Pass<Params>("Puts a Print behind nodes, so that a run shows their values.")
+      .Param("op", &Params::op, "Only nodes of this op.")
+      .Param("prefix", &Params::prefix, "Only nodes whose name begins so.")
+      .Param("message", &Params::message, "What is printed before the values.")
+      .Param("show_name", &Params::show_name, "Print the node's name too.")
+      .Param("show_op", &Params::show_op, "Print the node's op too.")
+      .Param("first_n", &Params::first_n, "Print only so many times; -1 is without end.")
+      .Param("summarize", &Params::summarize, "How many elements of a tensor to print; -1 is all.")
+      .Numerics(Exact())
+      .Run(Insert);
+}
+
+}  // namespace permafrost

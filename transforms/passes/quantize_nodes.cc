@@ -1,0 +1,198 @@
+// Computes in eight bits: converts float ops to their eight-bit forms, and drops the conversions between neighbours.
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "graph/order.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+#include "transforms/pass.h"
+#include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/duplicates.h"
+#include "transforms/rewrites/eight_bit.h"
+#include "transforms/rewrites/eight_bit_ops.h"
+#include "transforms/rewrites/fake_quants.h"
+#include "transforms/rewrites/splicing.h"
+
+namespace permafrost {
+namespace {
+
+struct Params {
+  std::optional<float> input_min;
+  std::optional<float> input_max;
+  std::optional<float> fallback_min;
+  std::optional<float> fallback_max;
+  std::vector<std::string> ignore_op;
+};
+
+absl::StatusOr<std::optional<Range>> RangeOf(absl::string_view name, std::optional<float> min,
+                                             std::optional<float> max) {
+  if (min.has_value() != max.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("You must pass both ", name, "_min and ", name, "_max into quantize_nodes"));
+  }
+  if (!min.has_value()) return std::nullopt;
+  if (!std::isfinite(*min) || !std::isfinite(*max) || !(*min < *max)) {
+    return absl::InvalidArgumentError(absl::StrCat("parameters '", name, "_min' and '", name, "_max': found ", *min,
+                                                   " and ", *max, ", expected a finite minimum below the maximum"));
+  }
+  return Range{*min, *max};
+}
+
+// Placeholder p (float)  =>  Dequantize p_eightbit/dequantize of Placeholder p (quint8) and the range
+absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, PassContext* context) {
+  int64_t converted = 0;
+  for (Node* node : graph->Nodes()) {
+    if (node->op() != ops::kPlaceholder) continue;
+    PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(*node, "dtype"));
+    if (type != DType::kFloat) {
+      context->MissIfWanted(*node, "is fed with ", DTypeName(type), ", expected float");
+      continue;
+    }
+    if (graph->IsOutput(node)) {
+      context->MissIfWanted(*node, "is a declared output too");
+      continue;
+    }
+    const RewriteScope rewrite(context, graph, {node});
+    if (!rewrite) break;
+    const std::string prefix = absl::StrCat(node->name(), "_eightbit/");
+    Node* position = node->next() == nullptr ? node : node->next();
+    PF_ASSIGN_OR_RETURN(Node * min, AddScalarAt(graph, absl::StrCat(prefix, "min"), range.min, position, nullptr));
+    PF_ASSIGN_OR_RETURN(Node * max, AddScalarAt(graph, absl::StrCat(prefix, "max"), range.max, position, nullptr));
+    PF_ASSIGN_OR_RETURN(Node * decoded,
+                        AddNodeAt(graph, absl::StrCat(prefix, "dequantize"), ops::kDequantize, position));
+    for (Node* made : {min, max, decoded}) made->set_device(node->device());
+    node->SetAttr("dtype", AttrValue::Type(DType::kQUint8));
+    graph->ReplaceUses({node, 0}, {decoded, 0});
+    BecomeDequantize(graph, decoded, {{node, 0}, {min, 0}, {max, 0}});
+    ++converted;
+  }
+  return converted;
+}
+
+absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<Range> fallback, const Params& params,
+                                   PassContext* context) {
+  // A graph whose shapes do not fit has none; then nothing is known to be in the way.
+  ShapeMap shapes;
+  if (absl::StatusOr<ShapeMap> inferred = InferShapes(*graph); inferred.ok()) shapes = *std::move(inferred);
+  EightBitConverter converter(graph, fallback, shapes, context);
+  // Producers first, so that their readers find codes. A graph with a cycle has no such order; any other does as well.
+  const absl::StatusOr<std::vector<Node*>> order = StableTopologicalOrder(*graph);
+  int64_t converted = 0;
+  for (Node* node : order.ok() ? *order : graph->Nodes()) {
+    const EightBitForm* form = FindEightBitForm(node->op());
+    if (form == nullptr) {
+      const absl::string_view way = WayToEightBits(node->op());
+      if (!way.empty()) context->MissIfWanted(*node, "has no eight-bit form: ", way);
+      continue;
+    }
+    if (node->op() == ops::kReshape && IsPartOfQuantizer(*node)) continue;
+    if (absl::c_linear_search(params.ignore_op, node->op().name())) {
+      context->MissIfWanted(*node, "is ignored by ignore_op");
+      continue;
+    }
+    PF_ASSIGN_OR_RETURN(const bool is_converted, converter.Convert(node, *form));
+    converted += is_converted ? 1 : 0;
+  }
+  return converted;
+}
+
+// A tensor of codes that was decoded and coded anew before the pass is read as it was.
+int64_t CancelPairs(Graph* graph, PassContext* context) {
+  int64_t cancelled = 0;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (node->op() != ops::kQuantizeV2 || node->uses().empty() || graph->IsEndpoint(node)) continue;
+    const std::optional<CodedTensor> codes = CodesBehind(*node);
+    if (!codes.has_value() || graph->IsInput(node->input(0).node)) continue;
+    const RewriteScope rewrite(context, graph, {node, node->input(0).node});
+    if (!rewrite) break;
+    graph->ReplaceUses({node, 0}, codes->codes);
+    graph->ReplaceUses({node, 1}, codes->min);
+    graph->ReplaceUses({node, 2}, codes->max);
+    graph->ReplaceControlUses(node, codes->codes.node);
+    ++cancelled;
+  }
+  return cancelled;
+}
+
+// The nodes that the pass has made, or has taken the last reader from. Ids below `had_uses.size()` are of nodes that
+// were there before.
+std::vector<Node*> NoLongerRead(const Graph& graph, const std::vector<bool>& had_uses) {
+  std::vector<Node*> unread;
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (node->uses().empty() && (node->id() >= had_uses.size() || had_uses[node->id()])) unread.push_back(node);
+  }
+  return unread;
+}
+
+absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const std::optional<Range> input_range, RangeOf("input", params.input_min, params.input_max));
+  PF_ASSIGN_OR_RETURN(const std::optional<Range> fallback,
+                      RangeOf("fallback", params.fallback_min, params.fallback_max));
+  for (const std::string& name : params.ignore_op) {
+    if (FindEightBitForm(Op::Named(name)) == nullptr) {
+      context->Note(absl::StrCat("parameter 'ignore_op': '", name, "' is not an op that is converted"));
+    }
+  }
+  std::vector<bool> had_uses(graph->id_limit(), false);
+  for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
+    had_uses[node->id()] = !node->uses().empty();
+  }
+
+  int64_t placeholders = 0;
+  if (input_range.has_value()) {
+    PF_ASSIGN_OR_RETURN(placeholders, QuantizePlaceholders(graph, *input_range, context));
+  }
+  PF_ASSIGN_OR_RETURN(const int64_t hoisted, HoistFakeQuants(graph, context));
+  PF_ASSIGN_OR_RETURN(const int64_t fake_quants, FakeQuantsToRequantizes(graph, context));
+  PF_ASSIGN_OR_RETURN(const int64_t converted, ConvertOps(graph, fallback, params, context));
+  const int64_t shortened = MergeAdjacentRequantizes(graph, context);
+  PF_ASSIGN_OR_RETURN(const int64_t merged, MergeDuplicates(graph, OperandOrder::kAsWritten, context));
+  const int64_t cancelled = CancelPairs(graph, context);
+  PF_ASSIGN_OR_RETURN(const int64_t removed, RemoveUnread(graph, NoLongerRead(*graph, had_uses)));
+
+  const int64_t rewrites = placeholders + hoisted + fake_quants + converted + shortened + merged + cancelled + removed;
+  if (rewrites > 0) DropDanglingColocations(graph);
+  if (converted + fake_quants + placeholders > 0) {
+    context->Note(absl::StrCat("converted ", converted, " ops, ", fake_quants, " fake-quants and ", placeholders,
+                               " placeholders to eight bits"));
+  }
+  return rewrites;
+}
+
+}  // namespace
+
+// Replaces float ops by ops on eight-bit codes, with conversions around them, and drops the conversions between
+// neighbours. The range of each result is found when the graph runs, unless training, or the caller, says what it is.
+//
+//   Relu n (Conv2D c (x, w))   =>   Dequantize n of QuantizedRelu n/eightbit of Requantize c/eightbit/requantize,
+//                                   RequantizationRange c/eightbit/requant_range of QuantizedConv2D c/eightbit
+//                                   of QuantizeV2 c_eightbit/x/quantize, c_eightbit/w/quantize
+//
+// Converted are Add, AvgPool, BiasAdd, Concat, Conv2D, MatMul, MaxPool, Mul, Relu, Relu6, Reshape and ResizeBilinear on
+// floats. A FakeQuantWithMinMaxVars with a constant range gives the range of the result before it. Equal nodes are
+// merged, as merge_duplicate_nodes does.
+//
+// Left alone are ops that the eight-bit form has no attribute for (NCHW, dilations, explicit paddings, strides that
+// differ), operands that broadcast otherwise than along the end of a shape, constants that are empty or hold NaN or
+// infinity, and declared inputs. Fold batch norms before, and constants behind.
+DEFINE_PASS(quantize_nodes) {
+  return Pass<Params>("Computes in eight bits: replaces float ops by quantised ones.")
+      .Param(
+          "input_min", &Params::input_min,
+          "The least number that placeholders are fed with; with input_max, they take its quint8 codes from then on.")
+      .Param("input_max", &Params::input_max, "The largest such number.")
+      .Param(
+          "fallback_min", &Params::fallback_min,
+          "With fallback_max, the range of every result for which no FakeQuant gives one, instead of that of the run.")
+      .Param("fallback_max", &Params::fallback_max, "The upper end of that range.")
+      .Param("ignore_op", &Params::ignore_op, "An op that stays in float.")
+      .Numerics(Changes("ops compute in eight bits"))
+      .Idempotent()
+      .ChangesInterface("with input_min and input_max, float placeholders become quint8")
+      .Run(Quantize);
+}
+
+}  // namespace permafrost

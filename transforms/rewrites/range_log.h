@@ -1,0 +1,34 @@
+// Reads what Print nodes behind RequantizationRange nodes have written.
+#ifndef PERMAFROST_TRANSFORMS_REWRITES_RANGE_LOG_H_
+#define PERMAFROST_TRANSFORMS_REWRITES_RANGE_LOG_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+struct RangeRecords {
+  std::vector<float> mins;  // In the order of the log.
+  std::vector<float> maxes;
+};
+
+struct RangeLog {
+  std::map<std::string, RangeRecords> nodes;  // By the name of the RequantizationRange.
+  int64_t num_records = 0;
+  int64_t num_malformed = 0;    // Lines that bear the mark of a record and cannot be read as one.
+  int64_t num_unusable = 0;     // Records with NaN, an infinity or a minimum above the maximum.
+  std::string first_malformed;  // Where and what: "line 3: ...".
+  std::string first_unusable;
+};
+
+// A record is a line that holds `;<node>__print__;__requant_min_max:[<min>][<max>]`, with anything before it and, after
+// another `;`, behind it; of several in one line the last counts. Other lines are skipped. O(text).
+RangeLog ParseRangeLog(absl::string_view text);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_REWRITES_RANGE_LOG_H_
