@@ -9,6 +9,7 @@
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/rewrites/float_ranges.h"
+#include "transforms/rewrites/thread_team.h"
 
 namespace permafrost {
 namespace {
@@ -191,6 +192,7 @@ std::string EightBitConverter::ShapeObjection(const Node& node) const {
 
 // A range cannot be found where there are no values, or values that are no numbers.
 std::string EightBitConverter::ConstantObjection(const Node& node, const EightBitForm& form) {
+  ThreadTeam team(context_->num_threads);
   for (int i = 0; i < node.num_data_inputs(); ++i) {
     if (i == form.raw_input) continue;
     const Node* constant = ConstantBehind(node.input(i));
@@ -202,7 +204,7 @@ std::string EightBitConverter::ConstantObjection(const Node& node, const EightBi
         entry->second = "which cannot be read as float";
       } else if (value->num_elements() == 0) {
         entry->second = "which has no elements";
-      } else if (!FindRange(value->elements<float>(), context_->num_threads).all_finite) {
+      } else if (!FindRange(value->elements<float>(), &team).all_finite) {
         entry->second = "which holds NaN or infinity";
       }
     }
