@@ -28,7 +28,13 @@ EXPECTED = pathlib.Path(__file__).with_name('expected_pass_differences.json')
 # A folder of golden cases is named after its pass.
 PASSES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 MODEL_RUNS = ['strip_unused_nodes', 'remove_nodes(op=Identity)', 'merge_duplicate_nodes',
-              'sort_by_execution_order(order=original)', 'obfuscate_names']
+              'sort_by_execution_order(order=original)', 'obfuscate_names', 'add_default_attributes', 'backport_concatv2',
+              'backport_tensor_array_v3', 'flatten_atrous_conv', 'fuse_pad_and_conv', 'fuse_resize_and_conv',
+              'fuse_resize_pad_and_conv', 'inline_partitionedcall', 'insert_logging(op=Conv2D, show_name=true)',
+              'remove_attribute(attribute_name=data_format)', 'remove_control_dependencies', 'remove_device',
+              'rename_attribute(old_attribute_name=T, new_attribute_name=Z, op_name=Relu)',
+              'rename_op(old_op_name=AddV2, new_op_name=Add)', 'set_device(device="/device:CPU:0")', 'fold_batch_norms',
+              'add_default_attributes quantize_nodes strip_unused_nodes']
 
 
 def run_engine(arguments, queue):
@@ -100,6 +106,7 @@ def read_case(path):
 
 def golden_differences():
     found = {}
+    os.chdir(GOLDEN)  # Cases name their side files from there.
     for name in PASSES:
         for path in sorted((GOLDEN / name).glob('*.pbtxt')):
             if path.name.endswith('.expected.pbtxt'):
