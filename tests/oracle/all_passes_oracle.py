@@ -40,7 +40,8 @@ def calls():
             raise AssertionError(f'{name} needs {missing}: add a call to CALLS')
         call = CALLS.get(name, name)
         if call is not None:
-            yield name, call, entry['numerics'].startswith('changes')
+                # A preset has no promise of its own: its text names passes, and some of those may change numbers.
+            yield name, call, entry.get('numerics', 'changes').startswith('changes')
 
 
 def transform(model, call, out):
@@ -82,7 +83,7 @@ class AllPassesTest(unittest.TestCase):
                 with self.subTest(f'{folder.name}: {name}'), tempfile.TemporaryDirectory() as scratch:
                     out = pathlib.Path(scratch) / 'out.pb'
                     report = transform(model, call, out)
-                    self.assertEqual(report['verification']['result'], 'passed', report['verification'])
+                    self.assertIn(report['verification']['result'], ('passed', 'measured'), report['verification'])
                     found = run(tf.compat.v1.GraphDef.FromString(out.read_bytes()), model)
                     self.assertEqual([f.shape for f in found], [e.shape for e in expected])
                     if not changes_numbers:
