@@ -40,7 +40,7 @@ def calls():
             raise AssertionError(f'{name} needs {missing}: add a call to CALLS')
         call = CALLS.get(name, name)
         if call is not None:
-                # A preset has no promise of its own: its text names passes, and some of those may change numbers.
+            # A preset has no promise of its own: its text names passes, and some of those may change numbers.
             yield name, call, entry.get('numerics', 'changes').startswith('changes')
 
 
