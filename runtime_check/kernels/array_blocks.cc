@@ -6,6 +6,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -288,17 +289,21 @@ absl::Status PrepareBatchToSpace(PrepareContext* context) {
   return PlanBatchToSpace(context, blocks);
 }
 
-Kernel MovingKernel(const char* formula, PrepareFunction prepare) {
-  return Kernel(formula).TypeNumbers("T", MovableTypes()).Prepare(prepare).Compute(ComputeCopies);
+template <PrepareFunction prepare>
+Kernel MovingKernel(const char* formula) {
+  return Kernel(formula)
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<prepare>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace
 
-DEFINE_KERNEL(SpaceToDepth) { return MovingKernel("blocks of pixels become channels", PrepareSpaceToDepth); }
-DEFINE_KERNEL(DepthToSpace) { return MovingKernel("channels become blocks of pixels", PrepareDepthToSpace); }
-DEFINE_KERNEL(SpaceToBatchND) { return MovingKernel("blocks of elements move to the batch", PrepareSpaceToBatchND); }
-DEFINE_KERNEL(BatchToSpaceND) { return MovingKernel("the batch moves to blocks of elements", PrepareBatchToSpaceND); }
-DEFINE_KERNEL(SpaceToBatch) { return MovingKernel("blocks of pixels move to the batch", PrepareSpaceToBatch); }
-DEFINE_KERNEL(BatchToSpace) { return MovingKernel("the batch moves to blocks of pixels", PrepareBatchToSpace); }
+DEFINE_KERNEL(SpaceToDepth) { return MovingKernel<PrepareSpaceToDepth>("blocks of pixels become channels"); }
+DEFINE_KERNEL(DepthToSpace) { return MovingKernel<PrepareDepthToSpace>("channels become blocks of pixels"); }
+DEFINE_KERNEL(SpaceToBatchND) { return MovingKernel<PrepareSpaceToBatchND>("blocks of elements move to the batch"); }
+DEFINE_KERNEL(BatchToSpaceND) { return MovingKernel<PrepareBatchToSpaceND>("the batch moves to blocks of elements"); }
+DEFINE_KERNEL(SpaceToBatch) { return MovingKernel<PrepareSpaceToBatch>("blocks of pixels move to the batch"); }
+DEFINE_KERNEL(BatchToSpace) { return MovingKernel<PrepareBatchToSpace>("the batch moves to blocks of pixels"); }
 
 }  // namespace permafrost

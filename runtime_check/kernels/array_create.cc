@@ -11,6 +11,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -219,15 +220,18 @@ std::vector<DType> OnesTypes() {
 }  // namespace
 
 DEFINE_KERNEL(Fill) {
-  return Kernel("one value everywhere").TypeNumbers("T", MovableTypes()).Prepare(PrepareFill).Compute(ComputeCopies);
+  return Kernel("one value everywhere")
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareFill>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(ZerosLike) {
   return Kernel("zeros in the shape of x")
-      .TypeNumbers("T", MovableTypes())
+      .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(0)
-      .Prepare(SameShape)
-      .Compute(ComputeZeros);
+      .Prepare(PrepareNumbered<SameShape>)
+      .Compute(ComputeNumbered<ComputeZeros>);
 }
 
 DEFINE_KERNEL(OnesLike) {
@@ -255,9 +259,9 @@ DEFINE_KERNEL(LinSpace) {
 DEFINE_KERNEL(OneHot) {
   return Kernel("along a new axis: on where the position is the index, else off")
       .Types<uint8_t, int8_t, int32_t, int64_t>("TI")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareOneHot)
-      .Compute(ComputeOneHot);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareOneHot>)
+      .Compute(ComputeNumbered<ComputeOneHot>);
 }
 
 }  // namespace permafrost

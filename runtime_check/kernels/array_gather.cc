@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -292,26 +293,26 @@ absl::Status ComputeInvertPermutation(ComputeContext* context) {
 
 DEFINE_KERNEL(Gather) {
   return Kernel("the slices of params at the indices")
-      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tparams", MovableAndStringTypes())
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareGather)
-      .Compute(ComputeGather);
+      .Prepare(PrepareNumbered<PrepareGather>)
+      .Compute(ComputeNumbered<ComputeGather>);
 }
 
 DEFINE_KERNEL(GatherV2) {
   return Kernel("the slices of params at the indices along an axis")
-      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tparams", MovableAndStringTypes())
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareGatherV2)
-      .Compute(ComputeGather);
+      .Prepare(PrepareNumbered<PrepareGatherV2>)
+      .Compute(ComputeNumbered<ComputeGather>);
 }
 
 DEFINE_KERNEL(GatherNd) {
   return Kernel("the slices of params that the rows of indices address")
-      .TypeNumbers("Tparams", MovableTypes())
+      .TypeNumbers("Tparams", MovableAndStringTypes())
       .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareGatherNd)
-      .Compute(ComputeGatherNd);
+      .Prepare(PrepareNumbered<PrepareGatherNd>)
+      .Compute(ComputeNumbered<ComputeGatherNd>);
 }
 
 DEFINE_KERNEL(ScatterNd) {

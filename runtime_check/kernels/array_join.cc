@@ -6,6 +6,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -183,44 +184,44 @@ absl::Status PrepareSplitV(PrepareContext* context) {
 
 DEFINE_KERNEL(Pack) {
   return Kernel("the inputs side by side along a new axis")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PreparePack)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PreparePack>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(Unpack) {
   return Kernel("the slices along an axis, one output each")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareUnpack)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareUnpack>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(Concat) {
   return Kernel("the inputs one after the other along an axis")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareConcat)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareConcat>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(ConcatV2) {
   return Kernel("the inputs one after the other along an axis")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareConcatV2)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareConcatV2>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(Split) {
   return Kernel("equal parts along an axis")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareSplit)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareSplit>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(SplitV) {
   return Kernel("parts of given sizes along an axis")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareSplitV)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareSplitV>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace permafrost

@@ -6,6 +6,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -121,21 +122,24 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Pad) {
-  return Kernel("zeros around the input").TypeNumbers("T", MovableTypes()).Prepare(PreparePad).Compute(ComputeCopies);
+  return Kernel("zeros around the input")
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PreparePad>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(PadV2) {
   return Kernel("a constant around the input")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PreparePadV2)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PreparePadV2>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(MirrorPad) {
   return Kernel("the input's mirror image around it")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareMirrorPad)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareMirrorPad>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace permafrost

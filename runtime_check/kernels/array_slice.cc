@@ -7,6 +7,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -212,30 +213,30 @@ absl::Status PrepareReverse(PrepareContext* context) {
 
 DEFINE_KERNEL(Slice) {
   return Kernel("a block of the input: 'size' elements from 'begin' on")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareSlice)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareSlice>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(StridedSlice) {
   return Kernel("the elements begin, begin + stride ... before end of each dimension")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareStridedSlice)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareStridedSlice>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(ReverseV2) {
   return Kernel("the elements in reverse order along the axes")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareReverseV2)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareReverseV2>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 DEFINE_KERNEL(Reverse) {
   return Kernel("the elements in reverse order along the dimensions that are marked")
-      .TypeNumbers("T", MovableTypes())
-      .Prepare(PrepareReverse)
-      .Compute(ComputeCopies);
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<PrepareReverse>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace permafrost

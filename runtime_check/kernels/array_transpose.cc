@@ -6,6 +6,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -94,14 +95,18 @@ absl::Status PrepareBroadcastTo(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-Kernel MovingKernel(const char* formula, PrepareFunction prepare) {
-  return Kernel(formula).TypeNumbers("T", MovableTypes()).Prepare(prepare).Compute(ComputeCopies);
+template <PrepareFunction prepare>
+Kernel MovingKernel(const char* formula) {
+  return Kernel(formula)
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<prepare>)
+      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace
 
-DEFINE_KERNEL(Transpose) { return MovingKernel("dimension d is dimension perm[d] of the input", PrepareTranspose); }
-DEFINE_KERNEL(Tile) { return MovingKernel("the input repeated along each dimension", PrepareTile); }
-DEFINE_KERNEL(BroadcastTo) { return MovingKernel("dimensions of 1 repeated", PrepareBroadcastTo); }
+DEFINE_KERNEL(Transpose) { return MovingKernel<PrepareTranspose>("dimension d is dimension perm[d] of the input"); }
+DEFINE_KERNEL(Tile) { return MovingKernel<PrepareTile>("the input repeated along each dimension"); }
+DEFINE_KERNEL(BroadcastTo) { return MovingKernel<PrepareBroadcastTo>("dimensions of 1 repeated"); }
 
 }  // namespace permafrost

@@ -10,6 +10,7 @@
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -182,34 +183,34 @@ DEFINE_KERNEL(FusedBatchNorm) {
   return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
       .Types<float>("T")
       .InPlace(0)
-      .Prepare(PrepareFused)
-      .Compute(ComputeFused);
+      .Prepare(PrepareWidened<PrepareFused>)
+      .Compute(ComputeWidened<ComputeFused>);
 }
 
 DEFINE_KERNEL(FusedBatchNormV2) {
   return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
-      .Types<float>("T")
+      .Types<float, Half, BFloat16>("T")
       .Types<float>("U")
       .InPlace(0)
-      .Prepare(PrepareFused)
-      .Compute(ComputeFused);
+      .Prepare(PrepareWidened<PrepareFused>)
+      .Compute(ComputeWidened<ComputeFused>);
 }
 
 DEFINE_KERNEL(FusedBatchNormV3) {
   return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
-      .Types<float>("T")
+      .Types<float, Half, BFloat16>("T")
       .Types<float>("U")
       .InPlace(0)
-      .Prepare(PrepareFused)
-      .Compute(ComputeFused);
+      .Prepare(PrepareWidened<PrepareFused>)
+      .Compute(ComputeWidened<ComputeFused>);
 }
 
 DEFINE_KERNEL(BatchNormWithGlobalNormalization) {
   return Kernel("result = (t - m) * gamma / sqrt(v + epsilon) + beta, channel by channel")
-      .Types<float>("T")
+      .Types<float, Half>("T")
       .InPlace(0)
-      .Prepare(PrepareGlobal)
-      .Compute(ComputeGlobal);
+      .Prepare(PrepareWidened<PrepareGlobal>)
+      .Compute(ComputeWidened<ComputeGlobal>);
 }
 
 }  // namespace permafrost

@@ -10,8 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/planes.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -101,6 +103,8 @@ absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const Image
   plan.group_outputs = plan.output_channels / plan.groups;
   const WindowAxis &y = plan.window.y, &x = plan.window.x;
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, layout.ShapeOf(plan.batch, y.output, x.output, plan.output_channels)));
+
+  if (context->input_type(0) != DType::kFloat) return plan;
 
   // The filter's own element count fits int64, so this product does.
   plan.matrix = {y.taps * x.taps * plan.group_inputs, plan.group_outputs};
@@ -219,8 +223,47 @@ absl::Status PrepareFused(PrepareContext* context) {
   return PrepareConvolution(context);
 }
 
+// Element by element, for the types that have no matrix product here. Integers wrap round.
+template <typename T>
+void ConvolvePlain(ComputeContext* context, const Convolution& plan) {
+  if (context->output_shape(0).num_elements() == 0) return;
+  const WindowAxis &y = plan.window.y, &x = plan.window.x;
+  const ImageStrides in(plan.layout, y.input, x.input, plan.input_channels);
+  const ImageStrides out(plan.layout, y.output, x.output, plan.output_channels);
+  const T* input = context->input<T>(0);
+  const T* filter = context->input<T>(plan.filter_input);
+  T* output = context->output<T>(0);
+  context->threads().ParallelFor(plan.num_rows(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t column = row % x.output, line = row / x.output % y.output, image = row / x.output / y.output;
+      int64_t y_begin, y_end, x_begin, x_end;
+      y.TapsInside(line, &y_begin, &y_end);
+      x.TapsInside(column, &x_begin, &x_end);
+      for (int64_t o = 0; o < plan.output_channels; ++o) {
+        Wrapping<T> sum = 0;
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            const T* pixel = input + image * in.batch + (y.First(line) + ty * y.dilation) * in.y +
+                             (x.First(column) + tx * x.dilation) * in.x +
+                             o / plan.group_outputs * plan.group_inputs * in.channel;
+            const T* weights = filter + (ty * x.taps + tx) * plan.group_inputs * plan.output_channels + o;
+            for (int64_t c = 0; c < plan.group_inputs; ++c) {
+              sum += static_cast<Wrapping<T>>(pixel[c * in.channel]) *
+                     static_cast<Wrapping<T>>(weights[c * plan.output_channels]);
+            }
+          }
+        }
+        output[image * out.batch + line * out.y + column * out.x + o * out.channel] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
 absl::Status ComputeConvolution(ComputeContext* context) {
-  Convolve(context, context->state<ConvolutionState>().plan, context->input<float>(0));
+  const Convolution& plan = context->state<ConvolutionState>().plan;
+  const bool is_plain = DispatchOn<double, int32_t>(
+      context->input_at(0).dtype, [&](auto tag) { ConvolvePlain<typename decltype(tag)::type>(context, plan); });
+  if (!is_plain) Convolve(context, plan, context->input<float>(0));
   return absl::OkStatus();
 }
 
@@ -229,16 +272,16 @@ absl::Status ComputeConvolution(ComputeContext* context) {
 DEFINE_KERNEL(Conv2D) {
   return Kernel(
              "output[n,y,x,o] = sum over dy,dx,i of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,o]")
-      .Types<float>("T")
-      .Prepare(PrepareConvolution)
-      .Compute(ComputeConvolution);
+      .Types<float, double, Half, BFloat16, int32_t>("T")
+      .Prepare(PrepareWidened<PrepareConvolution>)
+      .Compute(ComputeWidened<ComputeConvolution>);
 }
 
 DEFINE_KERNEL(_FusedConv2D) {
   return Kernel("as Conv2D; then a bias or a batch norm of args, then an activation, as fused_ops says")
-      .Types<float>("T")
-      .Prepare(PrepareFused)
-      .Compute(ComputeConvolution);
+      .Types<float, Half, BFloat16>("T")
+      .Prepare(PrepareWidened<PrepareFused>)
+      .Compute(ComputeWidened<ComputeConvolution>);
 }
 
 }  // namespace permafrost

@@ -37,9 +37,9 @@ struct Convolution {
   int64_t num_rows() const { return output_channels == 0 ? 0 : batch * window.y.output * window.x.output; }
 };
 
-// For Prepare: checks attributes and shapes of a convolution of an image of shape `image`, of rank 4, with the filter
-// that is input `filter_input`; sets the shape of output 0, packs a constant filter, and adds the scratch memory that
-// Convolve needs. The args of a _Fused op begin behind the filter.
+// For Prepare, of any type that convolves: checks attributes and shapes of a convolution of an image of shape `image`,
+// of rank 4, with the filter that is input `filter_input`; sets the shape of output 0, packs a constant filter, and
+// adds the scratch memory that Convolve needs. The args of a _Fused op begin behind the filter.
 absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const ImageLayout& layout, const Shape& image,
                                             int filter_input, ScratchParts* parts);
 

@@ -11,6 +11,7 @@
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -48,6 +49,10 @@ absl::Status PrepareDepthwise(PrepareContext* context) {
   const WindowAxis &y = state->window.y, &x = state->window.x;
   const Shape output = layout.ShapeOf(state->batch, y.output, x.output, state->output_channels());
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  if (context->input_type(0) != DType::kFloat) {
+    context->SetState(std::move(state));
+    return absl::OkStatus();
+  }
   ScratchParts parts;
   PF_ASSIGN_OR_RETURN(state->post_ops, ReadPostOps(context, 2, state->output_channels(), &parts));
   if (layout.is_nchw()) {
@@ -121,10 +126,44 @@ void ComputeLine(const DepthwiseState& state, const float* image, int64_t line, 
   }
 }
 
+// Element by element, for the types that have no vector loops here.
+template <typename T>
+void ComputePlain(ComputeContext* context, const DepthwiseState& state) {
+  const WindowAxis &y = state.window.y, &x = state.window.x;
+  const ImageStrides in(state.layout, y.input, x.input, state.channels);
+  const ImageStrides out(state.layout, y.output, x.output, state.output_channels());
+  const T* input = context->input<T>(0);
+  const T* filter = context->input<T>(1);
+  T* output = context->output<T>(0);
+  context->threads().ParallelFor(state.batch * y.output * x.output, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
+      int64_t y_begin, y_end, x_begin, x_end;
+      y.TapsInside(line, &y_begin, &y_end);
+      x.TapsInside(column, &x_begin, &x_end);
+      for (int64_t o = 0; o < state.output_channels(); ++o) {
+        T sum = 0;
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            sum += input[image * in.batch + (y.First(line) + ty * y.dilation) * in.y +
+                         (x.First(column) + tx * x.dilation) * in.x + o / state.multiplier * in.channel] *
+                   filter[(ty * x.taps + tx) * state.output_channels() + o];
+          }
+        }
+        output[image * out.batch + line * out.y + column * out.x + o * out.channel] = sum;
+      }
+    }
+  });
+}
+
 absl::Status ComputeDepthwise(ComputeContext* context) {
   const auto& state = context->state<DepthwiseState>();
   const WindowAxis &y = state.window.y, &x = state.window.x;
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  if (context->input_at(0).dtype == DType::kDouble) {
+    ComputePlain<double>(context, state);
+    return absl::OkStatus();
+  }
   const int64_t lines = state.batch * y.output;
   const float* input = context->input<float>(0);
   const float* filter = context->input<float>(1);
@@ -159,16 +198,16 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
 DEFINE_KERNEL(DepthwiseConv2dNative) {
   return Kernel(
              "output[n,y,x,i*M+m] = sum over dy,dx of input[n, y*stride+dy*dilation-pad, x*..., i] * filter[dy,dx,i,m]")
-      .Types<float>("T")
-      .Prepare(PrepareDepthwise)
-      .Compute(ComputeDepthwise);
+      .Types<float, double, Half, BFloat16>("T")
+      .Prepare(PrepareWidened<PrepareDepthwise>)
+      .Compute(ComputeWidened<ComputeDepthwise>);
 }
 
 DEFINE_KERNEL(_FusedDepthwiseConv2dNative) {
   return Kernel("as DepthwiseConv2dNative; then a bias or a batch norm of args, then an activation, as fused_ops says")
-      .Types<float>("T")
-      .Prepare(PrepareDepthwise)
-      .Compute(ComputeDepthwise);
+      .Types<float, Half, BFloat16>("T")
+      .Prepare(PrepareWidened<PrepareDepthwise>)
+      .Compute(ComputeWidened<ComputeDepthwise>);
 }
 
 }  // namespace permafrost

@@ -11,6 +11,7 @@
 #include "runtime_check/kernels/convolution.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/sampling.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -148,16 +149,16 @@ absl::Status ComputePadded(ComputeContext* context) {
 
 DEFINE_KERNEL(FusedPadConv2D) {
   return Kernel("Conv2D of the input with its mirror image round it")
-      .Types<float>("T")
-      .Prepare(PreparePadConvolution)
-      .Compute(ComputePadded);
+      .Types<float, Half, BFloat16>("T")
+      .Prepare(PrepareWidened<PreparePadConvolution>)
+      .Compute(ComputeWidened<ComputePadded>);
 }
 
 DEFINE_KERNEL(FusedResizeAndPadConv2D) {
   return Kernel("Conv2D of the input, first resized bilinearly, then with its mirror image round it")
-      .Types<float>("T")
-      .Prepare(PrepareResizeAndPadConvolution)
-      .Compute(ComputePadded);
+      .Types<float, Half, BFloat16>("T")
+      .Prepare(PrepareWidened<PrepareResizeAndPadConvolution>)
+      .Compute(ComputeWidened<ComputePadded>);
 }
 
 }  // namespace permafrost

@@ -10,6 +10,7 @@
 #include "runtime_check/kernels/planes.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -38,7 +39,7 @@ absl::Status PreparePooling(PrepareContext* context) {
   state->channels = input.dim(layout.channel);
   const Shape output = layout.ShapeOf(state->batch, state->window.y.output, state->window.x.output, state->channels);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  if (layout.is_nchw()) {
+  if (layout.is_nchw() && context->input_type(0) == DType::kFloat) {
     ScratchParts parts;
     PF_ASSIGN_OR_RETURN(state->input_part, parts.Add(input.num_elements()));
     PF_ASSIGN_OR_RETURN(state->output_part, parts.Add(output.num_elements()));
@@ -90,7 +91,45 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
   }
 }
 
+// Element by element, for the types that have no vector loops here. finish(pixels, value) gives the output.
+template <typename T, typename Combine, typename Finish>
+absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Finish finish) {
+  const auto& state = context->state<PoolingState>();
+  const WindowAxis &y = state.window.y, &x = state.window.x;
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  const ImageStrides in(state.layout, y.input, x.input, state.channels);
+  const ImageStrides out(state.layout, y.output, x.output, state.channels);
+  const T* input = context->input<T>(0);
+  T* output = context->output<T>(0);
+  context->threads().ParallelFor(state.batch * y.output * x.output, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
+      int64_t y_begin, y_end, x_begin, x_end;
+      y.TapsInside(line, &y_begin, &y_end);
+      x.TapsInside(column, &x_begin, &x_end);
+      for (int64_t c = 0; c < state.channels; ++c) {
+        T value = initial;
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            value = combine(
+                value,
+                input[image * in.batch + (y.First(line) + ty) * in.y + (x.First(column) + tx) * in.x + c * in.channel]);
+          }
+        }
+        output[image * out.batch + line * out.y + column * out.x + c * out.channel] =
+            finish((y_end - y_begin) * (x_end - x_begin), value);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
 absl::Status ComputeAverage(ComputeContext* context) {
+  if (context->input_at(0).dtype == DType::kDouble) {
+    return PoolPlain(
+        context, 0., [](double sum, double x) { return sum + x; },
+        [](int64_t pixels, double sum) { return sum / static_cast<double>(pixels); });
+  }
   const InnerLoops& loops = BestInnerLoops();
   const int64_t channels = context->state<PoolingState>().channels;
   Pool(context, 0.f, loops.add_to, [&](int64_t pixels, float* sum) {
@@ -101,6 +140,16 @@ absl::Status ComputeAverage(ComputeContext* context) {
 }
 
 absl::Status ComputeMaximum(ComputeContext* context) {
+  absl::Status status;
+  if (DispatchOn<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>(
+          context->input_at(0).dtype, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            status = PoolPlain(
+                context, std::numeric_limits<T>::lowest(), [](T most, T x) { return x > most ? x : most; },
+                [](int64_t, T most) { return most; });
+          })) {
+    return status;
+  }
   Pool(context, std::numeric_limits<float>::lowest(), BestInnerLoops().max_to, [](int64_t, float*) {});
   return absl::OkStatus();
 }
@@ -109,16 +158,16 @@ absl::Status ComputeMaximum(ComputeContext* context) {
 
 DEFINE_KERNEL(AvgPool) {
   return Kernel("mean of the pixels of the window that lie inside the image")
-      .Types<float>("T")
-      .Prepare(PreparePooling)
-      .Compute(ComputeAverage);
+      .TypeNumbers("T", FloatingTypes())
+      .Prepare(PrepareWidened<PreparePooling>)
+      .Compute(ComputeWidened<ComputeAverage>);
 }
 
 DEFINE_KERNEL(MaxPool) {
   return Kernel("largest of the pixels of the window that lie inside the image; NaN counts as none")
-      .Types<float>("T")
-      .Prepare(PreparePooling)
-      .Compute(ComputeMaximum);
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
+      .Prepare(PrepareWidened<PreparePooling>)
+      .Compute(ComputeWidened<ComputeMaximum>);
 }
 
 }  // namespace permafrost

@@ -87,6 +87,12 @@ std::vector<DType> MovableTypes() {
   return types;
 }
 
+std::vector<DType> MovableAndStringTypes() {
+  std::vector<DType> types = MovableTypes();
+  types.push_back(DType::kString);
+  return types;
+}
+
 std::vector<DType> NumberTypes() {
   return {DType::kFloat, DType::kDouble, DType::kHalf,  DType::kBFloat16, DType::kInt8,  DType::kInt16,
           DType::kInt32, DType::kInt64,  DType::kUint8, DType::kUint16,   DType::kUint32};

@@ -36,6 +36,8 @@ int64_t ProductOfDims(const Shape& shape, int begin, int end);
 
 // All types whose elements have a fixed size: what a kernel takes that moves elements and does not look at them.
 std::vector<DType> MovableTypes();
+// The same, and strings.
+std::vector<DType> MovableAndStringTypes();
 // The types that arithmetic is defined for, save the complex ones.
 std::vector<DType> NumberTypes();
 // float, double, half, bfloat16.

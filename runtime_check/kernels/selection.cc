@@ -8,6 +8,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -162,20 +163,20 @@ std::vector<DType> WhereTypes() {
 
 DEFINE_KERNEL(Select) {
   return Kernel("condition ? t : e; a vector chooses slices")
-      .TypeNumbers("T", MovableTypes())
+      .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(1)
       .InPlace(2)
-      .Prepare(PrepareSelect)
-      .Compute(ComputeSelect);
+      .Prepare(PrepareNumbered<PrepareSelect>)
+      .Compute(ComputeNumbered<ComputeSelect>);
 }
 
 DEFINE_KERNEL(SelectV2) {
   return Kernel("condition ? t : e, broadcast")
-      .TypeNumbers("T", MovableTypes())
+      .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(1)
       .InPlace(2)
-      .Prepare(PrepareSelectV2)
-      .Compute(ComputeSelect);
+      .Prepare(PrepareNumbered<PrepareSelectV2>)
+      .Compute(ComputeNumbered<ComputeSelect>);
 }
 
 DEFINE_KERNEL(Where) {

@@ -98,17 +98,11 @@ absl::Status Compute(ComputeContext* context) {
   });
 }
 
-std::vector<DType> AllTypes() {
-  std::vector<DType> types = MovableTypes();
-  types.push_back(DType::kString);
-  return types;
-}
-
 }  // namespace
 
 DEFINE_KERNEL(SparseToDense) {
   return Kernel("default_value everywhere, but sparse_values at sparse_indices")
-      .TypeNumbers("T", AllTypes())
+      .TypeNumbers("T", MovableAndStringTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(Prepare)
       .Compute(Compute);

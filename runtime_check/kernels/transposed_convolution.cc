@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/planes.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -76,6 +78,10 @@ absl::Status PrepareTransposed(PrepareContext* context) {
                                                    x.output, " for input_sizes ", large.ToString()));
   }
 
+  if (context->input_type(1) != DType::kFloat) {
+    context->SetState(std::move(state));
+    return absl::OkStatus();
+  }
   state->matrix = {state->small_channels, y.taps * x.taps * state->large_channels};
   PF_ASSIGN_OR_RETURN(const int64_t matrix_size, state->matrix.Size(*state->loops));
   // Pieces share the small lines at their borders, so few and tall pieces: one for each thread.
@@ -129,10 +135,53 @@ void SpreadLine(const TransposedState& state, int64_t small_line, const float* p
   }
 }
 
+// The small position whose tap lies at a large position; -1 for none.
+int64_t SmallPosition(const WindowAxis& axis, int64_t large, int64_t tap) {
+  const int64_t distance = large + axis.pad_before - tap * axis.dilation;
+  return distance < 0 || distance % axis.stride != 0 || distance / axis.stride >= axis.output ? -1
+                                                                                              : distance / axis.stride;
+}
+
+// Element by element, for the types that have no matrix product here. Integers wrap round.
+template <typename T>
+void ComputePlain(ComputeContext* context, const TransposedState& state) {
+  const WindowAxis &y = state.window.y, &x = state.window.x;
+  const ImageStrides in(state.layout, y.output, x.output, state.small_channels);
+  const ImageStrides out(state.layout, y.input, x.input, state.large_channels);
+  const T* filter = context->input<T>(1);
+  const T* small = context->input<T>(2);
+  T* large = context->output<T>(0);
+  context->threads().ParallelFor(state.batch * y.input * x.input, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % x.input, line = i / x.input % y.input, image = i / x.input / y.input;
+      for (int64_t c = 0; c < state.large_channels; ++c) {
+        Wrapping<T> sum = 0;
+        for (int64_t ty = 0; ty < y.taps; ++ty) {
+          const int64_t small_line = SmallPosition(y, line, ty);
+          for (int64_t tx = 0; tx < x.taps && small_line >= 0; ++tx) {
+            const int64_t small_column = SmallPosition(x, column, tx);
+            if (small_column < 0) continue;
+            const T* pixel = small + image * in.batch + small_line * in.y + small_column * in.x;
+            const T* weights = filter + ((ty * x.taps + tx) * state.large_channels + c) * state.small_channels;
+            for (int64_t o = 0; o < state.small_channels; ++o) {
+              sum += static_cast<Wrapping<T>>(pixel[o * in.channel]) * static_cast<Wrapping<T>>(weights[o]);
+            }
+          }
+        }
+        large[image * out.batch + line * out.y + column * out.x + c * out.channel] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
 absl::Status ComputeTransposed(ComputeContext* context) {
   const auto& state = context->state<TransposedState>();
   const WindowAxis &y = state.window.y, &x = state.window.x;
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  if (DispatchOn<double, int32_t>(context->input_at(1).dtype,
+                                  [&](auto tag) { ComputePlain<typename decltype(tag)::type>(context, state); })) {
+    return absl::OkStatus();
+  }
   const float* small = context->input<float>(2);
   float* large = context->output<float>(0);
   const float* weights = state.weights.data();
@@ -178,9 +227,9 @@ absl::Status ComputeTransposed(ComputeContext* context) {
 
 DEFINE_KERNEL(Conv2DBackpropInput) {
   return Kernel("output[n, y*stride+dy*dilation-pad, x*..., i] += out_backprop[n,y,x,o] * filter[dy,dx,i,o]")
-      .Types<float>("T")
-      .Prepare(PrepareTransposed)
-      .Compute(ComputeTransposed);
+      .Types<float, double, Half, BFloat16, int32_t>("T")
+      .Prepare(PrepareWidened<PrepareTransposed>)
+      .Compute(ComputeWidened<ComputeTransposed>);
 }
 
 }  // namespace permafrost

@@ -20,6 +20,18 @@ struct ImageLayout {
   Shape ShapeOf(int64_t batch, int64_t height_size, int64_t width_size, int64_t channels) const;
 };
 
+// How many elements lie between neighbours along each axis of an image tensor.
+struct ImageStrides {
+  int64_t batch, y, x, channel;
+
+  // REQUIRES: the tensor has elements.
+  ImageStrides(const ImageLayout& layout, int64_t height, int64_t width, int64_t channels)
+      : batch(height * width * channels),
+        y(layout.is_nchw() ? width : width * channels),
+        x(layout.is_nchw() ? 1 : channels),
+        channel(layout.is_nchw() ? height * width : 1) {}
+};
+
 // From attr data_format: NHWC or NCHW. InvalidArgument for anything else.
 absl::StatusOr<ImageLayout> ReadImageLayout(const Node& node);
 

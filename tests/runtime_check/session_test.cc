@@ -83,6 +83,24 @@ TEST(SessionTest, FeedsOneOutputOfSeveral) {
   EXPECT_THAT(RunOne(session.get(), {Floats({4}, {1, 2, 3, 4}), Floats({2}, {10, 20})}), ElementsAre(11, 22));
 }
 
+// Without seeds the numbers are those of the node's name: new in each run, the same in each session.
+TEST(SessionTest, RandomNumbersGoOnFromRunToRun) {
+  SmallGraph small;
+  small.Const("shape", Tensor::FromVector<int32_t>({1}, {5}));
+  for (const char* name : {"a", "b"}) {
+    small.Add(name, "RandomUniform", {"shape"},
+              {{"T", AttrValue::Type(DType::kInt32)}, {"dtype", AttrValue::Type(DType::kFloat)}});
+  }
+  const auto session = Make(small, {}, {"a"});
+  const std::vector<float> first = RunOne(session.get(), {}), second = RunOne(session.get(), {});
+  EXPECT_THAT(first, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(1))));
+  EXPECT_NE(first, second);
+  const auto again = Make(small, {}, {"a"});
+  EXPECT_EQ(RunOne(again.get(), {}), first);
+  EXPECT_EQ(RunOne(again.get(), {}), second);
+  EXPECT_NE(RunOne(Make(small, {}, {"b"}).get(), {}), first);
+}
+
 TEST(SessionTest, LeavesOutWhatNobodyNeeds) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});
