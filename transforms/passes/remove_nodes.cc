@@ -29,7 +29,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
       [&](const Node& node) {
         if (!Takes(selection, node.op())) return kNoSource;
         if (node.num_data_inputs() <= params.max_inputs) return 0;
-        context->MissIfWanted(node, "has ", node.num_data_inputs(), " inputs, and max_inputs is ", params.max_inputs);
+        context->MissIfWanted(node, WayOut{"raise max_inputs"}, "has ", node.num_data_inputs(),
+                              " inputs, and max_inputs is ", params.max_inputs);
         return kNoSource;
       },
       context);
