@@ -236,6 +236,9 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
 // the stuffed filter would take more than 256 MB.
 DEFINE_PASS(flatten_atrous_conv) {
   return Pass<Params>("Makes one convolution of SpaceToBatchND, convolution and BatchToSpaceND.")
+      .Why(
+          "Exporters write a dilated convolution as three nodes, two of which only move data; one convolution needs no "
+          "copies, and runs where the other two ops do not exist.")
       .Param("dilations", &Params::dilations,
              "Set the attribute `dilations` of the convolution instead of putting zeros into its filter.")
       .LooksFor({ops::kBatchToSpaceND})

@@ -376,6 +376,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 // differ, and, for a norm before a convolution, when that pads with zeros, to which the offset would not apply.
 DEFINE_PASS(fold_old_batch_norms) {
   return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
+      .Why(
+          "A batch norm in a trained model scales and shifts each channel: in the weights and a bias that costs "
+          "nothing.")
       .Numerics(Within(1e-4))
       .Idempotent()
       .LooksFor({ops::kBatchNormWithGlobalNormalization, ops::kFusedBatchNorm, ops::kFusedBatchNormV2,

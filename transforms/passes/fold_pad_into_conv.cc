@@ -190,6 +190,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 // over an image of unknown size, and before a MaxPool when some window would lie in the padding.
 DEFINE_PASS(fold_pad_into_conv) {
   return Pass<Params>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
+      .Why("A Pad copies the whole image; a convolution that pads itself reads it where it lies.")
       .Param("explicit_depthwise", &Params::explicit_depthwise,
              "Give depthwise convolutions explicit paddings too, with which TensorFlow may abort.")
       .LooksFor({ops::kPad, ops::kPadV2})

@@ -169,6 +169,9 @@ absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContex
 // Left alone are declared inputs and outputs, tensors whose rank is not known, and orders that are not constant.
 DEFINE_PASS(fold_transposes) {
   return Pass<NoParams>("Takes out Transpose nodes that undo each other, also across ops that do not care.")
+      .Why(
+          "A model that was trained in one data format and exported in another is full of them, and each moves all of "
+          "its data.")
       .LooksFor({ops::kTranspose})
       .Numerics(Within(1e-5))  // Reductions may add in another order.
       .Idempotent()

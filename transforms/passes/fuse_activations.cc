@@ -262,6 +262,9 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
 // or is an output.
 DEFINE_PASS(fuse_activations) {
   return Pass<Params>("Fuses bias and activation into the convolution or MatMul before them.")
+      .Why(
+          "A bias and an activation are applied while a result is still in the cache, instead of in two walks through "
+          "memory.")
       .Param("depthwise", &Params::depthwise,
              "Fuse depthwise convolutions too, which TensorFlow runs only with its oneDNN kernels.")
       .LooksFor({ops::kConv2D, ops::kMatMul})

@@ -39,6 +39,7 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 // only the first right.
 DEFINE_PASS(fuse_pad_and_conv) {
   return Pass<NoParams>("Fuses a MirrorPad into the Conv2D behind it.")
+      .Why("The padded image need not be in memory.")
       .LooksFor({ops::kMirrorPad})
       .Numerics(Within(1e-5))
       .Idempotent()

@@ -51,6 +51,7 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 // right.
 DEFINE_PASS(fuse_resize_pad_and_conv) {
   return Pass<NoParams>("Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them.")
+      .Why("Neither the resized nor the padded image need be in memory.")
       .LooksFor({ops::kMirrorPad})
       .Numerics(Within(1e-5))
       .Idempotent()

@@ -67,6 +67,7 @@ absl::StatusOr<int64_t> Inline(Graph* graph, const Params& params, PassContext* 
 // are read, since only its definition says which output `n:name:0` is. A function that calls itself is an error.
 DEFINE_PASS(inline_partitionedcall) {
   return Pass<Params>("Puts the bodies of functions in the place of the calls.")
+      .Why("What TensorFlow 2 exports is mostly calls, behind which the other passes see nothing.")
       .Param("stateful", &Params::stateful, "Also StatefulPartitionedCall, not only PartitionedCall.")
       .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
       .Param("max_nodes", &Params::max_nodes,

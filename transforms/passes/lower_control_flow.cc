@@ -296,6 +296,7 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const Params& params, PassContext* c
 // an op that is not known has outputs that are read. What PartitionedCalls of the graph call is not looked at.
 DEFINE_PASS(lower_control_flow) {
   return Pass<Params>("Turns If, Case and While over functions into Switch, Merge, Enter and Exit.")
+      .Why("Runtimes that know no functions then run the model, and the other passes see into branches and loops.")
       .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
       .Param("max_nodes", &Params::max_nodes,
              "Functions in functions can make any number of nodes of a small file: more than this is an error.",

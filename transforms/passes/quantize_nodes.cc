@@ -180,6 +180,9 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 // infinity, and declared inputs. Fold batch norms before, and constants behind.
 DEFINE_PASS(quantize_nodes) {
   return Pass<Params>("Computes in eight bits: replaces float ops by quantised ones.")
+      .Why(
+          "Arithmetic in eight bits is several times as fast where the hardware has it, and moves a quarter of the "
+          "bytes.")
       .Param(
           "input_min", &Params::input_min,
           "The least number that placeholders are fed with; with input_max, they take its quint8 codes from then on.")

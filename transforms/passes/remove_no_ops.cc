@@ -385,7 +385,11 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 // Shapes are inferred; where they are not known, what may widen its input by broadcasting stays, and so does everything
 // that remove_nodes leaves alone. The sign of a zero may change: -0 + 0 is 0.
 DEFINE_PASS(remove_no_ops) {
-  return Pass<NoParams>("Takes out nodes that compute what they read.").Numerics(Exact()).Idempotent().Run(Remove);
+  return Pass<NoParams>("Takes out nodes that compute what they read.")
+      .Why("They cost a node each to load and to run, and hide from other passes what stands side by side.")
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Remove);
 }
 
 }  // namespace permafrost

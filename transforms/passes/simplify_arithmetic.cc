@@ -390,6 +390,9 @@ absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* con
 // as they are, and the convolution gets a copy.
 DEFINE_PASS(simplify_arithmetic) {
   return Pass<NoParams>("Does with one node what several do, by computing with their constants.")
+      .Why(
+          "Chains of scales and shifts are left when other passes have folded what they can; constants can take them "
+          "in.")
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Simplify);

@@ -314,6 +314,7 @@ absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext
 // or that are a declared output, and gathers along another axis or with batch_dims. Checkpoints are not read.
 DEFINE_PASS(sparsify_gather) {
   return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
+      .Why("Weights of a wide model that are nearly all zero take their space in the file and in memory for nothing.")
       .Param("input_checkpoint", &Params::input_checkpoint,
              "Not read: with it, a gather from a variable is an error. Freeze the graph with the checkpoint first.")
       .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; made if it is absent.")
