@@ -10,6 +10,7 @@ namespace permafrost {
 namespace {
 
 constexpr char kPayload[] = "permafrost/near_miss";
+constexpr char kWayOutPayload[] = "permafrost/way_out";
 
 }  // namespace
 
@@ -22,9 +23,18 @@ absl::Status NotMatched(NearMiss::Kind kind, TensorRef found, absl::string_view 
   return status;
 }
 
+absl::Status NotMatched(absl::string_view reason, absl::string_view way_out) {
+  absl::Status status = absl::FailedPreconditionError(reason);
+  status.SetPayload(kWayOutPayload, absl::Cord(way_out));
+  return status;
+}
+
 NearMiss NearMissOf(const absl::Status& status, const Graph& graph) {
   NearMiss miss;
   miss.reason = std::string(status.message());
+  if (const absl::optional<absl::Cord> way_out = status.GetPayload(kWayOutPayload); way_out.has_value()) {
+    miss.way_out = std::string(*way_out);
+  }
   const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
   if (!payload.has_value()) return miss;
   const std::string text(*payload);

@@ -43,6 +43,7 @@ void ListPassesAsJson(std::ostream& out) {
     for (const std::string& alias : pass.aliases) json.Text(alias);
     json.End();
     json.Key("summary").Text(pass.summary);
+    json.Key("why").Text(pass.why);
     json.Key("numerics").Text(pass.numerics.ToString());
     json.Key("is_idempotent").Bool(pass.is_idempotent);
     json.Key("interface_change").Text(pass.interface_change);
@@ -84,7 +85,8 @@ absl::Status DescribePass(absl::string_view name, const Console& console) {
     return absl::OkStatus();
   }
   PF_ASSIGN_OR_RETURN(const PassDefinition* pass, FindPass(name));
-  console.out << console.Styled(Style::kBold, pass->name) << ": " << pass->summary << "\n\n"
+  console.out << console.Styled(Style::kBold, pass->name) << ": " << pass->summary << "\n"
+              << pass->why << "\n\n"
               << "numbers: " << pass->numerics.ToString() << "\n";
   if (!pass->interface_change.empty()) console.out << "inputs and outputs: " << pass->interface_change << "\n";
   if (!pass->aliases.empty()) console.out << "also known as: " << absl::StrJoin(pass->aliases, ", ") << "\n";

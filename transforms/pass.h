@@ -8,7 +8,8 @@
 //   //
 //   // Left alone when ...
 //   DEFINE_PASS(round_weights) {
-//     return Pass<Params>("Rounds float constants to few values, so that the file compresses better.")
+//     return Pass<Params>("Rounds float constants to few values.")
+//         .Why("The file compresses better.")
 //         .Param("num_steps", &Params::num_steps, "How many values a tensor keeps.", AtLeast(1))
 //         .Numerics(Changes("weights are rounded"))
 //         .Run(Round);
@@ -177,6 +178,7 @@ struct PassDefinition {
   std::string name;                  // Set from the macro.
   std::vector<std::string> aliases;  // Other names that FindPass takes.
   std::string summary;
+  std::string why;          // What it is good for, in a sentence.
   std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
   std::vector<ParamSpec> params;
   Numerics numerics;
@@ -249,6 +251,11 @@ class Pass {
  public:
   explicit Pass(std::string summary) { definition_.summary = std::move(summary); }
 
+  // What it is good for: a sentence that stands behind the summary.
+  Pass&& Why(std::string why) && {
+    definition_.why = std::move(why);
+    return std::move(*this);
+  }
   // A parameter that is given at most once: std::string, bool, int32_t, int64_t, float or an optional of these.
   template <typename T>
   Pass&& Param(std::string name, T Params::*member, std::string help, Bound bound = {}) && {

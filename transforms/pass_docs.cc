@@ -1,6 +1,8 @@
 // Writes definitions of passes as Markdown.
 #include "transforms/pass_docs.h"
 
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,10 +21,60 @@ std::string ParamRow(const ParamSpec& param) {
                       param.bounds.empty() ? "" : absl::StrCat(" Bounds: ", param.bounds, "."), " |\n");
 }
 
+// A line of docs/pass_figures.tsv, which tests/bench/pass_figures.py writes.
+enum Column {
+  kPass,
+  kGraph,
+  kCall,
+  kBefore,
+  kNodesBefore,
+  kNodesAfter,
+  kBytesBefore,
+  kBytesAfter,
+  kRewrites,
+  kColumns
+};
+constexpr absl::string_view kFigures =
+#include "transforms/pass_figures.inc"
+    ;
+
+// "95,691,732".
+std::string Grouped(absl::string_view number) {
+  std::string grouped;
+  for (size_t i = 0; i < number.size(); ++i) {
+    if (i > 0 && (number.size() - i) % 3 == 0) grouped += ',';
+    grouped += number[i];
+  }
+  return grouped;
+}
+
+std::string Change(absl::string_view before, absl::string_view after, absl::string_view unit) {
+  if (before == after) return absl::StrCat(Grouped(before), " ", unit, " as before");
+  return absl::StrCat(Grouped(before), " ", unit, " become ", Grouped(after));
+}
+
+// A command line and what it did; empty for a pass that was not measured.
+std::string ExampleOf(absl::string_view pass) {
+  for (const absl::string_view line : absl::StrSplit(kFigures, '\n')) {
+    const std::vector<absl::string_view> cells = absl::StrSplit(line, '\t');
+    if (cells.size() != kColumns || cells[kPass] != pass) continue;
+    const bool is_golden = absl::EndsWith(cells[kGraph], ".pbtxt");
+    const std::string graph = is_golden ? std::string(cells[kGraph]) : absl::StrCat(cells[kGraph], ".pb");
+    const std::string transforms = absl::StrCat(cells[kBefore], cells[kBefore].empty() ? "" : " ", cells[kCall]);
+    return absl::StrCat("\nExample:\n\n    transform_graph --in_graph=", graph, " --out_graph=out.pb --transforms='",
+                        transforms, "'\n\n",
+                        cells[kBefore].empty() ? "" : "What this pass does there: ", Grouped(cells[kRewrites]),
+                        cells[kRewrites] == "1" ? " rewrite; " : " rewrites; ",
+                        Change(cells[kNodesBefore], cells[kNodesAfter], "nodes"), ", ",
+                        Change(cells[kBytesBefore], cells[kBytesAfter], "bytes"), ".\n");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string PassDoc(const PassDefinition& pass) {
-  std::string doc = absl::StrCat("## ", pass.name, "\n\n", pass.summary, "\n\n");
+  std::string doc = absl::StrCat("## ", pass.name, "\n\n", pass.summary, " ", pass.why, "\n\n");
   // The comment's paragraphs; what is indented is before => after.
   for (const absl::string_view line : absl::StrSplit(pass.description, '\n')) {
     absl::StrAppend(&doc, absl::StartsWith(line, "  ") ? "  " : "", line, "\n");
@@ -35,7 +87,7 @@ std::string PassDoc(const PassDefinition& pass) {
   if (pass.is_idempotent) absl::StrAppend(&doc, " A second run changes nothing.");
   if (!pass.interface_change.empty()) absl::StrAppend(&doc, " Interface: ", pass.interface_change, ".");
   if (!pass.aliases.empty()) absl::StrAppend(&doc, " Also known as `", absl::StrJoin(pass.aliases, "`, `"), "`.");
-  return absl::StrCat(doc, "\n");
+  return absl::StrCat(doc, "\n", ExampleOf(pass.name));
 }
 
 std::string PresetDoc(const Preset& preset) {
@@ -53,8 +105,12 @@ std::string PassDocs() {
       "Every\n"
       "pass also takes `ignore_errors=true`: if it fails, the graph stays as it was before it. Behind the passes come "
       "the\n"
-      "presets, which are names for several. Generated from the definitions in `transforms/passes/` and\n"
-      "`transforms/presets.cc`.\n";
+      "presets, which are names for several. For each pass: what it does and why, the graph before and after, when it\n"
+      "leaves things alone, its parameters, what it promises about numbers, and what it did to a real model.\n"
+      "`transform_graph --explain` says where a pass almost applied, and what would make it.\n\n"
+      "Generated from the definitions in `transforms/passes/` and `transforms/presets.cc`; the figures are measured "
+      "by\n"
+      "`tests/bench/pass_figures.py`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));
   absl::StrAppend(
       &page,

@@ -73,6 +73,7 @@ bool IsPassive(Op op) {
 }  // namespace
 
 std::string WayOutOf(const NearMiss& near_miss) {
+  if (!near_miss.way_out.empty()) return near_miss.way_out;
   const Node* node = near_miss.found.node;
   if (node == nullptr) return "";
   switch (near_miss.kind) {

@@ -32,6 +32,9 @@ TEST(Registry, EveryPassAndParameterIsDocumented) {
   ASSERT_FALSE(AllPasses().empty());
   for (const PassDefinition& pass : AllPasses()) {
     EXPECT_TRUE(absl::EndsWith(pass.summary, ".")) << pass.name << ": " << pass.summary;
+    EXPECT_TRUE(absl::EndsWith(pass.why, ".")) << pass.name << ": .Why() is '" << pass.why << "'";
+    EXPECT_TRUE(absl::StrContains(PassDoc(pass), "\nExample:\n"))
+        << pass.name << ": no line in docs/pass_figures.tsv; see tests/bench/pass_figures.py";
     EXPECT_FALSE(pass.description.empty()) << pass.name << ": no comment above DEFINE_PASS";
     for (const ParamSpec& param : pass.params) {
       EXPECT_TRUE(absl::EndsWith(param.help, ".")) << pass.name << ", " << param.name << ": '" << param.help << "'";

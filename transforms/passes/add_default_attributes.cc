@@ -112,6 +112,9 @@ absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* con
 // it is left alone.
 DEFINE_PASS(add_default_attributes) {
   return Pass<Params>("Writes out the attributes that nodes leave to the defaults of their ops.")
+      .Why(
+          "A reader that does not know the defaults of an op, such as an older TensorFlow or a converter, then needs "
+          "to know none.")
       .Param("skip_unknown", &Params::skip_unknown, "Leave nodes of unknown ops alone instead of failing.")
       .Numerics(Exact())
       .Idempotent()

@@ -107,6 +107,8 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
 // one gets a Cast. The bodies of functions are left alone.
 DEFINE_PASS(backport_concatv2) {
   return Pass<NoParams>("Turns ConcatV2 into Concat, for runtimes that know nothing newer.")
+      .Why("The quantised kernels, and runtimes from before ConcatV2, read the older form only.")
+      .LooksFor({ops::kConcatV2})
       .Numerics(Exact())
       .Idempotent()
       .Run(Backport);

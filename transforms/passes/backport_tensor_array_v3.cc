@@ -260,6 +260,7 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
 // unknown op, or when the flow is a declared output.
 DEFINE_PASS(backport_tensor_array_v3) {
   return Pass<NoParams>("Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.")
+      .Why("A model trained with a newer TensorFlow then runs where only the older ops exist.")
       .Numerics(Exact())
       .Idempotent()
       .ChangesInterface("a declared handle becomes a string instead of a resource")

@@ -19,6 +19,9 @@ absl::StatusOr<int64_t> Merge(Graph* graph, const NoParams&, PassContext* contex
 // One run reaches the fixed point: nodes whose inputs are merged are compared after their inputs.
 DEFINE_PASS(common_subexpressions) {
   return Pass<NoParams>("Computes once what the graph computes several times.")
+      .Why(
+          "Exporters write the same shape arithmetic and scales again for each layer; each copy costs a node to load "
+          "and to run.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Merge);

@@ -37,7 +37,7 @@ struct Site {
 // The block at input 1, one value for height and one for width.
 absl::StatusOr<std::vector<int64_t>> BlockOf(const Node& node) {
   const Node* constant = node.num_data_inputs() == 3 ? ConstantBehind(node.input(1)) : nullptr;
-  if (constant == nullptr) return Blocked(node, "has a block shape that is not constant");
+  if (constant == nullptr) return BlockedByVariable(node, 1, "has a block shape that is not constant");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
   if (value.shape() != Shape({2})) {
     return Blocked(node, absl::StrCat("has a block shape of shape ", value.shape().ToString(), ", expected [2]"));
@@ -56,17 +56,21 @@ absl::StatusOr<Margin> Cropped(const Node& node, Margin padding, Margin crop) {
 
 absl::StatusOr<Site> SiteBehind(const Node& to_space, const ShapeMap* shapes) {
   Site site;
-  if (to_space.graph().IsInput(&to_space)) return Blocked(to_space, "is a declared input");
+  if (to_space.graph().IsInput(&to_space)) return BlockedByEndpoint(to_space);
   const TensorRef source = to_space.input(0);
   site.convolution = source.node;
   const Node& convolution = *source.node;
   if (convolution.op() != ops::kConv2D && convolution.op() != ops::kDepthwiseConv2dNative) {
-    return Blocked(convolution, "lies before it, expected Conv2D or DepthwiseConv2dNative");
+    return NotMatched(
+        NearMiss::Kind::kOtherOp, source,
+        absl::StrCat(convolution.Describe(), " lies before it, expected Conv2D or DepthwiseConv2dNative"));
   }
   PF_RETURN_IF_ERROR(RequireUsedOnce(convolution));
   site.to_batch = convolution.input(0).node;
   if (site.to_batch->op() != ops::kSpaceToBatchND) {
-    return Blocked(*site.to_batch, "is what the convolution reads, expected SpaceToBatchND");
+    return NotMatched(
+        NearMiss::Kind::kOtherOp, convolution.input(0),
+        absl::StrCat(site.to_batch->Describe(), " is what the convolution reads, expected SpaceToBatchND"));
   }
   PF_ASSIGN_OR_RETURN(site.block, BlockOf(*site.to_batch));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> block_behind, BlockOf(to_space));
@@ -106,7 +110,8 @@ absl::StatusOr<Site> SiteBehind(const Node& to_space, const ShapeMap* shapes) {
 absl::StatusOr<Tensor> Stuffed(const Node& convolution, const std::vector<int64_t>& block) {
   const Node* constant = ConstantBehind(convolution.input(1));
   if (constant == nullptr) {
-    return Blocked(convolution, "has a filter that is not constant: run fold_constants first, or use dilations=true");
+    return Blocked(convolution, "has a filter that is not constant",
+                   WayOut{"run fold_constants first, or use dilations=true"});
   }
   PF_ASSIGN_OR_RETURN(const Tensor filter, ConstValue(*constant));
   const Shape& shape = filter.shape();
@@ -117,7 +122,8 @@ absl::StatusOr<Tensor> Stuffed(const Node& convolution, const std::vector<int64_
     const int64_t size = (shape.dim(d) - 1) * block[d] + 1;  // Both factors fit 31 bits.
     large.set_dim(d, size);
     if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMostBytes) {
-      return Blocked(convolution, absl::StrCat("would have a filter of ", large.ToString(), ": use dilations=true"));
+      return Blocked(convolution, absl::StrCat("would have a filter of ", large.ToString()),
+                     WayOut{"use dilations=true"});
     }
   }
   char* out = nullptr;
@@ -230,8 +236,12 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
 // the stuffed filter would take more than 256 MB.
 DEFINE_PASS(flatten_atrous_conv) {
   return Pass<Params>("Makes one convolution of SpaceToBatchND, convolution and BatchToSpaceND.")
+      .Why(
+          "Exporters write a dilated convolution as three nodes, two of which only move data; one convolution needs no "
+          "copies, and runs where the other two ops do not exist.")
       .Param("dilations", &Params::dilations,
              "Set the attribute `dilations` of the convolution instead of putting zeros into its filter.")
+      .LooksFor({ops::kBatchToSpaceND})
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Flatten);

@@ -98,6 +98,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 // when the factor is not one value per channel.
 DEFINE_PASS(fold_batch_norms) {
   return Pass<NoParams>("Folds a constant per-channel Mul into the weights of the convolution or MatMul before it.")
+      .Why(
+          "What batch normalisation leaves of itself in a trained model is a multiplication per channel: in the "
+          "weights it costs nothing.")
       .Numerics(Within(1e-5))
       .Idempotent()
       .LooksFor({ops::kMul})

@@ -342,6 +342,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 // limit, or that cannot be computed here; each is a miss, and the rest is folded.
 DEFINE_PASS(fold_constants) {
   return Pass<Params>("Computes what does not depend on the inputs and drops what the outputs do not need.")
+      .Why("What never changes need not be computed at each run, and what only served it need not be shipped.")
       .Param("clear_output_shapes", &Params::clear_output_shapes,
              "Drop the attribute _output_shapes, which is stale in old graphs.")
       .Param("exclude_op", &Params::exclude_op, "An op that is not computed.")

@@ -258,7 +258,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
       norm->uses()[0].index != static_cast<uint32_t>(data_input)) {
     return Blocked(*convolution, "does not read the batch norm as its data");
   }
-  if (graph->IsInput(convolution)) return Blocked(*convolution, "is a declared input");
+  if (graph->IsInput(convolution)) return BlockedByEndpoint(*convolution);
   PF_RETURN_IF_ERROR(RequireChannelDim(*convolution, affine.channel_dim));
   PF_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(*convolution));
   PF_ASSIGN_OR_RETURN(const Channels in, InputChannels(*convolution, weights.shape()));
@@ -299,7 +299,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
 absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const BatchNorm affine, BatchNormOf(*norm));
   const TensorRef data = norm->input(0);
-  if (graph->IsInput(norm)) return Blocked(*norm, "is a declared input");
+  if (graph->IsInput(norm)) return BlockedByEndpoint(*norm);
   absl::Status before;
   if (data.port != 0) {
     before = Blocked(*data.node, absl::StrCat("is read at output ", data.port));
@@ -376,6 +376,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 // differ, and, for a norm before a convolution, when that pads with zeros, to which the offset would not apply.
 DEFINE_PASS(fold_old_batch_norms) {
   return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
+      .Why(
+          "A batch norm in a trained model scales and shifts each channel: in the weights and a bias that costs "
+          "nothing.")
       .Numerics(Within(1e-4))
       .Idempotent()
       .LooksFor({ops::kBatchNormWithGlobalNormalization, ops::kFusedBatchNorm, ops::kFusedBatchNormV2,

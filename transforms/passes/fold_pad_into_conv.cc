@@ -20,6 +20,8 @@ struct Params {
   bool explicit_depthwise = false;
 };
 
+bool IsPad(Op op) { return op == ops::kPad || op == ops::kPadV2; }
+
 bool CanPad(Op op) {
   return op == ops::kConv2D || op == ops::kDepthwiseConv2dNative || op == ops::kMaxPool || op == ops::k_FusedConv2D ||
          op == ops::k_FusedDepthwiseConv2dNative;
@@ -28,7 +30,7 @@ bool CanPad(Op op) {
 // The only element of a constant of a floating-point type, as a double. FailedPrecondition for anything else.
 absl::StatusOr<double> ConstantNumber(const Node& pad) {
   const Node* constant = pad.num_data_inputs() == 3 ? ConstantBehind(pad.input(2)) : nullptr;
-  if (constant == nullptr) return Blocked(pad, "pads with a value that is not constant");
+  if (constant == nullptr) return BlockedByVariable(pad, 2, "pads with a value that is not constant");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
   double number = std::nan("");
   const bool is_known =
@@ -80,14 +82,15 @@ absl::StatusOr<Margin> OwnPadding(const Node& node, const WindowForms& forms, co
   const int64_t size = image.has_rank() && image.rank() == 4 ? image.dim(axis.dim) : kUnknownDim;
   Margin margin;
   if (axis.SamePadding(size, &margin)) return margin;
-  return Blocked(node, "has strides and the padding SAME over an image whose size is not known");
+  return Blocked(node, "has strides and the padding SAME over an image whose size is not known",
+                 WayOut{"give the input a fixed size"});
 }
 
 Margin Sum(Margin a, Margin b) { return {a.before + b.before, a.after + b.after}; }
 
 absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, const ShapeMap* shapes,
                      PassContext* context) {
-  if (graph->IsInput(node)) return Blocked(*node, "is a declared input");
+  if (graph->IsInput(node)) return BlockedByEndpoint(*node);
   PF_RETURN_IF_ERROR(RequireSameValue(*node, *pad));
   PF_ASSIGN_OR_RETURN(const std::vector<Margin> added, MarginsAt(*pad, 1, 4));
   PF_ASSIGN_OR_RETURN(const WindowForms forms, FormsOf(*node, shapes));
@@ -107,7 +110,8 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, 
     return Blocked(*node, "has no explicit paddings, and no other does the same");
   }
   if (padding == "EXPLICIT" && node->op() == ops::kDepthwiseConv2dNative && !params.explicit_depthwise) {
-    return Blocked(*node, "would have explicit paddings, with which TensorFlow may abort: see explicit_depthwise=true");
+    return Blocked(*node, "would have explicit paddings, with which TensorFlow may abort",
+                   WayOut{"use explicit_depthwise=true"});
   }
   if (node->op() == ops::kMaxPool) {
     // A window of padding alone has no maximum.
@@ -130,7 +134,16 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (!CanPad(node->op()) || node->num_data_inputs() < 1) continue;
     const TensorRef data = node->input(0);
-    if (data.port == 0 && (data.node->op() == ops::kPad || data.node->op() == ops::kPadV2)) heads.push_back(node);
+    if (data.port != 0) continue;
+    if (IsPad(data.node->op())) heads.push_back(node);
+    if (data.node->op() == ops::kMirrorPad) {
+      context->MissIfWanted(*node, WayOut{node->op() == ops::kConv2D ? "run fuse_pad_and_conv" : ""}, "reads ",
+                            data.node->Describe(), ", which pads with the image, not with zeros");
+    }
+    if (data.node->op() == ops::kIdentity && IsPad(data.node->input(0).node->op())) {
+      context->Miss(*node, NotMatched(NearMiss::Kind::kOtherOp, data,
+                                      absl::StrCat("reads a Pad, but through ", data.node->Describe())));
+    }
   }
   if (heads.empty()) return 0;
   const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
@@ -140,7 +153,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
     // One Pad may lie before another.
     for (;;) {
       const TensorRef data = head->input(0);
-      if (data.port != 0 || (data.node->op() != ops::kPad && data.node->op() != ops::kPadV2)) break;
+      if (data.port != 0 || !IsPad(data.node->op())) break;
       const absl::Status status = FoldOne(graph, head, data.node, params, shapes.ok() ? &*shapes : nullptr, context);
       if (absl::IsCancelled(status)) break;
       if (absl::IsFailedPrecondition(status)) {
@@ -177,8 +190,10 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 // over an image of unknown size, and before a MaxPool when some window would lie in the padding.
 DEFINE_PASS(fold_pad_into_conv) {
   return Pass<Params>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
+      .Why("A Pad copies the whole image; a convolution that pads itself reads it where it lies.")
       .Param("explicit_depthwise", &Params::explicit_depthwise,
              "Give depthwise convolutions explicit paddings too, with which TensorFlow may abort.")
+      .LooksFor({ops::kPad, ops::kPadV2})
       .Numerics(Exact())
       .Idempotent()
       .Run(Fold);

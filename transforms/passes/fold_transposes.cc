@@ -9,6 +9,7 @@
 #include "graph/shape_inference.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/permutation.h"
 #include "transforms/rewrites/splicing.h"
 #include "transforms/rewrites/transposed_region.h"
@@ -27,9 +28,27 @@ absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
   for (Node* node : order) {
     if (node->op() != ops::kTranspose || node->num_data_inputs() != 2) continue;
     Node* inner = node->input(0).node;
-    if (inner->op() != ops::kTranspose || inner->num_inputs() != 2 || graph->IsInput(inner)) continue;
     const auto first = OrderOf(*inner), second = OrderOf(*node);
-    if (!first.has_value() || !second.has_value() || first->size() != second->size()) continue;
+    if (!second.has_value()) {
+      context->Miss(*node, BlockedByVariable(*node, 1, "has an order that is not a constant permutation"));
+      continue;
+    }
+    if (inner->op() != ops::kTranspose || inner->num_data_inputs() != 2) continue;
+    if (graph->IsInput(inner)) {
+      context->Miss(*node, BlockedByEndpoint(*inner));
+      continue;
+    }
+    if (inner->num_inputs() != 2) {
+      context->MissIfWanted(*node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
+                            inner->Describe(), ", which waits for other nodes");
+      continue;
+    }
+    if (!first.has_value()) continue;  // Told of that node.
+    if (first->size() != second->size()) {
+      context->MissIfWanted(*node, "has an order of ", second->size(), " dimensions, and that of ", inner->Describe(),
+                            " before it has ", first->size());
+      continue;
+    }
     const RewriteScope rewrite(context, graph, {node, inner});
     if (!rewrite) break;
     const std::string name = graph->UniqueName(absl::StrCat(node->name(), "/perm"));
@@ -57,6 +76,25 @@ absl::StatusOr<int64_t> RemoveIdentities(Graph* graph, PassContext* context) {
       context);
 }
 
+// Why the consumer of a Transpose is no start of a region.
+void TellWhyNot(const Node& transpose, const Use& use, int rank, const ShapeMap& shapes, PassContext* context) {
+  const Node& consumer = *use.consumer;
+  if (consumer.graph().IsEndpoint(&consumer)) {
+    context->Miss(transpose, Annotate(BlockedByEndpoint(consumer), "is read by an endpoint"));
+    return;
+  }
+  const Shape shape = shapes.Of({use.consumer, 0});
+  if (!shape.has_rank()) {
+    context->MissIfWanted(transpose, WayOut{"give the input a shape"}, "is read by ", consumer.Describe(),
+                          ", whose rank is not known");
+  } else if (shape.rank() != rank) {
+    context->MissIfWanted(transpose, "is read by ", consumer.Describe(), ", whose result has ", shape.rank(),
+                          " dimensions, expected ", rank);
+  } else {
+    context->MissIfWanted(transpose, "is read by ", consumer.Describe(), ", which depends on the order of dimensions");
+  }
+}
+
 // Nodes that read a Transpose, with its order. Each may be the start of a region.
 absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
   const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
@@ -73,8 +111,7 @@ absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
       if (use.index != 0 && use.consumer->op() == ops::kTranspose) continue;
       const int rank = static_cast<int>(order->size());
       if (!MayChangeOrder(*use.consumer, rank, *graph, *shapes)) {
-        context->MissIfWanted(*transpose, "is read by ", use.consumer->Describe(),
-                              ", which is an endpoint, depends on the order of its dimensions or has another rank");
+        TellWhyNot(*transpose, use, rank, *shapes, context);
         continue;
       }
       std::vector<Permutation>& before = tried[use.consumer];
@@ -132,6 +169,10 @@ absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContex
 // Left alone are declared inputs and outputs, tensors whose rank is not known, and orders that are not constant.
 DEFINE_PASS(fold_transposes) {
   return Pass<NoParams>("Takes out Transpose nodes that undo each other, also across ops that do not care.")
+      .Why(
+          "A model that was trained in one data format and exported in another is full of them, and each moves all of "
+          "its data.")
+      .LooksFor({ops::kTranspose})
       .Numerics(Within(1e-5))  // Reductions may add in another order.
       .Idempotent()
       .Run(FoldTransposes);

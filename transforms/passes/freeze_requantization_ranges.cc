@@ -164,6 +164,10 @@ absl::StatusOr<int64_t> FreezeAll(Graph* graph, const Params& params, PassContex
 // is something else, percentiles that leave nothing of a range.
 DEFINE_PASS(freeze_requantization_ranges) {
   return Pass<Params>("Puts constants in the place of ranges that are found at each run, learnt from a log.")
+      .Why(
+          "Finding the range of the values costs a walk over all of them; a range that was learnt from earlier runs "
+          "costs nothing.")
+      .LooksFor({ops::kRequantizationRange})
       .Param("min_max_log_file", &Params::min_max_log_file, "The log.", Required())
       .Param("min_percentile", &Params::min_percentile, "How many percent of the minima may lie below the range.",
              Between(0, 100))

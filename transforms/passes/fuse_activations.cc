@@ -59,7 +59,8 @@ absl::Status RequireFusable(const Node& node, const Params& params, const ShapeM
   if (forms.is_nchw()) return Blocked(node, "has the data_format NCHW, which TensorFlow's fused CPU kernels lack");
   if (node.op() == ops::kDepthwiseConv2dNative) {
     if (!params.depthwise) {
-      return Blocked(node, "is depthwise, which TensorFlow fuses only with its oneDNN kernels: see depthwise=true");
+      return Blocked(node, "is depthwise, which TensorFlow fuses only with its oneDNN kernels",
+                     WayOut{"use depthwise=true"});
     }
     if (forms.padding == "EXPLICIT") return Blocked(node, "has explicit paddings, which the fused op lacks");
     return absl::OkStatus();
@@ -68,7 +69,8 @@ absl::Status RequireFusable(const Node& node, const Params& params, const ShapeM
   const int64_t channels = image.has_rank() && image.rank() == 4 ? image.dim(3) : kUnknownDim;
   const int64_t expected = filter.has_rank() && filter.rank() == 4 ? filter.dim(2) : kUnknownDim;
   if (channels == kUnknownDim || expected == kUnknownDim) {
-    return Blocked(node, "may have groups, since the channels of its input or filter are not known");
+    return Blocked(node, "may have groups, since the channels of its input or filter are not known",
+                   WayOut{"give the input a fixed number of channels"});
   }
   if (channels == expected) return absl::OkStatus();
   return Blocked(node, "has groups, which TensorFlow's fused CPU kernels lack");
@@ -102,7 +104,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
     return bias;
   }
   const Node* constant = ConstantBehind(bias.vector);
-  if (constant == nullptr) return Blocked(addition, "adds what is not constant");
+  if (constant == nullptr) return BlockedByVariable(addition, 1 - own, "adds what is not constant");
   const int64_t channels = ChannelsOf(source, shapes);
   if (channels == kUnknownDim) return Blocked(source, "has weights of unknown shape");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
@@ -115,18 +117,29 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
   return bias;
 }
 
+// An activation that is left behind a fused bias, since others need the sum itself.
+void TellActivationThatStays(const Node& addition, Op fused, const absl::Status& why, PassContext* context) {
+  for (const Use& use : addition.uses()) {
+    if (!IsActivationFor(fused, use.consumer->op())) continue;
+    context->Miss(*use.consumer, Annotate(why, "stays behind the fused bias"));
+    return;
+  }
+}
+
 absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const ShapeMap* shapes, PassContext* context) {
   const Fusable& fusable = *FusableOf(node->op());
   Node* addition = node->uses()[0].consumer;
   PF_RETURN_IF_ERROR(RequireFusable(*node, params, shapes));
-  if (graph->IsInput(addition)) return Blocked(*addition, "is a declared input");
+  if (graph->IsInput(addition)) return BlockedByEndpoint(*addition);
   PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*addition, *node, shapes));
 
   // The activation may be missing.
   Node* head = addition;
   std::vector<std::string> fused_ops = {"BiasAdd"};
   float alpha = 0;
-  if (RequireUsedOnce(*addition).ok()) {
+  if (const absl::Status used_once = RequireUsedOnce(*addition); !used_once.ok()) {
+    TellActivationThatStays(*addition, fusable.fused, used_once, context);
+  } else {
     Node* consumer = addition->uses()[0].consumer;
     const bool fits = IsActivationFor(fusable.fused, consumer->op()) && consumer->num_data_inputs() == 1 &&
                       consumer->input(0) == TensorRef{addition, 0} && !graph->IsInput(consumer);
@@ -170,6 +183,24 @@ absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const Shape
   return Absorb(graph, head, inputs, {node});
 }
 
+// Bias and activation may be there already, but hidden behind what other passes take out.
+void TellWhatIsBehind(const Node& node, PassContext* context) {
+  if (node.uses().size() != 1) return;
+  const Node& behind = *node.uses()[0].consumer;
+  const Op op = behind.op();
+  if (op == ops::kIdentity && behind.uses().size() == 1 && IsAddition(behind.uses()[0].consumer->op())) {
+    context->Miss(node, NotMatched(NearMiss::Kind::kOtherOp, {const_cast<Node*>(&behind), 0},
+                                   absl::StrCat("its bias lies behind ", behind.Describe())));
+  } else if (op == ops::kFusedBatchNorm || op == ops::kFusedBatchNormV3 ||
+             op == ops::kBatchNormWithGlobalNormalization) {
+    context->MissIfWanted(node, WayOut{"run fold_old_batch_norms first, which makes a bias of it"}, "is read by ",
+                          behind.Describe(), ", expected a bias");
+  } else if (op == ops::kMul) {
+    context->MissIfWanted(node, WayOut{"run fold_batch_norms and simplify_arithmetic first"}, "is read by ",
+                          behind.Describe(), ", expected a bias");
+  }
+}
+
 absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* context) {
   // Only those of which a bias alone reads the result; the others are no near misses.
   std::vector<Node*> heads;
@@ -180,7 +211,10 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
       has_addition |= IsAddition(use.consumer->op()) && !use.consumer->input(use.index).is_control();
       if (has_addition) break;
     }
-    if (!has_addition) continue;
+    if (!has_addition) {
+      TellWhatIsBehind(*node, context);
+      continue;
+    }
     if (const absl::Status status = RequireUsedOnce(*node); !status.ok()) {
       context->Miss(*node, status);
       continue;
@@ -228,8 +262,12 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
 // or is an output.
 DEFINE_PASS(fuse_activations) {
   return Pass<Params>("Fuses bias and activation into the convolution or MatMul before them.")
+      .Why(
+          "A bias and an activation are applied while a result is still in the cache, instead of in two walks through "
+          "memory.")
       .Param("depthwise", &Params::depthwise,
              "Fuse depthwise convolutions too, which TensorFlow runs only with its oneDNN kernels.")
+      .LooksFor({ops::kConv2D, ops::kMatMul})
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Fuse);

@@ -38,7 +38,12 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 // has; and for a batch that is known to have more than one image, of which TensorFlow's kernel of the fused op computes
 // only the first right.
 DEFINE_PASS(fuse_pad_and_conv) {
-  return Pass<NoParams>("Fuses a MirrorPad into the Conv2D behind it.").Numerics(Within(1e-5)).Idempotent().Run(Fuse);
+  return Pass<NoParams>("Fuses a MirrorPad into the Conv2D behind it.")
+      .Why("The padded image need not be in memory.")
+      .LooksFor({ops::kMirrorPad})
+      .Numerics(Within(1e-5))
+      .Idempotent()
+      .Run(Fuse);
 }
 
 }  // namespace permafrost

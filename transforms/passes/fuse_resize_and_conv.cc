@@ -43,6 +43,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 // computes only the first right.
 DEFINE_PASS(fuse_resize_and_conv) {
   return Pass<NoParams>("Fuses a ResizeBilinear into the Conv2D behind it.")
+      .Why("The resized image need not be in memory.")
+      .LooksFor({ops::kResizeBilinear})
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Fuse);

@@ -15,7 +15,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
     Node* pad = convolution->input(0).node;
     const TensorRef source = pad->input(0);
     if (source.node->op() != ops::kResizeBilinear || source.port != 0) {
-      return Blocked(*source.node, "is what the MirrorPad reads, expected ResizeBilinear: see fuse_pad_and_conv");
+      return Blocked(*source.node, "is what the MirrorPad reads, expected ResizeBilinear",
+                     WayOut{"fuse_pad_and_conv fuses the MirrorPad alone"});
     }
     Node* resize = source.node;
     PF_RETURN_IF_ERROR(RequireAbsorbablePad(*pad));
@@ -50,6 +51,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 // right.
 DEFINE_PASS(fuse_resize_pad_and_conv) {
   return Pass<NoParams>("Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them.")
+      .Why("Neither the resized nor the padded image need be in memory.")
+      .LooksFor({ops::kMirrorPad})
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Fuse);

@@ -18,15 +18,14 @@ struct Params {
 
 // Notes calls of other kinds, so that nobody wonders why they stay.
 void TellWhatStays(const Graph& graph, const Params& params, const FunctionLibrary& library, PassContext* context) {
-  if (!context->wants_misses) return;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() == ops::kStatefulPartitionedCall && !params.stateful) {
-      context->Miss(*node, "may have side effects: stateful=true puts its body in its place too");
+      context->MissIfWanted(*node, WayOut{"use stateful=true"}, "may have side effects");
     } else if (!node->op().is_known() && library.Find(node->op().name()) != nullptr) {
-      context->Miss(*node, "calls the function that its op names, not one in attr 'f'");
+      context->MissIfWanted(*node, "calls the function that its op names, not one in attr 'f'");
     } else if (node->op() == ops::kStatelessIf || node->op() == ops::kIf || node->op() == ops::kStatelessWhile ||
                node->op() == ops::kWhile || node->op() == ops::kCase || node->op() == ops::kStatelessCase) {
-      context->Miss(*node, "decides which function runs: lower_control_flow puts the bodies in its place");
+      context->MissIfWanted(*node, WayOut{"run lower_control_flow"}, "decides which function runs");
     }
   }
 }
@@ -68,11 +67,13 @@ absl::StatusOr<int64_t> Inline(Graph* graph, const Params& params, PassContext* 
 // are read, since only its definition says which output `n:name:0` is. A function that calls itself is an error.
 DEFINE_PASS(inline_partitionedcall) {
   return Pass<Params>("Puts the bodies of functions in the place of the calls.")
+      .Why("What TensorFlow 2 exports is mostly calls, behind which the other passes see nothing.")
       .Param("stateful", &Params::stateful, "Also StatefulPartitionedCall, not only PartitionedCall.")
       .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
       .Param("max_nodes", &Params::max_nodes,
              "Calls of calls of calls can make any number of nodes of a small file: more than this is an error.",
              AtLeast(1))
+      .LooksFor({ops::kPartitionedCall, ops::kStatefulPartitionedCall})
       .Numerics(Exact())
       .Idempotent()
       .Run(Inline);

@@ -144,6 +144,7 @@ absl::StatusOr<int64_t> Insert(Graph* graph, const Params& params, PassContext* 
 // or with a reference, resource or variant, and NextIteration.
 DEFINE_PASS(insert_logging) {
   return Pass<Params>("Puts a Print behind nodes, so that a run shows their values.")
+      .Why("Shows where values go wrong, and gives freeze_requantization_ranges the ranges to learn from.")
       .Param("op", &Params::op, "Only nodes of this op.")
       .Param("prefix", &Params::prefix, "Only nodes whose name begins so.")
       .Param("message", &Params::message, "What is printed before the values.")

@@ -44,7 +44,7 @@ class Lowering {
       Node* node = waiting.front();
       waiting.pop_front();
       if (graph_->IsInput(node)) {
-        context_->MissIfWanted(*node, "is a declared input");
+        context_->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0}, "is a declared input"));
         continue;
       }
       PF_ASSIGN_OR_RETURN(const std::vector<Node*> made, Lower(node));
@@ -253,10 +253,9 @@ class Lowering {
 
 // Control flow behind calls is not looked for.
 void TellOfCalls(const Graph& graph, PassContext* context) {
-  if (!context->wants_misses) return;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kPartitionedCall && node->op() != ops::kStatefulPartitionedCall) continue;
-    context->Miss(*node, "what it calls is not looked at: run inline_partitionedcall first");
+    context->MissIfWanted(*node, WayOut{"run inline_partitionedcall first"}, "what it calls is not looked at");
   }
 }
 
@@ -297,6 +296,7 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const Params& params, PassContext* c
 // an op that is not known has outputs that are read. What PartitionedCalls of the graph call is not looked at.
 DEFINE_PASS(lower_control_flow) {
   return Pass<Params>("Turns If, Case and While over functions into Switch, Merge, Enter and Exit.")
+      .Why("Runtimes that know no functions then run the model, and the other passes see into branches and loops.")
       .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
       .Param("max_nodes", &Params::max_nodes,
              "Functions in functions can make any number of nodes of a small file: more than this is an error.",

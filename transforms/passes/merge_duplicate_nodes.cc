@@ -20,6 +20,7 @@ absl::StatusOr<int64_t> Merge(Graph* graph, const NoParams&, PassContext* contex
 // the op table, and a Merge that closes a loop.
 DEFINE_PASS(merge_duplicate_nodes) {
   return Pass<NoParams>("Merges nodes that compute the same from the same inputs.")
+      .Why("Exporters write the same constants and the same computations again; each copy costs space and time.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Merge);

@@ -108,6 +108,7 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContex
 // not encrypt anything.
 DEFINE_PASS(obfuscate_names) {
   return Pass<Params>("Replaces the names of nodes, save those of inputs and outputs, by short ids.")
+      .Why("Names tell how a model is built and take space; without them the file is smaller and harder to read.")
       .Param("obfuscate_attributes", &Params::obfuscate_attributes,
              "Replace names in attributes too, equal ones by equal ids.")
       .Alias("obsfucate_names")

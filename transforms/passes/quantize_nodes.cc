@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, P
       continue;
     }
     if (graph->IsOutput(node)) {
-      context->MissIfWanted(*node, "is a declared output too");
+      context->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0}, "is a declared output too"));
       continue;
     }
     const RewriteScope rewrite(context, graph, {node});
@@ -85,12 +85,12 @@ absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<Range> fallback, 
     const EightBitForm* form = FindEightBitForm(node->op());
     if (form == nullptr) {
       const absl::string_view way = WayToEightBits(node->op());
-      if (!way.empty()) context->MissIfWanted(*node, "has no eight-bit form: ", way);
+      if (!way.empty()) context->MissIfWanted(*node, WayOut{way}, "has no eight-bit form");
       continue;
     }
     if (node->op() == ops::kReshape && IsPartOfQuantizer(*node)) continue;
     if (absl::c_linear_search(params.ignore_op, node->op().name())) {
-      context->MissIfWanted(*node, "is ignored by ignore_op");
+      context->MissIfWanted(*node, WayOut{"leave it out of ignore_op"}, "is ignored by ignore_op");
       continue;
     }
     PF_ASSIGN_OR_RETURN(const bool is_converted, converter.Convert(node, *form));
@@ -180,6 +180,9 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 // infinity, and declared inputs. Fold batch norms before, and constants behind.
 DEFINE_PASS(quantize_nodes) {
   return Pass<Params>("Computes in eight bits: replaces float ops by quantised ones.")
+      .Why(
+          "Arithmetic in eight bits is several times as fast where the hardware has it, and moves a quarter of the "
+          "bytes.")
       .Param(
           "input_min", &Params::input_min,
           "The least number that placeholders are fed with; with input_max, they take its quint8 codes from then on.")

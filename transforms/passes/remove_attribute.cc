@@ -82,6 +82,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 // without which the graph is not valid is an error; one without which TensorFlow does not load it is a note.
 DEFINE_PASS(remove_attribute) {
   return Pass<Params>("Takes attributes off nodes.")
+      .Why("Takes out what only training or one tool needed, and what an older reader trips over.")
       .Param("attribute_name", &Params::attribute_name, "The attribute.", Required())
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)

@@ -72,6 +72,9 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 // stay, and so do those that hold a node without other inputs in a loop or a branch.
 DEFINE_PASS(remove_control_dependencies) {
   return Pass<Params>("Removes control edges.")
+      .Why(
+          "In a model that only answers, nothing has to wait for what it does not read, and other passes leave alone "
+          "what others wait for.")
       .Param("keep_stateful", &Params::keep_stateful, "Keep the edges from and to ops with state or side effects.")
       .Numerics(Exact())
       .Idempotent()

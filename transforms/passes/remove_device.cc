@@ -34,6 +34,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 // `_class`, which places nodes beside others, stays.
 DEFINE_PASS(remove_device) {
   return Pass<Params>("Takes nodes off the devices that they were placed on.")
+      .Why("A model that was trained on many machines then runs on any one.")
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())

@@ -84,6 +84,7 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 // Left alone where the averages are still variables, and where something else reads what would go.
 DEFINE_PASS(remove_ema) {
   return Pass<NoParams>("Replaces the moving averages that feed fake quantisation by their frozen values.")
+      .Why("Fake quantisation that still averages its ranges changes its answers from run to run.")
       .Numerics(Changes("ranges are those at the end of the training, not of the batch"))
       .Idempotent()
       .Run(Remove);

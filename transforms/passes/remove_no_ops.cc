@@ -8,11 +8,14 @@
 #include "graph/shape_inference.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/splicing.h"
 #include "transforms/rewrites/uniform_constant.h"
 
 namespace permafrost {
 namespace {
+
+constexpr WayOut kGiveShapes = {"give the inputs fixed shapes"};
 
 bool IsOneOf(Op op, std::initializer_list<Op> list) { return std::find(list.begin(), list.end(), op) != list.end(); }
 
@@ -32,6 +35,7 @@ class NoOpFinder {
     if (const int kept = NeutralOperand(node); kept != kNoSource) return kept;
     if (const int chosen = ChosenBranch(node); chosen != kNoSource) return chosen;
     if (IsReshapeToSame(node) || IsIdentityTranspose(node) || KeepsEveryElement(node)) return 0;
+    TellUnknownShape(node);
     return kNoSource;
   }
 
@@ -42,6 +46,25 @@ class NoOpFinder {
   bool HasShapeOfInput(const Node& node, int i) const {
     const Shape out = ShapeOf({const_cast<Node*>(&node), 0});
     return out.IsFullyKnown() && out == ShapeOf(node.input(i));
+  }
+
+  // A node that would keep its input as it is if dimensions that are not known were equal, as all known ones are.
+  void TellUnknownShape(const Node& node) const {
+    if (!DependsOnShape(node.op()) || node.num_data_inputs() == 0) return;
+    const Shape in = ShapeOf(node.input(0)), out = ShapeOf({const_cast<Node*>(&node), 0});
+    if (!in.has_rank() || !out.has_rank() || in.rank() != out.rank() || (in.IsFullyKnown() && out.IsFullyKnown()))
+      return;
+    for (int d = 0; d < in.rank(); ++d) {
+      if (in.dim(d) != out.dim(d)) return;
+    }
+    context_->MissIfWanted(node, kGiveShapes, "may leave its input as it is, but of the shapes only ", in.ToString(),
+                           " is known");
+  }
+
+  // Of the ops below, those that keep every element when the shape stays, whatever their other inputs are.
+  static bool DependsOnShape(Op op) {
+    return IsOneOf(op, {ops::kReshape, ops::kSlice, ops::kPad, ops::kPadV2, ops::kMirrorPad, ops::kTile,
+                        ops::kBroadcastTo, ops::kSpaceToBatchND, ops::kBatchToSpaceND, ops::kResizeNearestNeighbor});
   }
 
   static bool IsCopy(const Node& node) {
@@ -129,7 +152,8 @@ class NoOpFinder {
     if (!condition.has_value()) return kNoSource;
     const int chosen = *condition ? 1 : 2;
     if (node.op() == ops::kSelect || HasShapeOfInput(node, chosen)) return chosen;
-    context_->MissIfWanted(node, "always takes input ", chosen, ", whose shape is not known to be that of the result");
+    context_->MissIfWanted(node, kGiveShapes, "always takes input ", chosen,
+                           ", whose shape is not known to be that of the result");
     return kNoSource;
   }
 
@@ -148,7 +172,7 @@ class NoOpFinder {
       if (all) return true;
     }
     if (HasShapeOfInput(node, i) || IsShapedLike(node.input(1 - i), node.input(i))) return true;
-    context_->MissIfWanted(node, "changes no element of '", node.input(i).ToString(),
+    context_->MissIfWanted(node, kGiveShapes, "changes no element of '", node.input(i).ToString(),
                            "', but may widen it: shapes are not known");
     return false;
   }
@@ -304,7 +328,16 @@ absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>
   for (Node* node : order) {
     if (node->op() != ops::kReshape || node->num_data_inputs() != 2) continue;
     Node* inner = node->input(0).node;
-    if (inner->op() != ops::kReshape || inner->num_inputs() != 2 || graph->IsInput(inner)) continue;
+    if (inner->op() != ops::kReshape || inner->num_data_inputs() != 2) continue;
+    if (graph->IsInput(inner)) {
+      context->Miss(*node, BlockedByEndpoint(*inner));
+      continue;
+    }
+    if (inner->num_inputs() != 2) {
+      context->MissIfWanted(*node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
+                            inner->Describe(), ", which waits for other nodes");
+      continue;
+    }
     const RewriteScope rewrite(context, graph, {node, inner});
     if (!rewrite) break;
     graph->SetInput(node, 0, inner->input(0));
@@ -352,7 +385,11 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 // Shapes are inferred; where they are not known, what may widen its input by broadcasting stays, and so does everything
 // that remove_nodes leaves alone. The sign of a zero may change: -0 + 0 is 0.
 DEFINE_PASS(remove_no_ops) {
-  return Pass<NoParams>("Takes out nodes that compute what they read.").Numerics(Exact()).Idempotent().Run(Remove);
+  return Pass<NoParams>("Takes out nodes that compute what they read.")
+      .Why("They cost a node each to load and to run, and hide from other passes what stands side by side.")
+      .Numerics(Exact())
+      .Idempotent()
+      .Run(Remove);
 }
 
 }  // namespace permafrost

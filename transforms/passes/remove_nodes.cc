@@ -29,7 +29,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
       [&](const Node& node) {
         if (!Takes(selection, node.op())) return kNoSource;
         if (node.num_data_inputs() <= params.max_inputs) return 0;
-        context->MissIfWanted(node, "has ", node.num_data_inputs(), " inputs, and max_inputs is ", params.max_inputs);
+        context->MissIfWanted(node, WayOut{"raise max_inputs"}, "has ", node.num_data_inputs(),
+                              " inputs, and max_inputs is ", params.max_inputs);
         return kNoSource;
       },
       context);
@@ -49,6 +50,9 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 // a check of the results tells the difference.
 DEFINE_PASS(remove_nodes) {
   return Pass<Params>("Takes nodes of the given ops out of the graph; their consumers read what they read.")
+      .Why(
+          "Identity, CheckNumerics and the like serve training; in a model that only answers they cost time, and hide "
+          "from other passes what stands side by side.")
       .Param("op", &Params::op, "The ops to remove: \"A\", \"A|B\" for several, \"*\" for all.", Required())
       .Param("max_inputs", &Params::max_inputs, "Nodes with more data inputs than this stay.", AtLeast(1))
       .Numerics(Exact())

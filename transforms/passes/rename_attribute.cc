@@ -69,6 +69,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 // Where the op reads one of the two names, the numbers may change. A node that has the new name already is an error.
 DEFINE_PASS(rename_attribute) {
   return Pass<Params>("Gives an attribute of nodes another name.")
+      .Why("Makes a model fit a runtime that calls the attribute something else.")
       .Param("old_attribute_name", &Params::old_attribute_name, "The attribute.", Required())
       .Param("new_attribute_name", &Params::new_attribute_name, "Its name from then on.", Required())
       .Param("op_name", &Params::op_name, kOpNameHelp)

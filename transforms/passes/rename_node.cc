@@ -67,6 +67,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 // An error when another node has the new name. Left alone are names in constants, function bodies and other attributes.
 DEFINE_PASS(rename_node) {
   return Pass<Params>("Gives a node another name.")
+      .Why("Gives inputs and outputs the names that an application expects.")
       .Param("old_node_name", &Params::old_node_name, "The node.", Required())
       .Param("new_node_name", &Params::new_node_name, "Its name from then on.", Required())
       .Numerics(Exact())

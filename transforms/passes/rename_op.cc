@@ -70,6 +70,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 // An error when the new op is known and does not fit the inputs and attributes of such a node.
 DEFINE_PASS(rename_op) {
   return Pass<Params>("Makes nodes of one op nodes of another.")
+      .Why("Swaps in an op of the same form: a kernel of your own, or the name that an older runtime knows.")
       .Param("old_op_name", &Params::old_op_name, "The op.", Required())
       .Param("new_op_name", &Params::new_op_name, "The op from then on.", Required())
       .Numerics(Changes("the new op computes what it computes"))

@@ -152,6 +152,9 @@ absl::StatusOr<int64_t> Round(Graph* graph, const Params& params, PassContext* c
 // Dequantize.
 DEFINE_PASS(round_weights) {
   return Pass<Params>("Rounds float constants to few distinct values, so that the file compresses better.")
+      .Why(
+          "A zip or an app store compresses the file by itself, and few distinct values compress well, without any "
+          "change to the graph or its kernels.")
       .Param("num_steps", &Params::num_steps, "How many distinct values other than zero a constant keeps.",
              Between(1, 1 << 24))
       .Param("per_channel", &Params::per_channel, "Divides the range of each output channel instead of the tensor's.")

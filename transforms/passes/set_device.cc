@@ -51,6 +51,7 @@ absl::StatusOr<int64_t> Set(Graph* graph, const Params& params, PassContext* con
 // With if_default, nodes that have a device stay where they are. `_class`, which places nodes beside others, stays.
 DEFINE_PASS(set_device) {
   return Pass<Params>("Places nodes on a device.")
+      .Why("Says where a model runs when the runtime is not to choose.")
       .Param("device", &Params::device, "The device, such as \"/device:GPU:0\"; none to leave the choice open.")
       .Param("if_default", &Params::if_default, "Only nodes without a device.")
       .Param("op_name", &Params::op_name, kOpNameHelp)

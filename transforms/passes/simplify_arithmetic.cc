@@ -9,6 +9,7 @@
 #include "graph/order.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/constant_arithmetic.h"
 #include "transforms/rewrites/splicing.h"
@@ -18,7 +19,6 @@ namespace {
 
 bool IsAddition(Op op) { return op == ops::kAdd || op == ops::kAddV2; }
 bool IsFloat(const Node& node) { return TypeAttr(node, "T").value_or(DType::kInvalid) == DType::kFloat; }
-bool IsOnlyUse(const Graph& graph, const Node& node) { return node.uses().size() == 1 && !graph.IsEndpoint(&node); }
 
 // A node that adds a constant to, or multiplies by one, its other input.
 struct WithConstant {
@@ -97,7 +97,7 @@ class Simplification {
     if (is_product ? inside->op() != ops::kMul : !IsAddition(inside->op())) return kNone;
     const WithConstant inner = FindConstant(*inside);
     if (!inner) return kNone;
-    if (!IsOnlyUse(*graph_, *inside)) return DeclineShared(*node, *inside);
+    if (const absl::Status once = RequireUsedOnce(*inside); !once.ok()) return Decline(*node, once);
     absl::StatusOr<Tensor> joined =
         Combined(inner.constant, is_product ? Operation::kProduct : Operation::kSum, outer.constant);
     if (!joined.ok()) return Decline(*node, joined.status());
@@ -117,17 +117,27 @@ class Simplification {
     if (inside->op() != ops::kBiasAdd) return kNone;
     const WithConstant inner = FindConstant(*inside);
     if (!inner || inner.constant_input != 1 || inner.constant.shape().rank() != 1) return kNone;
-    if (!IsOnlyUse(*graph_, *inside)) return DeclineShared(*node, *inside);
+    if (const absl::Status once = RequireUsedOnce(*inside); !once.ok()) return Decline(*node, once);
     PF_ASSIGN_OR_RETURN(const std::string inner_format, StringAttr(*inside, "data_format"));
     if (node->op() == ops::kBiasAdd) {
       PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(*node, "data_format"));
-      if (format != inner_format) return kNone;
+      if (format != inner_format) {
+        context_->MissIfWanted(*node, "has the data_format ", format, ", and ", inside->Describe(), " before it ",
+                               inner_format);
+        return kNone;
+      }
     } else if (inner_format != "NHWC" || outer.constant.shape().rank() > 1) {
+      context_->MissIfWanted(*node, "adds float", outer.constant.shape().ToString(), " to ", inside->Describe(),
+                             " of data_format ", inner_format, ", expected one value per channel and NHWC");
       return kNone;
     }
     absl::StatusOr<Tensor> joined = Combined(inner.constant, Operation::kSum, outer.constant);
     if (!joined.ok()) return Decline(*node, joined.status());
-    if (joined->shape() != inner.constant.shape()) return kNone;
+    if (joined->shape() != inner.constant.shape()) {
+      context_->MissIfWanted(*node, "would widen the bias of ", inside->Describe(), " from ",
+                             inner.constant.shape().ToString(), " to ", joined->shape().ToString());
+      return kNone;
+    }
     const RewriteScope rewrite(context_, graph_, {node, inside});
     if (!rewrite) return kNone;
     PF_RETURN_IF_ERROR(SetConstantInput(graph_, inside, 1, *std::move(joined)));
@@ -148,8 +158,8 @@ class Simplification {
     if (!bias) return kNone;
     Node* convolution = sum->input(bias.other_input()).node;
     if (!IsConvolution(convolution->op())) return kNone;
-    if (!IsOnlyUse(*graph_, *sum)) return DeclineShared(*node, *sum);
-    if (!IsOnlyUse(*graph_, *convolution)) return DeclineShared(*node, *convolution);
+    if (const absl::Status once = RequireUsedOnce(*sum); !once.ok()) return Decline(*node, once);
+    if (const absl::Status once = RequireUsedOnce(*convolution); !once.ok()) return Decline(*node, once);
     absl::StatusOr<ScaledWeights> scaled = ScaleOutput(*convolution, factor.constant);
     if (!scaled.ok()) return Decline(*node, scaled.status());
     // A bias stays a vector; what an addition adds may be of any shape.
@@ -175,7 +185,7 @@ class Simplification {
     if (product->op() != ops::kMul) return kNone;
     const WithConstant factor = FindConstant(*product);
     if (!factor) return kNone;
-    if (!IsOnlyUse(*graph_, *product)) return DeclineShared(*node, *product);
+    if (const absl::Status once = RequireUsedOnce(*product); !once.ok()) return Decline(*node, once);
     absl::StatusOr<ScaledWeights> scaled = ScaleInput(*node, factor.constant);
     if (!scaled.ok()) return Decline(*node, scaled.status());
     const RewriteScope rewrite(context_, graph_, {node, product});
@@ -189,7 +199,8 @@ class Simplification {
   absl::StatusOr<Outcome> JoinCasts(Node* node) {
     if (node->op() != ops::kCast || node->num_data_inputs() != 1) return kNone;
     Node* inside = node->input(0).node;
-    if (inside->op() != ops::kCast || inside->num_data_inputs() != 1 || graph_->IsInput(inside)) return kNone;
+    if (inside->op() != ops::kCast || inside->num_data_inputs() != 1) return kNone;
+    if (graph_->IsInput(inside)) return Decline(*node, BlockedByEndpoint(*inside));
     PF_ASSIGN_OR_RETURN(const DType from, TypeAttr(*inside, "SrcT"));
     PF_ASSIGN_OR_RETURN(const DType through, TypeAttr(*inside, "DstT"));
     if (!Contains(through, from)) {
@@ -206,16 +217,28 @@ class Simplification {
 
   // Pow with an exponent that has an op of its own.
   absl::StatusOr<Outcome> NameThePower(Node* node) {
-    if (node->op() != ops::kPow || !IsFloat(*node) || node->num_data_inputs() != 2) return kNone;
+    if (node->op() != ops::kPow || node->num_data_inputs() != 2) return kNone;
+    if (!IsFloat(*node)) {
+      context_->MissIfWanted(*node, "is not float");
+      return kNone;
+    }
     const std::optional<Tensor> exponent = FloatConstant(node->input(1));
-    if (!exponent.has_value() || exponent->shape().rank() != 0) return kNone;
+    if (!exponent.has_value())
+      return Decline(*node, BlockedByVariable(*node, 1, "has an exponent that is not constant"));
+    if (exponent->shape().rank() != 0) {
+      context_->MissIfWanted(*node, "has an exponent of shape ", exponent->shape().ToString(), ", expected a scalar");
+      return kNone;
+    }
     Op op;
     const float value = exponent->elements<float>()[0];
     if (value == 2.0f) op = ops::kSquare;
     if (value == 0.5f) op = ops::kSqrt;
     if (value == -0.5f) op = ops::kRsqrt;
     if (value == -1.0f) op = ops::kReciprocal;
-    if (!op.is_known()) return kNone;
+    if (!op.is_known()) {
+      context_->MissIfWanted(*node, "has the exponent ", value, ", expected 2, 0.5, -0.5 or -1");
+      return kNone;
+    }
     const RewriteScope rewrite(context_, graph_, {node});
     if (!rewrite) return kNone;
     Node* constant = node->input(1).node;
@@ -243,7 +266,8 @@ class Simplification {
     for (const int i : {1, 0}) {
       if (is_difference && i == 0) continue;  // -a - b has no shorter form.
       Node* negation = node->input(i).node;
-      if (negation->op() != ops::kNeg || negation->num_data_inputs() != 1 || graph_->IsInput(negation)) continue;
+      if (negation->op() != ops::kNeg || negation->num_data_inputs() != 1) continue;
+      if (graph_->IsInput(negation)) return Decline(*node, BlockedByEndpoint(*negation));
       const RewriteScope rewrite(context_, graph_, {node, negation});
       if (!rewrite) return kNone;
       const TensorRef other = node->input(1 - i);
@@ -330,11 +354,7 @@ class Simplification {
 
   absl::StatusOr<Outcome> Decline(const Node& node, const absl::Status& why) {
     if (!absl::IsFailedPrecondition(why)) return why;
-    context_->MissIfWanted(node, why.message());
-    return kNone;
-  }
-  absl::StatusOr<Outcome> DeclineShared(const Node& node, const Node& inside) {
-    context_->MissIfWanted(node, inside.Describe(), " before it has other users or is an endpoint");
+    context_->Miss(node, why);
     return kNone;
   }
 
@@ -370,6 +390,9 @@ absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* con
 // as they are, and the convolution gets a copy.
 DEFINE_PASS(simplify_arithmetic) {
   return Pass<NoParams>("Does with one node what several do, by computing with their constants.")
+      .Why(
+          "Chains of scales and shifts are left when other passes have folded what they can; constants can take them "
+          "in.")
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Simplify);

@@ -41,6 +41,7 @@ absl::StatusOr<int64_t> Sort(Graph* graph, const Params& params, PassContext* co
 // Left alone when the nodes are in such an order already. A cycle that is no loop is an error that names it.
 DEFINE_PASS(sort_by_execution_order) {
   return Pass<Params>("Sorts the nodes so that each comes after the nodes it reads.")
+      .Why("A simple runtime may run the nodes as they come, and a reader finds what a node reads above it.")
       .Param("order", &Params::order,
              "stable: of the nodes that could be next, the one that comes first in the file; original: the order of "
              "the original tool, in which the nodes that could be next form a stack.")

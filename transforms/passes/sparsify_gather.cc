@@ -37,12 +37,13 @@ const Node* VariableBehind(TensorRef ref) {
 
 // OK when the gather takes rows of its first input. Otherwise says what is in the way.
 absl::Status TakesRows(const Graph& graph, const Node& gather) {
-  if (graph.IsInput(&gather)) return absl::FailedPreconditionError("is a declared input");
+  if (graph.IsInput(&gather))
+    return NotMatched(NearMiss::Kind::kEndpoint, {const_cast<Node*>(&gather), 0}, "is a declared input");
   if (gather.op() == ops::kGather) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const int64_t batch_dims, IntAttr(gather, "batch_dims"));
   if (batch_dims != 0) return absl::FailedPreconditionError(absl::StrCat("batch_dims is ", batch_dims, ", expected 0"));
   const Node* axis = ConstantBehind(gather.input(2));
-  if (axis == nullptr) return absl::FailedPreconditionError("its axis is not constant: run fold_constants first");
+  if (axis == nullptr) return NotMatched(NearMiss::Kind::kNotConstant, gather.input(2), "its axis is not constant");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*axis));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntegerValues(value));
   // -2 is the same of the two dimensions that the weights must have.
@@ -58,32 +59,32 @@ struct Weights {
   std::vector<Node*> readers;  // The constant and every Identity of it.
 };
 
-// Collects weights->readers. A reason in *why when somebody else needs them, so that they would have to stay.
-bool OnlyFeedsGathers(const Graph& graph, Weights* weights, std::string* why) {
+// Collects weights->readers. FailedPrecondition when somebody else needs them, so that they would have to stay.
+absl::Status RequireOnlyGathers(const Graph& graph, Weights* weights) {
   const absl::flat_hash_set<const Node*> gathers(weights->gathers.begin(), weights->gathers.end());
   weights->readers = {weights->constant};
   for (size_t i = 0; i < weights->readers.size(); ++i) {
     Node* node = weights->readers[i];
     if (graph.IsEndpoint(node)) {
-      *why = absl::StrCat(node->Describe(), " is a declared ", graph.IsOutput(node) ? "output" : "input");
-      return false;
+      return NotMatched(NearMiss::Kind::kEndpoint, {node, 0},
+                        absl::StrCat(node->Describe(), " is a declared ", graph.IsOutput(node) ? "output" : "input"));
     }
     if (node->num_inputs() > node->num_data_inputs()) {
-      *why = absl::StrCat(node->Describe(), " waits for '", node->input(node->num_data_inputs()).node->name(),
-                          "': run remove_control_dependencies first if that is not needed");
-      return false;
+      return NotMatched(
+          absl::StrCat(node->Describe(), " waits for '", node->input(node->num_data_inputs()).node->name(), "'"),
+          "run remove_control_dependencies first if that is not needed");
     }
     for (const Use& use : node->uses()) {
       if (use.consumer->input(use.index).is_control()) continue;
       if (use.consumer->op() == ops::kIdentity) {
         weights->readers.push_back(use.consumer);
       } else if (use.index != 0 || !gathers.contains(use.consumer)) {
-        *why = absl::StrCat(use.consumer->Describe(), " reads the weights too, so they would stay beside the table");
-        return false;
+        return absl::FailedPreconditionError(
+            absl::StrCat(use.consumer->Describe(), " reads the weights too, so they would stay beside the table"));
       }
     }
   }
-  return true;
+  return absl::OkStatus();
 }
 
 class Sparsification {
@@ -119,11 +120,11 @@ class Sparsification {
       Node* constant = ConstantBehind(node->input(0));
       if (constant == nullptr) {
         PF_RETURN_IF_ERROR(RefuseVariable(*node));
-        context_->MissIfWanted(*node, "its weights are not constant: freeze the graph, or run fold_constants, first");
+        context_->Miss(*node, NotMatched(NearMiss::Kind::kNotConstant, node->input(0), "its weights are not constant"));
         continue;
       }
       if (const absl::Status status = TakesRows(*graph_, *node); !status.ok()) {
-        context_->MissIfWanted(*node, status.message());
+        context_->Miss(*node, status);
         continue;
       }
       const auto [entry, is_new] = index.try_emplace(constant, found.size());
@@ -141,8 +142,8 @@ class Sparsification {
         "' are not read here: freeze the graph with the checkpoint first, then leave input_checkpoint away"));
   }
 
-  void Miss(const Weights& weights, absl::string_view why) {
-    for (const Node* gather : weights.gathers) context_->MissIfWanted(*gather, why);
+  void Miss(const Weights& weights, const absl::Status& why) {
+    for (const Node* gather : weights.gathers) context_->Miss(*gather, why);
   }
 
   absl::Status Convert(Weights* weights) {
@@ -150,13 +151,12 @@ class Sparsification {
     PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(constant));
     const Shape& shape = value.shape();
     if (value.dtype() != DType::kFloat || shape.rank() != 2 || shape.dim(1) != 1) {
-      Miss(*weights,
-           absl::StrCat("its weights are ", DTypeName(value.dtype()), shape.ToString(), ", expected float[?,1]"));
+      Miss(*weights, absl::FailedPreconditionError(absl::StrCat("its weights are ", DTypeName(value.dtype()),
+                                                                shape.ToString(), ", expected float[?,1]")));
       return absl::OkStatus();
     }
-    std::string why;
-    if (!OnlyFeedsGathers(*graph_, weights, &why)) {
-      Miss(*weights, why);
+    if (const absl::Status status = RequireOnlyGathers(*graph_, weights); !status.ok()) {
+      Miss(*weights, status);
       return absl::OkStatus();
     }
     std::vector<int64_t> indices;
@@ -169,8 +169,9 @@ class Sparsification {
     }
     const int64_t total = shape.dim(0), kept = static_cast<int64_t>(indices.size());
     if (static_cast<double>(total - kept) < static_cast<double>(params_.min_sparsity) * static_cast<double>(total)) {
-      Miss(*weights, absl::StrCat("only ", total - kept, " of its ", total, " weights are below ", params_.threshold,
-                                  ", and min_sparsity is ", params_.min_sparsity));
+      Miss(*weights, NotMatched(absl::StrCat("only ", total - kept, " of its ", total, " weights are below ",
+                                             params_.threshold, ", and min_sparsity is ", params_.min_sparsity),
+                                "lower min_sparsity or raise threshold"));
       return absl::OkStatus();
     }
     if (indices.empty()) {  // An empty table cannot be initialised.
@@ -313,12 +314,14 @@ absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext
 // or that are a declared output, and gathers along another axis or with batch_dims. Checkpoints are not read.
 DEFINE_PASS(sparsify_gather) {
   return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
+      .Why("Weights of a wide model that are nearly all zero take their space in the file and in memory for nothing.")
       .Param("input_checkpoint", &Params::input_checkpoint,
              "Not read: with it, a gather from a variable is an error. Freeze the graph with the checkpoint first.")
       .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; made if it is absent.")
       .Param("threshold", &Params::threshold, "Weights smaller than this in magnitude count as zero.", AtLeast(0))
       .Param("min_sparsity", &Params::min_sparsity, "Weights of which a smaller share is zero stay.", Between(0, 1))
       .Param("hash_table_v2", &Params::hash_table_v2, "Use the table ops of TensorFlow 2, with resource handles.")
+      .LooksFor({ops::kGather, ops::kGatherV2})
       .Numerics(Changes("weights smaller than the threshold become 0"))
       .Idempotent()
       .Run(Sparsify);

@@ -277,6 +277,7 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
 // node whose second or later output is used and is not declared as an input.
 DEFINE_PASS(strip_unused_nodes) {
   return Pass<Params>("Keeps what the declared outputs need, and makes the declared inputs placeholders.")
+      .Why("A checkpoint has all that training needed; an application needs the way from its inputs to its outputs.")
       .Param("type", &Params::type, "The type of new placeholders; when absent, that of what they replace.")
       .Param("shape", &Params::shape,
              "The shape of new placeholders, as in \"1,224,224,3\"; ? or -1 is an unknown dimension, [] a scalar, "

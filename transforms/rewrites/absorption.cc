@@ -16,6 +16,22 @@ absl::Status Blocked(const Node& node, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " ", what));
 }
 
+absl::Status Blocked(const Node& node, absl::string_view what, const WayOut& way_out) {
+  return NotMatched(absl::StrCat(node.Describe(), " ", what), way_out.text);
+}
+
+absl::Status BlockedByVariable(const Node& node, int index, absl::string_view what) {
+  const std::string reason = absl::StrCat(node.Describe(), " ", what);
+  if (index >= node.num_data_inputs()) return absl::FailedPreconditionError(reason);
+  return NotMatched(NearMiss::Kind::kNotConstant, node.input(index), reason);
+}
+
+absl::Status BlockedByEndpoint(const Node& node) {
+  return NotMatched(
+      NearMiss::Kind::kEndpoint, {const_cast<Node*>(&node), 0},
+      absl::StrCat(node.Describe(), " is a declared ", node.graph().IsOutput(&node) ? "output" : "input"));
+}
+
 absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
 
 absl::Status RequireUsedOnce(const Node& node) {

@@ -6,11 +6,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
+#include "transforms/pass.h"
 
 namespace permafrost {
 
 // FailedPrecondition, "node 'x' (Op) <what>": why a place is left alone, for PassContext::Miss.
 absl::Status Blocked(const Node& node, absl::string_view what);
+absl::Status Blocked(const Node& node, absl::string_view what, const WayOut& way_out);
+// The same when input `index` of the node is not constant, and when the node is a declared input or output: the way out
+// follows.
+absl::Status BlockedByVariable(const Node& node, int index, absl::string_view what);
+absl::Status BlockedByEndpoint(const Node& node);
 
 // Cancelled: RewriteScope has not allowed a rewrite, so that the match is left alone without a miss.
 absl::Status LimitReached();

@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<CallInlining::Call>> CallInlining::CallsOf(const Grap
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!IsCall(*node)) continue;
     if (graph.IsInput(node)) {
-      context_->MissIfWanted(*node, "is a declared input");
+      context_->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0}, "is a declared input"));
       continue;
     }
     const AttrValue* attr = node->FindAttr("f");

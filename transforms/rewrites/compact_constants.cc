@@ -39,11 +39,11 @@ absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const Compactio
     if (!elements.has_value() || *elements < filter.minimum_size || *elements == 0 || IsRangeOfDequantize(*node))
       continue;
     if (graph->IsInput(node)) {
-      context->MissIfWanted(*node, "is a declared input");
+      context->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0}, "is a declared input"));
       continue;
     }
     if (excluded_nodes.contains(node->name())) {
-      context->MissIfWanted(*node, "is excluded by exclude_node");
+      context->MissIfWanted(*node, WayOut{"leave it out of exclude_node"}, "is excluded by exclude_node");
       continue;
     }
     if (const Node* consumer = ExcludedConsumer(*node, excluded_ops); consumer != nullptr) {

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/rewrites/attr_content.h"
@@ -111,12 +112,14 @@ class Numbering {
 
   void Number(Node* node) {
     const std::vector<uint32_t> controls = Controls(*node);
-    size_t hash = absl::HashOf(hash_[node->id()], node->op(), node->device(), node->num_data_inputs(), controls);
+    size_t hash = absl::HashOf(hash_[node->id()], node->op(), node->num_data_inputs());
     const bool swaps = HasSwappedOperands(*node);
     for (int i = 0; i < node->num_data_inputs(); ++i) {
       const TensorRef input = node->input(swaps ? 1 - i : i);
       hash = absl::HashOf(hash, NumberOf(input.node), input.port);
     }
+    const size_t computed = hash;  // What it computes, wherever and whenever.
+    hash = absl::HashOf(hash, node->device(), controls);
     hash_[node->id()] = hash;
     if (graph_.IsEndpoint(node)) {
       if (!context_->wants_misses) return;
@@ -126,7 +129,26 @@ class Numbering {
       }
       return;
     }
-    number_[node->id()] = (*same_.insert(node).first)->id();
+    const auto [first, is_new] = same_.insert(node);
+    number_[node->id()] = (*first)->id();
+    if (is_new && context_->wants_misses) TellLostTwin(*node, computed, controls);
+  }
+
+  // Says what keeps a node from being one with the first that computes the same from the same inputs.
+  void TellLostTwin(const Node& node, size_t computed, const std::vector<uint32_t>& controls) {
+    const auto [first, is_new] = first_computing_.try_emplace(computed, &node);
+    const Node& twin = *first->second;
+    if (is_new || twin.op() != node.op() || !ReadTheSame(node, twin) || !HasEqualAttrs(node, twin)) return;
+    if (twin.device() != node.device()) {
+      const auto place = [](const Node& each) {
+        return each.device().empty() ? "no device" : absl::StrCat("'", each.device(), "'");
+      };
+      context_->MissIfWanted(node, WayOut{"run remove_device first if that is not needed"}, "equals ", twin.Describe(),
+                             ", but is on ", place(node), " and that on ", place(twin));
+    } else if (Controls(twin) != controls) {
+      context_->MissIfWanted(node, WayOut{"run remove_control_dependencies first if that is not needed"}, "equals ",
+                             twin.Describe(), ", but waits for other nodes");
+    }
   }
 
   // The operands of a commutative op are compared in the order of their numbers; true when that is not the node's own.
@@ -192,13 +214,18 @@ class Numbering {
 
   bool AreEqual(const Node& a, const Node& b) const {
     if (hash_[a.id()] != hash_[b.id()] || a.op() != b.op() || a.device() != b.device()) return false;
+    return ReadTheSame(a, b) && Controls(a) == Controls(b) && HasEqualAttrs(a, b);
+  }
+
+  // The data inputs are the same.
+  bool ReadTheSame(const Node& a, const Node& b) const {
     if (a.num_data_inputs() != b.num_data_inputs()) return false;
     const bool swaps_a = HasSwappedOperands(a), swaps_b = HasSwappedOperands(b);
     for (int i = 0; i < a.num_data_inputs(); ++i) {
       const TensorRef from_a = a.input(swaps_a ? 1 - i : i), from_b = b.input(swaps_b ? 1 - i : i);
       if (from_a.port != from_b.port || NumberOf(from_a.node) != NumberOf(from_b.node)) return false;
     }
-    return Controls(a) == Controls(b) && HasEqualAttrs(a, b);
+    return true;
   }
 
   const Graph& graph_;
@@ -207,6 +234,7 @@ class Numbering {
   std::vector<uint32_t> number_;  // By node id.
   std::vector<size_t> hash_;      // By node id: of the attributes, and once numbered, of all.
   absl::flat_hash_set<const Node*, Hash, Same> same_;
+  absl::flat_hash_map<size_t, const Node*> first_computing_;  // By the hash of all but device and control inputs.
 };
 
 }  // namespace

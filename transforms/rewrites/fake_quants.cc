@@ -99,11 +99,11 @@ absl::StatusOr<bool> Hoist(Graph* graph, Node* fake, PassContext* context) {
 bool IsFakeQuant(const Graph& graph, const Node& node, PassContext* context) {
   if (node.op() != ops::kFakeQuantWithMinMaxVars) return false;
   if (graph.IsInput(&node)) {
-    context->MissIfWanted(node, "is a declared input");
+    context->Miss(node, NotMatched(NearMiss::Kind::kEndpoint, {const_cast<Node*>(&node), 0}, "is a declared input"));
     return false;
   }
   if (const absl::Status status = CheckFakeQuant(node); !status.ok()) {
-    context->MissIfWanted(node, status.message());
+    context->Miss(node, status);
     return false;
   }
   return true;

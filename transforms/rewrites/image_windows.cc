@@ -118,7 +118,8 @@ Shape KnownShape(TensorRef ref, const ShapeMap* shapes) {
 
 absl::StatusOr<std::vector<Margin>> MarginsAt(const Node& node, int index, int rows) {
   const Node* constant = index < node.num_data_inputs() ? ConstantBehind(node.input(index)) : nullptr;
-  if (constant == nullptr) return Blocked(node, absl::StrCat("has an input ", index, " that is not constant"));
+  if (constant == nullptr)
+    return BlockedByVariable(node, index, absl::StrCat("has an input ", index, " that is not constant"));
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
   const bool is_integer = value.dtype() == DType::kInt32 || value.dtype() == DType::kInt64;
   if (!is_integer || value.shape() != Shape({rows, 2})) {

@@ -16,7 +16,7 @@
 namespace permafrost {
 
 absl::Status RequireFusable(const Node& convolution, const ShapeMap* shapes) {
-  if (convolution.graph().IsInput(&convolution)) return Blocked(convolution, "is a declared input");
+  if (convolution.graph().IsInput(&convolution)) return BlockedByEndpoint(convolution);
   PF_ASSIGN_OR_RETURN(const WindowForms forms, WindowFormsOf(convolution, 1, 1));
   if (forms.is_nchw()) return Blocked(convolution, "has the data_format NCHW, expected NHWC");
   if (forms.is_dilated()) return Blocked(convolution, "has dilations");
@@ -83,7 +83,16 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
   for (Node* node : graph->Nodes()) {
     if (node->op() != ops::kConv2D || node->num_data_inputs() != 2) continue;
     const TensorRef data = node->input(0);
-    if (data.node->op() != before || data.port != 0) continue;
+    if (data.port != 0) continue;
+    if (data.node->op() == ops::kIdentity && data.node->input(0).node->op() == before) {
+      context->Miss(*node,
+                    NotMatched(NearMiss::Kind::kOtherOp, data,
+                               absl::StrCat("reads a ", before.name(), ", but through ", data.node->Describe())));
+    } else if (before == ops::kMirrorPad && (data.node->op() == ops::kPad || data.node->op() == ops::kPadV2)) {
+      context->MissIfWanted(*node, WayOut{"run fold_pad_into_conv"}, "reads ", data.node->Describe(),
+                            ", expected a MirrorPad");
+    }
+    if (data.node->op() != before) continue;
     if (!has_shapes) {
       has_shapes = true;
       absl::StatusOr<ShapeMap> inferred = InferShapes(*graph);
@@ -93,8 +102,6 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
         context->Note(absl::StrCat("without shapes, since ", inferred.status().message()));
       }
     }
-    const RewriteScope rewrite(context, graph, {node, data.node});
-    if (!rewrite) continue;
     const absl::Status status = fuse(node, shapes ? &*shapes : nullptr);
     if (absl::IsCancelled(status)) continue;
     if (absl::IsFailedPrecondition(status)) {
