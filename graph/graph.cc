@@ -14,6 +14,13 @@
 
 namespace permafrost {
 
+namespace {
+
+// Among more, RemoveInput does not keep the order: closing the gap would cost the number of inputs each time.
+constexpr int kMostControlInputsInOrder = 64;
+
+}  // namespace
+
 std::string TensorRef::ToString() const {
   if (is_control()) return absl::StrCat("^", node->name());
   return port == 0 ? std::string(node->name()) : absl::StrCat(node->name(), ":", port);
@@ -338,8 +345,15 @@ void Graph::AddInput(Node* node, TensorRef input, bool spells_zero) {
 
 void Graph::AddControlInput(Node* node, Node* producer) {
   if (producer == node) return;
-  for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) {
-    if (node->inputs_[i].producer == producer) return;
+  // A node may wait for very many, and very many for one: the shorter list tells.
+  if (static_cast<size_t>(node->num_inputs() - node->num_data_inputs()) <= producer->uses_.size()) {
+    for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) {
+      if (node->inputs_[i].producer == producer) return;
+    }
+  } else {
+    for (const Use& use : producer->uses_) {
+      if (use.consumer == node && node->inputs_[use.index].port == kControlPort) return;
+    }
   }
   AddInput(node, {producer, kControlPort});
 }
@@ -352,7 +366,17 @@ void Graph::SetInput(Node* node, int index, TensorRef input) {
 
 void Graph::RemoveInput(Node* node, int index) {
   DetachUse(node, index);
-  if (index < node->num_data_inputs()) --node->num_data_inputs_;
+  const bool is_control = index >= node->num_data_inputs();
+  if (!is_control) --node->num_data_inputs_;
+  if (is_control && node->num_inputs() - node->num_data_inputs() > kMostControlInputsInOrder) {
+    Node::Input& last = node->inputs_.back();
+    if (&last != &node->inputs_[index]) {
+      node->inputs_[index] = last;
+      last.producer->uses_[last.use_index].index = static_cast<uint32_t>(index);
+    }
+    node->inputs_.pop_back();
+    return;
+  }
   node->inputs_.erase(node->inputs_.begin() + index);
   for (uint32_t i = index; i < node->inputs_.size(); ++i) {
     node->inputs_[i].producer->uses_[node->inputs_[i].use_index].index = i;
@@ -377,15 +401,12 @@ void Graph::ReplaceUses(TensorRef from, TensorRef to) {
 void Graph::ReplaceControlUses(Node* from, Node* to) {
   if (from == to) return;
   if (lineage_ != nullptr) lineage_->OnReplaced(*from, *to);
-  std::vector<Node*> consumers;
-  for (const Use& use : from->uses_) {
-    if (use.consumer->input(use.index).is_control()) consumers.push_back(use.consumer);
-  }
-  for (Node* consumer : consumers) {
-    for (int i = consumer->num_inputs() - 1; i >= consumer->num_data_inputs(); --i) {
-      if (consumer->inputs_[i].producer == from) RemoveInput(consumer, i);
-    }
-    AddControlInput(consumer, to);
+  // Backwards: the use that takes the place of a removed one has been looked at.
+  for (size_t i = from->uses_.size(); i-- > 0;) {
+    const Use use = from->uses_[i];
+    if (!use.consumer->input(use.index).is_control()) continue;
+    RemoveInput(use.consumer, static_cast<int>(use.index));
+    AddControlInput(use.consumer, to);
   }
 }
 

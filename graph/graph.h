@@ -182,6 +182,8 @@ class Graph {
   void AddInput(Node* node, TensorRef input, bool spells_zero = false);  // A data input goes before the control inputs.
   void AddControlInput(Node* node, Node* producer);                      // Once, and never from itself.
   void SetInput(Node* node, int index, TensorRef input);  // REQUIRES: data stays data, control stays control.
+  // The others keep their order; but where a node has very many control inputs, the last takes the place of the one
+  // that goes, which costs the same for any number.
   void RemoveInput(Node* node, int index);
   void ClearInputs(Node* node);
   // Every data use of `from` (this port) becomes one of `to`.

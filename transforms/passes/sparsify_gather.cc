@@ -274,15 +274,15 @@ class Sparsification {
 
   // Nobody reads the weights any more, and who only waits for a constant waits for nothing.
   absl::Status RemoveReaders(const Weights& weights) {
-    std::vector<bool> remove(graph_->id_limit(), false);
-    for (Node* node : weights.readers) {
-      remove[node->id()] = true;
+    for (auto reader = weights.readers.rbegin(); reader != weights.readers.rend(); ++reader) {
+      Node* node = *reader;
       for (size_t i = node->uses().size(); i-- > 0;) {
         const Use use = node->uses()[i];
         if (use.consumer->input(use.index).is_control()) graph_->RemoveInput(use.consumer, use.index);
       }
+      PF_RETURN_IF_ERROR(graph_->RemoveNode(node));
     }
-    return graph_->RemoveNodes(remove);
+    return absl::OkStatus();
   }
 
   Graph* graph_;
