@@ -42,7 +42,7 @@ TEST(Explanation, PutsTheNearestFirstAndCountsTheRest) {
 std::string WayOutIn(const std::string& text, NearMiss::Kind kind, absl::string_view name) {
   const std::unique_ptr<Graph> graph = GraphFromText(text);
   EXPECT_TRUE(graph->DeclareInterface({"x"}, {"y"}).ok());
-  return WayOutOf({kind, {graph->Find(name), 0}, "", 1});
+  return WayOutOf({kind, {graph->Find(name), 0}, "", "", 1});
 }
 
 TEST(WayOut, NamesThePassThatHelps) {
