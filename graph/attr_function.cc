@@ -26,10 +26,6 @@ absl::Status TooDeep() {
   return absl::InvalidArgumentError(absl::StrCat("names functions inside each other more than ", kMaxNesting, " deep"));
 }
 
-bool IsMessage(const WireField& field, uint32_t number) {
-  return field.number == number && field.type == WireType::kLengthDelimited;
-}
-
 absl::StatusOr<FunctionRef> ParseFunction(absl::string_view bytes, const Owner& owner) {
   FunctionRef function;
   absl::flat_hash_map<std::string, size_t> index;
@@ -76,31 +72,23 @@ class FunctionVisitor {
   explicit FunctionVisitor(const std::function<void(absl::string_view)>& visit) : visit_(visit) {}
 
   absl::Status Value(absl::string_view bytes, int depth) {
-    return ForEach(bytes, [&](const WireField& field) -> absl::Status {
+    return ForEachField(bytes, [&](const WireField& field) -> absl::Status {
       if (IsMessage(field, kFunctionField)) return Function(field.bytes, depth);
       if (!IsMessage(field, kListField)) return absl::OkStatus();
-      return ForEach(field.bytes, [&](const WireField& entry) {
+      return ForEachField(field.bytes, [&](const WireField& entry) {
         return IsMessage(entry, fields::kListFunction) ? Function(entry.bytes, depth) : absl::OkStatus();
       });
     });
   }
 
  private:
-  template <typename F>
-  absl::Status ForEach(absl::string_view bytes, F f) {
-    WireReader reader(bytes);
-    WireField field;
-    while (reader.Next(&field)) PF_RETURN_IF_ERROR(f(field));
-    return reader.status();
-  }
-
   absl::Status Function(absl::string_view bytes, int depth) {
     if (depth >= kMaxNesting) return TooDeep();
     absl::string_view name;
-    PF_RETURN_IF_ERROR(ForEach(bytes, [&](const WireField& field) -> absl::Status {
+    PF_RETURN_IF_ERROR(ForEachField(bytes, [&](const WireField& field) -> absl::Status {
       if (IsMessage(field, fields::kFunctionName)) name = field.bytes;
       if (!IsMessage(field, fields::kFunctionAttr)) return absl::OkStatus();
-      return ForEach(field.bytes, [&](const WireField& part) {
+      return ForEachField(field.bytes, [&](const WireField& part) {
         return IsMessage(part, fields::kValue) ? Value(part.bytes, depth + 1) : absl::OkStatus();
       });
     }));

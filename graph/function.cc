@@ -15,29 +15,20 @@ namespace {
 
 namespace fields = graphdef_fields;
 
-// Calls f(field) for each field of the message that is itself a message or a text.
-template <typename F>
-absl::Status ForEachPart(absl::string_view message, F f) {
-  WireReader reader(message);
-  WireField field;
-  while (reader.Next(&field)) PF_RETURN_IF_ERROR(f(field));
-  return reader.status();
-}
-
 bool IsText(const WireField& field) { return field.type == WireType::kLengthDelimited; }
 
 // An entry of a map from texts to texts.
 absl::Status ParseEntry(absl::string_view entry, absl::string_view* key, absl::string_view* value) {
-  return ForEachPart(entry, [&](const WireField& field) {
-    if (IsText(field) && field.number == fields::kKey) *key = field.bytes;
-    if (IsText(field) && field.number == fields::kValue) *value = field.bytes;
+  return ForEachField(entry, [&](const WireField& field) {
+    if (IsMessage(field, fields::kKey)) *key = field.bytes;
+    if (IsMessage(field, fields::kValue)) *value = field.bytes;
     return absl::OkStatus();
   });
 }
 
 absl::StatusOr<ArgSpec> ParseArg(absl::string_view bytes) {
   ArgSpec arg;
-  PF_RETURN_IF_ERROR(ForEachPart(bytes, [&](const WireField& field) {
+  PF_RETURN_IF_ERROR(ForEachField(bytes, [&](const WireField& field) {
     if (field.number == fields::kArgType && field.type == WireType::kVarint) {
       arg.type = static_cast<DType>(static_cast<int32_t>(field.value));
     }
@@ -71,7 +62,7 @@ void ParseKind(absl::string_view text, AttrSpec* attr) {
 
 absl::StatusOr<AttrSpec> ParseAttr(absl::string_view bytes, const Owner& owner) {
   AttrSpec attr;
-  PF_RETURN_IF_ERROR(ForEachPart(bytes, [&](const WireField& field) {
+  PF_RETURN_IF_ERROR(ForEachField(bytes, [&](const WireField& field) {
     if (!IsText(field)) return absl::OkStatus();
     if (field.number == fields::kAttrName) attr.name = std::string(field.bytes);
     if (field.number == fields::kAttrType) ParseKind(field.bytes, &attr);
@@ -112,7 +103,7 @@ const AttrValue* Function::FindAttr(absl::string_view key) const {
 }
 
 absl::Status Function::ParseSignature(absl::string_view encoded) {
-  return ForEachPart(encoded, [&](const WireField& field) -> absl::Status {
+  return ForEachField(encoded, [&](const WireField& field) -> absl::Status {
     if (field.number == fields::kIsStateful && field.type == WireType::kVarint) {
       signature_.is_stateful = field.value != 0;
     }
@@ -149,7 +140,7 @@ absl::StatusOr<std::unique_ptr<Function>> Function::Parse(absl::string_view enco
   function->encoded_ = encoded;
   AttrCollector attrs;
   absl::flat_hash_map<absl::string_view, size_t> returns, control_returns;
-  PF_RETURN_IF_ERROR(ForEachPart(encoded, [&](const WireField& field) -> absl::Status {
+  PF_RETURN_IF_ERROR(ForEachField(encoded, [&](const WireField& field) -> absl::Status {
     if (!IsText(field)) return absl::OkStatus();
     absl::string_view key, value;
     uint64_t number = 0, id = 0;
@@ -171,10 +162,10 @@ absl::StatusOr<std::unique_ptr<Function>> Function::Parse(absl::string_view enco
         return absl::OkStatus();
       case fields::kArgAttr:
       case fields::kResourceArg: {
-        PF_RETURN_IF_ERROR(ForEachPart(field.bytes, [&](const WireField& part) {
+        PF_RETURN_IF_ERROR(ForEachField(field.bytes, [&](const WireField& part) {
           if (part.number == fields::kKey && part.type == WireType::kVarint) number = part.value;
           if (part.number == fields::kValue && part.type == WireType::kVarint) id = part.value;
-          if (part.number == fields::kValue && IsText(part)) value = part.bytes;
+          if (IsMessage(part, fields::kValue)) value = part.bytes;
           return absl::OkStatus();
         }));
         if (field.number == fields::kArgAttr) {
@@ -223,9 +214,9 @@ absl::StatusOr<FunctionLibrary> FunctionLibrary::Of(const Graph& graph) {
   FunctionLibrary library;
   library.original_ = graph.library();
   library.owner_ = graph.Memory();
-  const absl::Status status = ForEachPart(graph.library(), [&](const WireField& outer) -> absl::Status {
-    if (outer.number != fields::kLibrary || !IsText(outer)) return absl::OkStatus();
-    return ForEachPart(outer.bytes, [&](const WireField& field) { return library.Add(field); });
+  const absl::Status status = ForEachField(graph.library(), [&](const WireField& outer) -> absl::Status {
+    if (!IsMessage(outer, fields::kLibrary)) return absl::OkStatus();
+    return ForEachField(outer.bytes, [&](const WireField& field) { return library.Add(field); });
   });
   PF_RETURN_IF_ERROR(Annotate(status, "the function library"));
   return library;
@@ -347,8 +338,8 @@ absl::StatusOr<std::vector<const Function*>> FunctionLibrary::Callees(const Func
   Graph memory;
   NodeDefReader node(nullptr);
   std::vector<absl::string_view> inputs;
-  const absl::Status status = ForEachPart(function.encoded(), [&](const WireField& field) -> absl::Status {
-    if (field.number != fields::kBodyNode || !IsText(field)) return absl::OkStatus();
+  const absl::Status status = ForEachField(function.encoded(), [&](const WireField& field) -> absl::Status {
+    if (!IsMessage(field, fields::kBodyNode)) return absl::OkStatus();
     inputs.clear();
     PF_RETURN_IF_ERROR(node.Read(field.bytes, &memory, &inputs));
     call(node.op());

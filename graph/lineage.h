@@ -1,19 +1,16 @@
 // Where nodes come from: which nodes of the graph as it was loaded each node of the graph as it is now stands for.
 //
-//   graph->RecordLineage();                        // Once, after loading; nothing is recorded, or paid for, without
-//   it.
+//   graph->RecordLineage();  // Once, after loading; without it nothing is recorded, or paid for.
 //   ...
-//   OriginScope scope(graph, {mul, convolution});  // In a rewrite: what it matched, the node that keeps its place
-//   first.
+//   OriginScope scope(graph, {mul, convolution});  // In a rewrite: what matched; the node that keeps its place first.
 //   ... AddNode, ReplaceUses, RemoveNode as usual
 //   ...
-//   graph->lineage()->OriginsOf(*node, limit);     // In the end.
+//   graph->lineage()->OriginsOf(*node, limit);  // In the end.
 //
 // A node that is only changed or renamed keeps its origins by itself. Inside a scope:
 //   - a new node comes from all that was matched;
 //   - what is removed goes on in the node that ReplaceUses() put in its place, or else in the first matched node that
-//   is
-//     left, or else in the new nodes.
+//     is left, or else in the new nodes.
 // Outside of scopes a new node has no origins until ReplaceUses() puts it in the place of a node, and what is removed
 // is gone. A pass that decides first and edits afterwards calls Graph::AddOrigins(). Every event costs O(1), every
 // scope what it matched; sets that share members share memory.

@@ -6,9 +6,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "graph/op_schema.h"
 #include "graph/order.h"
+#include "graph/problem_list.h"
 
 namespace permafrost {
 namespace {
@@ -43,17 +43,12 @@ class Validator {
       const absl::Status acyclic = CheckAcyclic(graph_);
       if (!acyclic.ok()) Report(acyclic.message());
     }
-    if (problems_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));
+    return problems_.ToStatus();
   }
 
  private:
-  static constexpr size_t kMostProblems = 5;
-
-  bool IsFull() const { return problems_.size() >= kMostProblems; }
-  void Report(absl::string_view problem) {
-    if (!IsFull()) problems_.emplace_back(problem);
-  }
+  bool IsFull() const { return problems_.IsFull(); }
+  void Report(absl::string_view problem) { problems_.Report(problem); }
 
   void CheckNode(const Node& node) {
     for (int i = 0; i < node.num_data_inputs(); ++i) {
@@ -155,7 +150,7 @@ class Validator {
   const Graph& graph_;
   std::vector<int> num_outputs_;  // By node id.
   absl::flat_hash_map<uint32_t, std::vector<DType>> output_types_;
-  std::vector<std::string> problems_;
+  ProblemList problems_;
 };
 
 }  // namespace

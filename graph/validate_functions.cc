@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/function.h"
+#include "graph/problem_list.h"
 #include "graph/status.h"
 #include "graph/validate.h"
 
@@ -37,17 +38,12 @@ class FunctionValidator {
       CheckCalls(**body, place);
       if (const absl::Status valid = Validate(**body); !valid.ok()) Report(absl::StrCat(place, valid.message()));
     }
-    if (problems_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));
+    return problems_.ToStatus();
   }
 
  private:
-  static constexpr size_t kMostProblems = 5;
-
-  bool IsFull() const { return problems_.size() >= kMostProblems; }
-  void Report(absl::string_view problem) {
-    if (!IsFull()) problems_.emplace_back(problem);
-  }
+  bool IsFull() const { return problems_.IsFull(); }
+  void Report(absl::string_view problem) { problems_.Report(problem); }
 
   void Add(FunctionRef call) {
     if (seen_.insert(AttrValue::Function(call).Encoded()).second) waiting_.push_back(std::move(call));
@@ -120,7 +116,7 @@ class FunctionValidator {
   const FunctionLibrary& library_;
   absl::flat_hash_set<std::string> seen_;
   std::vector<FunctionRef> waiting_;
-  std::vector<std::string> problems_;
+  ProblemList problems_;
 };
 
 }  // namespace

@@ -76,6 +76,23 @@ class WireReader {
 // *error is set (and stays set) when the list ends within a varint.
 bool NextPackedVarint(absl::string_view* list, uint64_t* value, bool* error);
 
+// Calls f(field), which returns a Status, for each field of `message`, and stops at an error. DataLoss for a malformed
+// message.
+template <typename F>
+absl::Status ForEachField(absl::string_view message, F f) {
+  WireReader reader(message);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (absl::Status status = f(field); !status.ok()) return status;
+  }
+  return reader.status();
+}
+
+// True for field `number` with a payload: a message, a text or bytes.
+inline bool IsMessage(const WireField& field, uint32_t number) {
+  return field.number == number && field.type == WireType::kLengthDelimited;
+}
+
 // Where encoded bytes go. A file, a string or a counter implements it; a large payload is handed over as the view that
 // it is, so that unchanged weights travel from the mapped input to the output without a copy in memory.
 class ByteSink {

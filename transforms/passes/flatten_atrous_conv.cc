@@ -11,7 +11,6 @@
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/channel_scaling.h"
-#include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/image_windows.h"
 
 namespace permafrost {
@@ -199,24 +198,11 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->op() == ops::kBatchToSpaceND && node->num_data_inputs() == 3) heads.push_back(node);
   }
-  if (heads.empty()) return 0;
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
-  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
-  int64_t rewrites = 0;
-  for (Node* head : heads) {
-    const absl::Status status = FlattenOne(graph, head, params, shapes.ok() ? &*shapes : nullptr, context);
-    if (absl::IsCancelled(status)) continue;
-    if (absl::IsFailedPrecondition(status)) {
-      context->Miss(*head, status);
-      continue;
-    }
-    PF_RETURN_IF_ERROR(status);
-    ++rewrites;
-  }
-  if (rewrites > 0) {
-    DropDanglingColocations(graph);
-    context->Note(absl::StrCat("flattened ", rewrites, " dilated convolutions"));
-  }
+  PF_ASSIGN_OR_RETURN(const int64_t rewrites,
+                      RewriteEach(graph, heads, context, [&](Node* head, const ShapeMap* shapes) {
+                        return FlattenOne(graph, head, params, shapes, context);
+                      }));
+  if (rewrites > 0) context->Note(absl::StrCat("flattened ", rewrites, " dilated convolutions"));
   return rewrites;
 }
 

@@ -155,12 +155,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
       const TensorRef data = head->input(0);
       if (data.port != 0 || !IsPad(data.node->op())) break;
       const absl::Status status = FoldOne(graph, head, data.node, params, shapes.ok() ? &*shapes : nullptr, context);
-      if (absl::IsCancelled(status)) break;
-      if (absl::IsFailedPrecondition(status)) {
-        context->Miss(*head, status);
-        break;
-      }
-      PF_RETURN_IF_ERROR(status);
+      PF_ASSIGN_OR_RETURN(const bool is_folded, IsRewritten(status, *head, context));
+      if (!is_folded) break;
       ++rewrites;
     }
   }

@@ -34,15 +34,7 @@ absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
       continue;
     }
     if (inner->op() != ops::kTranspose || inner->num_data_inputs() != 2) continue;
-    if (graph->IsInput(inner)) {
-      context->Miss(*node, BlockedByEndpoint(*inner));
-      continue;
-    }
-    if (inner->num_inputs() != 2) {
-      context->MissIfWanted(*node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
-                            inner->Describe(), ", which waits for other nodes");
-      continue;
-    }
+    if (!MaySkip(*node, *inner, context)) continue;
     if (!first.has_value()) continue;  // Told of that node.
     if (first->size() != second->size()) {
       context->MissIfWanted(*node, "has an order of ", second->size(), " dimensions, and that of ", inner->Describe(),

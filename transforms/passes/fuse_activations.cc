@@ -9,7 +9,6 @@
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/channel_scaling.h"
-#include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/image_windows.h"
 
 namespace permafrost {
@@ -221,24 +220,11 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
     }
     heads.push_back(node);
   }
-  if (heads.empty()) return 0;
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
-  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
-  int64_t rewrites = 0;
-  for (Node* head : heads) {
-    const absl::Status status = FuseOne(graph, head, params, shapes.ok() ? &*shapes : nullptr, context);
-    if (absl::IsCancelled(status)) continue;
-    if (absl::IsFailedPrecondition(status)) {
-      context->Miss(*head, status);
-      continue;
-    }
-    PF_RETURN_IF_ERROR(status);
-    ++rewrites;
-  }
-  if (rewrites > 0) {
-    DropDanglingColocations(graph);
-    context->Note(absl::StrCat("fused ", rewrites, " biases"));
-  }
+  PF_ASSIGN_OR_RETURN(const int64_t rewrites,
+                      RewriteEach(graph, heads, context, [&](Node* head, const ShapeMap* shapes) {
+                        return FuseOne(graph, head, params, shapes, context);
+                      }));
+  if (rewrites > 0) context->Note(absl::StrCat("fused ", rewrites, " biases"));
   return rewrites;
 }
 

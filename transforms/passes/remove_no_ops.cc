@@ -9,8 +9,8 @@
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
+#include "transforms/rewrites/constant_values.h"
 #include "transforms/rewrites/splicing.h"
-#include "transforms/rewrites/uniform_constant.h"
 
 namespace permafrost {
 namespace {
@@ -225,7 +225,7 @@ class NoOpFinder {
     if (HasShapeOfInput(node, 0)) return true;
     // [?, 7] to [-1, 7]: the one dimension that is not known is the one that the others decide.
     const Shape in = ShapeOf(node.input(0));
-    const std::optional<std::vector<int64_t>> dims = Integers(node.input(1));
+    const std::optional<std::vector<int64_t>> dims = IntegerConstant(node.input(1));
     if (!in.has_rank() || !dims.has_value() || static_cast<int>(dims->size()) != in.rank()) return false;
     int open = 0;
     for (int d = 0; d < in.rank(); ++d) {
@@ -241,7 +241,7 @@ class NoOpFinder {
 
   static bool IsIdentityTranspose(const Node& node) {
     if (node.op() != ops::kTranspose || node.num_data_inputs() != 2) return false;
-    const std::optional<std::vector<int64_t>> order = Integers(node.input(1));
+    const std::optional<std::vector<int64_t>> order = IntegerConstant(node.input(1));
     if (!order.has_value()) return false;
     for (size_t d = 0; d < order->size(); ++d) {
       if ((*order)[d] != static_cast<int64_t>(d)) return false;
@@ -278,14 +278,14 @@ class NoOpFinder {
         return IsAllOnes(node, "ksize") && IsAllOnes(node, "strides");
       case ops::kStridedSlice: {
         if (node.num_data_inputs() != 4 || !HasElements(node) || !HasShapeOfInput(node, 0)) return false;
-        const std::optional<std::vector<int64_t>> strides = Integers(node.input(3));
+        const std::optional<std::vector<int64_t>> strides = IntegerConstant(node.input(3));
         const auto has_no = [&](const char* mask) { return IntAttr(node, mask).value_or(1) == 0; };
         return strides.has_value() && std::all_of(strides->begin(), strides->end(), [](int64_t s) { return s == 1; }) &&
                has_no("new_axis_mask") && has_no("shrink_axis_mask") && has_no("ellipsis_mask");
       }
       case ops::kReverseV2: {
         const Shape shape = ShapeOf(node.input(0));
-        const std::optional<std::vector<int64_t>> axes = Integers(node.input(1));
+        const std::optional<std::vector<int64_t>> axes = IntegerConstant(node.input(1));
         if (!shape.has_rank() || !axes.has_value()) return false;
         return std::all_of(axes->begin(), axes->end(), [&](int64_t axis) {
           if (axis < 0) axis += shape.rank();
@@ -307,16 +307,6 @@ class NoOpFinder {
     return values.ok() && std::all_of(values->begin(), values->end(), [](int64_t v) { return v == 1; });
   }
 
-  static std::optional<std::vector<int64_t>> Integers(TensorRef ref) {
-    const Node* constant = ConstantBehind(ref);
-    if (constant == nullptr) return std::nullopt;
-    const absl::StatusOr<Tensor> value = ConstValue(*constant);
-    if (!value.ok()) return std::nullopt;
-    absl::StatusOr<std::vector<int64_t>> integers = IntegerValues(*value);
-    if (!integers.ok()) return std::nullopt;
-    return *std::move(integers);
-  }
-
   const ShapeMap* shapes_;
   PassContext* context_;
 };
@@ -329,15 +319,7 @@ absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>
     if (node->op() != ops::kReshape || node->num_data_inputs() != 2) continue;
     Node* inner = node->input(0).node;
     if (inner->op() != ops::kReshape || inner->num_data_inputs() != 2) continue;
-    if (graph->IsInput(inner)) {
-      context->Miss(*node, BlockedByEndpoint(*inner));
-      continue;
-    }
-    if (inner->num_inputs() != 2) {
-      context->MissIfWanted(*node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
-                            inner->Describe(), ", which waits for other nodes");
-      continue;
-    }
+    if (!MaySkip(*node, *inner, context)) continue;
     const RewriteScope rewrite(context, graph, {node, inner});
     if (!rewrite) break;
     graph->SetInput(node, 0, inner->input(0));

@@ -12,6 +12,7 @@
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/constant_arithmetic.h"
+#include "transforms/rewrites/constant_values.h"
 #include "transforms/rewrites/splicing.h"
 
 namespace permafrost {

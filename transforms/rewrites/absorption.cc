@@ -9,6 +9,7 @@
 #include "graph/near_miss.h"
 #include "graph/status.h"
 #include "transforms/rewrites/channel_scaling.h"
+#include "transforms/rewrites/colocation.h"
 
 namespace permafrost {
 
@@ -43,6 +44,40 @@ absl::Status RequireUsedOnce(const Node& node) {
   if (node.uses().size() == 1) return absl::OkStatus();
   return NotMatched(NearMiss::Kind::kShared, found,
                     absl::StrCat(node.Describe(), " has ", node.uses().size(), " users, expected one"));
+}
+
+bool MaySkip(const Node& node, const Node& inner, PassContext* context) {
+  if (inner.graph().IsInput(&inner)) {
+    context->Miss(node, BlockedByEndpoint(inner));
+    return false;
+  }
+  if (inner.num_inputs() == inner.num_data_inputs()) return true;
+  context->MissIfWanted(node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
+                        inner.Describe(), ", which waits for other nodes");
+  return false;
+}
+
+absl::StatusOr<bool> IsRewritten(const absl::Status& tried, const Node& node, PassContext* context) {
+  if (tried.ok()) return true;
+  if (absl::IsCancelled(tried)) return false;
+  if (!absl::IsFailedPrecondition(tried)) return tried;
+  context->Miss(node, tried);
+  return false;
+}
+
+absl::StatusOr<int64_t> RewriteEach(Graph* graph, const std::vector<Node*>& heads, PassContext* context,
+                                    absl::FunctionRef<absl::Status(Node* head, const ShapeMap* shapes)> rewrite) {
+  if (heads.empty()) return 0;
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
+  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
+  int64_t rewrites = 0;
+  for (Node* head : heads) {
+    const absl::Status tried = rewrite(head, shapes.ok() ? &*shapes : nullptr);
+    PF_ASSIGN_OR_RETURN(const bool is_rewritten, IsRewritten(tried, *head, context));
+    if (is_rewritten) ++rewrites;
+  }
+  if (rewrites > 0) DropDanglingColocations(graph);
+  return rewrites;
 }
 
 absl::Status Absorb(Graph* graph, Node* node, absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/matcher.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -30,14 +29,6 @@ std::vector<int64_t> BroadcastStrides(const Shape& shape, int rank) {
 }
 
 }  // namespace
-
-std::optional<Tensor> FloatConstant(TensorRef ref) {
-  const Node* constant = ConstantBehind(ref);
-  if (constant == nullptr) return std::nullopt;
-  absl::StatusOr<Tensor> value = ConstValue(*constant);
-  if (!value.ok() || value->dtype() != DType::kFloat) return std::nullopt;
-  return *std::move(value);
-}
 
 absl::StatusOr<Tensor> Combined(const Tensor& a, Operation operation, const Tensor& b) {
   const absl::StatusOr<Shape> shape = BroadcastShapes(a.shape(), b.shape());

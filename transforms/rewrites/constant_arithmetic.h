@@ -2,17 +2,11 @@
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_ARITHMETIC_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_ARITHMETIC_H_
 
-#include <optional>
-
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "graph/graph.h"
 #include "graph/tensor.h"
 
 namespace permafrost {
-
-// The value of a float constant, read directly or through Identity; nothing for anything else.
-std::optional<Tensor> FloatConstant(TensorRef ref);
 
 enum class Operation { kSum, kProduct };
 

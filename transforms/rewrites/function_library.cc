@@ -4,35 +4,16 @@
 #include <memory>
 
 #include "graph/function.h"
+#include "graph/graphdef_fields.h"
 #include "graph/status.h"
 #include "graph/wire.h"
 
 namespace permafrost {
 namespace {
 
-// Field numbers of graph.proto, function.proto, op_def.proto and node_def.proto.
-enum InGraph : uint32_t { kLibrary = 2 };
-enum InLibrary : uint32_t { kFunction = 1 };
-enum InFunction : uint32_t { kSignature = 1, kNodeDef = 3 };
-enum InSignature : uint32_t { kSignatureName = 1, kSignatureAttr = 4 };
-enum InAttrDef : uint32_t { kAttrDefName = 1, kAttrDefDefault = 3 };
-enum InNodeDef : uint32_t { kNodeName = 1, kNodeOp = 2, kNodeAttr = 5 };
-enum InMapEntry : uint32_t { kKey = 1, kValue = 2 };
+namespace fields = graphdef_fields;
 
-// Calls f(field), which returns a Status, for each field of `message`. DataLoss when it is malformed.
-template <typename F>
-absl::Status ForEachField(absl::string_view message, F f) {
-  WireReader reader(message);
-  WireField field;
-  while (reader.Next(&field)) PF_RETURN_IF_ERROR(f(field));
-  return reader.status();
-}
-
-bool IsMessage(const WireField& field, uint32_t number) {
-  return field.number == number && field.type == WireType::kLengthDelimited;
-}
-
-// The same for the fields `number` that hold a message or a text.
+// Calls f(payload) for the fields `number` that hold a message or a text.
 template <typename F>
 absl::Status ForEachMessage(absl::string_view message, uint32_t number, F f) {
   return ForEachField(message, [&](const WireField& field) -> absl::Status {
@@ -55,11 +36,11 @@ AttrValue OwnedValue(absl::string_view encoded) {
 
 absl::Status ReadDefaults(absl::string_view signature, std::string* name, std::vector<NamedAttr>* defaults) {
   return ForEachField(signature, [&](const WireField& field) -> absl::Status {
-    if (IsMessage(field, kSignatureName)) *name = std::string(field.bytes);
-    if (!IsMessage(field, kSignatureAttr)) return absl::OkStatus();
+    if (IsMessage(field, fields::kSignatureName)) *name = std::string(field.bytes);
+    if (!IsMessage(field, fields::kSignatureAttr)) return absl::OkStatus();
     absl::string_view attr_name;
-    PF_RETURN_IF_ERROR(ReadText(field.bytes, kAttrDefName, &attr_name));
-    return ForEachMessage(field.bytes, kAttrDefDefault, [&](absl::string_view value) {
+    PF_RETURN_IF_ERROR(ReadText(field.bytes, fields::kAttrName, &attr_name));
+    return ForEachMessage(field.bytes, fields::kDefaultValue, [&](absl::string_view value) {
       defaults->push_back({std::string(attr_name), OwnedValue(value)});
       return absl::OkStatus();
     });
@@ -68,11 +49,11 @@ absl::Status ReadDefaults(absl::string_view signature, std::string* name, std::v
 
 absl::Status ReadNode(absl::string_view encoded, FunctionNode* node) {
   return ForEachField(encoded, [&](const WireField& field) -> absl::Status {
-    if (IsMessage(field, kNodeName)) node->name = field.bytes;
-    if (IsMessage(field, kNodeOp)) node->op = field.bytes;
-    if (!IsMessage(field, kNodeAttr)) return absl::OkStatus();
+    if (IsMessage(field, fields::kName)) node->name = field.bytes;
+    if (IsMessage(field, fields::kOp)) node->op = field.bytes;
+    if (!IsMessage(field, fields::kAttr)) return absl::OkStatus();
     node->attrs.emplace_back();
-    return ReadText(field.bytes, kKey, &node->attrs.back());
+    return ReadText(field.bytes, fields::kKey, &node->attrs.back());
   });
 }
 
@@ -101,11 +82,10 @@ bool MayHoldFunctions(const AttrValue& value) {
   WireField field;
   while (reader.Next(&field)) {
     if (field.number != static_cast<uint32_t>(AttrValue::Kind::kList)) continue;
-    constexpr uint32_t kFunctionsInList = 9;  // AttrValue.ListValue.func in attr_value.proto.
     WireReader list(field.bytes);
     WireField entry;
     while (list.Next(&entry)) {
-      if (entry.number == kFunctionsInList) return true;
+      if (entry.number == fields::kListFunction) return true;
     }
     if (!list.status().ok()) return true;
   }
@@ -128,12 +108,13 @@ bool MayCallFunctions(const Graph& graph) {
 
 absl::StatusOr<absl::flat_hash_map<std::string, std::vector<NamedAttr>>> FunctionDefaults(const Graph& graph) {
   absl::flat_hash_map<std::string, std::vector<NamedAttr>> defaults;
-  const absl::Status status = ForEachMessage(graph.library(), kLibrary, [&](absl::string_view library) {
-    return ForEachMessage(library, kFunction, [&](absl::string_view function) {
+  const absl::Status status = ForEachMessage(graph.library(), fields::kLibrary, [&](absl::string_view library) {
+    return ForEachMessage(library, fields::kFunction, [&](absl::string_view function) {
       std::string name;
       std::vector<NamedAttr> attrs;
-      PF_RETURN_IF_ERROR(ForEachMessage(
-          function, kSignature, [&](absl::string_view signature) { return ReadDefaults(signature, &name, &attrs); }));
+      PF_RETURN_IF_ERROR(ForEachMessage(function, fields::kSignature, [&](absl::string_view signature) {
+        return ReadDefaults(signature, &name, &attrs);
+      }));
       defaults.insert_or_assign(std::move(name), std::move(attrs));
       return absl::OkStatus();
     });
@@ -155,29 +136,31 @@ absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,
     edited->assign(encoded.data(), encoded.size());
     for (const NamedAttr& attr : attrs) {
       std::string entry;
-      AppendBytesField(kKey, attr.name, &entry);
-      AppendBytesField(kValue, attr.value.Encoded(), &entry);
-      AppendBytesField(kNodeAttr, entry, edited);
+      AppendBytesField(fields::kKey, attr.name, &entry);
+      AppendBytesField(fields::kValue, attr.value.Encoded(), &entry);
+      AppendBytesField(fields::kAttr, entry, edited);
     }
     ++changed_nodes;
     return true;
   };
   const auto edit_function = [&](absl::string_view encoded, std::string* edited) -> absl::StatusOr<bool> {
     absl::string_view name;
-    PF_RETURN_IF_ERROR(ForEachMessage(
-        encoded, kSignature, [&](absl::string_view signature) { return ReadText(signature, kSignatureName, &name); }));
-    const int64_t before = changed_nodes;
-    PF_RETURN_IF_ERROR(CopyWithEdits(encoded, kNodeDef, edited, [&](absl::string_view node, std::string* copy) {
-      return edit_node(name, node, copy);
+    PF_RETURN_IF_ERROR(ForEachMessage(encoded, fields::kSignature, [&](absl::string_view signature) {
+      return ReadText(signature, fields::kSignatureName, &name);
     }));
+    const int64_t before = changed_nodes;
+    PF_RETURN_IF_ERROR(
+        CopyWithEdits(encoded, fields::kBodyNode, edited,
+                      [&](absl::string_view node, std::string* copy) { return edit_node(name, node, copy); }));
     return changed_nodes > before;
   };
   const auto edit_library = [&](absl::string_view encoded, std::string* edited) -> absl::StatusOr<bool> {
-    PF_RETURN_IF_ERROR(CopyWithEdits(encoded, kFunction, edited, edit_function));
+    PF_RETURN_IF_ERROR(CopyWithEdits(encoded, fields::kFunction, edited, edit_function));
     return changed_nodes > 0;
   };
   std::string library;
-  PF_RETURN_IF_ERROR(Annotate(CopyWithEdits(graph->library(), kLibrary, &library, edit_library), "function library"));
+  PF_RETURN_IF_ERROR(
+      Annotate(CopyWithEdits(graph->library(), fields::kLibrary, &library, edit_library), "function library"));
   if (changed_nodes > 0) graph->set_library(library);
   return changed_nodes;
 }

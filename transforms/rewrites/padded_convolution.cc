@@ -1,7 +1,6 @@
 // Fuses what lies before a Conv2D into it.
 #include "transforms/rewrites/padded_convolution.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "graph/matcher.h"
 #include "graph/status.h"
 #include "transforms/rewrites/absorption.h"
-#include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/image_windows.h"
 
 namespace permafrost {
@@ -77,14 +75,14 @@ absl::Status BecomeFused(Graph* graph, Node* convolution, Op op, absl::string_vi
 
 absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
                                  absl::FunctionRef<absl::Status(Node* convolution, const ShapeMap* shapes)> fuse) {
-  std::optional<ShapeMap> shapes;
-  bool has_shapes = false;
-  int64_t rewrites = 0;
-  for (Node* node : graph->Nodes()) {
+  std::vector<Node*> heads;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kConv2D || node->num_data_inputs() != 2) continue;
     const TensorRef data = node->input(0);
     if (data.port != 0) continue;
-    if (data.node->op() == ops::kIdentity && data.node->input(0).node->op() == before) {
+    if (data.node->op() == before) {
+      heads.push_back(node);
+    } else if (data.node->op() == ops::kIdentity && data.node->input(0).node->op() == before) {
       context->Miss(*node,
                     NotMatched(NearMiss::Kind::kOtherOp, data,
                                absl::StrCat("reads a ", before.name(), ", but through ", data.node->Describe())));
@@ -92,27 +90,8 @@ absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
       context->MissIfWanted(*node, WayOut{"run fold_pad_into_conv"}, "reads ", data.node->Describe(),
                             ", expected a MirrorPad");
     }
-    if (data.node->op() != before) continue;
-    if (!has_shapes) {
-      has_shapes = true;
-      absl::StatusOr<ShapeMap> inferred = InferShapes(*graph);
-      if (inferred.ok()) {
-        shapes = *std::move(inferred);
-      } else {
-        context->Note(absl::StrCat("without shapes, since ", inferred.status().message()));
-      }
-    }
-    const absl::Status status = fuse(node, shapes ? &*shapes : nullptr);
-    if (absl::IsCancelled(status)) continue;
-    if (absl::IsFailedPrecondition(status)) {
-      context->Miss(*node, status);
-      continue;
-    }
-    PF_RETURN_IF_ERROR(status);
-    ++rewrites;
   }
-  if (rewrites > 0) DropDanglingColocations(graph);
-  return rewrites;
+  return RewriteEach(graph, heads, context, fuse);
 }
 
 }  // namespace permafrost

@@ -1,5 +1,7 @@
-// Constants all of whose elements are one number.
-#include "transforms/rewrites/uniform_constant.h"
+// The values of constants.
+#include "transforms/rewrites/constant_values.h"
+
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "graph/matcher.h"
@@ -13,6 +15,14 @@ double Number(T value) {
 }
 double Number(Half value) { return ToFloat(value); }
 double Number(BFloat16 value) { return ToFloat(value); }
+
+std::optional<Tensor> ConstantOf(TensorRef ref) {
+  const Node* constant = ConstantBehind(ref);
+  if (constant == nullptr) return std::nullopt;
+  absl::StatusOr<Tensor> value = ConstValue(*constant);
+  if (!value.ok()) return std::nullopt;
+  return *std::move(value);
+}
 
 }  // namespace
 
@@ -33,10 +43,22 @@ std::optional<double> UniformValue(const Tensor& tensor) {
 }
 
 std::optional<double> UniformConstant(TensorRef ref) {
-  const Node* constant = ConstantBehind(ref);
-  if (constant == nullptr) return std::nullopt;
-  const absl::StatusOr<Tensor> value = ConstValue(*constant);
-  return value.ok() ? UniformValue(*value) : std::nullopt;
+  const std::optional<Tensor> value = ConstantOf(ref);
+  return value.has_value() ? UniformValue(*value) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> IntegerConstant(TensorRef ref) {
+  const std::optional<Tensor> value = ConstantOf(ref);
+  if (!value.has_value()) return std::nullopt;
+  absl::StatusOr<std::vector<int64_t>> integers = IntegerValues(*value);
+  if (!integers.ok()) return std::nullopt;
+  return *std::move(integers);
+}
+
+std::optional<Tensor> FloatConstant(TensorRef ref) {
+  std::optional<Tensor> value = ConstantOf(ref);
+  if (value.has_value() && value->dtype() != DType::kFloat) value.reset();
+  return value;
 }
 
 }  // namespace permafrost
