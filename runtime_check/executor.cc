@@ -28,8 +28,9 @@ void Bind(absl::Span<const Value> feeds, absl::Span<char* const> memory, Plan* p
 
 }  // namespace
 
-absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Value> feeds,
-                         absl::Span<char* const> memory, const Environment* environment, const NodeCallback& on_node) {
+absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
+                         const Environment* environment, const NodeCallback& on_node) {
+  const Program& program = plan->program();
   Bind(feeds, memory, plan);
   for (std::shared_ptr<HeapOutput>& held : plan->held) held.reset();
   StepRunner runner(plan, program, environment);

@@ -19,8 +19,8 @@ using NodeCallback = std::function<void(const Node& node, absl::Duration duratio
 // `feeds` are aligned values of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
 // right size for each fetch with bound values, and not looked at for the others. Afterwards plan->values holds the
 // results, plan->flow which of them are dead. Allocates nothing unless a node is dynamic. Not thread-safe.
-absl::Status ExecutePlan(Plan* plan, const Program& program, absl::Span<const Value> feeds,
-                         absl::Span<char* const> memory, const Environment* environment, const NodeCallback& on_node);
+absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
+                         const Environment* environment, const NodeCallback& on_node);
 
 }  // namespace permafrost
 

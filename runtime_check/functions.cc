@@ -14,11 +14,11 @@ namespace {
 // The result that a fetch stands for, once the plan has run.
 class ResultTaker {
  public:
-  ResultTaker(const Program& program, const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
-      : program_(program), plan_(plan), arguments_(arguments), budget_(budget) {}
+  ResultTaker(const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
+      : plan_(plan), arguments_(arguments), budget_(budget) {}
 
   absl::StatusOr<Passed> Take(size_t i) const {
-    const int tensor = program_.fetches[i];
+    const int tensor = plan_.program().fetches[i];
     const FetchPlan& fetch = plan_.fetches[i];
     Passed result;
     if (fetch.constant.has_value()) {
@@ -46,7 +46,6 @@ class ResultTaker {
   }
 
  private:
-  const Program& program_;
   const Plan& plan_;
   absl::Span<const Passed> arguments_;
   MemoryBudget* budget_;
@@ -115,23 +114,24 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
 absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Instance* instance, absl::Span<const Passed> arguments,
                                                           const Environment& environment) {
   Plan& plan = *instance->plan;
-  const size_t count = program_.fetches.size();
+  const std::vector<int>& fetches = plan.program().fetches;
+  const size_t count = fetches.size();
   std::vector<Value> feeds;
   for (const Passed& argument : arguments) feeds.push_back(argument.value);
   std::vector<Passed> results(count);
   std::vector<char*> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
     if (plan.fetches[i].bound_values.empty()) continue;
-    const Value& value = plan.values[program_.fetches[i]];
+    const Value& value = plan.values[fetches[i]];
     results[i].held = std::make_shared<HeapOutput>();
     PF_ASSIGN_OR_RETURN(*results[i].held,
                         AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
     memory[i] = results[i].value.data;
   }
-  PF_RETURN_IF_ERROR(ExecutePlan(&plan, program_, feeds, memory, &environment, nullptr));
-  const ResultTaker taker(program_, plan, arguments, environment.budget);
+  PF_RETURN_IF_ERROR(ExecutePlan(&plan, feeds, memory, &environment, nullptr));
+  const ResultTaker taker(plan, arguments, environment.budget);
   for (size_t i = 0; i < count; ++i) {
-    if (plan.flow != nullptr && plan.flow->dead_tensors[program_.fetches[i]]) {
+    if (plan.flow != nullptr && plan.flow->dead_tensors[fetches[i]]) {
       return absl::InvalidArgumentError(absl::StrCat("result ", i, " lies on a branch that was not taken"));
     }
     if (results[i].held != nullptr) continue;

@@ -23,7 +23,7 @@ struct Region {
 class Layout {
  public:
   Layout(const Program& program, PlanState* state, const Environment* environment)
-      : program_(program), state_(*state), environment_(environment), plan_(std::make_unique<Plan>()) {}
+      : program_(program), state_(*state), environment_(environment), plan_(std::make_unique<Plan>(program)) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> Run() {
     FindLive();
@@ -295,6 +295,7 @@ class Layout {
     plan_->report.num_steps = static_cast<int64_t>(plan_->steps.size());
     plan_->report.num_dynamic = static_cast<int64_t>(plan_->dynamic_nodes.size());
     plan_->report.num_folded = state_.num_folded;
+    plan_->report.delegation = std::move(state_.delegation);
   }
 
   DynamicNode* AddDynamic(const ProgramNode& node, NodeState* state) {

@@ -2,10 +2,12 @@
 // out in memory by layout.cc.
 #include "runtime_check/plan.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/delegation.h"
 #include "runtime_check/plan_state.h"
 
 namespace permafrost {
@@ -13,6 +15,10 @@ namespace {
 
 // A larger result is computed at each run instead, in the arena.
 constexpr int64_t kMostFoldedBytes = int64_t{256} << 20;
+
+constexpr size_t kAllConstants = std::numeric_limits<size_t>::max();
+// What says something about shapes is small; what is larger is a weight.
+constexpr size_t kMostShapeBytes = 1024;
 
 class Preparer {
  public:
@@ -41,6 +47,22 @@ class Preparer {
       }
     }
     return absl::OkStatus();
+  }
+
+  // For the reference kernel, a candidate that the delegate did not take in the end.
+  absl::Status PrepareAfterAll(int position) {
+    const ProgramNode& node = program_.nodes[position];
+    std::vector<PrepareInput> inputs;
+    for (const int number : program_.InputsOf(node)) {
+      inputs.push_back({program_.tensors[number].dtype, state_.tensors[number].shape});
+    }
+    std::vector<DType> output_types;
+    for (int i = 0; i < node.num_outputs; ++i) {
+      output_types.push_back(program_.tensors[node.first_output + i].dtype);
+    }
+    auto prepared = std::make_unique<PreparedNode>();
+    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, kAllConstants, prepared.get()));
+    return KeepInputs(node, std::move(prepared), &state_.nodes[position]);
   }
 
  private:
@@ -74,15 +96,12 @@ class Preparer {
     for (int i = 0; i < node.num_outputs; ++i) {
       output_types.push_back(program_.tensors[node.first_output + i].dtype);
     }
+    if (!all_constant && IsForDelegate(node)) {
+      PF_ASSIGN_OR_RETURN(const bool is_candidate, Offer(node, prepare_inputs, output_types, result));
+      if (is_candidate) return absl::OkStatus();
+    }
     auto prepared = std::make_unique<PreparedNode>();
-    const auto value = [&](int i) -> absl::StatusOr<const Tensor*> {
-      TensorState& tensor = state_.tensors[inputs[i]];
-      if (tensor.kind != Kind::kConstant) return nullptr;
-      PF_RETURN_IF_ERROR(tensor.Align(budget_));
-      return tensor.aligned.get();
-    };
-    PF_RETURN_IF_ERROR(PrepareNode(*node.node, *node.kernel, prepare_inputs, output_types,
-                                   environment_->threads->num_threads(), value, prepared.get()));
+    PF_RETURN_IF_ERROR(PrepareFor(node, prepare_inputs, output_types, kAllConstants, prepared.get()));
     if (prepared->needs_value_of >= 0) {
       if (state_.tensors[inputs[prepared->needs_value_of]].kind == Kind::kConstant) {
         return absl::InternalError(absl::StrCat(node.node->Describe(), ": the kernel asks for the value of input ",
@@ -105,6 +124,11 @@ class Preparer {
       tensor.kind = Kind::kStatic;
       tensor.shape = prepared->outputs[i].shape;
     }
+    return KeepInputs(node, std::move(prepared), result);
+  }
+
+  absl::Status KeepInputs(const ProgramNode& node, std::unique_ptr<PreparedNode> prepared, NodeState* result) {
+    const absl::Span<const int> inputs = program_.InputsOf(node);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!prepared->released[i]) PF_RETURN_IF_ERROR(Keep(inputs[i]));
     }
@@ -130,6 +154,54 @@ class Preparer {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Packs no weights: constants beyond `most_bytes` count as unknown.
+  absl::Status PrepareFor(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
+                          absl::Span<const DType> output_types, size_t most_bytes, PreparedNode* prepared) {
+    const absl::Span<const int> numbers = program_.InputsOf(node);
+    const auto value = [&](int i) -> absl::StatusOr<const Tensor*> {
+      TensorState& tensor = state_.tensors[numbers[i]];
+      if (tensor.kind != Kind::kConstant) return nullptr;
+      if (most_bytes != kAllConstants && tensor.value->bytes().size() > most_bytes) return nullptr;
+      PF_RETURN_IF_ERROR(tensor.Align(budget_));
+      return tensor.aligned.get();
+    };
+    return PrepareNode(*node.node, *node.kernel, inputs, output_types, environment_->threads->num_threads(), value,
+                       prepared);
+  }
+
+  bool IsForDelegate(const ProgramNode& node) const {
+    return environment_->delegate != nullptr && node.is_pure && !program_.has_control_flow() &&
+           !node.kernel->reads_shapes_only() && !node.kernel->uses_state();
+  }
+
+  // Shows a node to the delegate. False when it has to be prepared for its reference kernel.
+  absl::StatusOr<bool> Offer(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
+                             absl::Span<const DType> output_types, NodeState* result) {
+    const absl::Span<const int> numbers = program_.InputsOf(node);
+    for (const int number : numbers) {
+      if (program_.tensors[number].dtype == DType::kString) return false;
+    }
+    PreparedNode prepared;
+    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, kMostShapeBytes, &prepared));
+    if (prepared.needs_value_of >= 0) return false;
+    for (int i = 0; i < node.num_outputs; ++i) {
+      const OutputSpec& output = prepared.outputs[i];
+      if (output.depends_on_values || output.dtype == DType::kString) return false;
+      state_.tensors[node.first_output + i].shape = output.shape;
+    }
+    const auto position = static_cast<int>(&node - program_.nodes.data());
+    const absl::Status supported = environment_->delegate->Supports(PartitionOf(program_, state_, position));
+    if (!supported.ok()) {
+      result->refusal = std::string(supported.message());
+      return false;
+    }
+    for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].kind = Kind::kStatic;
+    for (const int number : numbers) state_.tensors[number].is_kept = true;
+    result->kind = NodeState::Kind::kStatic;
+    result->is_candidate = true;
+    return true;
   }
 
   absl::Status Keep(int number) {
@@ -232,8 +304,17 @@ void TensorState::DropMemory() {
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
                                                 const Environment* environment) {
   PlanState state;
-  PF_RETURN_IF_ERROR(Preparer(program, environment, &state).Run(feed_shapes));
-  return LayOut(program, std::move(state), environment);
+  Preparer preparer(program, environment, &state);
+  PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
+  if (environment->delegate == nullptr) return LayOut(program, std::move(state), environment);
+  const auto prepare = [&](int position) { return preparer.PrepareAfterAll(position); };
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Delegated> delegated,
+                      DelegatePartitions(program, &state, *environment->delegate, *environment, prepare));
+  if (delegated == nullptr) return LayOut(program, std::move(state), environment);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
+                      LayOut(delegated->lowered->program, std::move(delegated->state), environment));
+  plan->lowered = std::move(delegated->lowered);
+  return plan;
 }
 
 }  // namespace permafrost

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/tensor.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/flow_plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
@@ -52,14 +53,25 @@ struct PlanReport {
   int64_t num_steps = 0;       // Nodes that run at each inference.
   int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
   int64_t num_folded = 0;      // Nodes computed before the run.
+  DelegationReport delegation;
+};
+
+// A program in which partitions are single nodes. Tensors inside of partitions are gone.
+struct LoweredProgram {
+  Program program;
+  Graph nodes;                                   // The nodes that stand for partitions.
+  std::vector<std::unique_ptr<Kernel>> kernels;  // Theirs.
 };
 
 // Points into itself and into the program and environment, which must outlive it: neither copied nor moved.
 class Plan {
  public:
-  Plan() = default;
+  explicit Plan(const Program& program) : program_(program) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
+
+  // What the steps run: the program that the plan was built for, or what a delegate left of it.
+  const Program& program() const { return program_; }
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
@@ -78,6 +90,10 @@ class Plan {
   std::vector<std::unique_ptr<KernelState>> states;
   std::vector<std::unique_ptr<DynamicNode>> dynamic_nodes;
   std::vector<std::unique_ptr<std::vector<std::string>>> strings;
+  std::unique_ptr<LoweredProgram> lowered;  // Null unless a delegate took a part.
+
+ private:
+  const Program& program_;
 };
 
 // Prepares all nodes for these shapes of Program::feeds (fully known). Nodes whose inputs are known are computed here.

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/tensor.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/plan.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
@@ -47,13 +49,17 @@ struct NodeState {
     kFlow,  // Switch, Merge and the like: passes values on, as the frame executor does.
   };
   Kind kind = Kind::kFolded;
-  std::unique_ptr<PreparedNode> prepared;  // Of a dynamic node: null unless the input shapes are known.
+  // Of a dynamic node: null unless the input shapes are known. Of a candidate: not there yet.
+  std::unique_ptr<PreparedNode> prepared;
+  bool is_candidate = false;  // The delegate may take it.
+  std::string refusal;        // Why not, where there is a delegate and the node runs.
 };
 
 struct PlanState {
   std::vector<TensorState> tensors;
   std::vector<NodeState> nodes;
   int64_t num_folded = 0;
+  DelegationReport delegation;
 };
 
 // The second half: leaves out what nobody reads, assigns memory and builds the steps.

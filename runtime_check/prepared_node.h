@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/memory_budget.h"
 
@@ -33,10 +34,12 @@ struct LoopLimits {
 struct Environment {
   ThreadPool* threads = nullptr;
   MemoryBudget* budget = nullptr;
-  ResourceStore* resources = nullptr;  // Null outside a session.
-  const LoopLimits* limits = nullptr;  // Null: none.
-  int* call_depth = nullptr;           // How many calls of functions are under way; null outside a session.
-  RunLog* log = nullptr;                // Null outside a session.
+  ResourceStore* resources = nullptr;       // Null outside a session.
+  const LoopLimits* limits = nullptr;       // Null: none.
+  int* call_depth = nullptr;                // How many calls of functions are under way; null outside a session.
+  RunLog* log = nullptr;                    // Null outside a session.
+  const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
+  const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
 
   // Errors name the calls that led to them, but not hundreds.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }

@@ -49,7 +49,7 @@ absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   if (functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
   if (initializers.empty()) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan, BuildPlan(program, {}, &environment_));
-  return Annotate(ExecutePlan(plan.get(), program, {}, {}, &environment_, nullptr), "what fills the tables");
+  return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "what fills the tables");
 }
 
 absl::Status Session::CheckInterface() const {
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> in
   PF_RETURN_IF_ERROR(PlanFor({input_shapes.begin(), input_shapes.end()}));
   std::vector<TensorSpec> outputs;
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
-    const Value& value = plan_->values[program_.fetches[i]];
+    const Value& value = plan_->values[plan_->program().fetches[i]];
     outputs.push_back(
         {program_.fetch_names[i], value.dtype, plan_->fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
   }
@@ -126,14 +126,14 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
 absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
   std::vector<Value> values;
   for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
-  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), program_, values, memory, &environment_, options_.on_node));
+  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), values, memory, &environment_, options_.on_node));
   return CheckAlive();
 }
 
 absl::Status Session::CheckAlive() const {
   if (plan_->flow == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
-    if (!plan_->flow->dead_tensors[program_.fetches[i]]) continue;
+    if (!plan_->flow->dead_tensors[plan_->program().fetches[i]]) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("output '", program_.fetch_names[i], "' has no value: it lies on a branch that was not taken"));
   }
@@ -143,7 +143,7 @@ absl::Status Session::CheckAlive() const {
 absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
   const FetchPlan& fetch = plan_->fetches[i];
   if (fetch.constant.has_value()) return *fetch.constant;
-  const int tensor = program_.fetches[i];
+  const int tensor = plan_->program().fetches[i];
   if (fetch.is_dynamic && plan_->held[tensor] != nullptr && plan_->held[tensor]->tensor.dtype() != DType::kInvalid) {
     return TensorOver(plan_->values[tensor], plan_->held[tensor]->tensor.owner());
   }
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds)
   std::vector<char*> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
     if (plan_->fetches[i].bound_values.empty()) continue;
-    const Value& value = plan_->values[program_.fetches[i]];
+    const Value& value = plan_->values[plan_->program().fetches[i]];
     PF_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));
@@ -175,7 +175,7 @@ absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const a
     return absl::InvalidArgumentError(absl::StrCat("found memory for ", outputs.size(), " outputs, expected ", count));
   }
   const auto check = [&](size_t i) -> absl::Status {
-    const Value& value = plan_->values[program_.fetches[i]];
+    const Value& value = plan_->values[plan_->program().fetches[i]];
     if (value.dtype == DType::kString) {
       return absl::InvalidArgumentError(absl::StrCat("output '", program_.fetch_names[i], "' holds strings"));
     }
@@ -192,7 +192,7 @@ absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const a
     if (plan_->fetches[i].bound_values.empty()) continue;
     memory[i] = outputs[i].data();
     if (IsAligned(memory[i])) continue;
-    const Value& value = plan_->values[program_.fetches[i]];
+    const Value& value = plan_->values[plan_->program().fetches[i]];
     PF_ASSIGN_OR_RETURN(staged[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));
@@ -202,7 +202,8 @@ absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const a
     const char* from = memory[i];
     if (from == nullptr) {
       const FetchPlan& fetch = plan_->fetches[i];
-      from = fetch.constant.has_value() ? fetch.constant->bytes().data() : plan_->values[program_.fetches[i]].data;
+      from =
+          fetch.constant.has_value() ? fetch.constant->bytes().data() : plan_->values[plan_->program().fetches[i]].data;
     }
     if (!outputs[i].empty()) std::memcpy(outputs[i].data(), from, outputs[i].size());
   }

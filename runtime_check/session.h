@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/executor.h"
 #include "runtime_check/functions.h"
 #include "runtime_check/plan.h"
@@ -34,6 +35,8 @@ struct SessionOptions {
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
   KernelLookup kernel_lookup = &FindKernel;
+  std::shared_ptr<const Delegate> delegate;  // Null: the reference kernels run everything.
+  PieceCallback on_piece;                    // What runs inside of partitions, for profiling.
   // Where nodes that print (Print, PrintV2) write to: by default standard error, or standard output where they say so.
   RunLog::Writer print;
   // Gives the tensor of a memory region that an ImmutableConst names. Empty: there are none.
@@ -95,7 +98,14 @@ class Session {
         budget_(options_.memory_limit),
         threads_(options_.num_threads),
         log_(options_.print) {
-    environment_ = {&threads_, &budget_, &resources_, &options_.loop_limits, &call_depth_, &log_};
+    environment_ = {&threads_,
+                    &budget_,
+                    &resources_,
+                    &options_.loop_limits,
+                    &call_depth_,
+                    &log_,
+                    options_.delegate.get(),
+                    options_.on_piece == nullptr ? nullptr : &options_.on_piece};
   }
 
   // Runs what fills the tables.

@@ -1,0 +1,329 @@
+// Groups the nodes that a delegate takes, compiles the groups and writes the program that is left.
+#include "runtime_check/delegation.h"
+
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernel.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int kNone = -1;
+
+// What the node of a partition keeps.
+struct PartitionState final : public KernelState {
+  std::unique_ptr<CompiledPartition> compiled;
+  PieceCallback on_piece;
+  mutable std::vector<const char*> inputs;
+  mutable std::vector<char*> outputs;
+};
+
+absl::Status RunPartition(ComputeContext* context) {
+  const auto& state = context->state<PartitionState>();
+  for (int i = 0; i < context->num_inputs(); ++i) state.inputs[i] = context->input_at(i).data;
+  for (int i = 0; i < context->num_outputs(); ++i) state.outputs[i] = context->output_at(i).data;
+  return state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(), state.on_piece);
+}
+
+// Collects tensors of a program under numbers of their own.
+class PartitionBuilder {
+ public:
+  PartitionBuilder(const Program& program, const PlanState& state) : program_(program), state_(state) {}
+
+  void Add(int position) {
+    const ProgramNode& from = program_.nodes[position];
+    DelegateNode node;
+    node.node = from.node;
+    for (const int tensor : program_.InputsOf(from)) node.inputs.push_back(Number(tensor));
+    for (int i = 0; i < from.num_outputs; ++i) {
+      node.outputs.push_back(Number(from.first_output + i));
+      is_made_[node.outputs.back()] = true;
+    }
+    partition_.nodes.push_back(std::move(node));
+  }
+
+  // `is_read(tensor)` says whether anybody outside reads the tensor of the program.
+  Partition Finish(absl::FunctionRef<bool(int tensor)> is_read) {
+    for (size_t i = 0; i < partition_.tensors.size(); ++i) {
+      if (is_made_[i]) {
+        if (is_read(origin_[i])) partition_.outputs.push_back(static_cast<int>(i));
+      } else if (!partition_.tensors[i].constant.has_value()) {
+        partition_.inputs.push_back(static_cast<int>(i));
+      }
+    }
+    return std::move(partition_);
+  }
+
+  int origin(int number) const { return origin_[number]; }
+
+ private:
+  int Number(int tensor) {
+    const auto [entry, is_new] = numbers_.emplace(tensor, static_cast<int>(origin_.size()));
+    if (!is_new) return entry->second;
+    origin_.push_back(tensor);
+    is_made_.push_back(false);
+    const TensorState& state = state_.tensors[tensor];
+    DelegateTensor& copy = partition_.tensors.emplace_back();
+    copy.dtype = program_.tensors[tensor].dtype;
+    copy.shape = state.shape;
+    if (state.kind == TensorState::Kind::kConstant) copy.constant = state.value;
+    return entry->second;
+  }
+
+  const Program& program_;
+  const PlanState& state_;
+  Partition partition_;
+  absl::flat_hash_map<int, int> numbers_;  // From tensors of the program.
+  std::vector<int> origin_;                // And back.
+  std::vector<bool> is_made_;
+};
+
+class Splitter {
+ public:
+  Splitter(const Program& program, PlanState* state, const Delegate& delegate, const Environment& environment,
+           absl::FunctionRef<absl::Status(int position)> prepare)
+      : program_(program), state_(*state), delegate_(delegate), environment_(environment), prepare_(prepare) {}
+
+  absl::StatusOr<std::unique_ptr<Delegated>> Run() {
+    std::vector<bool> is_candidate;
+    for (const NodeState& node : state_.nodes) is_candidate.push_back(node.is_candidate);
+    FindReaders();
+    result_ = std::make_unique<Delegated>();
+    result_->lowered = std::make_unique<LoweredProgram>();
+    const std::vector<std::vector<int>> groups = GroupNodes(program_, is_candidate);
+    std::vector<std::unique_ptr<PartitionState>> compiled(groups.size());
+    for (size_t i = 1; i < groups.size(); i += 2) {
+      PF_ASSIGN_OR_RETURN(compiled[i], Compile(groups[i]));
+      for (const int position : groups[i]) state_.nodes[position].is_candidate = compiled[i] != nullptr;
+      if (compiled[i] != nullptr) continue;
+      for (const int position : groups[i]) PF_RETURN_IF_ERROR(prepare_(position));
+    }
+    if (report().partitions.empty()) {
+      for (size_t i = 0; i < state_.nodes.size(); ++i) NoteRefusal(program_.nodes[i], state_.nodes[i], &state_);
+      return nullptr;
+    }
+    BeginProgram();
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (compiled[i] != nullptr) {
+        PF_RETURN_IF_ERROR(AddPartition(std::move(compiled[i]), ends_[i]));
+      } else {
+        for (const int position : groups[i]) AddNode(position);
+      }
+    }
+    FinishProgram();
+    return std::move(result_);
+  }
+
+ private:
+  struct Ends {
+    std::vector<int> inputs, outputs;  // Tensors of the old program.
+  };
+
+  DelegationReport& report() { return result_->state.delegation; }
+
+  static void NoteRefusal(const ProgramNode& node, const NodeState& state, PlanState* to) {
+    if (state.refusal.empty()) return;
+    to->delegation.left.push_back({std::string(node.node->name()), std::string(node.node->op().name()), state.refusal});
+  }
+
+  // By tensor, how many nodes read it, and fetches.
+  void FindReaders() {
+    readers_.assign(program_.tensors.size(), 0);
+    for (const int tensor : program_.inputs) ++readers_[tensor];
+    for (const int tensor : program_.fetches) ++readers_[tensor];
+  }
+
+  // Null when the reference kernels have to run the group.
+  absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group) {
+    ends_.resize(ends_.size() + 2);
+    PartitionBuilder builder(program_, state_);
+    absl::flat_hash_map<int, int> inside;
+    for (const int position : group) {
+      builder.Add(position);
+      for (const int tensor : program_.InputsOf(program_.nodes[position])) ++inside[tensor];
+    }
+    const Partition partition = builder.Finish([&](int tensor) {
+      const auto found = inside.find(tensor);
+      return readers_[tensor] > (found == inside.end() ? 0 : found->second);
+    });
+    std::string reason = "its partition is too small to be worth entering";
+    if (delegate_.IsWorthwhile(partition)) {
+      absl::StatusOr<std::unique_ptr<CompiledPartition>> made =
+          delegate_.Compile(partition, environment_.threads->num_threads());
+      if (made.ok()) return Accept(group, builder, partition, *std::move(made));
+      reason = absl::StrCat("the delegate failed to compile its partition: ", made.status().message());
+    }
+    for (const int position : group) state_.nodes[position].refusal = reason;
+    return nullptr;
+  }
+
+  absl::StatusOr<std::unique_ptr<PartitionState>> Accept(const std::vector<int>& group, const PartitionBuilder& builder,
+                                                         const Partition& partition,
+                                                         std::unique_ptr<CompiledPartition> compiled) {
+    Ends& ends = ends_.back();
+    for (const int input : partition.inputs) ends.inputs.push_back(builder.origin(input));
+    for (const int output : partition.outputs) ends.outputs.push_back(builder.origin(output));
+    DelegationReport::Taken& taken = report().partitions.emplace_back();
+    taken.delegate = std::string(delegate_.name());
+    for (const int position : group) taken.nodes.emplace_back(program_.nodes[position].node->name());
+    taken.pieces = compiled->Describe();
+    taken.constant_bytes = compiled->constant_bytes();
+    taken.scratch_bytes = compiled->scratch_bytes();
+    auto state = std::make_unique<PartitionState>();
+    state->inputs.resize(partition.inputs.size());
+    state->outputs.resize(partition.outputs.size());
+    state->compiled = std::move(compiled);
+    if (environment_.on_piece != nullptr) state->on_piece = *environment_.on_piece;
+    return state;
+  }
+
+  void BeginProgram() {
+    new_number_.assign(program_.tensors.size(), kNone);
+    Program& to = result_->lowered->program;
+    to.constants = program_.constants;
+    to.calls = program_.calls;
+    to.fetch_names = program_.fetch_names;
+    result_->state.num_folded = state_.num_folded;
+    for (const ProgramFeed& feed : program_.feeds) {
+      ProgramFeed& copy = to.feeds.emplace_back(feed);
+      copy.tensor = AddTensor(feed.tensor);
+    }
+  }
+
+  int AddTensor(int tensor) {
+    std::vector<ProgramTensor>& tensors = result_->lowered->program.tensors;
+    const auto number = static_cast<int>(tensors.size());
+    tensors.push_back(program_.tensors[tensor]);
+    result_->state.tensors.push_back(std::move(state_.tensors[tensor]));
+    if (new_number_[tensor] == kNone) new_number_[tensor] = number;
+    return number;
+  }
+
+  void AddNode(int position) {
+    Program& to = result_->lowered->program;
+    ProgramNode node = program_.nodes[position];
+    const absl::Span<const int> inputs = program_.InputsOf(node);
+    node.first_input = static_cast<int>(to.inputs.size());
+    for (const int tensor : inputs) to.inputs.push_back(new_number_[tensor]);
+    const int first_output = node.first_output;
+    node.first_output = static_cast<int>(to.tensors.size());
+    for (int i = 0; i < node.num_outputs; ++i) AddTensor(first_output + i);
+    to.nodes.push_back(node);
+    NodeState& state = state_.nodes[position];
+    NoteRefusal(node, state, &result_->state);
+    result_->state.nodes.push_back(std::move(state));
+  }
+
+  absl::Status AddPartition(std::unique_ptr<PartitionState> partition, const Ends& ends) {
+    Program& to = result_->lowered->program;
+    const size_t number = result_->lowered->kernels.size();
+    result_->lowered->kernels.push_back(std::make_unique<Kernel>(
+        Kernel(absl::StrCat("a partition that ", delegate_.name(), " runs")).Compute(&RunPartition)));
+    const DelegationReport::Taken& taken = report().partitions[number];
+    PF_ASSIGN_OR_RETURN(Node * stand_in, result_->lowered->nodes.AddNode(
+                                             absl::StrCat(taken.nodes.front(), "...", taken.nodes.back(), "#", number),
+                                             Op::Named(delegate_.name())));
+    auto prepared = std::make_unique<PreparedNode>();
+    prepared->scratch_bytes = partition->compiled->scratch_bytes();
+    prepared->released.assign(ends.inputs.size(), false);
+    ProgramNode node;
+    node.node = stand_in;
+    node.kernel = result_->lowered->kernels.back().get();
+    node.first_input = static_cast<int>(to.inputs.size());
+    node.num_inputs = static_cast<int>(ends.inputs.size());
+    node.first_output = static_cast<int>(to.tensors.size());
+    node.num_outputs = static_cast<int>(ends.outputs.size());
+    for (const int tensor : ends.inputs) to.inputs.push_back(new_number_[tensor]);
+    for (const int tensor : ends.outputs) {
+      prepared->outputs.push_back({program_.tensors[tensor].dtype, state_.tensors[tensor].shape, false});
+      AddTensor(tensor);
+    }
+    to.nodes.push_back(node);
+    prepared->state = std::move(partition);
+    NodeState& state = result_->state.nodes.emplace_back();
+    state.kind = NodeState::Kind::kStatic;
+    state.prepared = std::move(prepared);
+    return absl::OkStatus();
+  }
+
+  void FinishProgram() {
+    for (const int tensor : program_.fetches) result_->lowered->program.fetches.push_back(new_number_[tensor]);
+  }
+
+  const Program& program_;
+  PlanState& state_;
+  const Delegate& delegate_;
+  const Environment& environment_;
+  absl::FunctionRef<absl::Status(int position)> prepare_;
+  std::vector<int> readers_;
+  std::vector<Ends> ends_ = std::vector<Ends>(0);  // By group.
+  std::vector<int> new_number_;                    // By tensor; kNone inside partitions.
+  std::unique_ptr<Delegated> result_;
+};
+
+}  // namespace
+
+Partition PartitionOf(const Program& program, const PlanState& state, int position) {
+  PartitionBuilder builder(program, state);
+  builder.Add(position);
+  return builder.Finish([](int) { return true; });
+}
+
+std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<bool>& is_candidate) {
+  const size_t count = program.nodes.size();
+  std::vector<int> producer(program.tensors.size(), kNone);
+  absl::flat_hash_map<const Node*, int> positions;
+  for (size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program.nodes[i];
+    positions.emplace(node.node, static_cast<int>(i));
+    for (int j = 0; j < node.num_outputs; ++j) producer[node.first_output + j] = static_cast<int>(i);
+  }
+  for (const ProgramFeed& feed : program.feeds) producer[feed.tensor] = kNone;
+  std::vector<std::vector<int>> readers(count);
+  std::vector<int> pending(count, 0);
+  const auto depend = [&](size_t reader, int on) {
+    readers[on].push_back(static_cast<int>(reader));
+    ++pending[reader];
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program.nodes[i];
+    for (const int tensor : program.InputsOf(node)) {
+      if (producer[tensor] != kNone) depend(i, producer[tensor]);
+    }
+    for (int j = node.node->num_data_inputs(); j < node.node->num_inputs(); ++j) {
+      const auto found = positions.find(node.node->input(j).node);
+      if (found != positions.end()) depend(i, found->second);
+    }
+  }
+  using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
+  Ready ready[2];
+  for (size_t i = 0; i < count; ++i) {
+    if (pending[i] == 0) ready[is_candidate[i] ? 1 : 0].push(static_cast<int>(i));
+  }
+  std::vector<std::vector<int>> groups;
+  for (int turn = 0; !ready[0].empty() || !ready[1].empty(); turn = 1 - turn) {
+    std::vector<int>& group = groups.emplace_back();
+    while (!ready[turn].empty()) {
+      const int position = ready[turn].top();
+      ready[turn].pop();
+      group.push_back(position);
+      for (const int reader : readers[position]) {
+        if (--pending[reader] == 0) ready[is_candidate[reader] ? 1 : 0].push(reader);
+      }
+    }
+  }
+  return groups;
+}
+
+absl::StatusOr<std::unique_ptr<Delegated>> DelegatePartitions(const Program& program, PlanState* state,
+                                                              const Delegate& delegate, const Environment& environment,
+                                                              absl::FunctionRef<absl::Status(int position)> prepare) {
+  return Splitter(program, state, delegate, environment, prepare).Run();
+}
+
+}  // namespace permafrost

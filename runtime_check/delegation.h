@@ -1,0 +1,39 @@
+// Hands parts of a prepared program to a delegate: the partitioner.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATION_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATION_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/plan_state.h"
+#include "runtime_check/program.h"
+
+namespace permafrost {
+
+// The node at `position` as a partition of its own. REQUIRES: its inputs are known, and its outputs' shapes.
+Partition PartitionOf(const Program& program, const PlanState& state, int position);
+
+// Splits the nodes into as few groups as the order of the graph allows: by turns all nodes that are ready and not
+// candidates, and all that are ready and are. Returns the groups in the order in which they run, each a list of
+// positions that ascend; the first, third and so on hold no candidate, and may be empty. Control inputs count as
+// inputs. Linear in nodes and edges but for a heap.
+std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<bool>& is_candidate);
+
+struct Delegated {
+  std::unique_ptr<LoweredProgram> lowered;
+  PlanState state;  // Of the lowered program.
+};
+
+// Compiles what the delegate takes (NodeState::is_candidate). `prepare(position)` has to prepare a candidate for its
+// reference kernel after all, since the delegate declined or failed. Null when no partition was formed; then all nodes
+// are prepared for their reference kernels.
+absl::StatusOr<std::unique_ptr<Delegated>> DelegatePartitions(const Program& program, PlanState* state,
+                                                              const Delegate& delegate, const Environment& environment,
+                                                              absl::FunctionRef<absl::Status(int position)> prepare);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATION_H_
