@@ -1,0 +1,53 @@
+// The table of delegates: one row each.
+#include "runtime_check/delegate_registry.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/nearest.h"
+#include "runtime_check/delegates/onednn/onednn_delegate.h"
+
+namespace permafrost {
+namespace {
+
+struct Row {
+  DelegateInfo info;
+  absl::StatusOr<std::shared_ptr<const Delegate>> (*make)(const DelegateOptions& options);
+};
+
+const std::vector<Row>& Rows() {
+  static const auto* const rows = new std::vector<Row>{
+      {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}},
+       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }},
+      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32"}},
+       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeOneDnnDelegate(); }},
+  };
+  return *rows;
+}
+
+}  // namespace
+
+std::vector<DelegateInfo> KnownDelegates() {
+  std::vector<DelegateInfo> infos;
+  for (const Row& row : Rows()) infos.push_back(row.info);
+  return infos;
+}
+
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options) {
+  std::vector<absl::string_view> names;
+  for (const Row& row : Rows()) {
+    const DelegateInfo& info = row.info;
+    names.push_back(info.name);
+    if (info.name != name) continue;
+    if (std::find(info.precisions.begin(), info.precisions.end(), options.precision) != info.precisions.end()) {
+      return row.make(options);
+    }
+    return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': found precision '", options.precision,
+                                                   "', expected ", absl::StrJoin(info.precisions, ", ")));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no delegate '", name, "'", DidYouMean(name, names), "; there are ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace permafrost

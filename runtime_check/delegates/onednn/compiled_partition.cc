@@ -1,0 +1,151 @@
+// Places storages in one block by their lifetimes, and runs the pieces one after the other.
+#include "runtime_check/delegates/onednn/compiled_partition.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "graph/status.h"
+#include "runtime_check/delegates/onednn/fusion.h"
+#include "runtime_check/planner.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+constexpr int kNone = -1;
+
+// OpenMP's number of threads is a setting of the calling thread: given back at the end.
+class ThreadsInScope {
+ public:
+  explicit ThreadsInScope(int num_threads) : before_(omp_get_max_threads()) {
+    if (before_ != num_threads) omp_set_num_threads(num_threads);
+    changed_ = before_ != num_threads;
+  }
+  ~ThreadsInScope() {
+    if (changed_) omp_set_num_threads(before_);
+  }
+
+ private:
+  int before_;
+  bool changed_;
+};
+
+class Pieces final : public CompiledPartition {
+ public:
+  absl::Status Init(const Partition& partition, int num_threads) {
+    num_threads_ = num_threads;
+    const ThreadsInScope threads(num_threads);
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, num_threads));
+    pieces_ = std::move(fused.pieces);
+    for (const int input : partition.inputs) inputs_.push_back(input);
+    for (const int output : partition.outputs) outputs_.push_back(fused.storage[output]);
+    return Place(fused.bytes);
+  }
+
+  int64_t scratch_bytes() const override { return arena_bytes_ + piece_scratch_bytes_; }
+  int64_t constant_bytes() const override {
+    int64_t bytes = 0;
+    for (const std::unique_ptr<Piece>& piece : pieces_) bytes += piece->constant_bytes();
+    return bytes;
+  }
+  std::vector<std::string> Describe() const override {
+    std::vector<std::string> lines;
+    for (const std::unique_ptr<Piece>& piece : pieces_) lines.push_back(piece->Describe());
+    return lines;
+  }
+
+  absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
+                   const PieceCallback& on_piece) override {
+    const ThreadsInScope threads(num_threads_);
+    if (scratch != arena_) {
+      arena_ = scratch;
+      for (size_t i = 0; i < offsets_.size(); ++i) {
+        if (offsets_[i] != kNone) tensors_[i] = arena_ + offsets_[i];
+      }
+    }
+    // Pieces write to what they made alone.
+    for (size_t i = 0; i < inputs.size(); ++i) tensors_[inputs_[i]] = const_cast<char*>(inputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) tensors_[outputs_[i]] = outputs[i];
+    const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_};
+    for (const std::unique_ptr<Piece>& piece : pieces_) {
+      if (on_piece == nullptr) {
+        PF_RETURN_IF_ERROR(Annotate(piece->Run(context), piece->name));
+        continue;
+      }
+      const absl::Time start = absl::Now();
+      PF_RETURN_IF_ERROR(Annotate(piece->Run(context), piece->name));
+      const absl::Duration duration = absl::Now() - start;
+      on_piece(piece->Describe(), duration);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Place(const std::vector<int64_t>& bytes) {
+    const size_t count = bytes.size();
+    tensors_.assign(count, nullptr);
+    offsets_.assign(count, kNone);
+    std::vector<bool> is_given(count, false);
+    for (const int input : inputs_) is_given[input] = true;
+    for (const int output : outputs_) is_given[output] = true;
+    std::vector<int> last_read(count, kNone);
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      for (const int tensor : pieces_[i]->reads) last_read[tensor] = static_cast<int>(i);
+      piece_scratch_bytes_ = std::max(piece_scratch_bytes_, pieces_[i]->scratch_bytes());
+    }
+    std::vector<Buffer> buffers;
+    std::vector<int> buffer_of(count, kNone);
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const auto position = static_cast<int>(i);
+      const Piece& piece = *pieces_[i];
+      for (size_t j = 0; j < piece.reads.size(); ++j) {
+        if (!is_given[piece.reads[j]] && buffer_of[piece.reads[j]] == kNone) {
+          return absl::InternalError(absl::StrCat(piece.name, " reads what nobody has made"));
+        }
+      }
+      for (size_t j = 0; j < piece.writes.size(); ++j) {
+        const int tensor = piece.writes[j];
+        if (is_given[tensor]) continue;
+        int buffer = kNone;
+        for (const int candidate : j == 0 ? piece.in_place : std::vector<int>()) {
+          if (is_given[candidate] || last_read[candidate] != position || bytes[candidate] != bytes[tensor]) continue;
+          if (buffers[buffer_of[candidate]].last == position) buffer = buffer_of[candidate];
+        }
+        if (buffer == kNone) {
+          buffer = static_cast<int>(buffers.size());
+          buffers.push_back({bytes[tensor], position, position, 0});
+        }
+        buffer_of[tensor] = buffer;
+        buffers[buffer].last = std::max({buffers[buffer].last, position, last_read[tensor]});
+      }
+    }
+    PF_ASSIGN_OR_RETURN(arena_bytes_, PlaceBuffers(&buffers));
+    for (size_t i = 0; i < count; ++i) {
+      if (buffer_of[i] != kNone) offsets_[i] = buffers[buffer_of[i]].offset;
+    }
+    return absl::OkStatus();
+  }
+
+  int num_threads_ = 1;
+  std::vector<std::unique_ptr<Piece>> pieces_;
+  std::vector<int> inputs_, outputs_;  // Storages.
+  std::vector<int64_t> offsets_;       // By storage, in the scratch memory; kNone where the caller gives it.
+  std::vector<char*> tensors_;         // By storage.
+  char* arena_ = nullptr;              // For which the pointers were computed.
+  int64_t arena_bytes_ = 0, piece_scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, int num_threads) {
+  auto compiled = std::make_unique<Pieces>();
+  PF_RETURN_IF_ERROR(compiled->Init(partition, num_threads));
+  return std::unique_ptr<CompiledPartition>(std::move(compiled));
+}
+
+}  // namespace onednn
+}  // namespace permafrost

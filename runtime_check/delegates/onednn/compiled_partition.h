@@ -1,0 +1,18 @@
+// Pieces with memory: what the session runs.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_COMPILED_PARTITION_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_COMPILED_PARTITION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+
+namespace permafrost {
+namespace onednn {
+
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, int num_threads);
+
+}  // namespace onednn
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_COMPILED_PARTITION_H_

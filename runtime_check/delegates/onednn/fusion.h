@@ -1,0 +1,30 @@
+// From the nodes of a partition to the pieces that run.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/delegates/onednn/piece.h"
+
+namespace permafrost {
+namespace onednn {
+
+struct Fused {
+  std::vector<std::unique_ptr<Piece>> pieces;  // In the order in which they run.
+  // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
+  std::vector<int> storage;
+  std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
+};
+
+// What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
+// work is joined into as few passes over memory as its shape allows. Errors as of the pieces.
+absl::StatusOr<Fused> Fuse(const Partition& partition, int num_threads);
+
+}  // namespace onednn
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_H_

@@ -1,0 +1,255 @@
+// Pooling is oneDNN's; the others are loops over rows of channels.
+#include "runtime_check/delegates/onednn/image_pieces.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/delegates/onednn/primitives.h"
+#include "runtime_check/kernels/inner_loops.h"
+#include "runtime_check/kernels/sampling.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+using dnnl::memory;
+
+// Fewer floats than this are not worth a second thread.
+constexpr int64_t kWorthAThread = 32768;
+
+class Pool final : public Piece {
+ public:
+  absl::Status Init(const PlainOp& op) {
+    const WindowPlan& window = op.plan.window;
+    const WindowAxis &y = window.y, &x = window.x;
+    const auto after = [](const WindowAxis& axis) {
+      return std::max<int64_t>(0, (axis.output - 1) * axis.stride + axis.taps - axis.input - axis.pad_before);
+    };
+    const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels);
+    const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels);
+    is_average_ = op.plan.is_average;
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::pooling_forward::primitive_desc desc(
+        {dnnl::prop_kind::forward_inference,
+         is_average_ ? dnnl::algorithm::pooling_avg_exclude_padding : dnnl::algorithm::pooling_max,
+         source,
+         target,
+         {y.stride, x.stride},
+         {y.taps, x.taps},
+         {y.pad_before, x.pad_before},
+         {after(y), after(x)}},
+        attributes, CpuEngine());
+    implementation_ = desc.impl_info_str();
+    primitive_.Set(dnnl::pooling_forward(desc));
+    source_ = primitive_.Declare(DNNL_ARG_SRC, source);
+    target_ = primitive_.Declare(DNNL_ARG_DST, target);
+    scratch_bytes_ = static_cast<int64_t>(desc.scratchpad_desc().get_size());
+    if (scratch_bytes_ > 0) scratch_ = primitive_.Declare(DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc());
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const RunContext& context) override {
+    primitive_.SetPointer(source_, context.tensors[reads[0]]);
+    primitive_.SetPointer(target_, context.tensors[writes[0]]);
+    if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);
+    return primitive_.Run();
+  }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": ", is_average_ ? "average" : "maximum", " pooling (", implementation_, ")");
+  }
+
+ private:
+  BoundPrimitive primitive_;
+  int source_ = -1, target_ = -1, scratch_ = -1;
+  int64_t scratch_bytes_ = 0;
+  bool is_average_ = false;
+  std::string implementation_;
+};
+
+class Mean final : public Piece {
+ public:
+  explicit Mean(const Shape& image)
+      : batch_(image.dim(0)), pixels_(image.dim(1) * image.dim(2)), channels_(image.dim(3)) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const float* from = context.at<float>(reads[0]);
+    float* to = context.at<float>(writes[0]);
+    const InnerLoops& loops = BestInnerLoops();
+    for (int64_t n = 0; n < batch_; ++n, to += channels_) {
+      std::fill(to, to + channels_, 0.0f);
+      for (int64_t p = 0; p < pixels_; ++p, from += channels_) loops.add_to(channels_, from, to);
+      loops.scale(channels_, 1.0f / static_cast<float>(pixels_), to);
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": mean (loops)"); }
+
+ private:
+  int64_t batch_, pixels_, channels_;
+};
+
+class Resize final : public Piece {
+ public:
+  Resize(const NodePlan& plan, const Shape& image, const Shape& result, int num_threads)
+      : batch_(image.dim(0)),
+        input_height_(image.dim(1)),
+        input_width_(image.dim(2)),
+        channels_(image.dim(3)),
+        rows_(BilinearTaps(image.dim(1), result.dim(1), plan.align_corners, plan.half_pixel_centers)),
+        columns_(BilinearTaps(image.dim(2), result.dim(2), plan.align_corners, plan.half_pixel_centers)),
+        num_threads_(result.num_elements() < kWorthAThread ? 1 : num_threads) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const int64_t line = input_width_ * channels_;
+    const auto height = static_cast<int64_t>(rows_.size());
+    const int64_t out_line = static_cast<int64_t>(columns_.size()) * channels_;
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t i = 0; i < batch_ * height; ++i) {
+      const float* image = context.at<float>(reads[0]) + i / height * input_height_ * line;
+      const Tap& y = rows_[static_cast<size_t>(i % height)];
+      InterpolateLine(image + y.lower * line, image + y.upper * line, y.fraction, columns_, channels_,
+                      context.at<float>(writes[0]) + i * out_line);
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": bilinear resize (loops)"); }
+
+ private:
+  int64_t batch_, input_height_, input_width_, channels_;
+  std::vector<Tap> rows_, columns_;
+  int num_threads_;
+};
+
+class Pad final : public Piece {
+ public:
+  Pad(const NodePlan& plan, const Shape& image, const Shape& result)
+      : batch_(image.dim(0)),
+        height_(image.dim(1)),
+        top_(plan.pad_top),
+        bottom_(plan.pad_bottom),
+        left_(plan.pad_left * image.dim(3)),
+        right_(plan.pad_right * image.dim(3)),
+        line_(image.dim(2) * image.dim(3)),
+        out_line_(result.dim(2) * result.dim(3)) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const float* from = context.at<float>(reads[0]);
+    float* to = context.at<float>(writes[0]);
+    for (int64_t n = 0; n < batch_; ++n) {
+      to = std::fill_n(to, top_ * out_line_, 0.0f);
+      for (int64_t y = 0; y < height_; ++y, from += line_) {
+        to = std::fill_n(to, left_, 0.0f);
+        to = std::copy_n(from, line_, to);
+        to = std::fill_n(to, right_, 0.0f);
+      }
+      to = std::fill_n(to, bottom_ * out_line_, 0.0f);
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": pad (loops)"); }
+
+ private:
+  int64_t batch_, height_, top_, bottom_, left_, right_, line_, out_line_;
+};
+
+class Softmax final : public Piece {
+ public:
+  explicit Softmax(const Shape& shape) : rows_(shape) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const InnerLoops& loops = BestInnerLoops();
+    const float* from = context.at<float>(reads[0]);
+    float* to = context.at<float>(writes[0]);
+    const int64_t channels = rows_.channels;
+    for (int64_t r = 0; r < rows_.rows; ++r, from += channels, to += channels) {
+      const float most = *std::max_element(from, from + channels);
+      loops.add_scalar(channels, from, -most, to);
+      loops.exp(channels, to, to);
+      float sum = 0;
+      for (int64_t c = 0; c < channels; ++c) sum += to[c];
+      loops.scale(channels, 1.0f / sum, to);
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": softmax (loops)"); }
+
+ private:
+  Rows rows_;
+};
+
+// Copies runs of bytes; a concatenation of one is a copy.
+class Concat final : public Piece {
+ public:
+  Concat(const PlainOp& op, int axis) {
+    for (int i = 0; i < axis; ++i) outer_ *= op.output.second.dim(i);
+    for (const auto& [tensor, shape] : op.inputs) {
+      runs_.push_back(shape.num_elements() / outer_ * static_cast<int64_t>(sizeof(float)));
+    }
+  }
+
+  absl::Status Run(const RunContext& context) override {
+    const int64_t out_run = std::accumulate(runs_.begin(), runs_.end(), int64_t{0});
+    char* to = context.at<char>(writes[0]);
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const char* from = context.at<char>(reads[i]);
+      for (int64_t o = 0; o < outer_; ++o) {
+        std::memcpy(to + o * out_run, from + o * runs_[i], static_cast<size_t>(runs_[i]));
+      }
+      to += runs_[i];
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": ", runs_.size() == 1 ? "copy" : "concatenation", " (loops)");
+  }
+
+ private:
+  int64_t outer_ = 1;
+  std::vector<int64_t> runs_;
+};
+
+template <typename P>
+std::unique_ptr<Piece> Named(std::unique_ptr<P> piece, const PlainOp& op) {
+  piece->name = op.name;
+  for (const auto& [tensor, shape] : op.inputs) piece->reads.push_back(tensor);
+  piece->writes = {op.output.first};
+  return piece;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op) {
+  auto piece = std::make_unique<Pool>();
+  absl::Status made;
+  PF_RETURN_IF_ERROR(Guarded(op.name, [&] { made = piece->Init(op); }));
+  PF_RETURN_IF_ERROR(made);
+  return Named(std::move(piece), op);
+}
+
+std::unique_ptr<Piece> MakeMean(const PlainOp& op) { return Named(std::make_unique<Mean>(op.inputs[0].second), op); }
+
+std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
+  return Named(std::make_unique<Resize>(op.plan, op.inputs[0].second, op.output.second, op.num_threads), op);
+}
+
+std::unique_ptr<Piece> MakePad(const PlainOp& op) {
+  return Named(std::make_unique<Pad>(op.plan, op.inputs[0].second, op.output.second), op);
+}
+
+std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
+  auto piece = Named(std::make_unique<Softmax>(op.output.second), op);
+  piece->in_place = {op.inputs[0].first};
+  return piece;
+}
+
+std::unique_ptr<Piece> MakeConcat(const PlainOp& op) { return Named(std::make_unique<Concat>(op, op.plan.axis), op); }
+
+std::unique_ptr<Piece> MakeCopy(const PlainOp& op) { return Named(std::make_unique<Concat>(op, 0), op); }
+
+}  // namespace onednn
+}  // namespace permafrost

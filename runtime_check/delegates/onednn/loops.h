@@ -1,0 +1,52 @@
+// Flat loops over floats, compiled for several instruction sets and chosen when the program is loaded.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_LOOPS_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_LOOPS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+namespace onednn {
+
+enum class LoopOp : uint8_t {
+  // Of one operand; alpha and beta are numbers of the op.
+  kCopy,
+  kRelu,       // x < 0 ? 0 : x
+  kClip,       // below alpha: alpha; above beta: beta
+  kLeakyRelu,  // x < 0 ? alpha * x : x
+  kElu,        // x < 0 ? alpha * (exp(x) - 1) : x
+  kSigmoid,
+  kTanh,
+  kExp,
+  kAbs,
+  kNeg,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kHardSwish,  // x * min(max(x + 3, 0), 6) / 6
+  kSwish,      // x * sigmoid(x)
+  kAffine,     // alpha * x + beta
+  // Of two.
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMax,
+  kMin,
+  kSquaredDifference,
+  kPrelu,  // a < 0 ? b * a : a
+};
+
+inline bool IsBinary(LoopOp op) { return op >= LoopOp::kAdd; }
+absl::string_view NameOf(LoopOp op);
+
+// y[i] = op(a[i], b[i]); `b` is not looked at by an op of one operand. `y` may be `a` or `b`. NaN stays NaN as in
+// TensorFlow.
+void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y);
+
+}  // namespace onednn
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_LOOPS_H_

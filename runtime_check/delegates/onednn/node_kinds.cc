@@ -1,0 +1,463 @@
+// Reads nodes: attributes, shapes, and what of TensorFlow's semantics the pieces do not have.
+#include "runtime_check/delegates/onednn/node_kinds.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/op.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+absl::Status No(std::string reason) { return absl::UnimplementedError(std::move(reason)); }
+
+class Reader {
+ public:
+  Reader(const Partition& partition, const DelegateNode& node)
+      : partition_(partition), from_(node), node_(*node.node) {}
+
+  absl::StatusOr<NodePlan> Read() {
+    PF_RETURN_IF_ERROR(CheckTensors());
+    PF_RETURN_IF_ERROR(ReadOp().status());
+    const int data = plan_.kind == NodeKind::kTransposedConvolution ? 2
+                     : plan_.kind == NodeKind::kElementwise         ? plan_.left
+                                                                    : 0;
+    if (In(data).constant.has_value()) return No("what it works on is constant");
+    if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
+    for (size_t i = 1; i < from_.outputs.size(); ++i) {
+      if (!node_.graph().UsesOf({const_cast<Node*>(&node_), static_cast<int>(i)}).empty()) {
+        return No(absl::StrCat("its output ", i, " is read"));
+      }
+    }
+    return plan_;
+  }
+
+ private:
+  absl::StatusOr<NodePlan> ReadOp() {
+    const Op op = node_.op();
+    switch (op.id()) {
+      case ops::kIdentity:
+      case ops::kStopGradient:
+      case ops::kPreventGradient:
+      case ops::kReshape:
+      case ops::kSqueeze:
+      case ops::kExpandDims:
+        return plan_;
+      case ops::kRelu:
+        return Unary(LoopOp::kRelu);
+      case ops::kRelu6:
+        return Unary(LoopOp::kClip, 0, 6);
+      case ops::kElu:
+        return Unary(LoopOp::kElu, 1);
+      case ops::kLeakyRelu:
+        return LeakyRelu();
+      case ops::kSigmoid:
+        return Unary(LoopOp::kSigmoid);
+      case ops::kTanh:
+        return Unary(LoopOp::kTanh);
+      case ops::kExp:
+        return Unary(LoopOp::kExp);
+      case ops::kAbs:
+        return Unary(LoopOp::kAbs);
+      case ops::kNeg:
+        return Unary(LoopOp::kNeg);
+      case ops::kSquare:
+        return Unary(LoopOp::kSquare);
+      case ops::kSqrt:
+        return Unary(LoopOp::kSqrt);
+      case ops::kRsqrt:
+        return Unary(LoopOp::kRsqrt);
+      case ops::kReciprocal:
+        return Unary(LoopOp::kReciprocal);
+      case ops::kBiasAdd:
+        PF_RETURN_IF_ERROR(CheckLayout());
+        return Binary(LoopOp::kAdd);
+      case ops::kAdd:
+      case ops::kAddV2:
+        return Binary(LoopOp::kAdd);
+      case ops::kAddN:
+        return AddN();
+      case ops::kSub:
+        return Binary(LoopOp::kSub);
+      case ops::kMul:
+        return Binary(LoopOp::kMul);
+      case ops::kRealDiv:
+      case ops::kDiv:
+        return Binary(LoopOp::kDiv);
+      case ops::kMaximum:
+        return Binary(LoopOp::kMax);
+      case ops::kMinimum:
+        return Binary(LoopOp::kMin);
+      case ops::kSquaredDifference:
+        return Binary(LoopOp::kSquaredDifference);
+      case ops::kConv2D:
+      case ops::k_FusedConv2D:
+        return Convolution(false);
+      case ops::kDepthwiseConv2dNative:
+      case ops::k_FusedDepthwiseConv2dNative:
+        return Convolution(true);
+      case ops::kConv2DBackpropInput:
+        return TransposedConvolution();
+      case ops::kMatMul:
+      case ops::k_FusedMatMul:
+        return MatMul();
+      case ops::kMaxPool:
+        return Pool(false);
+      case ops::kAvgPool:
+        return Pool(true);
+      case ops::kMean:
+        return Mean();
+      case ops::kConcatV2:
+        return Concat();
+      case ops::kPad:
+      case ops::kPadV2:
+        return Pad();
+      case ops::kResizeBilinear:
+        return Resize(true);
+      case ops::kResizeNearestNeighbor:
+        return Resize(false);
+      case ops::kSoftmax:
+        return Softmax();
+      case ops::kFusedBatchNorm:
+      case ops::kFusedBatchNormV2:
+      case ops::kFusedBatchNormV3:
+        return BatchNorm();
+      default:
+        return No(absl::StrCat(op.name(), " is left to the reference kernel"));
+    }
+  }
+
+  const DelegateTensor& In(int i) const { return partition_.tensors[from_.inputs[i]]; }
+  const DelegateTensor& Out(int i) const { return partition_.tensors[from_.outputs[i]]; }
+
+  absl::Status CheckTensors() const {
+    if (from_.outputs.empty() || from_.inputs.empty()) return No("it has no inputs or no outputs");
+    if (Out(0).dtype != DType::kFloat) {
+      return No(absl::StrCat("its type is ", DTypeName(Out(0).dtype), ", expected float"));
+    }
+    for (const int output : from_.outputs) {
+      if (partition_.tensors[output].shape.num_elements() == 0) return No("it has an empty output");
+    }
+    for (const int input : from_.inputs) {
+      if (partition_.tensors[input].shape.num_elements() == 0) return No("it has an empty input");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLayout() const {
+    PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(node_));
+    if (layout.is_nchw() && Out(0).shape.rank() == 4) return No("data_format is NCHW, expected NHWC");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<NodePlan> Unary(LoopOp op, float alpha = 0, float beta = 0) {
+    plan_.kind = NodeKind::kElementwise;
+    plan_.loop = op;
+    plan_.alpha = alpha;
+    plan_.beta = beta;
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> LeakyRelu() {
+    PF_ASSIGN_OR_RETURN(const float alpha, FloatAttr(node_, "alpha"));
+    return Unary(LoopOp::kLeakyRelu, alpha);
+  }
+
+  static bool IsCommutative(LoopOp op) { return op != LoopOp::kSub && op != LoopOp::kDiv; }
+
+  // How an operand of shape `b` meets one of shape `a`, when the result has the shape of `a`.
+  static std::optional<Meeting> MeetingOf(const Shape& a, const Shape& b, bool is_constant) {
+    if (a == b && !(is_constant && a.rank() <= 1)) return Meeting::kSame;
+    if (b.num_elements() == 1) return Meeting::kScalar;
+    const int shift = a.rank() - b.rank();
+    if (shift < 0 || a.rank() == 0) return std::nullopt;
+    const auto dim = [&](int i) { return i < shift ? int64_t{1} : b.dim(i - shift); };
+    const int last = a.rank() - 1;
+    bool leading_ones = true, leading_same = true, middle_ones = true;
+    for (int i = 0; i < last; ++i) {
+      leading_ones &= dim(i) == 1;
+      leading_same &= dim(i) == a.dim(i);
+      if (i > 0) middle_ones &= dim(i) == 1;
+    }
+    const bool same_channels = dim(last) == a.dim(last);
+    // A constant for one row is as good as one for each channel, and can go into a bias.
+    if (leading_ones && same_channels && is_constant) return Meeting::kPerChannel;
+    if (leading_same && same_channels) return Meeting::kSame;
+    if (leading_ones && same_channels) return Meeting::kPerChannel;
+    if (leading_same && dim(last) == 1) return Meeting::kPerRow;
+    if (a.rank() >= 2 && dim(0) == a.dim(0) && middle_ones && same_channels) return Meeting::kPerImage;
+    return std::nullopt;
+  }
+
+  absl::StatusOr<NodePlan> Binary(LoopOp op) {
+    plan_.kind = NodeKind::kElementwise;
+    plan_.loop = op;
+    plan_.left = 0;
+    plan_.right = 1;
+    const bool left_fits = In(0).shape.num_elements() == Out(0).shape.num_elements() && !In(0).constant.has_value();
+    const bool right_fits = In(1).shape.num_elements() == Out(0).shape.num_elements() && !In(1).constant.has_value();
+    if (!left_fits) {
+      if (!right_fits) return No("neither operand is a value of the run that has the shape of the result");
+      // c - x is -x + c.
+      if (op == LoopOp::kSub && In(0).constant.has_value() && In(0).shape.num_elements() == 1) {
+        plan_.left = 1;
+        plan_.right = -1;
+        plan_.loop = LoopOp::kAffine;
+        plan_.alpha = -1;
+        plan_.beta = FloatsOf(*In(0).constant)[0];
+        return plan_;
+      }
+      if (!IsCommutative(op)) return No("the first operand is broadcast or constant");
+      std::swap(plan_.left, plan_.right);
+    }
+    const std::optional<Meeting> meeting =
+        MeetingOf(In(plan_.left).shape, In(plan_.right).shape, In(plan_.right).constant.has_value());
+    if (!meeting.has_value()) {
+      return No(absl::StrCat("operands of shapes ", In(0).shape.ToString(), " and ", In(1).shape.ToString(),
+                             " meet in an unusual way"));
+    }
+    plan_.meeting = *meeting;
+    if (plan_.meeting == Meeting::kScalar && In(plan_.right).constant.has_value()) {
+      return WithNumber(op, FloatsOf(*In(plan_.right).constant)[0]);
+    }
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> WithNumber(LoopOp op, float number) {
+    const int left = plan_.left;
+    plan_.right = -1;
+    plan_.meeting = Meeting::kSame;
+    plan_.loop = LoopOp::kAffine;
+    plan_.alpha = 1;
+    plan_.beta = 0;
+    switch (op) {
+      case LoopOp::kAdd:
+        plan_.beta = number;
+        break;
+      case LoopOp::kSub:
+        plan_.beta = -number;
+        break;
+      case LoopOp::kMul:
+        plan_.alpha = number;
+        break;
+      case LoopOp::kDiv:
+        plan_.alpha = 1.0f / number;
+        break;
+      case LoopOp::kMax:
+      case LoopOp::kMin:
+        if (std::isnan(number)) return No("one operand is NaN");
+        plan_.loop = LoopOp::kClip;
+        plan_.alpha = op == LoopOp::kMax ? number : -kInfinity;
+        plan_.beta = op == LoopOp::kMin ? number : kInfinity;
+        break;
+      default:
+        return No("squared difference with a number");
+    }
+    plan_.left = left;
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> AddN() {
+    if (from_.inputs.size() == 1) return plan_;
+    if (from_.inputs.size() > 2) return No("it adds more than two");
+    return Binary(LoopOp::kAdd);
+  }
+
+  absl::Status CheckConstant(int i, int rank) const {
+    if (!In(i).constant.has_value()) return No(absl::StrCat("input ", i, " is not constant"));
+    if (In(i).dtype != DType::kFloat || In(i).shape.rank() != rank) {
+      return No(absl::StrCat("input ", i, " is ", DTypeName(In(i).dtype), " ", In(i).shape.ToString()));
+    }
+    return absl::OkStatus();
+  }
+
+  // What a _Fused op adds: a bias, which is input 2, and an activation.
+  absl::Status ReadPostOps() {
+    if (node_.op() != ops::k_FusedConv2D && node_.op() != ops::k_FusedDepthwiseConv2dNative &&
+        node_.op() != ops::k_FusedMatMul) {
+      return absl::OkStatus();
+    }
+    PF_ASSIGN_OR_RETURN(const std::vector<std::string> names, StringListAttr(node_, "fused_ops"));
+    if (names.empty() || names.size() > 2 || names[0] != "BiasAdd") {
+      return No(absl::StrCat("fused_ops is '", absl::StrJoin(names, ","), "'"));
+    }
+    PF_RETURN_IF_ERROR(CheckConstant(2, 1));
+    plan_.has_bias = true;
+    if (names.size() == 1) return absl::OkStatus();
+    PF_ASSIGN_OR_RETURN(plan_.activation_alpha, FloatAttr(node_, "leakyrelu_alpha"));
+    const std::string& name = names[1];
+    if (name == "Relu")
+      plan_.activation = PostActivation::kRelu;
+    else if (name == "Relu6")
+      plan_.activation = PostActivation::kRelu6;
+    else if (name == "Elu")
+      plan_.activation = PostActivation::kElu;
+    else if (name == "LeakyRelu")
+      plan_.activation = PostActivation::kLeakyRelu;
+    else if (name == "Tanh")
+      plan_.activation = PostActivation::kTanh;
+    else if (name == "Sigmoid")
+      plan_.activation = PostActivation::kSigmoid;
+    else
+      return No(absl::StrCat("fused_ops is '", absl::StrJoin(names, ","), "'"));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<NodePlan> Convolution(bool is_depthwise) {
+    plan_.kind = NodeKind::kConvolution;
+    PF_RETURN_IF_ERROR(CheckConstant(1, 4));
+    PF_RETURN_IF_ERROR(CheckLayout());
+    PF_RETURN_IF_ERROR(ReadPostOps());
+    const Shape& image = In(0).shape;
+    const Shape& filter = In(1).shape;
+    PF_ASSIGN_OR_RETURN(const Window window,
+                        ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
+    plan_.window = {
+        image.dim(0),        image.dim(1), image.dim(2), image.dim(3),
+        Out(0).shape.dim(3), window.y,     window.x,     is_depthwise ? image.dim(3) : image.dim(3) / filter.dim(2)};
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> TransposedConvolution() {
+    plan_.kind = NodeKind::kTransposedConvolution;
+    PF_RETURN_IF_ERROR(CheckConstant(1, 4));
+    PF_RETURN_IF_ERROR(CheckLayout());
+    const Shape& image = Out(0).shape;
+    const Shape& filter = In(1).shape;
+    PF_ASSIGN_OR_RETURN(const Window window,
+                        ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
+    if (filter.dim(2) != image.dim(3)) return No("it has groups of channels");
+    // The window is that of the convolution from the result to the input.
+    plan_.window = {image.dim(0), image.dim(1), image.dim(2), In(2).shape.dim(3), image.dim(3), window.y, window.x, 1};
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> MatMul() {
+    plan_.kind = NodeKind::kMatMul;
+    PF_RETURN_IF_ERROR(CheckConstant(1, 2));
+    PF_RETURN_IF_ERROR(ReadPostOps());
+    PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(node_, "transpose_a"));
+    PF_ASSIGN_OR_RETURN(plan_.transpose_b, BoolAttr(node_, "transpose_b"));
+    if (transpose_a) return No("the left matrix is transposed");
+    if (In(0).shape.rank() != 2) return No("the left operand is no matrix");
+    plan_.rows = In(0).shape.dim(0);
+    plan_.depth = In(0).shape.dim(1);
+    plan_.columns = Out(0).shape.dim(1);
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Pool(bool is_average) {
+    plan_.kind = NodeKind::kPool;
+    plan_.is_average = is_average;
+    PF_RETURN_IF_ERROR(CheckLayout());
+    PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(node_, ImageLayout()));
+    const Shape& image = In(0).shape;
+    PF_ASSIGN_OR_RETURN(const Window window, ReadWindow(node_, ImageLayout(), kernel, image.dim(1), image.dim(2)));
+    plan_.window = {image.dim(0), image.dim(1), image.dim(2), image.dim(3), image.dim(3), window.y, window.x, 1};
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Mean() {
+    plan_.kind = NodeKind::kMean;
+    const DelegateTensor& axes = In(1);
+    if (In(0).shape.rank() != 4 || !axes.constant.has_value() || axes.dtype != DType::kInt32 ||
+        axes.shape.num_elements() != 2) {
+      return No("it is not over height and width of an image");
+    }
+    const UnalignedSpan<int32_t> values(axes.constant->bytes().data(), 2);
+    const auto axis = [&](size_t i) { return values[i] < 0 ? values[i] + 4 : values[i]; };
+    if (axis(0) + axis(1) != 3 || axis(0) * axis(1) != 2) return No("it is not over height and width of an image");
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Concat() {
+    plan_.kind = NodeKind::kConcat;
+    plan_.num_values = static_cast<int>(from_.inputs.size()) - 1;
+    const DelegateTensor& axis = In(plan_.num_values);
+    if (!axis.constant.has_value() || axis.dtype != DType::kInt32) return No("its axis is no int32 constant");
+    plan_.axis = UnalignedSpan<int32_t>(axis.constant->bytes().data(), 1)[0];
+    if (plan_.axis < 0) plan_.axis += Out(0).shape.rank();
+    for (int i = 0; i < plan_.num_values; ++i) {
+      if (In(i).constant.has_value()) return No("it joins a constant");
+    }
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Pad() {
+    plan_.kind = NodeKind::kPad;
+    const DelegateTensor& pads = In(1);
+    if (In(0).shape.rank() != 4 || !pads.constant.has_value() || pads.dtype != DType::kInt32) {
+      return No("it does not pad an image by constants");
+    }
+    if (node_.op() == ops::kPadV2 && !(In(2).constant.has_value() && FloatsOf(*In(2).constant)[0] == 0)) {
+      return No("it pads with something else than 0");
+    }
+    const UnalignedSpan<int32_t> values(pads.constant->bytes().data(), 8);
+    if (values[0] != 0 || values[1] != 0 || values[6] != 0 || values[7] != 0) {
+      return No("it pads the batch or the channels");
+    }
+    plan_.pad_top = values[2];
+    plan_.pad_bottom = values[3];
+    plan_.pad_left = values[4];
+    plan_.pad_right = values[5];
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Resize(bool is_bilinear) {
+    plan_.kind = NodeKind::kResize;
+    plan_.is_bilinear = is_bilinear;
+    if (In(0).dtype != DType::kFloat) return No("the image is not of floats");
+    PF_ASSIGN_OR_RETURN(plan_.align_corners, BoolAttr(node_, "align_corners"));
+    PF_ASSIGN_OR_RETURN(plan_.half_pixel_centers, BoolAttr(node_, "half_pixel_centers"));
+    if (!is_bilinear) return No("nearest neighbours are left to the reference kernel");
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> Softmax() {
+    plan_.kind = NodeKind::kSoftmax;
+    return plan_;
+  }
+
+  absl::StatusOr<NodePlan> BatchNorm() {
+    plan_.kind = NodeKind::kBatchNorm;
+    PF_RETURN_IF_ERROR(CheckLayout());
+    PF_ASSIGN_OR_RETURN(const bool is_training, BoolAttr(node_, "is_training"));
+    if (is_training) return No("is_training is true");
+    for (int i = 1; i < 5; ++i) PF_RETURN_IF_ERROR(CheckConstant(i, 1));
+    PF_ASSIGN_OR_RETURN(const float epsilon, FloatAttr(node_, "epsilon"));
+    const std::vector<float> scale = FloatsOf(*In(1).constant), offset = FloatsOf(*In(2).constant);
+    const std::vector<float> mean = FloatsOf(*In(3).constant), variance = FloatsOf(*In(4).constant);
+    for (size_t c = 0; c < scale.size(); ++c) {
+      plan_.factor.push_back(scale[c] / std::sqrt(variance[c] + epsilon));
+      plan_.offset.push_back(offset[c] - mean[c] * plan_.factor[c]);
+    }
+    return plan_;
+  }
+
+  const Partition& partition_;
+  const DelegateNode& from_;
+  const Node& node_;
+  NodePlan plan_;
+};
+
+}  // namespace
+
+absl::StatusOr<NodePlan> PlanNode(const Partition& partition, const DelegateNode& node) {
+  return Reader(partition, node).Read();
+}
+
+std::vector<float> FloatsOf(const Tensor& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes().data(), values.size() * sizeof(float));
+  return values;
+}
+
+}  // namespace onednn
+}  // namespace permafrost

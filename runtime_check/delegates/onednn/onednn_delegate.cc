@@ -1,0 +1,53 @@
+// Decides which nodes to take.
+#include "runtime_check/delegates/onednn/onednn_delegate.h"
+
+#include <algorithm>
+
+#include "graph/status.h"
+#include "runtime_check/delegates/onednn/compiled_partition.h"
+#include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/weighted.h"
+
+namespace permafrost {
+namespace {
+
+class OneDnnDelegate final : public Delegate {
+ public:
+  absl::string_view name() const override { return "onednn"; }
+
+  absl::Status Supports(const Partition& single) const override {
+    PF_ASSIGN_OR_RETURN(const onednn::NodePlan plan, onednn::PlanNode(single, single.nodes[0]));
+    // Of some kinds the library is known to have fast versions; of others it has to be asked.
+    const onednn::WindowPlan& window = plan.window;
+    const bool is_unusual = plan.kind == onednn::NodeKind::kTransposedConvolution || window.y.dilation != 1 ||
+                            window.x.dilation != 1 ||
+                            (window.groups != 1 && window.output_channels != window.input_channels);
+    const bool is_convolution =
+        plan.kind == onednn::NodeKind::kConvolution || plan.kind == onednn::NodeKind::kTransposedConvolution;
+    return is_convolution && is_unusual ? onednn::CheckFast(plan) : absl::OkStatus();
+  }
+
+  bool IsWorthwhile(const Partition& partition) const override {
+    constexpr int64_t kFewElements = 1024;
+    int64_t nodes = 0, elements = 0;
+    for (const DelegateNode& node : partition.nodes) {
+      const absl::StatusOr<onednn::NodePlan> plan = onednn::PlanNode(partition, node);
+      if (!plan.ok() || plan->kind == onednn::NodeKind::kAlias) continue;
+      if (plan->kind != onednn::NodeKind::kElementwise && plan->kind != onednn::NodeKind::kConcat) return true;
+      ++nodes;
+      elements += partition.tensors[node.outputs[0]].shape.num_elements();
+    }
+    return nodes >= 2 && elements >= kFewElements;
+  }
+
+  absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
+                                                             int num_threads) const override {
+    return onednn::CompilePartition(partition, num_threads);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Delegate> MakeOneDnnDelegate() { return std::make_shared<OneDnnDelegate>(); }
+
+}  // namespace permafrost

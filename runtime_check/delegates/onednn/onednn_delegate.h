@@ -1,0 +1,16 @@
+// The delegate for float networks of images: oneDNN's convolutions and matrix products with what follows them fused,
+// and our own loops for the rest.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_
+
+#include <memory>
+
+#include "runtime_check/delegate.h"
+
+namespace permafrost {
+
+std::shared_ptr<const Delegate> MakeOneDnnDelegate();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_

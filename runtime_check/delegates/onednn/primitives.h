@@ -1,0 +1,60 @@
+// The bridge to oneDNN's C++ interface: its exceptions become statuses, and its primitives run without allocating.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
+
+#include <cstdint>
+#include <exception>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace permafrost {
+namespace onednn {
+
+const dnnl::engine& CpuEngine();
+
+// Runs f(), which may throw what oneDNN throws.
+template <typename F>
+absl::Status Guarded(absl::string_view what, F f) {
+  try {
+    f();
+    return absl::OkStatus();
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat(what, ": oneDNN says ", error.what()));
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat(what, ": ", error.what()));
+  }
+}
+
+// An image tensor as oneDNN names its dimensions (N, C, H, W), in memory NHWC.
+dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels);
+
+// True for the implementations that oneDNN keeps for correctness alone.
+bool IsReferenceImplementation(const char* name);
+
+// A primitive with its arguments bound, but for those that are set at each run.
+class BoundPrimitive {
+ public:
+  void Set(dnnl::primitive primitive) { primitive_ = std::move(primitive); }
+  // An argument whose memory never changes; the object lives here.
+  void Bind(int argument, dnnl::memory memory);
+  // An argument whose pointer is given at each run. Returns its number for SetPointer.
+  int Declare(int argument, const dnnl::memory::desc& desc);
+  void SetPointer(int number, void* pointer);
+  absl::Status Run();
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<void*> pointers_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+}  // namespace onednn
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_

@@ -1,0 +1,366 @@
+// Convolution, transposed convolution and inner product primitives.
+#include "runtime_check/delegates/onednn/weighted.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/delegates/onednn/primitives.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+using dnnl::memory;
+
+constexpr auto kFloat = memory::data_type::f32;
+
+// Where oneDNN finds weights that lie as TensorFlow has them: [H, W, I, O], [H, W, C, M] or [I, O].
+memory::desc GivenWeights(const NodePlan& plan) {
+  if (plan.kind == NodeKind::kMatMul) {
+    return plan.transpose_b ? memory::desc({plan.columns, plan.depth}, kFloat, memory::dims{plan.depth, 1})
+                            : memory::desc({plan.columns, plan.depth}, kFloat, memory::dims{1, plan.columns});
+  }
+  const WindowPlan& window = plan.window;
+  const int64_t outputs = window.output_channels, inputs = window.input_channels / window.groups;
+  const int64_t height = window.y.taps, width = window.x.taps;
+  if (plan.kind == NodeKind::kTransposedConvolution) {
+    // [H, W, outputs, inputs]
+    return memory::desc({outputs, inputs, height, width}, kFloat,
+                        memory::dims{inputs, 1, width * outputs * inputs, outputs * inputs});
+  }
+  if (window.groups == 1) return memory::desc({outputs, inputs, height, width}, kFloat, memory::format_tag::hwio);
+  const int64_t per_group = outputs / window.groups;
+  // Outputs of a group lie together: also those of a depthwise multiplier, in [H, W, C, M].
+  return memory::desc({window.groups, per_group, inputs, height, width}, kFloat,
+                      memory::dims{per_group, 1, outputs, width * inputs * outputs, inputs * outputs});
+}
+
+memory::desc AnyLayout(const memory::desc& desc) {
+  return memory::desc(desc.dims(), desc.data_type(), memory::format_tag::any);
+}
+
+int64_t PadAfter(const WindowAxis& axis) {
+  const int64_t reach = (axis.output - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
+  return std::max<int64_t>(0, reach - axis.input - axis.pad_before);
+}
+
+struct Descs {
+  memory::desc source, weights, bias, target;
+};
+
+Descs DescsOf(const NodePlan& plan, bool has_bias) {
+  Descs descs;
+  descs.weights = AnyLayout(GivenWeights(plan));
+  const WindowPlan& window = plan.window;
+  if (plan.kind == NodeKind::kMatMul) {
+    descs.source = memory::desc({plan.rows, plan.depth}, kFloat, memory::format_tag::ab);
+    descs.target = memory::desc({plan.rows, plan.columns}, kFloat, memory::format_tag::ab);
+  } else if (plan.kind == NodeKind::kTransposedConvolution) {
+    descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels);
+    descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels);
+  } else {
+    descs.source = ImageDesc(window.batch, window.y.input, window.x.input, window.input_channels);
+    descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels);
+  }
+  if (has_bias) {
+    const int64_t channels = plan.kind == NodeKind::kMatMul ? plan.columns : window.output_channels;
+    descs.bias = memory::desc({channels}, kFloat, memory::format_tag::x);
+  }
+  return descs;
+}
+
+// What is known of a primitive before it is made.
+struct Chosen {
+  std::string implementation;
+  memory::desc weights, scratch;
+  dnnl::primitive primitive;
+};
+
+template <typename Primitive, typename PrimitiveDesc>
+void Choose(const PrimitiveDesc& desc, bool make, Chosen* chosen) {
+  chosen->implementation = desc.impl_info_str();
+  chosen->weights = desc.weights_desc();
+  chosen->scratch = desc.scratchpad_desc();
+  if (make) chosen->primitive = Primitive(desc);
+}
+
+void Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr& attributes, bool make,
+            Chosen* chosen) {
+  using dnnl::algorithm;
+  using dnnl::prop_kind;
+  constexpr auto kInference = prop_kind::forward_inference;
+  if (plan.kind == NodeKind::kMatMul) {
+    const auto desc =
+        descs.bias.is_zero()
+            ? dnnl::inner_product_forward::desc(kInference, descs.source, descs.weights, descs.target)
+            : dnnl::inner_product_forward::desc(kInference, descs.source, descs.weights, descs.bias, descs.target);
+    return Choose<dnnl::inner_product_forward>(
+        dnnl::inner_product_forward::primitive_desc(desc, attributes, CpuEngine()), make, chosen);
+  }
+  const WindowAxis &y = plan.window.y, &x = plan.window.x;
+  const memory::dims strides = {y.stride, x.stride}, dilations = {y.dilation - 1, x.dilation - 1};
+  const memory::dims before = {y.pad_before, x.pad_before}, after = {PadAfter(y), PadAfter(x)};
+  if (plan.kind == NodeKind::kTransposedConvolution) {
+    const auto desc =
+        dnnl::deconvolution_forward::desc(kInference, algorithm::deconvolution_direct, descs.source, descs.weights,
+                                          descs.bias, descs.target, strides, dilations, before, after);
+    return Choose<dnnl::deconvolution_forward>(
+        dnnl::deconvolution_forward::primitive_desc(desc, attributes, CpuEngine()), make, chosen);
+  }
+  const auto desc =
+      dnnl::convolution_forward::desc(kInference, algorithm::convolution_direct, descs.source, descs.weights,
+                                      descs.bias, descs.target, strides, dilations, before, after);
+  Choose<dnnl::convolution_forward>(dnnl::convolution_forward::primitive_desc(desc, attributes, CpuEngine()), make,
+                                    chosen);
+}
+
+struct Eltwise {
+  dnnl::algorithm algorithm;
+  float alpha = 0, beta = 0;
+};
+
+bool EltwiseOf(const Step& step, Eltwise* eltwise) {
+  using dnnl::algorithm;
+  switch (step.op) {
+    case LoopOp::kRelu:
+      *eltwise = {algorithm::eltwise_relu};
+      return true;
+    case LoopOp::kClip:
+      *eltwise = {algorithm::eltwise_clip, step.alpha, std::min(step.beta, std::numeric_limits<float>::max())};
+      return std::isfinite(step.alpha);
+    case LoopOp::kLeakyRelu:
+      *eltwise = {algorithm::eltwise_relu, step.alpha};
+      return true;
+    case LoopOp::kElu:
+      *eltwise = {algorithm::eltwise_elu, step.alpha};
+      return true;
+    case LoopOp::kSigmoid:
+      *eltwise = {algorithm::eltwise_logistic};
+      return true;
+    case LoopOp::kTanh:
+      *eltwise = {algorithm::eltwise_tanh};
+      return true;
+    case LoopOp::kExp:
+      *eltwise = {algorithm::eltwise_exp};
+      return true;
+    case LoopOp::kAbs:
+      *eltwise = {algorithm::eltwise_abs};
+      return true;
+    case LoopOp::kSquare:
+      *eltwise = {algorithm::eltwise_square};
+      return true;
+    case LoopOp::kNeg:
+      *eltwise = {algorithm::eltwise_linear, -1};
+      return true;
+    case LoopOp::kAffine:
+      *eltwise = {algorithm::eltwise_linear, step.alpha, step.beta};
+      return true;
+    case LoopOp::kHardSwish:
+      *eltwise = {algorithm::eltwise_hardswish};
+      return true;
+    case LoopOp::kSwish:
+      *eltwise = {algorithm::eltwise_swish, 1};
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
+  switch (op) {
+    case LoopOp::kAdd:
+      *algorithm = dnnl::algorithm::binary_add;
+      return true;
+    case LoopOp::kSub:
+      *algorithm = dnnl::algorithm::binary_sub;
+      return true;
+    case LoopOp::kMul:
+      *algorithm = dnnl::algorithm::binary_mul;
+      return true;
+    case LoopOp::kDiv:
+      *algorithm = dnnl::algorithm::binary_div;
+      return true;
+    case LoopOp::kMax:
+      *algorithm = dnnl::algorithm::binary_max;
+      return true;
+    case LoopOp::kMin:
+      *algorithm = dnnl::algorithm::binary_min;
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Weighted final : public Piece {
+ public:
+  absl::Status Init(WeightedOp op) {
+    name = op.name;
+    reads = {op.input};
+    writes = {op.output};
+    input_ = op.input;
+    output_ = op.output;
+    const bool has_bias = !op.bias.empty();
+    const Descs descs = DescsOf(op.plan, has_bias);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    std::vector<memory::desc> operands(op.post_steps.size());
+    if (!op.post_steps.empty()) attributes.set_post_ops(PostOps(op, descs.target, &operands));
+    Chosen chosen;
+    Choose(op.plan, descs, attributes, false, &chosen);
+    if (IsReferenceImplementation(chosen.implementation.c_str())) {
+      return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+    }
+    // Version 2.6.3 computes some post-ops behind its gemm wrongly (a linear function behind tanh, for one).
+    if (!op.post_steps.empty() && chosen.implementation.find("gemm:jit") != std::string::npos) {
+      return absl::UnimplementedError(absl::StrCat("post-ops behind '", chosen.implementation, "' are not relied on"));
+    }
+    Choose(op.plan, descs, attributes, true, &chosen);
+    primitive_.Set(chosen.primitive);
+    implementation_ = chosen.implementation;
+    source_ = primitive_.Declare(DNNL_ARG_SRC, descs.source);
+    target_ = primitive_.Declare(DNNL_ARG_DST, descs.target);
+    scratch_bytes_ = static_cast<int64_t>(chosen.scratch.get_size());
+    if (scratch_bytes_ > 0) scratch_ = primitive_.Declare(DNNL_ARG_SCRATCHPAD, chosen.scratch);
+    BindWeights(op, chosen.weights);
+    if (has_bias) BindConstants(DNNL_ARG_BIAS, descs.bias, op.bias);
+    BindPostOps(op, operands);
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const RunContext& context) override {
+    primitive_.SetPointer(source_, context.tensors[input_]);
+    primitive_.SetPointer(target_, context.tensors[output_]);
+    if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);
+    for (const auto& [number, tensor] : operands_) primitive_.SetPointer(number, context.tensors[tensor]);
+    return primitive_.Run();
+  }
+
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t constant_bytes() const override { return constant_bytes_; }
+  std::string Describe() const override { return absl::StrCat(name, ": ", description_, " (", implementation_, ")"); }
+
+ private:
+  dnnl::post_ops PostOps(const WeightedOp& op, const memory::desc& target, std::vector<memory::desc>* operands) {
+    dnnl::post_ops post_ops;
+    for (size_t i = 0; i < op.post_steps.size(); ++i) {
+      const Step& step = op.post_steps[i];
+      Eltwise eltwise;
+      dnnl::algorithm binary;
+      if (EltwiseOf(step, &eltwise)) {
+        post_ops.append_eltwise(1.0f, eltwise.algorithm, eltwise.alpha, eltwise.beta);
+      } else if (BinaryOf(step.op, &binary)) {
+        if (step.meeting == Meeting::kSame) {
+          (*operands)[i] = target;
+        } else {
+          memory::dims dims(target.dims().size(), 1);
+          if (step.meeting != Meeting::kScalar) dims[1] = op.output_channels();
+          (*operands)[i] =
+              memory::desc(dims, kFloat, dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
+        }
+        post_ops.append_binary(binary, (*operands)[i]);
+      }
+    }
+    return post_ops;
+  }
+
+  void BindPostOps(const WeightedOp& op, const std::vector<memory::desc>& operands) {
+    for (size_t i = 0; i < op.post_steps.size(); ++i) {
+      const Step& step = op.post_steps[i];
+      description_ = absl::StrCat(description_, " + ", NameOf(step.op));
+      if (!step.has_other()) continue;
+      const int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1;
+      if (step.other < 0) {
+        BindConstants(argument, operands[i], step.constants);
+      } else {
+        operands_.emplace_back(primitive_.Declare(argument, operands[i]), step.other);
+        reads.push_back(step.other);
+      }
+    }
+  }
+
+  void BindConstants(int argument, const memory::desc& desc, const std::vector<float>& values) {
+    memory made(desc, CpuEngine());
+    std::memcpy(made.get_data_handle(), values.data(), values.size() * sizeof(float));
+    constant_bytes_ += static_cast<int64_t>(desc.get_size());
+    primitive_.Bind(argument, std::move(made));
+  }
+
+  void BindWeights(const WeightedOp& op, const memory::desc& wanted) {
+    description_ = op.plan.kind == NodeKind::kMatMul                  ? "matmul"
+                   : op.plan.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
+                   : op.plan.window.groups > 1                        ? "depthwise convolution"
+                                                                      : "convolution";
+    const memory::desc given = GivenWeights(op.plan);
+    const char* bytes = op.weights.bytes().data();
+    std::vector<float> copy;
+    if (!op.scale.empty() || reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0) {
+      copy = FloatsOf(op.weights);
+      if (!op.scale.empty()) Scale(op, &copy);
+      bytes = reinterpret_cast<const char*>(copy.data());
+    }
+    memory source(given, CpuEngine(), const_cast<char*>(bytes));
+    memory packed(wanted, CpuEngine());
+    dnnl::stream stream(CpuEngine());
+    dnnl::reorder(source, packed).execute(stream, source, packed);
+    stream.wait();
+    constant_bytes_ += static_cast<int64_t>(wanted.get_size());
+    primitive_.Bind(DNNL_ARG_WEIGHTS, std::move(packed));
+  }
+
+  static void Scale(const WeightedOp& op, std::vector<float>* weights) {
+    const auto outputs = static_cast<size_t>(op.output_channels());
+    const NodePlan& plan = op.plan;
+    // Output channels are the last dimension, but for some.
+    size_t inner = 1;
+    if (plan.kind == NodeKind::kMatMul && plan.transpose_b) inner = static_cast<size_t>(plan.depth);
+    if (plan.kind == NodeKind::kTransposedConvolution) inner = static_cast<size_t>(plan.window.input_channels);
+    for (size_t i = 0; i < weights->size(); ++i) (*weights)[i] *= op.scale[i / inner % outputs];
+  }
+
+  BoundPrimitive primitive_;
+  int input_ = 0, output_ = 0;
+  int source_ = -1, target_ = -1, scratch_ = -1;
+  std::vector<std::pair<int, int>> operands_;  // Number of the argument, tensor.
+  int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
+  std::string implementation_, description_;
+};
+
+}  // namespace
+
+bool IsPostOp(const Step& step) {
+  Eltwise eltwise;
+  if (!step.has_other()) return EltwiseOf(step, &eltwise);
+  dnnl::algorithm binary;
+  if (!BinaryOf(step.op, &binary)) return false;
+  if (step.meeting == Meeting::kPerRow) return false;
+  if (step.meeting == Meeting::kPerImage && step.images != 1) return false;
+  return !(step.meeting == Meeting::kSame && step.other < 0);
+}
+
+absl::Status CheckFast(const NodePlan& plan) {
+  Chosen chosen;
+  PF_RETURN_IF_ERROR(Guarded("oneDNN does not take it", [&] {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    Choose(plan, DescsOf(plan, true), attributes, false, &chosen);
+  }));
+  if (!IsReferenceImplementation(chosen.implementation.c_str())) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+}
+
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op) {
+  auto piece = std::make_unique<Weighted>();
+  const std::string name = op.name;
+  absl::Status made;
+  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op)); }));
+  PF_RETURN_IF_ERROR(made);
+  return std::unique_ptr<Piece>(std::move(piece));
+}
+
+}  // namespace onednn
+}  // namespace permafrost

@@ -1,0 +1,44 @@
+// Convolutions and matrix products with constant weights, and what is fused to them.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_WEIGHTED_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_WEIGHTED_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/piece.h"
+#include "runtime_check/delegates/onednn/steps.h"
+
+namespace permafrost {
+namespace onednn {
+
+struct WeightedOp {
+  NodePlan plan;
+  Tensor weights;  // As TensorFlow has them.
+  // Of each output channel: the weights are multiplied by `scale`, then `bias` is added. Empty: 1 and 0.
+  std::vector<float> scale, bias;
+  std::vector<Step> post_steps;  // Each reads the result of the one before.
+  int input = 0, output = 0;     // Storages.
+  std::string name;
+
+  int64_t output_channels() const {
+    return plan.kind == NodeKind::kMatMul ? plan.columns : plan.window.output_channels;
+  }
+};
+
+// Whether a primitive can do the step behind others, to judge by the step alone.
+bool IsPostOp(const Step& step);
+
+// OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
+absl::Status CheckFast(const NodePlan& plan);
+
+// Internal when oneDNN fails. Unimplemented when it has only a slow implementation with these post-steps.
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op);
+
+}  // namespace onednn
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_WEIGHTED_H_
