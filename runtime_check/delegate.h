@@ -69,7 +69,7 @@ class Delegate {
  public:
   virtual ~Delegate() = default;
   virtual absl::string_view name() const = 0;
-  // For a partition of one node, all of whose inputs and outputs are in its tables. Any error means no, and its message
+  // For a partition of one node; its outputs are those that somebody reads. Any error means no, and its message
   // is the reason that --explain prints.
   virtual absl::Status Supports(const Partition& single) const = 0;
   // Whether to take the partition at all; no for what costs more to enter than it saves.

@@ -271,7 +271,7 @@ class Splitter {
 Partition PartitionOf(const Program& program, const PlanState& state, int position) {
   PartitionBuilder builder(program, state);
   builder.Add(position);
-  return builder.Finish([](int) { return true; });
+  return builder.Finish([&](int tensor) { return state.tensors[tensor].readers_left > 0; });
 }
 
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<bool>& is_candidate) {

@@ -13,7 +13,8 @@
 
 namespace permafrost {
 
-// The node at `position` as a partition of its own. REQUIRES: its inputs are known, and its outputs' shapes.
+// The node at `position` as a partition of its own, whose outputs are those that somebody reads. REQUIRES: its inputs
+// are known, and its outputs' shapes; its readers are not prepared yet.
 Partition PartitionOf(const Program& program, const PlanState& state, int position);
 
 // Splits the nodes into as few groups as the order of the graph allows: by turns all nodes that are ready and not

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/fusion.h"
+#include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/planner.h"
 
 namespace permafrost {
@@ -41,7 +42,11 @@ class Pieces final : public CompiledPartition {
     const ThreadsInScope threads(num_threads);
     PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, num_threads));
     pieces_ = std::move(fused.pieces);
-    for (const int input : partition.inputs) inputs_.push_back(input);
+    for (const int input : partition.inputs) {
+      const DelegateTensor& tensor = partition.tensors[input];
+      inputs_.push_back(input);
+      input_floats_.push_back(tensor.dtype == DType::kFloat ? tensor.shape.num_elements() : 0);
+    }
     for (const int output : partition.outputs) outputs_.push_back(fused.storage[output]);
     return Place(fused.bytes);
   }
@@ -70,7 +75,11 @@ class Pieces final : public CompiledPartition {
     // Pieces write to what they made alone.
     for (size_t i = 0; i < inputs.size(); ++i) tensors_[inputs_[i]] = const_cast<char*>(inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) tensors_[outputs_[i]] = outputs[i];
-    const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_};
+    bool has_non_finite = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      has_non_finite = has_non_finite || HasNonFinite(inputs[i], input_floats_[i]);
+    }
+    const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_, has_non_finite};
     for (const std::unique_ptr<Piece>& piece : pieces_) {
       if (on_piece == nullptr) {
         PF_RETURN_IF_ERROR(Annotate(piece->Run(context), piece->name));
@@ -133,9 +142,10 @@ class Pieces final : public CompiledPartition {
   int num_threads_ = 1;
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::vector<int> inputs_, outputs_;  // Storages.
-  std::vector<int64_t> offsets_;       // By storage, in the scratch memory; kNone where the caller gives it.
-  std::vector<char*> tensors_;         // By storage.
-  char* arena_ = nullptr;              // For which the pointers were computed.
+  std::vector<int64_t> input_floats_;
+  std::vector<int64_t> offsets_;  // By storage, in the scratch memory; kNone where the caller gives it.
+  std::vector<char*> tensors_;    // By storage.
+  char* arena_ = nullptr;         // For which the pointers were computed.
   int64_t arena_bytes_ = 0, piece_scratch_bytes_ = 0;
 };
 

@@ -317,7 +317,7 @@ class Fuser {
     for (size_t k = count; k < chain.size(); ++k) op.post_steps.push_back(steps_[chain[k]]);
     if (!chain.empty()) op.output = steps_[chain.back()].result;
     const int position = chain.empty() ? static_cast<int>(i) : steps_[chain.back()].position;
-    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op);
+    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, num_threads_);
     if (piece.ok()) {
       made_.push_back({position, *std::move(piece)});
       return absl::OkStatus();
@@ -332,7 +332,7 @@ class Fuser {
       steps[k].value = k == 0 ? op.output : steps[k - 1].result;
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
-    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op));
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, num_threads_));
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);

@@ -2,6 +2,7 @@
 #include "runtime_check/delegates/onednn/loops.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "runtime_check/kernels/inner_loops.h"
 
@@ -79,7 +80,20 @@ void Elu(int64_t count, float alpha, const float* x, float* y) {
   }
 }
 
+PERMAFROST_CLONES uint32_t CountNonFinite(const char* floats, int64_t count) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, floats + i * 4, sizeof(bits));
+    found |= (bits & kExponent) == kExponent ? 1u : 0u;
+  }
+  return found;
+}
+
 }  // namespace
+
+bool HasNonFinite(const char* floats, int64_t count) { return CountNonFinite(floats, count) != 0; }
 
 absl::string_view NameOf(LoopOp op) {
   static constexpr absl::string_view kNames[] = {

@@ -46,6 +46,9 @@ absl::string_view NameOf(LoopOp op);
 // TensorFlow.
 void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y);
 
+// Whether one of `count` floats, at any address, is NaN or infinite.
+bool HasNonFinite(const char* floats, int64_t count);
+
 }  // namespace onednn
 }  // namespace permafrost
 

@@ -1,6 +1,7 @@
 // Reads nodes: attributes, shapes, and what of TensorFlow's semantics the pieces do not have.
 #include "runtime_check/delegates/onednn/node_kinds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -32,7 +33,8 @@ class Reader {
     if (In(data).constant.has_value()) return No("what it works on is constant");
     if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
     for (size_t i = 1; i < from_.outputs.size(); ++i) {
-      if (!node_.graph().UsesOf({const_cast<Node*>(&node_), static_cast<int>(i)}).empty()) {
+      const int output = from_.outputs[i];
+      if (std::find(partition_.outputs.begin(), partition_.outputs.end(), output) != partition_.outputs.end()) {
         return No(absl::StrCat("its output ", i, " is read"));
       }
     }

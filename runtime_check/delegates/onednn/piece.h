@@ -18,6 +18,7 @@ struct RunContext {
   char* const* tensors;  // By number of the partition's tensor; those that share memory have the same pointer.
   char* scratch;         // As much as the greediest piece asks for.
   int num_threads;
+  bool has_non_finite;  // Some input holds NaN or an infinity.
 
   template <typename T>
   T* at(int tensor) const {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 
 namespace permafrost {
@@ -131,8 +132,8 @@ bool EltwiseOf(const Step& step, Eltwise* eltwise) {
       *eltwise = {algorithm::eltwise_relu};
       return true;
     case LoopOp::kClip:
-      *eltwise = {algorithm::eltwise_clip, step.alpha, std::min(step.beta, std::numeric_limits<float>::max())};
-      return std::isfinite(step.alpha);
+      *eltwise = {algorithm::eltwise_clip, step.alpha, step.beta};
+      return true;
     case LoopOp::kLeakyRelu:
       *eltwise = {algorithm::eltwise_relu, step.alpha};
       return true;
@@ -198,7 +199,8 @@ bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
 
 class Weighted final : public Piece {
  public:
-  absl::Status Init(WeightedOp op) {
+  absl::Status Init(WeightedOp op, int num_threads) {
+    num_threads_ = num_threads;
     name = op.name;
     reads = {op.input};
     writes = {op.output};
@@ -229,10 +231,12 @@ class Weighted final : public Piece {
     BindWeights(op, chosen.weights);
     if (has_bias) BindConstants(DNNL_ARG_BIAS, descs.bias, op.bias);
     BindPostOps(op, operands);
+    if (!op.post_steps.empty()) KeepForNonFinite(std::move(op));
     return absl::OkStatus();
   }
 
   absl::Status Run(const RunContext& context) override {
+    if ((context.has_non_finite || has_non_finite_weights_) && loops_ != nullptr) return RunNonFinite(context);
     primitive_.SetPointer(source_, context.tensors[input_]);
     primitive_.SetPointer(target_, context.tensors[output_]);
     if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);
@@ -240,11 +244,42 @@ class Weighted final : public Piece {
     return primitive_.Run();
   }
 
-  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t scratch_bytes() const override {
+    return loops_ == nullptr ? scratch_bytes_ : std::max(scratch_bytes_, loops_->scratch_bytes());
+  }
   int64_t constant_bytes() const override { return constant_bytes_; }
   std::string Describe() const override { return absl::StrCat(name, ": ", description_, " (", implementation_, ")"); }
 
  private:
+  // oneDNN's activations make numbers of NaN. When there may be any, the op runs bare and the steps in loops of ours,
+  // which keep it.
+  void KeepForNonFinite(WeightedOp op) {
+    std::vector<Step> steps;
+    steps.swap(op.post_steps);
+    // Results between the first and the last are numbered where no tensor is.
+    for (size_t i = 0; i < steps.size(); ++i) {
+      steps[i].value = i == 0 ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i);
+      steps[i].result = i + 1 == steps.size() ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i) - 1;
+    }
+    std::vector<const Step*> pointers;
+    for (const Step& step : steps) pointers.push_back(&step);
+    loops_ = MakeLoopNest(pointers, {op.output}, name, num_threads_);
+    bare_op_ = std::make_unique<WeightedOp>(std::move(op));
+  }
+
+  absl::Status RunNonFinite(const RunContext& context) {
+    if (bare_ == nullptr) {
+      PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, num_threads_));
+      // The scratch memory was planned before; one primitive may want more than the other.
+      bare_scratch_.resize(static_cast<size_t>(bare_->scratch_bytes()) + 64);
+    }
+    RunContext bare_context = context;
+    const auto address = reinterpret_cast<uintptr_t>(bare_scratch_.data());
+    bare_context.scratch = bare_scratch_.data() + (64 - address % 64) % 64;
+    PF_RETURN_IF_ERROR(bare_->Run(bare_context));
+    return loops_->Run(context);
+  }
+
   dnnl::post_ops PostOps(const WeightedOp& op, const memory::desc& target, std::vector<memory::desc>* operands) {
     dnnl::post_ops post_ops;
     for (size_t i = 0; i < op.post_steps.size(); ++i) {
@@ -303,6 +338,9 @@ class Weighted final : public Piece {
       if (!op.scale.empty()) Scale(op, &copy);
       bytes = reinterpret_cast<const char*>(copy.data());
     }
+    has_non_finite_weights_ =
+        HasNonFinite(bytes, op.weights.num_elements()) ||
+        HasNonFinite(reinterpret_cast<const char*>(op.bias.data()), static_cast<int64_t>(op.bias.size()));
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
     memory packed(wanted, CpuEngine());
     dnnl::stream stream(CpuEngine());
@@ -328,6 +366,12 @@ class Weighted final : public Piece {
   std::vector<std::pair<int, int>> operands_;  // Number of the argument, tensor.
   int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
   std::string implementation_, description_;
+  int num_threads_ = 1;
+  // For what is not finite; null without post-ops.
+  bool has_non_finite_weights_ = false;
+  std::unique_ptr<Piece> loops_, bare_;
+  std::unique_ptr<WeightedOp> bare_op_;
+  std::vector<char> bare_scratch_;
 };
 
 }  // namespace
@@ -353,11 +397,11 @@ absl::Status CheckFast(const NodePlan& plan) {
   return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
 }
 
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op) {
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threads) {
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;
   absl::Status made;
-  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op)); }));
+  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op), num_threads); }));
   PF_RETURN_IF_ERROR(made);
   return std::unique_ptr<Piece>(std::move(piece));
 }

@@ -36,7 +36,7 @@ bool IsPostOp(const Step& step);
 absl::Status CheckFast(const NodePlan& plan);
 
 // Internal when oneDNN fails. Unimplemented when it has only a slow implementation with these post-steps.
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op);
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost
