@@ -25,19 +25,20 @@ class Contestant:
         self.configuration = configuration
         self.worker = worker
         self.trial_ns = max(1, trial_ns)  # The fastest run of the trial.
-        self.times = []
+        self.rounds = []  # Of lists of nanoseconds.
 
     def turn(self, turn_ns):
         self.worker.resume()
         self.worker.ask(f"run\t{min(MOST_RUNS, math.ceil(WARM_NS / self.trial_ns))}")
-        self.times += self.worker.ask(f"run\t{runs_in(turn_ns, self.trial_ns)}")["ns"]
+        self.rounds.append(self.worker.ask(f"run\t{runs_in(turn_ns, self.trial_ns)}")["ns"])
         self.worker.pause()
 
     def summary(self):
-        times = sorted(self.times)
+        times = sorted(time for times in self.rounds for time in times)
         median = statistics.median(times)
         return {"engine": self.configuration.engine, "mode": self.configuration.mode, "median_ms": median / 1e6,
-                "p99_over_median": times[math.ceil(0.99 * len(times)) - 1] / median, "runs": len(times)}
+                "least_ms": times[0] / 1e6, "p99_over_median": times[math.ceil(0.99 * len(times)) - 1] / median,
+                "runs": len(times), "median_ms_of_rounds": [statistics.median(times) / 1e6 for times in self.rounds]}
 
 
 def enter(configuration, model, setup, threads):
@@ -58,12 +59,12 @@ def enter(configuration, model, setup, threads):
 
 
 def hold_contest(model, configurations, setup, threads):
-    """The interleaved run. Returns (summaries, {name: why it is not among them}).
+    """The interleaved run. Returns ({"entries": summaries, "slower": {name: ms}}, {name: why it could not take part}).
 
     An engine's configurations that the trial shows to be slower than its best by more than `setup.keep_within` are left
     out: only the fastest of an engine counts, and the time is better spent on more rounds.
     """
-    contestants, absent = [], {}
+    contestants, slower, absent = [], {}, {}
     try:
         for configuration in configurations:
             try:
@@ -73,15 +74,14 @@ def hold_contest(model, configurations, setup, threads):
         for contestant in list(contestants):
             best = min(c.trial_ns for c in contestants if c.configuration.engine == contestant.configuration.engine)
             if contestant.trial_ns > best * setup.keep_within:
-                absent[contestant.configuration.name] = (f"{contestant.trial_ns / 1e6:.2f} ms in the trial, "
-                                                         f"{contestant.trial_ns / best:.1f} times the engine's best")
+                slower[contestant.configuration.name] = contestant.trial_ns / 1e6
                 contestant.worker.kill()
                 contestants.remove(contestant)
         for i in range(setup.rounds):
             first = i % max(1, len(contestants))
             for contestant in contestants[first:] + contestants[:first]:
                 contestant.turn(setup.turn_ms * 1e6)
-        return [contestant.summary() for contestant in contestants], absent
+        return {"entries": [contestant.summary() for contestant in contestants], "slower": slower}, absent
     finally:
         for contestant in contestants:
             contestant.worker.kill()

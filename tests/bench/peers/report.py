@@ -29,19 +29,25 @@ def best_peer(best, key):
     return min((entry for engine, entry in best.items() if engine != OURS), key=lambda entry: entry[key], default=None)
 
 
+def default_of_ours(entries):
+    """Ours as configurations.py lists it first, for what nobody would choose a slower delegate for."""
+    return next((entry for entry in entries if entry["engine"] == OURS), None)
+
+
 def three_digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def ratio_of(result, our_key, peer_key):
-    """Ours over the best peer's, or None."""
-    ours = best_of(result["entries"], our_key).get(OURS)
-    peer = best_peer(best_of(result["entries"], peer_key), peer_key)
+def ratio_of(ours, our_key, peer, peer_key):
     return ours[our_key] / peer[peer_key] if ours and peer else None
 
 
-def conclusion(mode, results, our_key, peer_key):
-    ratios = {result["model"]: ratio_of(result, our_key, peer_key) for result in results}
+def ratio_cell(ratio):
+    return "-" if ratio is None else f"{ratio:.3f}"
+
+
+def conclusion(mode, ratios):
+    """`ratios`: {model: ratio or None}."""
     ratios = {model: ratio for model, ratio in ratios.items() if ratio is not None}
     if not ratios:
         return "Nothing to compare.\n"
@@ -56,7 +62,7 @@ def conclusion(mode, results, our_key, peer_key):
     return text + ".\n"
 
 
-def contest_rows(results):
+def contest_rows(results, ratios):
     for result in results:
         best = best_of(result["entries"], "median_ms")
         cells = [result["model"]]
@@ -65,8 +71,8 @@ def contest_rows(results):
             cells.append(f"{three_digits(entry['median_ms'])} {entry['mode']}, {entry['p99_over_median']:.2f}"
                          if entry else "-")
         peer = best_peer(best, "median_ms")
-        ratio = ratio_of(result, "median_ms", "median_ms")
-        cells += [peer["engine"] if peer else "-", f"{ratio:.3f}" if ratio else "-"]
+        ratios[result["model"]] = ratio_of(best.get(OURS), "median_ms", peer, "median_ms")
+        cells += [peer["engine"] if peer else "-", ratio_cell(ratios[result["model"]])]
         steadiest = min((e["p99_over_median"] for engine, e in best.items() if engine != OURS), default=None)
         ours = best.get(OURS)
         cells.append("-" if steadiest is None or ours is None else
@@ -80,8 +86,10 @@ def contest(mode, results):
         chosen = [result for result in results if result["threads"] == threads]
         text += f"### {mode}, {threads} thread{'s' if threads > 1 else ''}\n\n"
         text += "Each cell: median ms, the mode, p99/median.\n\n"
-        text += table(["model", OURS, *PEERS, "best peer", "ratio", "steadier than every peer"], contest_rows(chosen))
-        text += "\n" + conclusion(mode, chosen, "median_ms", "median_ms") + "\n" + absences(chosen)
+        ratios = {}
+        text += table(["model", OURS, *PEERS, "best peer", "ratio", "steadier than every peer"],
+                      contest_rows(chosen, ratios))
+        text += "\n" + conclusion(mode, ratios) + "\n" + absences(chosen)
     return text
 
 
@@ -113,22 +121,22 @@ def cold(_, results):
         for result in chosen:
             for entry in result["entries"]:
                 entry["start_ms"] = entry["load_ms"] + entry["first_ms"]
-        rows = []
+        rows, ratios = [], {}
         for result in chosen:
             best = best_of(result["entries"], "start_ms")
-            ours = best_of(result["entries"], "total_ms").get(OURS)
+            ours = default_of_ours(result["entries"])
             row = [result["model"], f"{three_digits(ours['total_ms'])} {ours['mode']}" if ours else "-"]
             for engine in PEERS:
                 entry = best.get(engine)
                 row.append(f"{three_digits(entry['load_ms'])} + {three_digits(entry['first_ms'])} {entry['mode']}; "
                            f"{three_digits(entry['total_ms'])}" if entry else "-")
-            ratio = ratio_of(result, "total_ms", "start_ms")
-            rows.append([*row, f"{ratio:.3f}" if ratio else "-"])
+            ratios[result["model"]] = ratio_of(ours, "total_ms", best_peer(best, "start_ms"), "start_ms")
+            rows.append([*row, ratio_cell(ratios[result["model"]])])
         text += (f"### cold, {threads} thread{'s' if threads > 1 else ''}\n\nOurs: ms from the start of the process to "
                  "the first output. Peers: load + first run; the whole process with its imports. The ratio compares "
                  "with load + first run alone.\n\n")
         text += table(["model", OURS, *PEERS, "ratio"], rows)
-        text += "\n" + conclusion("cold", chosen, "total_ms", "start_ms") + "\n" + absences(chosen)
+        text += "\n" + conclusion("cold", ratios) + "\n" + absences(chosen)
     return text
 
 
@@ -136,22 +144,25 @@ def memory(_, results):
     text = ""
     for threads in sorted({result["threads"] for result in results}):
         chosen = [result for result in results if result["threads"] == threads]
-        rows = []
+        rows, ratios = [], {}
         for result in chosen:
             best = best_of(result["entries"], "resident")
+            ours = default_of_ours(result["entries"])
+            if ours:
+                best[OURS] = ours
             row = [result["model"], f"{result['weights'] / 1e6:.1f}"]
             for engine in [OURS, *PEERS]:
                 entry = best.get(engine)
                 row.append(f"{entry['resident'] / 1e6:.1f} ({entry['anonymous'] / 1e6:.1f}) {entry['mode']}"
                            if entry else "-")
-            over = best[OURS]["resident"] / result["weights"] if OURS in best else None
+            over = ours["resident"] / result["weights"] if ours else None
             row.append(f"{over:.2f} {'met' if over <= LARGEST_OVER_WEIGHTS else '**missed**'}" if over else "-")
-            ratio = ratio_of(result, "resident", "resident")
-            rows.append([*row, f"{ratio:.3f}" if ratio else "-"])
+            ratios[result["model"]] = ratio_of(ours, "resident", best_peer(best, "resident"), "resident")
+            rows.append([*row, ratio_cell(ratios[result["model"]])])
         text += (f"### memory, {threads} thread{'s' if threads > 1 else ''}\n\nPeak MB over the process before it "
                  "loads: resident (anonymous).\n\n")
         text += table(["model", "weights", OURS, *PEERS, "over the weights", "ratio"], rows)
-        text += "\n" + conclusion("memory", chosen, "resident", "resident") + "\n" + absences(chosen)
+        text += "\n" + conclusion("memory", ratios) + "\n" + absences(chosen)
     return text
 
 

@@ -42,6 +42,10 @@ def parse_arguments():
         parser.error(f"--threads must be from 1 to {len(arguments.cores)}, the number of --cores")
     if arguments.rounds < 1 or arguments.turn_ms <= 0 or arguments.keep_within < 1:
         parser.error("--rounds and --keep_within must be at least 1, --turn_ms more than 0")
+    if arguments.server is not None and not arguments.server.is_file():
+        parser.error(f"--server: there is no file '{arguments.server}'")
+    if not (arguments.shared / "models").is_dir():
+        parser.error(f"--shared: there is no folder 'models' in '{arguments.shared}'")
     arguments.work_dir = arguments.work_dir.resolve()
     arguments.venv = (arguments.venv or arguments.work_dir / "venv").absolute()
     return arguments
@@ -87,17 +91,16 @@ def run_mode(mode, models, arguments):
             result = {"model": model.name, "threads": threads, "weights": model.path.stat().st_size}
             absent = dict(unfit)
             if mode == "f32":
-                entries, left_out = contest.hold_contest(model, f32, arguments, threads)
+                figures, left_out = contest.hold_contest(model, f32, arguments, threads)
             elif mode == "auto":
                 fit = [each for each in every if each.name in judged and judged[each.name]["inside"]]
-                absent.update({name: f"out of the budget, error {found['worst']:.3g}"
-                               for name, found in judged.items() if not found["inside"]})
-                entries, left_out = contest.hold_contest(model, fit, arguments, threads)
+                absent.update({name: "outside the budget" for name, found in judged.items() if not found["inside"]})
+                figures, left_out = contest.hold_contest(model, fit, arguments, threads)
                 result["accuracy"] = judged
             else:
                 measure = start_up.start_once if mode == "cold" else start_up.grow_once
-                entries, left_out = start_up.repeat(measure, model, ahead, arguments, threads)
-            results.append({**result, "entries": entries, "absent": {**absent, **left_out}})
+                figures, left_out = start_up.repeat(measure, model, ahead, arguments, threads)
+            results.append({**result, **figures, "absent": {**absent, **left_out}})
     return results
 
 

@@ -41,7 +41,7 @@ def grow_once(configuration, model, setup, threads):
 
 
 def repeat(measure, model, configurations, setup, threads):
-    """Medians over the rounds, configurations in turn. Returns ([entry], {name: why it is not among them})."""
+    """Medians over the rounds, configurations in turn. Returns ({"entries": ...}, {name: why it is not there})."""
     found, absent = {configuration: [] for configuration in configurations}, {}
     for round_number in range(-1, setup.rounds):
         for configuration in configurations:
@@ -59,4 +59,4 @@ def repeat(measure, model, configurations, setup, threads):
         if configuration.name not in absent:
             entries.append({"engine": configuration.engine, "mode": configuration.mode,
                             **{key: statistics.median(figures[key] for figures in rounds) for key in rounds[0]}})
-    return entries, absent
+    return {"entries": entries}, absent
