@@ -19,11 +19,11 @@ import tempfile
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # As the recorded outputs were made.
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_transform_graph as engine
 
 import synthetic_models
+from recorded_models import output_errors, recorded_models
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LOST = 0.5
@@ -39,27 +39,10 @@ def run(graph_def, input_name, feeds, outputs):
         return [session.run(ports, {input_name + ':0': feed}) for feed in feeds]
 
 
-def error(found, expected):
-    """The largest over the outputs; the inputs are taken together. Infinite when a number is not finite."""
-    worst = 0
-    for output in range(len(expected[0])):
-        a, b = (np.concatenate([np.ravel(np.asarray(r[output], np.float64)) for r in runs]) for runs in (found, expected))
-        if not np.all(np.isfinite(a)):
-            return np.inf
-        worst = max(worst, np.sqrt(np.mean((a - b) ** 2)) / max(np.sqrt(np.mean(b * b)), 1e-30))
-    return worst
-
-
 def shared_models(shared, names):
-    for folder in sorted((shared / 'models').iterdir()):
-        if names and folder.name not in names:
-            continue
-        spec = json.loads((folder / 'spec.json').read_text())
-        graph_def = tf.compat.v1.GraphDef.FromString((folder / 'model.pb').read_bytes())
-        feeds = [np.load(path) for path in sorted(folder.glob('input_*.npy'))]
-        expected = [[np.load(folder / f'output_{i}_{o}.npy') for o in range(len(spec['outputs']))]
-                    for i in range(len(feeds))]
-        yield folder.name, graph_def, spec['inputs'][0]['name'], feeds, spec['outputs'], expected
+    for model in recorded_models(shared, names):
+        graph_def = tf.compat.v1.GraphDef.FromString(model.path.read_bytes())
+        yield model.name, graph_def, model.inputs[0]['name'], model.feeds, model.outputs, model.expected
 
 
 def synthetic(names):
@@ -102,7 +85,8 @@ def main():
         cells = []
         for transforms in columns:
             result, size, notes = transform(arguments.tool, graph_def, input_name, outputs, transforms)
-            worst = error(run(result, input_name, feeds, outputs), expected)
+            errors = output_errors(run(result, input_name, feeds, outputs), expected)
+            worst = max(error.relative for error in errors)
             cells.append(f'{worst:.4f}, {size / original:.3f}')
             if transforms == 'quantize':
                 kept += [f'{name}: {note}' for note in notes if note.startswith('kept ')]

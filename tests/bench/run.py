@@ -8,7 +8,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import re
 import statistics
 import subprocess
@@ -17,7 +16,7 @@ import tempfile
 import threading
 import time
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+from measuring import REPOSITORY, LineServer, build, machine
 
 # What the issue that introduced each measurement asks for: (transforms, largest ratio to the original engine's time).
 TRANSFORMS = {
@@ -89,17 +88,6 @@ def measure(command, output=None):
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}\n{errors.decode(errors='replace')}")
     return Measurement(seconds, usage.ru_maxrss * 1024, peak[0])
-
-
-def build():
-    """Builds what is measured and returns the folder of the binaries."""
-    flags = ["--config=release", "--noshow_progress"]
-    subprocess.run(["bazel", "build", *flags, "//tools:transform_graph", "//tests/bench:run_model",
-                    "//tests/bench:pass_server"], check=True,
-                   cwd=REPOSITORY, stdout=sys.stderr)
-    printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
-                             text=True).stdout
-    return pathlib.Path(printed.strip())
 
 
 def transform_command(arguments, source, target, inputs, outputs, transforms):
@@ -223,48 +211,9 @@ def bench_runtime(arguments, folder):
     return rows
 
 
-class Server:
-    """A process that runs transform strings on request, in one address space, and how much memory it needs for one."""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, transforms):
-        """Seconds, or None when the transform fails."""
-        self.process.stdin.write(transforms + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline()).get("seconds")
-
-    def anonymous(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1)) * 1024
-
-    def growth(self, transforms):
-        """Bytes by which the anonymous memory grows at most while it runs, sampled once a millisecond."""
-        before = peak = self.anonymous()
-        self.process.stdin.write(transforms + "\n")
-        self.process.stdin.flush()
-        done = threading.Event()
-        waiter = threading.Thread(target=lambda: (self.process.stdout.readline(), done.set()))
-        waiter.start()
-        while not done.wait(0.001):
-            peak = max(peak, self.anonymous())
-        waiter.join()
-        return peak - before
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def geometric_mean(values):
-    return statistics.geometric_mean(values)
-
-
 def ratio_row(name, ratios, limit, note):
     """A row for the geometric mean of ratios to the original engine, which has no milliseconds."""
-    ratio = geometric_mean(ratios)
+    ratio = statistics.geometric_mean(ratios)
     return {"name": name, "ours": None, "peer": None, "peer_name": "original engine", "ratio": ratio, "limit": limit,
             "met": ratio <= limit, "note": note}
 
@@ -280,14 +229,15 @@ def bench_passes(arguments, folder):
             spec = json.loads((model / "spec.json").read_text(encoding="utf-8"))
             interface = [",".join(i["name"] for i in spec["inputs"]), ",".join(spec["outputs"])]
             common = [str(model / "model.pb"), *interface]
-            ours = Server([str(arguments.binaries / "tests" / "bench" / "pass_server"), *common, str(memory / "ours.pb"),
-                           str(os.cpu_count())])
-            engine = Server([arguments.tf, str(pathlib.Path(__file__).parent / "engine_server.py"), *common,
-                             str(memory / "engine.pb")])
+            ours = LineServer([str(arguments.binaries / "tests" / "bench" / "pass_server"), *common,
+                               str(memory / "ours.pb"), str(os.cpu_count())])
+            engine = LineServer([arguments.tf, str(pathlib.Path(__file__).parent / "engine_server.py"), *common,
+                                 str(memory / "engine.pb")])
             for server in (ours, engine):
                 server.ask("remove_device")
             for transforms in PASS_CALLS:
-                pairs = [(ours.ask(transforms), engine.ask(transforms)) for _ in range(arguments.rounds)]
+                pairs = [(ours.ask(transforms).get("seconds"), engine.ask(transforms).get("seconds"))
+                         for _ in range(arguments.rounds)]
                 if any(mine is None or other is None for mine, other in pairs):
                     print(f"{model.name}: {transforms}: not compared, "
                           f"{'ours' if pairs[0][0] is None else 'the original'} fails", file=sys.stderr)
@@ -307,7 +257,7 @@ def bench_passes(arguments, folder):
     grown = {name: sum(mine for mine, _ in pairs) / sum(other for _, other in pairs) for name, pairs in growths.items()}
     total = [sum(sizes) for sizes in zip(*(pair for pairs in growths.values() for pair in pairs))]
     rows.append(ratio_row(f"all passes, all large models ({len(every)} pairs)", every, 1 / 8,
-                          f"{1 / geometric_mean(every):.1f} times as fast; slowest {slowest[0]:.3f} "
+                          f"{1 / statistics.geometric_mean(every):.1f} times as fast; slowest {slowest[0]:.3f} "
                           f"({slowest[1]}, {slowest[2]})"))
     rows.append(ratio_row("the same, growth of anonymous memory", [total[0] / total[1]], 1 / 4,
                           f"largest {max(grown.values()):.3f} ({max(grown, key=grown.get)})"))
@@ -331,11 +281,6 @@ def to_markdown(rows):
     return "\n".join(lines) + "\n"
 
 
-def machine():
-    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    return f"{model.group(1) if model else platform.processor()}, {os.cpu_count()} cores, {platform.release()}"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shared", type=pathlib.Path, default=REPOSITORY.parent / "shared",
@@ -346,7 +291,7 @@ def main():
     parser.add_argument("--only", nargs="*", choices=sorted(BENCHES), default=list(BENCHES))
     parser.add_argument("--markdown", type=pathlib.Path, help="write the table here too")
     arguments = parser.parse_args()
-    arguments.binaries = build()
+    arguments.binaries = build("//tools:transform_graph", "//tests/bench:run_model", "//tests/bench:pass_server")
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for bench in arguments.only:

@@ -1,0 +1,82 @@
+"""What the benchmarks share: building what they measure, and a process that answers requests line by line."""
+
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import threading
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+
+
+def build(*targets):
+    """Builds what is measured and returns the folder of the binaries."""
+    flags = ["--config=release", "--noshow_progress"]
+    subprocess.run(["bazel", "build", *flags, *targets], check=True, cwd=REPOSITORY, stdout=sys.stderr)
+    printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
+                             text=True).stdout
+    return pathlib.Path(printed.strip())
+
+
+def machine():
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{model.group(1) if model else platform.processor()}, {os.cpu_count()} cores, {platform.release()}"
+
+
+class LineServer:
+    """A process that answers each line of its standard input with one line of JSON, and how much memory it needs.
+
+    Standard error is dropped unless `errors` says where it goes; `options` are those of subprocess.Popen.
+    """
+
+    def __init__(self, command, errors=subprocess.DEVNULL, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                                        text=True, **options)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def answer(self):
+        """The next answer, for a process that says something unasked. EOFError when it has ended."""
+        line = self.process.stdout.readline()
+        if not line:
+            raise EOFError(f"{self.process.args[0]} ended with status {self.process.wait()}")
+        return json.loads(line)
+
+    def status(self, field):
+        """A size in /proc/PID/status, in bytes; 0 when the process has ended."""
+        try:
+            text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        except OSError:
+            return 0
+        found = re.search(rf"{field}:\s+(\d+) kB", text)
+        return int(found.group(1)) * 1024 if found else 0
+
+    def growth(self, *lines):
+        """Bytes by which the anonymous memory grows at most while it answers `lines`, sampled once a millisecond."""
+        before = self.status("RssAnon")
+        peak = [before]
+        done = threading.Event()
+
+        def sample():
+            while not done.wait(0.001):
+                peak[0] = max(peak[0], self.status("RssAnon"))
+
+        sampler = threading.Thread(target=sample)
+        sampler.start()
+        try:
+            for line in lines:
+                self.ask(line)
+        finally:
+            done.set()
+            sampler.join()
+        return max(peak[0], self.status("RssAnon")) - before
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()

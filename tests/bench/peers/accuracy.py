@@ -1,0 +1,74 @@
+"""How far the outputs of a configuration are from the recorded ones, and whether that is inside the budget."""
+
+import numpy as np
+
+from conversions import ConversionError
+from recorded_models import output_errors
+from workers import Worker, WorkerError, feed_line, load_line
+
+# The budget: of each output, the root mean square error over all recorded inputs, relative to the output's own root
+# mean square, or absolute; and the same first class.
+RELATIVE = 0.03
+ABSOLUTE = 1e-4
+
+
+def is_distribution(runs, port):
+    """Whether an output holds the probabilities of classes: rows of several numbers that are positive and sum to 1."""
+    rows = np.concatenate([np.reshape(run[port], (-1, run[port].shape[-1])) for run in runs if run[port].ndim])
+    return rows.shape[-1] > 1 and bool(np.all(rows >= 0) and np.all(np.abs(rows.sum(axis=-1) - 1) < 1e-3))
+
+
+def first_classes(runs, port):
+    return [np.argmax(np.reshape(run[port], (-1, run[port].shape[-1])), axis=-1).tolist() for run in runs]
+
+
+def compute(configuration, model, setup):
+    """The outputs for each recorded input. WorkerError, ConversionError."""
+    line = load_line(configuration, model, setup, 1)
+    worker = Worker(configuration, setup, 1)
+    prefix = setup.work_dir / "outputs"
+    found = []
+    try:
+        worker.answer()
+        worker.ask(line)
+        for run in range(len(model.input_files)):
+            worker.ask(feed_line(model, run))
+            worker.ask("run\t1")
+            count = worker.ask(f"save\t{prefix}")["outputs"]
+            if count != len(model.outputs):
+                raise WorkerError(f"{count} outputs, expected {len(model.outputs)}")
+            found.append([np.load(f"{prefix}_{port}.npy") for port in range(count)])
+    finally:
+        worker.kill()
+    for port, name in enumerate(model.outputs):
+        for ours, theirs in zip(found, model.expected):
+            if ours[port].size != theirs[port].size:
+                raise WorkerError(f"output '{name}' has shape {list(ours[port].shape)}, "
+                                  f"expected {list(theirs[port].shape)}")
+    return found
+
+
+def judge(model, found):
+    """One entry for each output, and whether all are inside the budget."""
+    outputs = []
+    for port, error in enumerate(output_errors(found, model.expected)):
+        inside = error.rms <= ABSOLUTE or error.rms <= RELATIVE * error.size
+        entry = {"name": model.outputs[port], "rms_error": error.rms, "relative": error.relative, "inside": inside}
+        if is_distribution(model.expected, port):
+            shaped = [[run[port].reshape(theirs[port].shape)] for run, theirs in zip(found, model.expected)]
+            entry["same_first_class"] = first_classes(shaped, 0) == first_classes(model.expected, port)
+            entry["inside"] = inside and entry["same_first_class"]
+        outputs.append(entry)
+    return {"outputs": outputs, "worst": max(entry["relative"] for entry in outputs),
+            "inside": all(entry["inside"] for entry in outputs)}
+
+
+def measure_accuracy(model, configurations, setup):
+    """Returns ({name: what judge() says}, {name: why there is nothing to judge})."""
+    judged, absent = {}, {}
+    for configuration in configurations:
+        try:
+            judged[configuration.name] = judge(model, compute(configuration, model, setup))
+        except (WorkerError, ConversionError) as error:
+            absent[configuration.name] = str(error)
+    return judged, absent

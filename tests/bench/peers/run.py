@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Measures Permafrost against other inference engines, interleaved in one run. See README.md beside this file.
+
+    python3 tests/bench/peers/run.py [--mode MODE ...] [--threads N ...] [MODEL ...]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+MODES = ["f32", "auto", "accuracy", "cold", "memory"]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="names in SHARED/models; none: all")
+    parser.add_argument("--shared", type=pathlib.Path, default=REPOSITORY.parent / "shared", help="folder with models/")
+    parser.add_argument("--work_dir", type=pathlib.Path, default=REPOSITORY / ".peers",
+                        help="where the peers' environment and the converted models are kept (default: .peers)")
+    parser.add_argument("--venv", type=pathlib.Path, help="the environment (default: WORK_DIR/venv)")
+    parser.add_argument("--server", type=pathlib.Path, help="a session_server (default: builds one)")
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=["f32"])
+    parser.add_argument("--convert_only", action="store_true", help="makes the conversions of all modes and ends")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--cores", type=int, nargs="+", default=sorted(os.sched_getaffinity(0)),
+                        help="the cores to use; N threads get the first N")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--turn_ms", type=float, default=100, help="what a turn takes (3 runs at least)")
+    parser.add_argument("--keep_within", type=float, default=1.25,
+                        help="configurations slower than their engine's best by this factor get no turns")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT",
+                        help="configurations whose name starts so: 'OpenVINO', 'LiteRT int8'")
+    parser.add_argument("--markdown", type=pathlib.Path, help="write the tables here too")
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
+    arguments = parser.parse_args()
+    if min(arguments.threads) < 1 or max(arguments.threads) > len(arguments.cores):
+        parser.error(f"--threads must be from 1 to {len(arguments.cores)}, the number of --cores")
+    if arguments.rounds < 1 or arguments.turn_ms <= 0 or arguments.keep_within < 1:
+        parser.error("--rounds and --keep_within must be at least 1, --turn_ms more than 0")
+    if arguments.server is not None and not arguments.server.is_file():
+        parser.error(f"--server: there is no file '{arguments.server}'")
+    if not (arguments.shared / "models").is_dir():
+        parser.error(f"--shared: there is no folder 'models' in '{arguments.shared}'")
+    arguments.work_dir = arguments.work_dir.resolve()
+    arguments.venv = (arguments.venv or arguments.work_dir / "venv").absolute()
+    return arguments
+
+
+def enter_environment(venv):
+    """Runs this script in the peers' environment, which is made when it is not what requirements.txt says."""
+    requirements, installed = HERE / "requirements.txt", venv / "installed.txt"
+    python = venv / "bin" / "python"
+    if not installed.exists() or installed.read_bytes() != requirements.read_bytes():
+        print(f"peers: installing {requirements.name} into {venv}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
+                        str(requirements)], check=True, stdin=subprocess.DEVNULL)
+        installed.write_bytes(requirements.read_bytes())
+    if pathlib.Path(sys.prefix) != venv:
+        os.execv(python, [str(python), *sys.argv])
+
+
+def chosen(configurations, arguments):
+    return [configuration for configuration in configurations
+            if not arguments.only or any(configuration.name.startswith(text) for text in arguments.only)]
+
+
+def run_mode(mode, models, arguments):
+    import accuracy
+    import configurations
+    import contest
+    import start_up
+    f32, every = (chosen(group, arguments) for group in (configurations.F32,
+                                                         configurations.F32 + configurations.REDUCED))
+    ahead = f32 + chosen(configurations.AHEAD, arguments)
+    results = []
+    for model in models:
+        judged, unfit = {}, {}
+        if mode in ("auto", "accuracy"):
+            judged, unfit = accuracy.measure_accuracy(model, every, arguments)
+        if mode == "accuracy":
+            results.append({"model": model.name, "accuracy": judged, "absent": unfit})
+            continue
+        for threads in arguments.threads:
+            print(f"peers: {mode}, {model.name}, {threads} threads", file=sys.stderr)
+            result = {"model": model.name, "threads": threads, "weights": model.path.stat().st_size}
+            absent = dict(unfit)
+            if mode == "f32":
+                figures, left_out = contest.hold_contest(model, f32, arguments, threads)
+            elif mode == "auto":
+                fit = [each for each in every if each.name in judged and judged[each.name]["inside"]]
+                absent.update({name: "outside the budget" for name, found in judged.items() if not found["inside"]})
+                figures, left_out = contest.hold_contest(model, fit, arguments, threads)
+                result["accuracy"] = judged
+            else:
+                measure = start_up.start_once if mode == "cold" else start_up.grow_once
+                figures, left_out = start_up.repeat(measure, model, ahead, arguments, threads)
+            results.append({**result, **figures, "absent": {**absent, **left_out}})
+    return results
+
+
+def convert_all(models, arguments):
+    import configurations
+    import conversions
+    failed = 0
+    every = chosen(configurations.F32 + configurations.REDUCED + configurations.AHEAD, arguments)
+    for model in models:
+        for kind in sorted({configuration.artifact for configuration in every}):
+            try:
+                conversions.converted(model, kind, arguments.work_dir / "models")
+            except conversions.ConversionError as error:
+                failed += 1
+                print(f"{model.name}: {kind}: {error}")
+    print(f"{failed} conversions failed")
+
+
+def main():
+    arguments = parse_arguments()
+    enter_environment(arguments.venv)
+    sys.path.insert(1, str(HERE.parent))
+    import measuring
+    import recorded_models
+    import report
+    models = list(recorded_models.recorded_models(arguments.shared, arguments.models))
+    if arguments.convert_only:
+        convert_all(models, arguments)
+        return
+    if arguments.server is None:
+        arguments.server = (measuring.build("//tests/bench/peers:session_server") / "tests" / "bench" / "peers" /
+                            "session_server")
+    results = {"machine": measuring.machine(), "load_average": os.getloadavg()[0],
+               "rounds": arguments.rounds, "turn_ms": arguments.turn_ms,
+               "versions": (HERE / "requirements.txt").read_text(encoding="utf-8").split(),
+               "modes": {mode: run_mode(mode, models, arguments) for mode in arguments.mode}}
+    text = report.to_markdown(results)
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text, encoding="utf-8")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+// Runs a model in a session on request, so that a benchmark can alternate it with peers that are as warm.
+//
+// Reads requests from standard input, one a line, words separated by tabs, and answers each with one line of JSON, or
+// with {"error": "..."}; worker.py answers the same ones for the peers. At the start it says {"import_ns": 0}.
+//
+//   load   model=PATH inputs=A,B outputs=C,D threads=N delegate=NAME precision=NAME   {"ns": N}
+//   feed   A.npy B.npy          the inputs, in the order of load's; plans             {"ns": N}
+//   run    N                    computes N times into the same buffers                {"ns": [N, ...]}
+//   save   PREFIX               the last outputs, to PREFIX_0.npy, PREFIX_1.npy, ...  {"outputs": N}
+//   quit
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/status.h"
+#include "io/file_system.h"
+#include "io/formats/npy.h"
+#include "io/model_file.h"
+#include "runtime_check/session.h"
+#include "tools/json.h"
+#include "tools/model_inputs.h"
+
+namespace permafrost {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// More than any round of a benchmark asks for; bounds the memory that a request can take.
+constexpr int kMaxRuns = 1000000;
+
+int64_t Nanoseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+struct Settings {
+  std::string model, delegate = "reference", precision = "f32";
+  std::vector<std::string> inputs, outputs;
+  int threads = 1;
+};
+
+absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
+  Settings settings;
+  for (const std::string& word : words) {
+    const std::pair<std::string, std::string> item = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    const auto& [key, value] = item;
+    if (key == "model") {
+      settings.model = value;
+    } else if (key == "inputs") {
+      settings.inputs = absl::StrSplit(value, ',', absl::SkipEmpty());
+    } else if (key == "outputs") {
+      settings.outputs = absl::StrSplit(value, ',', absl::SkipEmpty());
+    } else if (key == "delegate") {
+      settings.delegate = value;
+    } else if (key == "precision") {
+      settings.precision = value;
+    } else if (key == "threads") {
+      if (!absl::SimpleAtoi(value, &settings.threads) || settings.threads < 1) {
+        return absl::InvalidArgumentError(absl::StrCat("threads is '", value, "', expected at least 1"));
+      }
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown key '", key, "', expected one of model, inputs, outputs, threads, delegate, precision"));
+    }
+  }
+  if (settings.model.empty() || settings.outputs.empty()) {
+    return absl::InvalidArgumentError("load needs model and outputs");
+  }
+  return settings;
+}
+
+// What the session does with the names of a delegate and of a precision.
+absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings) {
+  if (settings.delegate != "reference") {
+    return absl::UnimplementedError(
+        absl::StrCat("delegate '", settings.delegate, "' is not in the session, expected 'reference'"));
+  }
+  if (settings.precision != "f32") {
+    return absl::UnimplementedError(
+        absl::StrCat("delegate '", settings.delegate, "' has no precision '", settings.precision, "', expected 'f32'"));
+  }
+  SessionOptions options;
+  options.num_threads = settings.threads;
+  return options;
+}
+
+// Answers requests. The answers are the members of a JSON object.
+class Server {
+ public:
+  absl::StatusOr<std::string> Answer(const std::string& line) {
+    const std::vector<std::string> words = absl::StrSplit(line, '\t');
+    const auto arguments = absl::MakeConstSpan(words).subspan(1);
+    if (words[0] == "load") return Load(arguments);
+    if (words[0] == "feed") return Feed(arguments);
+    if (words[0] == "run") return Run(arguments);
+    if (words[0] == "save") return Save(arguments);
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown request '", words[0], "', expected one of load, feed, run, save, quit"));
+  }
+
+ private:
+  absl::StatusOr<std::string> Load(absl::Span<const std::string> arguments) {
+    PF_ASSIGN_OR_RETURN(const Settings settings, ParseSettings(arguments));
+    PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings));
+    session_ = nullptr;
+    outputs_.clear();
+    memory_.clear();
+    const auto start = Clock::now();
+    PF_ASSIGN_OR_RETURN(graph_, OpenModel(RealFileSystem(), settings.model));
+    PF_RETURN_IF_ERROR(graph_->DeclareInterface(settings.inputs, settings.outputs));
+    PF_ASSIGN_OR_RETURN(session_, Session::Create(*graph_, settings.inputs, settings.outputs, std::move(options)));
+    return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
+  }
+
+  absl::StatusOr<std::string> Feed(absl::Span<const std::string> arguments) {
+    if (session_ == nullptr) return absl::FailedPreconditionError("feed before load");
+    feeds_.clear();
+    std::vector<Shape> shapes;
+    for (const std::string& path : arguments) {
+      PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(RealFileSystem(), path));
+      PF_ASSIGN_OR_RETURN(Tensor aligned, tensor.Aligned());
+      shapes.push_back(aligned.shape());
+      feeds_.push_back(std::move(aligned));
+    }
+    const auto start = Clock::now();
+    PF_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, session_->Plan(shapes));
+    outputs_.clear();
+    memory_.clear();
+    for (const TensorSpec& spec : specs) {
+      if (!spec.shape.IsFullyKnown()) {
+        return absl::UnimplementedError(absl::StrCat("output '", spec.name, "' has shape ", spec.shape.ToString(),
+                                                     " before a run, expected it to be known"));
+      }
+      char* data = nullptr;
+      PF_ASSIGN_OR_RETURN(Tensor output, Tensor::Allocate(spec.dtype, spec.shape, &data));
+      memory_.emplace_back(data, output.bytes().size());
+      outputs_.push_back(std::move(output));
+    }
+    return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
+  }
+
+  absl::StatusOr<std::string> Run(absl::Span<const std::string> arguments) {
+    if (memory_.empty()) return absl::FailedPreconditionError("run before feed");
+    int runs = 0;
+    if (arguments.size() != 1 || !absl::SimpleAtoi(arguments[0], &runs) || runs < 1 || runs > kMaxRuns) {
+      return absl::InvalidArgumentError(absl::StrCat("run takes a number from 1 to ", kMaxRuns));
+    }
+    std::vector<int64_t> times(runs);
+    for (int64_t& time : times) {
+      const auto start = Clock::now();
+      PF_RETURN_IF_ERROR(session_->RunInto(feeds_, memory_));
+      time = Nanoseconds(Clock::now() - start);
+    }
+    return absl::StrCat("\"ns\": [", absl::StrJoin(times, ", "), "]");
+  }
+
+  absl::StatusOr<std::string> Save(absl::Span<const std::string> arguments) {
+    if (arguments.size() != 1) return absl::InvalidArgumentError("save takes a prefix");
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
+                          RealFileSystem().NewWriter(absl::StrCat(arguments[0], "_", i, ".npy")));
+      PF_RETURN_IF_ERROR(WriteNpy(outputs_[i], writer.get()));
+      PF_RETURN_IF_ERROR(writer->Commit());
+    }
+    return absl::StrCat("\"outputs\": ", outputs_.size());
+  }
+
+  std::unique_ptr<Graph> graph_;  // Outlives the session.
+  std::unique_ptr<Session> session_;
+  std::vector<Tensor> feeds_;
+  std::vector<Tensor> outputs_;
+  std::vector<absl::Span<char>> memory_;  // Of outputs_.
+};
+
+void Serve() {
+  std::cout << "{\"import_ns\": 0}" << std::endl;
+  Server server;
+  for (std::string line; std::getline(std::cin, line) && line != "quit";) {
+    const absl::StatusOr<std::string> answer = server.Answer(line);
+    std::cout << "{" << (answer.ok() ? *answer : absl::StrCat("\"error\": ", JsonQuoted(answer.status().message())))
+              << "}" << std::endl;
+  }
+}
+
+}  // namespace
+}  // namespace permafrost
+
+int main() {
+  permafrost::Serve();
+  return 0;
+}

@@ -1,0 +1,84 @@
+"""Workers: one process for each configuration, on chosen cores, that computes only while it is asked something."""
+
+import os
+import pathlib
+import select
+import signal
+import sys
+
+from conversions import converted
+from measuring import LineServer
+
+# Beyond every load or round that is of use; an engine that hangs loses its place instead of holding up the others.
+ANSWER_SECONDS = 300
+
+
+class WorkerError(Exception):
+    """An engine cannot do what it was asked; the text is its own."""
+
+
+class Worker(LineServer):
+    """A started engine. `setup` says where our binary, the work folder and the cores are (run.py)."""
+
+    def __init__(self, configuration, setup, threads):
+        command = ([str(setup.server)] if configuration.is_ours else
+                   [sys.executable, str(pathlib.Path(__file__).parent / "worker.py"), configuration.engine])
+        cores = setup.cores[:threads]
+        self.log = setup.work_dir / "logs" / f"{configuration.name}.log".replace(" ", "_")
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.log, "wb") as errors:
+            super().__init__(command, errors=errors, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+
+    def answer(self):
+        if not select.select([self.process.stdout], [], [], ANSWER_SECONDS)[0]:
+            self.kill()
+            raise WorkerError(f"no answer after {ANSWER_SECONDS} s")
+        try:
+            answer = super().answer()
+        except EOFError:
+            raise WorkerError(self.last_words()) from None
+        if "error" in answer:
+            raise WorkerError(" ".join(answer["error"].split()))
+        return answer
+
+    def ask(self, line):
+        try:
+            return super().ask(line)
+        except BrokenPipeError:
+            raise WorkerError(self.last_words()) from None
+
+    def last_words(self):
+        status = self.process.wait()
+        how = f"dies of {signal.Signals(-status).name}" if status < 0 else f"ends with status {status}"
+        lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return f"the process {how}" + (f": {lines[-1][:200]}" if lines else "")
+
+    def pause(self):
+        """Stops it, threads that spin included."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        """Ends it in whatever state it is."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass
+
+
+def load_line(configuration, model, setup, threads):
+    """The load request; makes the conversion. ConversionError."""
+    path = converted(model, configuration.artifact, setup.work_dir / "models")
+    names = [entry["name"] for entry in model.inputs]
+    return "\t".join(["load", f"model={path}", f"inputs={','.join(names)}", f"outputs={','.join(model.outputs)}",
+                      f"threads={threads}", *(f"{key}={value}" for key, value in configuration.options)])
+
+
+def feed_line(model, run=0):
+    return f"feed\t{model.input_files[run]}"
