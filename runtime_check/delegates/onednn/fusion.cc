@@ -314,7 +314,11 @@ class Fuser {
     const std::vector<int>& chain = chains_[i];
     size_t count = 0;
     while (count < chain.size() && IsFoldable(plans_[i], chain, count)) Fold(steps_[chain[count++]], &op);
-    for (size_t k = count; k < chain.size(); ++k) op.post_steps.push_back(steps_[chain[k]]);
+    for (size_t k = count; k < chain.size(); ++k) {
+      const Step& step = steps_[chain[k]];
+      const bool is_identity = step.op == LoopOp::kAffine && step.alpha == 1 && step.beta == 0;
+      if (!is_identity) op.post_steps.push_back(step);
+    }
     if (!chain.empty()) op.output = steps_[chain.back()].result;
     const int position = chain.empty() ? static_cast<int>(i) : steps_[chain.back()].position;
     absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, num_threads_);

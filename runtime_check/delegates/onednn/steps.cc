@@ -45,10 +45,16 @@ std::vector<float> Map(const std::vector<float>& a, F f) {
   return result;
 }
 
+// One value where all channels have the same.
+std::vector<float> Collapsed(std::vector<float> slopes) {
+  if (std::all_of(slopes.begin(), slopes.end(), [&](float slope) { return slope == slopes[0]; })) slopes.resize(1);
+  return slopes;
+}
+
 Form LinearPieces(std::vector<float> below, std::vector<float> above) {
   Form form;
-  form.below = std::move(below);
-  form.above = std::move(above);
+  form.below = Collapsed(std::move(below));
+  form.above = Collapsed(std::move(above));
   return form;
 }
 
@@ -196,7 +202,10 @@ class Simplifier {
       replaced.op = LoopOp::kHardSwish;
     } else if (form.kind == Form::Kind::kSwish) {
       replaced.op = LoopOp::kSwish;
-    } else if (form.kind == Form::Kind::kLinearPieces && !form.IsLinear() && form.above == std::vector<float>{1}) {
+    } else if (form.kind == Form::Kind::kLinearPieces && form.IsMultiple()) {
+      replaced.op = LoopOp::kAffine;
+      replaced.alpha = form.below[0];
+    } else if (form.kind == Form::Kind::kLinearPieces && form.above == std::vector<float>{1}) {
       if (form.below.size() == 1) {
         replaced.op = LoopOp::kLeakyRelu;
         replaced.alpha = form.below[0];

@@ -27,6 +27,7 @@
 #include "io/file_system.h"
 #include "io/formats/npy.h"
 #include "io/model_file.h"
+#include "runtime_check/delegate_registry.h"
 #include "runtime_check/session.h"
 #include "tools/json.h"
 #include "tools/model_inputs.h"
@@ -81,16 +82,11 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
 
 // What the session does with the names of a delegate and of a precision.
 absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings) {
-  if (settings.delegate != "reference") {
-    return absl::UnimplementedError(
-        absl::StrCat("delegate '", settings.delegate, "' is not in the session, expected 'reference'"));
-  }
-  if (settings.precision != "f32") {
-    return absl::UnimplementedError(
-        absl::StrCat("delegate '", settings.delegate, "' has no precision '", settings.precision, "', expected 'f32'"));
-  }
   SessionOptions options;
   options.num_threads = settings.threads;
+  DelegateOptions delegate_options;
+  delegate_options.precision = settings.precision;
+  PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(settings.delegate, delegate_options));
   return options;
 }
 
