@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Permafrost against other inference engines, interleaved in one run. See README.md beside this file.
 
-    python3 tests/bench/peers/run.py [--mode MODE ...] [--threads N ...] [MODEL ...]
+    python3 tests/bench/peers/run.py [MODEL ...] [--mode MODE ...] [--threads N ...]
 """
 
 import argparse
