@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -122,6 +123,8 @@ def convert_all(models, arguments):
 def main():
     arguments = parse_arguments()
     enter_environment(arguments.venv)
+    # As at an interrupt: workers that are stopped would outlive us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.path.insert(1, str(HERE.parent))
     import measuring
     import recorded_models
