@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).parent
 SECONDS = 900  # Inception v3, calibrated, takes some 100 on a slow core.
@@ -62,17 +63,20 @@ def converted(model, kind, folder):
 
 
 def convert(model, kind, source, target):
-    """Why it failed, or None."""
+    """Why it failed, or None. What it makes appears under its name when it is complete."""
     print(f"peers: converting {model.name} to {kind}", file=sys.stderr)
     log = target.with_name(target.name + ".log")
-    with open(log, "wb") as errors:
+    with open(log, "wb") as errors, tempfile.TemporaryDirectory(dir=target.parent) as making:
         try:
             done = subprocess.run([sys.executable, str(HERE / "convert.py"), kind, str(model.path.parent), str(source),
-                                   str(target)], stdout=errors, stderr=errors, timeout=SECONDS, check=False)
+                                   str(pathlib.Path(making) / target.name)], stdout=errors, stderr=errors,
+                                  timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"not done after {SECONDS} s"
-    if done.returncode == 0:
-        return None
+        if done.returncode == 0:
+            for path in pathlib.Path(making).iterdir():
+                path.replace(target.parent / path.name)
+            return None
     if done.returncode < 0:
         return f"the converter dies of {signal.Signals(-done.returncode).name}"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures Permafrost against other inference engines, interleaved in one run. See README.md beside this file.
 
-    python3 tests/bench/peers/run.py [--mode MODE ...] [--threads N ...] [MODEL ...]
+    python3 tests/bench/peers/run.py [MODEL ...] [--mode MODE ...] [--threads N ...]
 """
 
 import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -122,6 +123,8 @@ def convert_all(models, arguments):
 def main():
     arguments = parse_arguments()
     enter_environment(arguments.venv)
+    # As at an interrupt: workers that are stopped would outlive us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.path.insert(1, str(HERE.parent))
     import measuring
     import recorded_models

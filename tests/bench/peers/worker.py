@@ -12,6 +12,7 @@ import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.modules["openvino_telemetry"] = None  # It forks a process that calls home and outlives ours.
 
 
 class TensorFlow:
