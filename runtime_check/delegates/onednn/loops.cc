@@ -1,6 +1,10 @@
 // One function an op, which the compiler vectorises for each instruction set.
 #include "runtime_check/delegates/onednn/loops.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cmath>
 #include <cstring>
 
@@ -91,7 +95,69 @@ PERMAFROST_CLONES uint32_t CountNonFinite(const char* floats, int64_t count) {
   return found;
 }
 
+PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
+                                              Block moving, Block fixed, float* results) {
+  for (int64_t m = 0; m < moves; ++m) {
+    float sum = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* a = moving.data + m * move_step + r * moving.row_step;
+      const float* b = fixed.data + r * fixed.row_step;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
+    }
+    results[m] = sum;
+  }
+}
+
+#if defined(__x86_64__)
+// Several results at a time, so that their sums do not wait for each other.
+template <int kMoves>
+__attribute__((target("avx512f"))) inline void ProductsAtOnce(int64_t move_step, int64_t rows, int64_t count,
+                                                              Block moving, Block fixed, float* results) {
+  __m512 sums[kMoves];
+  for (int m = 0; m < kMoves; ++m) sums[m] = _mm512_setzero_ps();
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* a = moving.data + r * moving.row_step;
+    const float* b = fixed.data + r * fixed.row_step;
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      const __m512 x = _mm512_loadu_ps(b + i);
+      for (int m = 0; m < kMoves; ++m) {
+        sums[m] = _mm512_fmadd_ps(_mm512_loadu_ps(a + m * move_step + i), x, sums[m]);
+      }
+    }
+    if (i == count) continue;
+    const auto mask = static_cast<__mmask16>((1u << (count - i)) - 1);
+    const __m512 x = _mm512_maskz_loadu_ps(mask, b + i);
+    for (int m = 0; m < kMoves; ++m) {
+      sums[m] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, a + m * move_step + i), x, sums[m]);
+    }
+  }
+  for (int m = 0; m < kMoves; ++m) results[m] = _mm512_reduce_add_ps(sums[m]);
+}
+
+__attribute__((target("avx512f"))) void MovingProducts512(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
+                                                          Block moving, Block fixed, float* results) {
+  int64_t m = 0;
+  for (; m + 8 <= moves; m += 8) {
+    ProductsAtOnce<8>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
+  }
+  for (; m < moves; ++m) {
+    ProductsAtOnce<1>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
+  }
+}
+#endif
+
 }  // namespace
+
+void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
+                    float* results) {
+#if defined(__x86_64__)
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  if (has_avx512) return MovingProducts512(moves, move_step, rows, count, moving, fixed, results);
+#endif
+  MovingProductsAnywhere(moves, move_step, rows, count, moving, fixed, results);
+}
 
 bool HasNonFinite(const char* floats, int64_t count) { return CountNonFinite(floats, count) != 0; }
 

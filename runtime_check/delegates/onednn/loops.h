@@ -46,6 +46,15 @@ absl::string_view NameOf(LoopOp op);
 // TensorFlow.
 void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y);
 
+// Scalar products of blocks: both have `rows` rows of `count` floats; one stays, the other moves on by `move_step`
+// floats from one result to the next.
+struct Block {
+  const float* data;
+  int64_t row_step;  // In floats.
+};
+void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
+                    float* results);
+
 // Whether one of `count` floats, at any address, is NaN or infinite.
 bool HasNonFinite(const char* floats, int64_t count);
 

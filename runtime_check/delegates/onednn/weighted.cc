@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
+#include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 
 namespace permafrost {
@@ -387,6 +388,7 @@ bool IsPostOp(const Step& step) {
 }
 
 absl::Status CheckFast(const NodePlan& plan) {
+  if (IsNarrow(plan)) return absl::OkStatus();
   Chosen chosen;
   PF_RETURN_IF_ERROR(Guarded("oneDNN does not take it", [&] {
     dnnl::primitive_attr attributes;
@@ -398,6 +400,10 @@ absl::Status CheckFast(const NodePlan& plan) {
 }
 
 absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threads) {
+  if (IsNarrow(op.plan)) {
+    if (!op.post_steps.empty()) return absl::UnimplementedError("narrow convolutions have no post-ops");
+    return MakeNarrow(op, num_threads);
+  }
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;
   absl::Status made;

@@ -1,0 +1,176 @@
+// Each output is a few scalar products of runs of floats that lie together: all taps of a row with all their channels.
+#include "runtime_check/delegates/onednn/narrow_convolution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime_check/delegates/onednn/loops.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+constexpr int64_t kMostChannels = 4;
+// Shorter products are not worth a vector.
+constexpr int64_t kShortestProduct = 8;
+// Neighbouring outputs that are computed at once.
+constexpr int64_t kMoves = 64;
+// Fewer multiplications than this are not worth a second thread.
+constexpr int64_t kWorthAThread = 65536;
+
+// [H, W, I, O] to [O, H, W, I], scaled.
+std::vector<float> OutputsFirst(const WeightedOp& op) {
+  const std::vector<float> given = FloatsOf(op.weights);
+  const size_t outputs = static_cast<size_t>(op.output_channels());
+  const size_t each = given.size() / outputs;
+  std::vector<float> weights(given.size());
+  for (size_t o = 0; o < outputs; ++o) {
+    for (size_t i = 0; i < each; ++i) {
+      weights[o * each + i] = given[i * outputs + o] * (op.scale.empty() ? 1.0f : op.scale[o]);
+    }
+  }
+  return weights;
+}
+
+class NarrowConvolution final : public Piece {
+ public:
+  NarrowConvolution(const WeightedOp& op, int num_threads)
+      : window_(op.plan.window), weights_(OutputsFirst(op)), bias_(op.bias) {
+    bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
+    const int64_t work = window_.batch * window_.y.output * window_.x.output * static_cast<int64_t>(weights_.size());
+    num_threads_ = work < kWorthAThread ? 1 : num_threads;
+  }
+
+  absl::Status Run(const RunContext& context) override {
+    const int64_t height = window_.y.output;
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t line = 0; line < window_.batch * height; ++line) RunLine(context, line / height, line % height);
+    return absl::OkStatus();
+  }
+
+  int64_t constant_bytes() const override {
+    return static_cast<int64_t>((weights_.size() + bias_.size()) * sizeof(float));
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": narrow convolution (loops)"); }
+
+ private:
+  void RunLine(const RunContext& context, int64_t image, int64_t y) const {
+    const WindowAxis &down = window_.y, &across = window_.x;
+    const int64_t inputs = window_.input_channels, outputs = window_.output_channels;
+    const float* from = context.at<float>(reads[0]) + image * down.input * across.input * inputs;
+    float* to = context.at<float>(writes[0]) + (image * down.output + y) * across.output * outputs;
+    int64_t first_y, last_y;
+    down.TapsInside(y, &first_y, &last_y);
+    const int64_t rows = last_y - first_y;
+    const int64_t row_step = down.dilation * across.input * inputs, weight_step = across.taps * inputs;
+    const float* top = from + (down.First(y) + first_y * down.dilation) * across.input * inputs;
+    // Output pixels [x, x + moves) that all have the same taps inside the image.
+    const auto run = [&](int64_t x, int64_t moves) {
+      int64_t first_x, last_x;
+      across.TapsInside(x, &first_x, &last_x);
+      const Block moving{top + (across.First(x) + first_x) * inputs, row_step};
+      for (int64_t o = 0; o < outputs; ++o) {
+        const Block fixed{weights_.data() + ((o * down.taps + first_y) * across.taps + first_x) * inputs, weight_step};
+        float results[kMoves];
+        MovingProducts(moves, across.stride * inputs, rows, (last_x - first_x) * inputs, moving, fixed, results);
+        for (int64_t m = 0; m < moves; ++m) to[(x + m) * outputs + o] = results[m] + bias_[o];
+      }
+    };
+    int64_t first_full, last_full;
+    across.FullPositions(&first_full, &last_full);
+    for (int64_t x = 0; x < across.output;) {
+      const int64_t moves = x >= first_full && x < last_full ? std::min(kMoves, last_full - x) : 1;
+      run(x, moves);
+      x += moves;
+    }
+  }
+
+  const WindowPlan window_;
+  std::vector<float> weights_, bias_;
+  int num_threads_;
+};
+
+// Each line of input pixels adds its products to the lines of outputs that it reaches.
+class NarrowTransposed final : public Piece {
+ public:
+  // The weights are [H, W, O, I] as given.
+  explicit NarrowTransposed(const WeightedOp& op)
+      : window_(op.plan.window), weights_(FloatsOf(op.weights)), bias_(op.bias) {
+    bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
+    products_.resize(static_cast<size_t>(window_.x.output));
+    if (op.scale.empty()) return;
+    const auto inputs = static_cast<size_t>(window_.input_channels), outputs = bias_.size();
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] *= op.scale[i / inputs % outputs];
+  }
+
+  absl::Status Run(const RunContext& context) override {
+    const WindowAxis &down = window_.y, &across = window_.x;
+    const int64_t inputs = window_.input_channels, outputs = window_.output_channels;
+    const float* pixels = context.at<float>(reads[0]);
+    float* image = context.at<float>(writes[0]);
+    const int64_t results = down.input * across.input;
+    for (int64_t n = 0; n < window_.batch; ++n, image += results * outputs) {
+      for (int64_t i = 0; i < results; ++i) std::copy(bias_.begin(), bias_.end(), image + i * outputs);
+      for (int64_t y = 0; y < down.output; ++y, pixels += across.output * inputs) {
+        int64_t first_y, last_y;
+        down.TapsInside(y, &first_y, &last_y);
+        for (int64_t ty = first_y; ty < last_y; ++ty) {
+          float* row = image + (down.First(y) + ty * down.dilation) * across.input * outputs;
+          for (int64_t tx = 0; tx < across.taps; ++tx) AddTap(pixels, ty, tx, row);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t constant_bytes() const override {
+    return static_cast<int64_t>((weights_.size() + bias_.size()) * sizeof(float));
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": narrow transposed convolution (loops)"); }
+
+ private:
+  // What a line of input pixels adds to a line of outputs by one tap.
+  void AddTap(const float* pixels, int64_t ty, int64_t tx, float* row) {
+    const WindowAxis& across = window_.x;
+    const int64_t inputs = window_.input_channels, outputs = window_.output_channels;
+    for (int64_t o = 0; o < outputs; ++o) {
+      const Block fixed{weights_.data() + ((ty * across.taps + tx) * outputs + o) * inputs, 0};
+      MovingProducts(across.output, inputs, 1, inputs, {pixels, 0}, fixed, products_.data());
+      for (int64_t x = 0; x < across.output; ++x) {
+        const int64_t column = across.First(x) + tx * across.dilation;
+        if (column >= 0 && column < across.input) row[column * outputs + o] += products_[x];
+      }
+    }
+  }
+
+  const WindowPlan window_;
+  std::vector<float> weights_, bias_;
+  std::vector<float> products_;  // Of one line of pixels.
+};
+
+}  // namespace
+
+bool IsNarrow(const NodePlan& plan) {
+  const WindowPlan& window = plan.window;
+  if (window.groups != 1 || window.output_channels > kMostChannels) return false;
+  if (plan.kind == NodeKind::kTransposedConvolution) return window.input_channels >= kShortestProduct;
+  return plan.kind == NodeKind::kConvolution && window.x.dilation == 1 &&
+         window.x.taps * window.input_channels >= kShortestProduct;
+}
+
+std::unique_ptr<Piece> MakeNarrow(const WeightedOp& op, int num_threads) {
+  std::unique_ptr<Piece> piece;
+  if (op.plan.kind == NodeKind::kTransposedConvolution) {
+    piece = std::make_unique<NarrowTransposed>(op);
+  } else {
+    piece = std::make_unique<NarrowConvolution>(op, num_threads);
+  }
+  piece->name = op.name;
+  piece->reads = {op.input};
+  piece->writes = {op.output};
+  return piece;
+}
+
+}  // namespace onednn
+}  // namespace permafrost
