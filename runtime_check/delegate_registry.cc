@@ -20,8 +20,10 @@ const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
       {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}},
        [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }},
-      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32"}},
-       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeOneDnnDelegate(); }},
+      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}},
+       [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+         return MakeOneDnnDelegate(options.precision == "bf16" ? OneDnnPrecision::kBf16 : OneDnnPrecision::kF32);
+       }},
   };
   return *rows;
 }

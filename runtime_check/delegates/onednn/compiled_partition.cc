@@ -37,10 +37,10 @@ class ThreadsInScope {
 
 class Pieces final : public CompiledPartition {
  public:
-  absl::Status Init(const Partition& partition, int num_threads) {
+  absl::Status Init(const Partition& partition, bool use_bf16, int num_threads) {
     num_threads_ = num_threads;
     const ThreadsInScope threads(num_threads);
-    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, num_threads));
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, use_bf16, num_threads));
     pieces_ = std::move(fused.pieces);
     for (const int input : partition.inputs) {
       const DelegateTensor& tensor = partition.tensors[input];
@@ -151,9 +151,10 @@ class Pieces final : public CompiledPartition {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, int num_threads) {
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, bool use_bf16,
+                                                                    int num_threads) {
   auto compiled = std::make_unique<Pieces>();
-  PF_RETURN_IF_ERROR(compiled->Init(partition, num_threads));
+  PF_RETURN_IF_ERROR(compiled->Init(partition, use_bf16, num_threads));
   return std::unique_ptr<CompiledPartition>(std::move(compiled));
 }
 

@@ -10,7 +10,8 @@
 namespace permafrost {
 namespace onednn {
 
-absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, int num_threads);
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, bool use_bf16,
+                                                                    int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost

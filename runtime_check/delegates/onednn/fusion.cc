@@ -2,6 +2,7 @@
 #include "runtime_check/delegates/onednn/fusion.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/image_pieces.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
+#include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/steps.h"
 #include "runtime_check/delegates/onednn/weighted.h"
@@ -25,7 +27,8 @@ bool IsWeighted(NodeKind kind) {
 
 class Fuser {
  public:
-  Fuser(const Partition& partition, int num_threads) : partition_(partition), num_threads_(num_threads) {}
+  Fuser(const Partition& partition, bool use_bf16, int num_threads)
+      : partition_(partition), use_bf16_(use_bf16), num_threads_(num_threads) {}
 
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
@@ -38,6 +41,7 @@ class Fuser {
     TakePads();
     ChainSteps();
     GroupSteps();
+    AssignTypes();
     PF_RETURN_IF_ERROR(MakePieces());
     std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.position < b.position; });
     for (Made& made : made_) fused_.pieces.push_back(std::move(made.piece));
@@ -212,9 +216,11 @@ class Fuser {
       if (!IsWeighted(plans_[i].kind)) continue;
       std::vector<int> chain = ChainFrom(Output(i), OutputShape(i));
       size_t count = 0;
-      while (count < chain.size() && (IsFoldable(plans_[i], chain, count) || IsPostOp(steps_[chain[count]]))) {
-        ++count;
-      }
+      while (count < chain.size() && IsFoldable(plans_[i], chain, count)) ++count;
+      std::vector<Step> post_steps;
+      Step activation = NewStep(i, static_cast<int>(i));
+      if (ActivationStep(plans_[i], &activation)) post_steps.push_back(activation);
+      while (count < chain.size() && AppendPostStep(steps_[chain[count]], &post_steps)) ++count;
       chain.resize(count);
       for (const int step : chain) is_chained_[step] = true;
       chains_[i] = std::move(chain);
@@ -314,16 +320,25 @@ class Fuser {
     const std::vector<int>& chain = chains_[i];
     size_t count = 0;
     while (count < chain.size() && IsFoldable(plans_[i], chain, count)) Fold(steps_[chain[count++]], &op);
-    for (size_t k = count; k < chain.size(); ++k) {
-      const Step& step = steps_[chain[k]];
-      const bool is_identity = step.op == LoopOp::kAffine && step.alpha == 1 && step.beta == 0;
-      if (!is_identity) op.post_steps.push_back(step);
-    }
+    while (count < chain.size() && AppendPostStep(steps_[chain[count]], &op.post_steps)) ++count;
     if (!chain.empty()) op.output = steps_[chain.back()].result;
     const int position = chain.empty() ? static_cast<int>(i) : steps_[chain.back()].position;
-    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, num_threads_);
+    op.is_bf16 = use_bf16_ && !IsNarrow(op.plan);
+    op.input = As(op.input, op.is_bf16, InputShape(i), position);
+    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_);
     if (piece.ok()) {
       made_.push_back({position, *std::move(piece)});
+      return absl::OkStatus();
+    }
+    if (op.is_bf16 && op.post_steps.empty()) {
+      // oneDNN may have it for floats alone.
+      op.is_bf16 = false;
+      op.input = As(op.input, false, InputShape(i), position);
+      const int result = op.output;
+      if (types_.IsBf16(result)) op.output = NewStorage(OutputShape(i).num_elements());
+      PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> wide, MakeWeighted(op, types_, num_threads_));
+      made_.push_back({position, std::move(wide)});
+      if (op.output != result) Convert(op.output, result, OutputShape(i), position);
       return absl::OkStatus();
     }
     if (!absl::IsUnimplemented(piece.status()) || op.post_steps.empty()) return piece.status();
@@ -336,12 +351,104 @@ class Fuser {
       steps[k].value = k == 0 ? op.output : steps[k - 1].result;
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
-    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, num_threads_));
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeBare(&op, i, position));
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
-    made_.push_back({position, MakeLoopNest(pointers, {result}, op.name, num_threads_)});
+    made_.push_back({position, MakeLoopNest(pointers, {result}, types_, op.name, num_threads_)});
     return absl::OkStatus();
+  }
+
+  // Without post-steps; in float when oneDNN has no other.
+  absl::StatusOr<std::unique_ptr<Piece>> MakeBare(WeightedOp* op, size_t i, int position) {
+    absl::StatusOr<std::unique_ptr<Piece>> bare = MakeWeighted(*op, types_, num_threads_);
+    if (bare.ok() || !op->is_bf16) return bare;
+    op->is_bf16 = false;
+    op->input = As(op->input, false, InputShape(i), position);
+    return MakeWeighted(*op, types_, num_threads_);
+  }
+
+  // What a weighted node reads, with the pad that it took over taken off.
+  Shape InputShape(size_t i) const {
+    const NodePlan& plan = plans_[i];
+    if (plan.kind == NodeKind::kMatMul) return Shape({plan.rows, plan.depth});
+    const WindowPlan& window = plan.window;
+    if (plan.kind == NodeKind::kTransposedConvolution) {
+      return Shape({window.batch, window.y.output, window.x.output, window.input_channels});
+    }
+    return Shape({window.batch, window.y.input, window.x.input, window.input_channels});
+  }
+
+  // Whether a node can read and write bfloat16 as well.
+  bool TakesBf16(size_t i) const {
+    switch (plans_[i].kind) {
+      case NodeKind::kConvolution:
+      case NodeKind::kTransposedConvolution:
+        return !IsNarrow(plans_[i]);
+      case NodeKind::kMatMul:
+      case NodeKind::kElementwise:
+      case NodeKind::kBatchNorm:
+      case NodeKind::kPool:
+      case NodeKind::kConcat:
+      case NodeKind::kPad:
+      case NodeKind::kAlias:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // A storage inside the partition holds bfloat16 when who writes it and somebody who reads it can work with that.
+  void AssignTypes() {
+    types_.is_bf16.assign(fused_.storage.size(), false);
+    if (!use_bf16_) return;
+    std::vector<bool> may(fused_.storage.size(), false);
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      if (plans_[i].kind != NodeKind::kAlias && TakesBf16(i)) may[Output(i)] = true;
+    }
+    for (const Step& step : steps_) may[step.result] = true;
+    for (size_t i = 0; i < chains_.size(); ++i) {
+      // A narrow convolution writes floats, whatever is fused to it.
+      if (!chains_[i].empty() && !TakesBf16(i)) may[steps_[chains_[i].back()].result] = false;
+    }
+    for (size_t i = 0; i < may.size(); ++i) {
+      if (!may[i] || is_output_[i] || fused_.storage[i] != static_cast<int>(i)) continue;
+      bool is_wanted = !readers_[i].steps.empty();
+      for (const int reader : node_readers_[i]) is_wanted = is_wanted || TakesBf16(static_cast<size_t>(reader));
+      if (!is_wanted) continue;
+      types_.is_bf16[i] = true;
+      fused_.bytes[i] /= 2;
+    }
+  }
+
+  void Convert(int from, int to, const Shape& shape, int position) {
+    PlainOp op;
+    op.inputs.emplace_back(from, shape);
+    op.output = {to, shape};
+    op.num_threads = num_threads_;
+    op.name = "conversion";
+    made_.push_back({position, MakeConversion(op, types_.IsBf16(to))});
+  }
+
+  // The storage, or a copy of the wanted type, made before what runs at `position`.
+  int As(int storage, bool bf16, const Shape& shape, int position) {
+    if (types_.IsBf16(storage) == bf16) return storage;
+    const auto found = converted_.find(storage);
+    if (found != converted_.end() && found->second.first <= position) return found->second.second;
+    const int copy = NewStorage(shape.num_elements());
+    types_.is_bf16.resize(static_cast<size_t>(copy) + 1, false);
+    types_.is_bf16[copy] = bf16;
+    if (bf16) fused_.bytes[copy] /= 2;
+    Convert(storage, copy, shape, position);
+    converted_[storage] = {position, copy};
+    return copy;
+  }
+
+  // The same for all inputs of a piece that works with one type.
+  PlainOp InOneType(PlainOp op, bool bf16, int position) {
+    op.is_bf16 = bf16;
+    for (auto& [storage, shape] : op.inputs) storage = As(storage, bf16, shape, position);
+    return op;
   }
 
   // Joins what is left of the steps. A group runs where its last step stands, so nobody before that may read its
@@ -420,7 +527,7 @@ class Fuser {
       }
       if (results.empty()) continue;  // Nobody asks.
       const Step& last = *steps.back();
-      made_.push_back({last.position, MakeLoopNest(steps, results, NameOfNode(last.node), num_threads_)});
+      made_.push_back({last.position, MakeLoopNest(steps, results, types_, NameOfNode(last.node), num_threads_)});
     }
   }
 
@@ -438,12 +545,15 @@ class Fuser {
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (is_taken_[i]) continue;
       const auto add = [&](std::unique_ptr<Piece> piece) { made_.push_back({static_cast<int>(i), std::move(piece)}); };
+      const auto typed = [&](int num_inputs, bool bf16) {
+        return InOneType(Plain(i, num_inputs), bf16, static_cast<int>(i));
+      };
       switch (plans_[i].kind) {
         case NodeKind::kElementwise:
         case NodeKind::kBatchNorm:
           break;
         case NodeKind::kAlias:
-          if (std::find(copies_.begin(), copies_.end(), i) != copies_.end()) add(MakeCopy(Plain(i, 1)));
+          if (std::find(copies_.begin(), copies_.end(), i) != copies_.end()) add(MakeCopy(typed(1, false)));
           break;
         case NodeKind::kConvolution:
         case NodeKind::kTransposedConvolution:
@@ -451,24 +561,24 @@ class Fuser {
           PF_RETURN_IF_ERROR(MakeWeightedPiece(i));
           break;
         case NodeKind::kPool: {
-          PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> piece, MakePool(Plain(i, 1)));
+          PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> piece, MakePool(typed(1, types_.IsBf16(Output(i)))));
           add(std::move(piece));
           break;
         }
         case NodeKind::kMean:
-          add(MakeMean(Plain(i, 1)));
+          add(MakeMean(typed(1, false)));
           break;
         case NodeKind::kConcat:
-          add(MakeConcat(Plain(i, plans_[i].num_values)));
+          add(MakeConcat(typed(plans_[i].num_values, types_.IsBf16(Output(i)))));
           break;
         case NodeKind::kPad:
-          add(MakePad(Plain(i, 1)));
+          add(MakePad(typed(1, types_.IsBf16(Output(i)))));
           break;
         case NodeKind::kResize:
-          add(MakeResize(Plain(i, 1)));
+          add(MakeResize(typed(1, false)));
           break;
         case NodeKind::kSoftmax:
-          add(MakeSoftmax(Plain(i, 1)));
+          add(MakeSoftmax(typed(1, false)));
           break;
       }
     }
@@ -477,7 +587,10 @@ class Fuser {
   }
 
   const Partition& partition_;
+  const bool use_bf16_;
   const int num_threads_;
+  StorageTypes types_;
+  std::map<int, std::pair<int, int>> converted_;  // By storage: position and storage of its conversion.
   Fused fused_;
   std::vector<NodePlan> plans_;  // By node.
   std::vector<bool> is_output_;  // By tensor and storage.
@@ -496,7 +609,9 @@ class Fuser {
 
 }  // namespace
 
-absl::StatusOr<Fused> Fuse(const Partition& partition, int num_threads) { return Fuser(partition, num_threads).Run(); }
+absl::StatusOr<Fused> Fuse(const Partition& partition, bool use_bf16, int num_threads) {
+  return Fuser(partition, use_bf16, num_threads).Run();
+}
 
 }  // namespace onednn
 }  // namespace permafrost

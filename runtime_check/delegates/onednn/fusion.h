@@ -21,8 +21,9 @@ struct Fused {
 };
 
 // What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
-// work is joined into as few passes over memory as its shape allows. Errors as of the pieces.
-absl::StatusOr<Fused> Fuse(const Partition& partition, int num_threads);
+// work is joined into as few passes over memory as its shape allows. With bfloat16, what lies between pieces that can
+// work with it is stored so. Errors as of the pieces.
+absl::StatusOr<Fused> Fuse(const Partition& partition, bool use_bf16, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost

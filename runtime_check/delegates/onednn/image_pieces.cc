@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/sampling.h"
@@ -28,8 +29,8 @@ class Pool final : public Piece {
     const auto after = [](const WindowAxis& axis) {
       return std::max<int64_t>(0, (axis.output - 1) * axis.stride + axis.taps - axis.input - axis.pad_before);
     };
-    const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels);
-    const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels);
+    const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels, op.is_bf16);
+    const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels, op.is_bf16);
     is_average_ = op.plan.is_average;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -125,6 +126,8 @@ class Resize final : public Piece {
   int num_threads_;
 };
 
+// Moves lines of T; zeros of all types are zero bits.
+template <typename T>
 class Pad final : public Piece {
  public:
   Pad(const NodePlan& plan, const Shape& image, const Shape& result)
@@ -138,16 +141,16 @@ class Pad final : public Piece {
         out_line_(result.dim(2) * result.dim(3)) {}
 
   absl::Status Run(const RunContext& context) override {
-    const float* from = context.at<float>(reads[0]);
-    float* to = context.at<float>(writes[0]);
+    const T* from = context.at<T>(reads[0]);
+    T* to = context.at<T>(writes[0]);
     for (int64_t n = 0; n < batch_; ++n) {
-      to = std::fill_n(to, top_ * out_line_, 0.0f);
+      to = std::fill_n(to, top_ * out_line_, T(0));
       for (int64_t y = 0; y < height_; ++y, from += line_) {
-        to = std::fill_n(to, left_, 0.0f);
+        to = std::fill_n(to, left_, T(0));
         to = std::copy_n(from, line_, to);
-        to = std::fill_n(to, right_, 0.0f);
+        to = std::fill_n(to, right_, T(0));
       }
-      to = std::fill_n(to, bottom_ * out_line_, 0.0f);
+      to = std::fill_n(to, bottom_ * out_line_, T(0));
     }
     return absl::OkStatus();
   }
@@ -155,6 +158,33 @@ class Pad final : public Piece {
 
  private:
   int64_t batch_, height_, top_, bottom_, left_, right_, line_, out_line_;
+};
+
+class Conversion final : public Piece {
+ public:
+  Conversion(int64_t elements, bool to_bf16, int num_threads)
+      : elements_(elements), to_bf16_(to_bf16), num_threads_(elements < kWorthAThread ? 1 : num_threads) {}
+
+  absl::Status Run(const RunContext& context) override {
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t begin = 0; begin < elements_; begin += kWorthAThread) {
+      const int64_t count = std::min(kWorthAThread, elements_ - begin);
+      if (to_bf16_) {
+        ToBf16(count, context.at<float>(reads[0]) + begin, context.at<uint16_t>(writes[0]) + begin);
+      } else {
+        FromBf16(count, context.at<uint16_t>(reads[0]) + begin, context.at<float>(writes[0]) + begin);
+      }
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": ", to_bf16_ ? "to bfloat16" : "from bfloat16", " (loops)");
+  }
+
+ private:
+  int64_t elements_;
+  bool to_bf16_;
+  int num_threads_;
 };
 
 class Softmax final : public Piece {
@@ -188,7 +218,7 @@ class Concat final : public Piece {
   Concat(const PlainOp& op, int axis) {
     for (int i = 0; i < axis; ++i) outer_ *= op.output.second.dim(i);
     for (const auto& [tensor, shape] : op.inputs) {
-      runs_.push_back(shape.num_elements() / outer_ * static_cast<int64_t>(sizeof(float)));
+      runs_.push_back(shape.num_elements() / outer_ * (op.is_bf16 ? 2 : 4));
     }
   }
 
@@ -238,7 +268,9 @@ std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
 }
 
 std::unique_ptr<Piece> MakePad(const PlainOp& op) {
-  return Named(std::make_unique<Pad>(op.plan, op.inputs[0].second, op.output.second), op);
+  const Shape& image = op.inputs[0].second;
+  return op.is_bf16 ? Named(std::make_unique<Pad<uint16_t>>(op.plan, image, op.output.second), op)
+                    : Named(std::make_unique<Pad<float>>(op.plan, image, op.output.second), op);
 }
 
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
@@ -248,6 +280,11 @@ std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
 }
 
 std::unique_ptr<Piece> MakeConcat(const PlainOp& op) { return Named(std::make_unique<Concat>(op, op.plan.axis), op); }
+
+std::unique_ptr<Piece> MakeConversion(const PlainOp& op, bool to_bf16) {
+  const int64_t elements = op.output.second.num_elements();
+  return Named(std::make_unique<Conversion>(elements, to_bf16, op.num_threads), op);
+}
 
 std::unique_ptr<Piece> MakeCopy(const PlainOp& op) { return Named(std::make_unique<Concat>(op, 0), op); }
 

@@ -21,8 +21,9 @@ constexpr int64_t kWorthAThread = 32768;
 
 class LoopNest final : public Piece {
  public:
-  LoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results, std::string loop_name, int num_threads)
-      : rows_(steps[0]->rows), num_threads_(num_threads) {
+  LoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results, const StorageTypes& types,
+           std::string loop_name, int num_threads)
+      : rows_(steps[0]->rows), types_(types), num_threads_(num_threads) {
     name = std::move(loop_name);
     images_ = 1;
     bool is_flat = true;
@@ -81,7 +82,8 @@ class LoopNest final : public Piece {
     Meeting meeting = Meeting::kSame;
     std::vector<float> values;  // A constant, for a whole block.
     int slot = -1;              // Of a value that is spread over a block: where, in the shared scratch memory.
-    int buffer = -1;            // Of one that is spread for each block: where, in the thread's.
+    int buffer = -1;            // Of one that is spread or widened for each block: where, in the thread's.
+    bool is_bf16 = false;
   };
   struct Source {
     enum class Kind { kNone, kOperand, kBuffer, kOutput } kind = Kind::kNone;
@@ -91,8 +93,9 @@ class LoopNest final : public Piece {
     LoopOp op;
     float alpha, beta;
     Source a, b;
-    int buffer;  // -1: into the output.
-    int output;  // Tensor, or -1.
+    int buffer;            // -1: into the output.
+    int output;            // Tensor, or -1.
+    bool is_bf16 = false;  // The output is narrowed from the buffer.
   };
 
   Source OperandFor(int tensor, Meeting meeting) {
@@ -104,7 +107,8 @@ class LoopNest final : public Piece {
     Operand& operand = operands_.emplace_back();
     operand.tensor = tensor;
     operand.meeting = meeting;
-    if (meeting == Meeting::kPerRow) {
+    operand.is_bf16 = types_.IsBf16(tensor);
+    if (meeting == Meeting::kPerRow || (meeting == Meeting::kSame && operand.is_bf16)) {
       operand.buffer = num_buffers_++;
     } else if (meeting != Meeting::kSame) {
       operand.slot = shared_++;
@@ -162,6 +166,7 @@ class LoopNest final : public Piece {
       for (const int tensor : {step.value, step.other}) {
         const auto found = made.find(tensor);
         if (tensor < 0 || found == made.end() || found->second.kind != Source::Kind::kBuffer) continue;
+        if (std::find(kept_.begin(), kept_.end(), found->second.index) != kept_.end()) continue;
         if (last_read[tensor] == i && std::find(free.begin(), free.end(), found->second.index) == free.end()) {
           free.push_back(found->second.index);
         }
@@ -171,6 +176,12 @@ class LoopNest final : public Piece {
         writes.push_back(step.result);
         first_write = std::min(first_write, i);
         made[step.result] = {Source::Kind::kOutput, step.result};
+        if (types_.IsBf16(step.result)) {
+          instruction.is_bf16 = true;
+          instruction.buffer = num_buffers_++;  // For itself, since others may read it at any time.
+          made[step.result] = {Source::Kind::kBuffer, instruction.buffer};
+          kept_.push_back(instruction.buffer);
+        }
       } else {
         if (free.empty()) free.push_back(num_buffers_++);
         instruction.buffer = free.back();
@@ -198,16 +209,24 @@ class LoopNest final : public Piece {
   void Spread(const RunContext& context, int64_t image) {
     for (const Operand& operand : operands_) {
       if (operand.slot < 0) continue;
-      const float* from = context.at<float>(operand.tensor);
       float* to = reinterpret_cast<float*>(context.scratch) + operand.slot * block_floats_;
       if (operand.meeting == Meeting::kScalar) {
-        std::fill(to, to + block_floats_, from[0]);
+        Widen(context, operand, 0, 1, to);
+        std::fill(to + 1, to + block_floats_, to[0]);
         continue;
       }
-      if (operand.meeting == Meeting::kPerImage) from += image * rows_.channels;
-      for (int64_t r = 0; r < block_rows_; ++r) {
-        std::memcpy(to + r * rows_.channels, from, static_cast<size_t>(rows_.channels) * sizeof(float));
+      Widen(context, operand, operand.meeting == Meeting::kPerImage ? image * rows_.channels : 0, rows_.channels, to);
+      for (int64_t r = 1; r < block_rows_; ++r) {
+        std::memcpy(to + r * rows_.channels, to, static_cast<size_t>(rows_.channels) * sizeof(float));
       }
+    }
+  }
+
+  static void Widen(const RunContext& context, const Operand& operand, int64_t offset, int64_t count, float* to) {
+    if (operand.is_bf16) {
+      FromBf16(count, context.at<uint16_t>(operand.tensor) + offset, to);
+    } else {
+      std::memcpy(to, context.at<float>(operand.tensor) + offset, static_cast<size_t>(count) * sizeof(float));
     }
   }
 
@@ -236,19 +255,29 @@ class LoopNest final : public Piece {
     const int64_t count = rows * rows_.channels;
     for (const Operand& operand : operands_) {
       if (operand.buffer < 0) continue;
-      const float* from = context.at<float>(operand.tensor) + row;
       float* to = Buffer(context, thread, operand.buffer);
-      for (int64_t r = 0; r < rows; ++r) std::fill(to + r * rows_.channels, to + (r + 1) * rows_.channels, from[r]);
+      if (operand.meeting == Meeting::kSame) {
+        Widen(context, operand, offset, count, to);
+        continue;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        float value;
+        Widen(context, operand, row + r, 1, &value);
+        std::fill(to + r * rows_.channels, to + (r + 1) * rows_.channels, value);
+      }
     }
     for (const Instruction& instruction : instructions_) {
       float* to = instruction.buffer >= 0 ? Buffer(context, thread, instruction.buffer)
                                           : context.at<float>(instruction.output) + offset;
       RunLoop(instruction.op, count, At(context, instruction.a, offset, thread),
               At(context, instruction.b, offset, thread), instruction.alpha, instruction.beta, to);
+      if (instruction.is_bf16) ToBf16(count, to, context.at<uint16_t>(instruction.output) + offset);
     }
   }
 
   Rows rows_;
+  const StorageTypes types_;
+  std::vector<int> kept_;  // Buffers that are never given away.
   int64_t images_;
   int64_t block_rows_ = 1, block_floats_ = 1;
   int num_threads_;
@@ -262,8 +291,8 @@ class LoopNest final : public Piece {
 }  // namespace
 
 std::unique_ptr<Piece> MakeLoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results,
-                                    std::string name, int num_threads) {
-  return std::make_unique<LoopNest>(steps, results, std::move(name), num_threads);
+                                    const StorageTypes& types, std::string name, int num_threads) {
+  return std::make_unique<LoopNest>(steps, results, types, std::move(name), num_threads);
 }
 
 }  // namespace onednn

@@ -16,7 +16,7 @@ namespace onednn {
 // All steps have results of the same number of elements and channels, and come after those whose results they read.
 // `results` are the tensors that somebody else reads.
 std::unique_ptr<Piece> MakeLoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results,
-                                    std::string name, int num_threads);
+                                    const StorageTypes& types, std::string name, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost

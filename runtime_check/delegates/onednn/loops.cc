@@ -95,6 +95,19 @@ PERMAFROST_CLONES uint32_t CountNonFinite(const char* floats, int64_t count) {
   return found;
 }
 
+PERMAFROST_CLONES void RoundToBf16(int64_t count, const uint32_t* from, uint16_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = from[i];
+    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    // NaN must not become an infinity.
+    to[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16) | 0x40 : rounded);
+  }
+}
+
+PERMAFROST_CLONES void WidenBf16(int64_t count, const uint16_t* from, uint32_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;
+}
+
 PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
                                               Block moving, Block fixed, float* results) {
   for (int64_t m = 0; m < moves; ++m) {
@@ -149,6 +162,14 @@ __attribute__((target("avx512f"))) void MovingProducts512(int64_t moves, int64_t
 #endif
 
 }  // namespace
+
+void ToBf16(int64_t count, const float* from, uint16_t* to) {
+  RoundToBf16(count, reinterpret_cast<const uint32_t*>(from), to);
+}
+
+void FromBf16(int64_t count, const uint16_t* from, float* to) {
+  WidenBf16(count, from, reinterpret_cast<uint32_t*>(to));
+}
 
 void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                     float* results) {

@@ -46,6 +46,10 @@ absl::string_view NameOf(LoopOp op);
 // TensorFlow.
 void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y);
 
+// Between float and bfloat16, to the nearest, ties to even. `from` and `to` do not overlap.
+void ToBf16(int64_t count, const float* from, uint16_t* to);
+void FromBf16(int64_t count, const uint16_t* from, float* to);
+
 // Scalar products of blocks: both have `rows` rows of `count` floats; one stays, the other moves on by `move_step`
 // floats from one result to the next.
 struct Block {

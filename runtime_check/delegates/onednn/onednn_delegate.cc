@@ -13,6 +13,8 @@ namespace {
 
 class OneDnnDelegate final : public Delegate {
  public:
+  explicit OneDnnDelegate(OneDnnPrecision precision) : precision_(precision) {}
+
   absl::string_view name() const override { return "onednn"; }
 
   absl::Status Supports(const Partition& single) const override {
@@ -42,12 +44,17 @@ class OneDnnDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return onednn::CompilePartition(partition, num_threads);
+    return onednn::CompilePartition(partition, precision_ == OneDnnPrecision::kBf16, num_threads);
   }
+
+ private:
+  const OneDnnPrecision precision_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Delegate> MakeOneDnnDelegate() { return std::make_shared<OneDnnDelegate>(); }
+std::shared_ptr<const Delegate> MakeOneDnnDelegate(OneDnnPrecision precision) {
+  return std::make_shared<OneDnnDelegate>(precision);
+}
 
 }  // namespace permafrost

@@ -9,7 +9,10 @@
 
 namespace permafrost {
 
-std::shared_ptr<const Delegate> MakeOneDnnDelegate();
+// Of products and of what lies between; sums are of float, and so is the interface.
+enum class OneDnnPrecision { kF32, kBf16 };
+
+std::shared_ptr<const Delegate> MakeOneDnnDelegate(OneDnnPrecision precision);
 
 }  // namespace permafrost
 

@@ -42,6 +42,15 @@ class Piece {
   std::string name;  // Of the node, or the last of those that were fused.
 };
 
+// Which storages hold bfloat16; the others hold float.
+struct StorageTypes {
+  std::vector<bool> is_bf16;
+
+  bool IsBf16(int storage) const {
+    return static_cast<size_t>(storage) < is_bf16.size() && is_bf16[static_cast<size_t>(storage)];
+  }
+};
+
 // A shape as rows of channels, the last dimension. One row of one for a scalar.
 struct Rows {
   int64_t rows = 1, channels = 1;

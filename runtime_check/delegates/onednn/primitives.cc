@@ -19,8 +19,9 @@ const dnnl::engine& CpuEngine() {
   return *engine;
 }
 
-dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels) {
-  return dnnl::memory::desc({batch, channels, height, width}, dnnl::memory::data_type::f32,
+dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, bool is_bf16) {
+  return dnnl::memory::desc({batch, channels, height, width},
+                            is_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32,
                             dnnl::memory::format_tag::nhwc);
 }
 

@@ -31,7 +31,7 @@ absl::Status Guarded(absl::string_view what, F f) {
 }
 
 // An image tensor as oneDNN names its dimensions (N, C, H, W), in memory NHWC.
-dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels);
+dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, bool is_bf16 = false);
 
 // True for the implementations that oneDNN keeps for correctness alone.
 bool IsReferenceImplementation(const char* name);

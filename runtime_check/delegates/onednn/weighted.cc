@@ -42,8 +42,8 @@ memory::desc GivenWeights(const NodePlan& plan) {
                       memory::dims{per_group, 1, outputs, width * inputs * outputs, inputs * outputs});
 }
 
-memory::desc AnyLayout(const memory::desc& desc) {
-  return memory::desc(desc.dims(), desc.data_type(), memory::format_tag::any);
+memory::desc AnyLayout(const memory::desc& desc, memory::data_type type) {
+  return memory::desc(desc.dims(), type, memory::format_tag::any);
 }
 
 int64_t PadAfter(const WindowAxis& axis) {
@@ -55,19 +55,21 @@ struct Descs {
   memory::desc source, weights, bias, target;
 };
 
-Descs DescsOf(const NodePlan& plan, bool has_bias) {
+Descs DescsOf(const NodePlan& plan, bool has_bias, bool is_bf16 = false, bool has_bf16_target = false) {
   Descs descs;
-  descs.weights = AnyLayout(GivenWeights(plan));
+  const auto type = is_bf16 ? memory::data_type::bf16 : kFloat;
+  const auto target_type = has_bf16_target ? memory::data_type::bf16 : kFloat;
+  descs.weights = AnyLayout(GivenWeights(plan), type);
   const WindowPlan& window = plan.window;
   if (plan.kind == NodeKind::kMatMul) {
-    descs.source = memory::desc({plan.rows, plan.depth}, kFloat, memory::format_tag::ab);
-    descs.target = memory::desc({plan.rows, plan.columns}, kFloat, memory::format_tag::ab);
+    descs.source = memory::desc({plan.rows, plan.depth}, type, memory::format_tag::ab);
+    descs.target = memory::desc({plan.rows, plan.columns}, target_type, memory::format_tag::ab);
   } else if (plan.kind == NodeKind::kTransposedConvolution) {
-    descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels);
-    descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels);
+    descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels, is_bf16);
+    descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels, has_bf16_target);
   } else {
-    descs.source = ImageDesc(window.batch, window.y.input, window.x.input, window.input_channels);
-    descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels);
+    descs.source = ImageDesc(window.batch, window.y.input, window.x.input, window.input_channels, is_bf16);
+    descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels, has_bf16_target);
   }
   if (has_bias) {
     const int64_t channels = plan.kind == NodeKind::kMatMul ? plan.columns : window.output_channels;
@@ -200,15 +202,16 @@ bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
 
 class Weighted final : public Piece {
  public:
-  absl::Status Init(WeightedOp op, int num_threads) {
+  absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads) {
     num_threads_ = num_threads;
+    types_ = types;
     name = op.name;
     reads = {op.input};
     writes = {op.output};
     input_ = op.input;
     output_ = op.output;
     const bool has_bias = !op.bias.empty();
-    const Descs descs = DescsOf(op.plan, has_bias);
+    const Descs descs = DescsOf(op.plan, has_bias, op.is_bf16, types.IsBf16(op.output));
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     std::vector<memory::desc> operands(op.post_steps.size());
@@ -217,10 +220,6 @@ class Weighted final : public Piece {
     Choose(op.plan, descs, attributes, false, &chosen);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
       return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
-    }
-    // Version 2.6.3 computes some post-ops behind its gemm wrongly (a linear function behind tanh, for one).
-    if (!op.post_steps.empty() && chosen.implementation.find("gemm:jit") != std::string::npos) {
-      return absl::UnimplementedError(absl::StrCat("post-ops behind '", chosen.implementation, "' are not relied on"));
     }
     Choose(op.plan, descs, attributes, true, &chosen);
     primitive_.Set(chosen.primitive);
@@ -264,13 +263,13 @@ class Weighted final : public Piece {
     }
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
-    loops_ = MakeLoopNest(pointers, {op.output}, name, num_threads_);
+    loops_ = MakeLoopNest(pointers, {op.output}, types_, name, num_threads_);
     bare_op_ = std::make_unique<WeightedOp>(std::move(op));
   }
 
   absl::Status RunNonFinite(const RunContext& context) {
     if (bare_ == nullptr) {
-      PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, num_threads_));
+      PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, types_, num_threads_));
       // The scratch memory was planned before; one primitive may want more than the other.
       bare_scratch_.resize(static_cast<size_t>(bare_->scratch_bytes()) + 64);
     }
@@ -291,12 +290,15 @@ class Weighted final : public Piece {
         post_ops.append_eltwise(1.0f, eltwise.algorithm, eltwise.alpha, eltwise.beta);
       } else if (BinaryOf(step.op, &binary)) {
         if (step.meeting == Meeting::kSame) {
-          (*operands)[i] = target;
+          const auto type = types_.IsBf16(step.other) ? memory::data_type::bf16 : kFloat;
+          (*operands)[i] = memory::desc(target.dims(), type,
+                                        target.dims().size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
         } else {
           memory::dims dims(target.dims().size(), 1);
           if (step.meeting != Meeting::kScalar) dims[1] = op.output_channels();
+          const auto type = types_.IsBf16(step.other) ? memory::data_type::bf16 : kFloat;
           (*operands)[i] =
-              memory::desc(dims, kFloat, dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
+              memory::desc(dims, type, dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
         }
         post_ops.append_binary(binary, (*operands)[i]);
       }
@@ -367,6 +369,7 @@ class Weighted final : public Piece {
   std::vector<std::pair<int, int>> operands_;  // Number of the argument, tensor.
   int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
   std::string implementation_, description_;
+  StorageTypes types_;
   int num_threads_ = 1;
   // For what is not finite; null without post-ops.
   bool has_non_finite_weights_ = false;
@@ -377,6 +380,8 @@ class Weighted final : public Piece {
 
 }  // namespace
 
+namespace {
+
 bool IsPostOp(const Step& step) {
   Eltwise eltwise;
   if (!step.has_other()) return EltwiseOf(step, &eltwise);
@@ -385,6 +390,57 @@ bool IsPostOp(const Step& step) {
   if (step.meeting == Meeting::kPerRow) return false;
   if (step.meeting == Meeting::kPerImage && step.images != 1) return false;
   return !(step.meeting == Meeting::kSame && step.other < 0);
+}
+
+// A ReLU as a clip.
+Step AsClip(Step step) {
+  if (step.op != LoopOp::kRelu) return step;
+  step.op = LoopOp::kClip;
+  step.alpha = 0;
+  step.beta = std::numeric_limits<float>::infinity();
+  return step;
+}
+
+// Makes one step of two.
+bool Merge(const Step& step, Step* last) {
+  if (step.op == LoopOp::kAffine && last->op == LoopOp::kAffine) {
+    last->beta = step.alpha * last->beta + step.beta;
+    last->alpha *= step.alpha;
+  } else if (AsClip(step).op == LoopOp::kClip && AsClip(*last).op == LoopOp::kClip) {
+    const Step outer = AsClip(step);
+    Step inner = AsClip(*last);
+    // As when both are done: the second's lower bound first, then its upper.
+    inner.alpha = std::min(std::max(inner.alpha, outer.alpha), outer.beta);
+    inner.beta = std::min(std::max(inner.beta, outer.alpha), outer.beta);
+    inner.result = step.result;
+    inner.position = step.position;
+    *last = std::move(inner);
+    return true;
+  } else {
+    return false;
+  }
+  last->result = step.result;
+  last->position = step.position;
+  return true;
+}
+
+}  // namespace
+
+bool AppendPostStep(const Step& step, std::vector<Step>* post_steps) {
+  if (step.op == LoopOp::kAffine && step.alpha == 1 && step.beta == 0) return true;
+  if (!IsPostOp(step)) return false;
+  std::vector<Step> extended = *post_steps;
+  if (extended.empty() || !Merge(step, &extended.back())) extended.push_back(step);
+  Eltwise last;
+  if (!extended.back().has_other() && EltwiseOf(extended.back(), &last)) {
+    for (size_t i = 0; i + 1 < extended.size(); ++i) {
+      Eltwise before;
+      if (extended[i].has_other() || !EltwiseOf(extended[i], &before) || before.algorithm != last.algorithm) continue;
+      if (before.alpha != last.alpha || before.beta != last.beta) return false;
+    }
+  }
+  *post_steps = std::move(extended);
+  return true;
 }
 
 absl::Status CheckFast(const NodePlan& plan) {
@@ -399,7 +455,7 @@ absl::Status CheckFast(const NodePlan& plan) {
   return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
 }
 
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threads) {
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads) {
   if (IsNarrow(op.plan)) {
     if (!op.post_steps.empty()) return absl::UnimplementedError("narrow convolutions have no post-ops");
     return MakeNarrow(op, num_threads);
@@ -407,7 +463,7 @@ absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threa
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;
   absl::Status made;
-  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op), num_threads); }));
+  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op), types, num_threads); }));
   PF_RETURN_IF_ERROR(made);
   return std::unique_ptr<Piece>(std::move(piece));
 }

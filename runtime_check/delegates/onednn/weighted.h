@@ -23,20 +23,23 @@ struct WeightedOp {
   std::vector<Step> post_steps;  // Each reads the result of the one before.
   int input = 0, output = 0;     // Storages.
   std::string name;
+  bool is_bf16 = false;  // The products are of bfloat16, which the input then is too; sums are of float.
 
   int64_t output_channels() const {
     return plan.kind == NodeKind::kMatMul ? plan.columns : plan.window.output_channels;
   }
 };
 
-// Whether a primitive can do the step behind others, to judge by the step alone.
-bool IsPostOp(const Step& step);
+// Adds the step to post-steps: as a part of the last one where the two are one function, left out where it does
+// nothing. False, and nothing is done, when a primitive cannot do it behind those. Version 2.6.3 gives all post-ops of
+// one algorithm the numbers of the first, so it gets no two that differ in them.
+bool AppendPostStep(const Step& step, std::vector<Step>* post_steps);
 
 // OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
 absl::Status CheckFast(const NodePlan& plan);
 
 // Internal when oneDNN fails. Unimplemented when it has only a slow implementation with these post-steps.
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, int num_threads);
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost
