@@ -11,6 +11,7 @@
 #include "graph/shape_inference.h"
 #include "graph/status.h"
 #include "graph/validate.h"
+#include "transforms/rewrites/thread_team.h"
 
 namespace permafrost {
 namespace {
@@ -19,10 +20,39 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Everything that holds of a graph that may be written.
-absl::Status CheckGraph(const Graph& graph) {
-  PF_RETURN_IF_ERROR(Validate(graph));
-  return InferShapes(graph).status();
+// What is known of a graph between passes.
+struct Findings {
+  uint64_t hash = 0;
+  absl::Status status;  // Everything that holds of a graph that may be written.
+};
+
+// Where a team costs more than it saves.
+constexpr size_t kNodesForOneThread = 200;
+
+Findings Examine(const Graph& graph, ThreadTeam* team) {
+  Findings findings;
+  absl::Status shapes;
+  const auto examine = [&](size_t task) {
+    switch (task) {
+      case 0:
+        shapes = InferShapes(graph).status();
+        break;
+      case 1:
+        findings.status = Validate(graph);
+        break;
+      default:
+        findings.hash = StructuralHash(graph);
+    }
+  };
+  constexpr size_t kTasks = 3;
+  if (graph.num_nodes() > kNodesForOneThread) {
+    team->ForEach(kTasks, examine);
+  } else {
+    for (size_t task = 0; task < kTasks; ++task) examine(task);
+  }
+  // What the validator says of a graph is closer to the cause.
+  if (findings.status.ok()) findings.status = std::move(shapes);
+  return findings;
 }
 
 // The declared interface as text, to notice a pass that changes it without saying so.
@@ -84,10 +114,11 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
   PF_ASSIGN_OR_RETURN(const std::vector<const PassDefinition*> passes,
                       options.find_pass ? FindPasses(calls, options.find_pass) : FindPasses(calls, FindPass));
   const auto measure = [&] { return options.measure_bytes ? options.measure_bytes(**graph) : 0; };
-  const absl::Status initial = CheckGraph(**graph);
+  ThreadTeam team(context->num_threads);
+  const Findings initial = Examine(**graph, &team);
   std::vector<PassReport> reports;
   uint64_t bytes = measure();
-  uint64_t hash = StructuralHash(**graph);
+  uint64_t hash = initial.hash;
   for (size_t index = 0; index < calls.size(); ++index) {
     const PassCall& call = calls[index];
     const PassDefinition* pass = passes[index];
@@ -104,14 +135,13 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     context->misses.clear();
     context->num_misses = 0;
     context->num_rewrites_asked = 0;
-    if (index == 0 && !initial.ok()) {
-      context->Note(
-          absl::StrCat("the graph does not pass the checks, so none are made after passes: ", initial.message()));
+    if (index == 0 && !initial.status.ok()) {
+      context->Note(absl::StrCat("the graph does not pass the checks, so none are made after passes: ",
+                                 initial.status.message()));
     }
     const auto start = std::chrono::steady_clock::now();
     absl::StatusOr<int64_t> rewrites = pass->run(graph->get(), call.arguments, context);
     report.seconds = SecondsSince(start);
-    const uint64_t hash_after = StructuralHash(**graph);
     if (!rewrites.ok()) {
       if (!call.ignore_errors) return Annotate(rewrites.status(), call.name);
       report.ignored_error = std::string(rewrites.status().message());
@@ -120,15 +150,20 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     } else {
       report.rewrites = *rewrites;
       if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
-      if ((*rewrites > 0) != (hash_after != hash)) {
-        return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
-                                                hash_after == hash ? "unchanged" : "changed"));
+      Findings after;
+      if (*rewrites > 0 && initial.status.ok()) {
+        after = Examine(**graph, &team);
+      } else {
+        after.hash = StructuralHash(**graph);
       }
-      hash = hash_after;
-      if (*rewrites > 0 && initial.ok()) {
-        if (absl::Status status = CheckGraph(**graph); !status.ok()) {
-          return absl::InternalError(absl::StrCat(call.name, ": leaves a graph that is not valid: ", status.message()));
-        }
+      if ((*rewrites > 0) != (after.hash != hash)) {
+        return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
+                                                after.hash == hash ? "unchanged" : "changed"));
+      }
+      hash = after.hash;
+      if (!after.status.ok()) {
+        return absl::InternalError(
+            absl::StrCat(call.name, ": leaves a graph that is not valid: ", after.status.message()));
       }
       if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {
         return absl::InternalError(absl::StrCat(call.name, ": changes the declared inputs or outputs"));
