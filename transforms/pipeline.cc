@@ -20,39 +20,22 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What is known of a graph between passes.
-struct Findings {
-  uint64_t hash = 0;
-  absl::Status status;  // Everything that holds of a graph that may be written.
-};
-
-// Where a team costs more than it saves.
+// Where threads cost more than they save.
 constexpr size_t kNodesForOneThread = 200;
 
-Findings Examine(const Graph& graph, ThreadTeam* team) {
-  Findings findings;
-  absl::Status shapes;
-  const auto examine = [&](size_t task) {
-    switch (task) {
-      case 0:
-        shapes = InferShapes(graph).status();
-        break;
-      case 1:
-        findings.status = Validate(graph);
-        break;
-      default:
-        findings.hash = StructuralHash(graph);
-    }
-  };
-  constexpr size_t kTasks = 3;
-  if (graph.num_nodes() > kNodesForOneThread) {
-    team->ForEach(kTasks, examine);
-  } else {
-    for (size_t task = 0; task < kTasks; ++task) examine(task);
+// Everything that holds of a graph that may be written; `besides` is done meanwhile.
+absl::Status CheckGraph(const Graph& graph, ThreadTeam* team, const std::function<void()>& besides) {
+  if (team->num_threads() == 1 || graph.num_nodes() < kNodesForOneThread) {
+    besides();
+    PF_RETURN_IF_ERROR(Validate(graph));
+    return InferShapes(graph).status();
   }
-  // What the validator says of a graph is closer to the cause.
-  if (findings.status.ok()) findings.status = std::move(shapes);
-  return findings;
+  absl::Status rest, shapes;
+  const std::function<void()> tasks[] = {[&] { shapes = InferShapes(graph).status(); }, [&] { rest = Validate(graph); },
+                                         besides};
+  team->ForEach(std::size(tasks), [&](size_t i) { tasks[i](); });
+  // What the validator says is closer to the cause.
+  return rest.ok() ? shapes : rest;
 }
 
 // The declared interface as text, to notice a pass that changes it without saying so.
@@ -115,10 +98,10 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
                       options.find_pass ? FindPasses(calls, options.find_pass) : FindPasses(calls, FindPass));
   const auto measure = [&] { return options.measure_bytes ? options.measure_bytes(**graph) : 0; };
   ThreadTeam team(context->num_threads);
-  const Findings initial = Examine(**graph, &team);
+  GraphHashes hashes;
+  const absl::Status initial = CheckGraph(**graph, &team, [&] { hashes = HashGraph(**graph); });
   std::vector<PassReport> reports;
   uint64_t bytes = measure();
-  uint64_t hash = initial.hash;
   for (size_t index = 0; index < calls.size(); ++index) {
     const PassCall& call = calls[index];
     const PassDefinition* pass = passes[index];
@@ -135,9 +118,9 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     context->misses.clear();
     context->num_misses = 0;
     context->num_rewrites_asked = 0;
-    if (index == 0 && !initial.status.ok()) {
-      context->Note(absl::StrCat("the graph does not pass the checks, so none are made after passes: ",
-                                 initial.status.message()));
+    if (index == 0 && !initial.ok()) {
+      context->Note(
+          absl::StrCat("the graph does not pass the checks, so none are made after passes: ", initial.message()));
     }
     const auto start = std::chrono::steady_clock::now();
     absl::StatusOr<int64_t> rewrites = pass->run(graph->get(), call.arguments, context);
@@ -146,24 +129,22 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
       if (!call.ignore_errors) return Annotate(rewrites.status(), call.name);
       report.ignored_error = std::string(rewrites.status().message());
       *graph = std::move(undo);
-      hash = StructuralHash(**graph);
+      hashes = HashGraph(**graph);
     } else {
       report.rewrites = *rewrites;
       if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
-      Findings after;
-      if (*rewrites > 0 && initial.status.ok()) {
-        after = Examine(**graph, &team);
-      } else {
-        after.hash = StructuralHash(**graph);
-      }
-      if ((*rewrites > 0) != (after.hash != hash)) {
+      const GraphHashes before = hashes;
+      hashes = HashGraph(**graph);
+      const bool is_changed = hashes.structural != before.structural;
+      if ((*rewrites > 0) != is_changed) {
         return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
-                                                after.hash == hash ? "unchanged" : "changed"));
+                                                is_changed ? "changed" : "unchanged"));
       }
-      hash = after.hash;
-      if (!after.status.ok()) {
-        return absl::InternalError(
-            absl::StrCat(call.name, ": leaves a graph that is not valid: ", after.status.message()));
+      // New names, devices or another order do not make a valid graph invalid.
+      if (initial.ok() && hashes.meaning != before.meaning) {
+        if (absl::Status status = CheckGraph(**graph, &team, [] {}); !status.ok()) {
+          return absl::InternalError(absl::StrCat(call.name, ": leaves a graph that is not valid: ", status.message()));
+        }
       }
       if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {
         return absl::InternalError(absl::StrCat(call.name, ": changes the declared inputs or outputs"));
