@@ -227,6 +227,12 @@ absl::Status AttrValue::WrongKind(Kind expected) const {
 }
 
 absl::Status AttrValue::Find(Kind wanted, WireField* found, std::string* merged) const {
+  // Nearly always the message is just that member.
+  WireReader only(encoded_);
+  if (only.Next(found) && found->number == Number(wanted) && found->type == ExpectedWireType(wanted) &&
+      only.offset() == encoded_.size()) {
+    return absl::OkStatus();
+  }
   Kind last = Kind::kNone;
   bool is_merged = false;
   WireReader reader(encoded_);
@@ -293,9 +299,11 @@ absl::StatusOr<Shape> AttrValue::AsShape() const {
 absl::StatusOr<Tensor> AttrValue::AsTensor() const {
   if (tensor_ != nullptr) return *tensor_;
   WireField field;
-  auto merged = std::make_shared<std::string>();
-  PF_RETURN_IF_ERROR(Find(Kind::kTensor, &field, merged.get()));
-  return ParseTensorProto(field.bytes, merged->empty() ? owner_ : Owner(merged));
+  std::string merged;
+  PF_RETURN_IF_ERROR(Find(Kind::kTensor, &field, &merged));
+  if (merged.empty()) return ParseTensorProto(field.bytes, owner_);
+  const auto kept = std::make_shared<const std::string>(std::move(merged));
+  return ParseTensorProto(*kept, kept);
 }
 
 absl::Status AttrValue::TensorTypeAndShape(DType* dtype, Shape* shape) const {

@@ -80,7 +80,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
   copy->Retain(texts_);
   std::vector<Node*> twin(storage_.size(), nullptr);
   for (const Node* node = first_; node != nullptr; node = node->next_) {
-    Node& made = copy->storage_.emplace_back();
+    Node& made = copy->storage_.Add();
     made.graph_ = copy.get();
     made.id_ = static_cast<uint32_t>(copy->storage_.size() - 1);
     made.name_ = node->name_;
@@ -183,7 +183,7 @@ absl::StatusOr<Node*> Graph::AddNodeView(absl::string_view name, Op op, absl::st
     return absl::AlreadyExistsError(
         absl::StrCat("two nodes have the name '", name, "' (", entry->second->op().name(), " and ", op.name(), ")"));
   }
-  Node& node = storage_.emplace_back();
+  Node& node = storage_.Add();
   entry->second = &node;
   node.graph_ = this;
   node.id_ = static_cast<uint32_t>(storage_.size() - 1);
@@ -210,6 +210,11 @@ absl::StatusOr<Node*> Graph::AddConst(absl::string_view name, Tensor value, Node
 
 void Graph::AppendAttrView(Node* node, absl::string_view key, AttrValue value) {
   node->attrs_.push_back({key, std::move(value)});
+}
+
+void Graph::Reserve(size_t nodes) {
+  by_name_.reserve(nodes);
+  storage_.Reserve(nodes);
 }
 
 void Graph::SetSurroundingsView(absl::string_view library, absl::string_view versions, absl::string_view extra_fields) {

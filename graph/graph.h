@@ -232,9 +232,11 @@ class Graph {
   absl::StatusOr<Node*> AddNodeView(absl::string_view name, Op op, absl::string_view device);
   // For readers: appends an attribute without looking for the key, which is a view that a retained owner keeps alive.
   void AppendAttrView(Node* node, absl::string_view key, AttrValue value);
+  // For readers, before they append so many.
+  void ReserveAttrs(Node* node, size_t count) { node->attrs_.reserve(count); }
   void SetExtraFieldsView(Node* node, absl::string_view bytes) { node->extra_fields_ = bytes; }
   void SetSurroundingsView(absl::string_view library, absl::string_view versions, absl::string_view extra_fields);
-  void Reserve(size_t nodes) { by_name_.reserve(nodes); }
+  void Reserve(size_t nodes);
 
   // A copy of `text` that lives as long as the graph; equal texts share one.
   absl::string_view Intern(absl::string_view text);
@@ -246,7 +248,26 @@ class Graph {
   void DetachUse(Node* node, uint32_t index);
   void Discard(Node* node);
 
-  std::deque<Node> storage_;
+  // Nodes by id, in blocks that never move.
+  class NodeStorage {
+   public:
+    size_t size() const { return size_; }
+    Node& Add() {
+      if (size_ % kBlock == 0) blocks_.push_back(std::make_unique<Node[]>(kBlock));
+      Node& node = blocks_.back()[size_ % kBlock];
+      ++size_;
+      return node;
+    }
+    void Reserve(size_t nodes) { blocks_.reserve(nodes / kBlock + 1); }
+
+   private:
+    static constexpr size_t kBlock = 32;
+
+    std::vector<std::unique_ptr<Node[]>> blocks_;
+    size_t size_ = 0;
+  };
+
+  NodeStorage storage_;
   Node* first_ = nullptr;
   Node* last_ = nullptr;
   size_t num_nodes_ = 0;

@@ -36,24 +36,53 @@ struct Value {
   }
 };
 
-struct Structure {
-  const Graph& graph;
+// What a node computes.
+struct Meaning {
+  const Node& node;
   template <typename H>
-  friend H AbslHashValue(H h, const Structure& structure) {
-    const Graph& graph = structure.graph;
-    for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-      h = H::combine(std::move(h), node->name(), node->op(), node->device(), node->extra_fields(), node->num_inputs());
-      for (int i = 0; i < node->num_inputs(); ++i) {
-        h = H::combine(std::move(h), node->input(i).node->id(), node->input(i).port, node->input_spells_zero(i));
-      }
-      for (const Attr& attr : node->attrs()) h = H::combine(std::move(h), attr.key, Value{attr.value});
+  friend H AbslHashValue(H h, const Meaning& meaning) {
+    const Node& node = meaning.node;
+    h = H::combine(std::move(h), node.id(), node.op(), node.num_inputs());
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      h = H::combine(std::move(h), node.input(i).node->id(), node.input(i).port);
     }
-    return H::combine(std::move(h), graph.library(), graph.versions(), graph.extra_fields());
+    for (const Attr& attr : node.attrs()) h = H::combine(std::move(h), attr.key, Value{attr.value});
+    return h;
+  }
+};
+
+// The rest of it.
+struct Spelling {
+  const Node& node;
+  template <typename H>
+  friend H AbslHashValue(H h, const Spelling& spelling) {
+    const Node& node = spelling.node;
+    h = H::combine(std::move(h), node.name(), node.device(), node.extra_fields());
+    for (int i = 0; i < node.num_inputs(); ++i) h = H::combine(std::move(h), node.input_spells_zero(i));
+    return h;
   }
 };
 
 }  // namespace
 
-uint64_t StructuralHash(const Graph& graph) { return absl::HashOf(Structure{graph}); }
+uint64_t StructuralHash(const Graph& graph) { return HashGraph(graph).structural; }
+
+GraphHashes HashGraph(const Graph& graph) {
+  GraphHashes hashes;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const uint64_t meaning = absl::HashOf(Meaning{*node});
+    hashes.meaning += meaning;  // A sum: the order of the nodes does not count.
+    hashes.structural = absl::HashOf(hashes.structural, meaning, Spelling{*node});
+  }
+  hashes.structural = absl::HashOf(hashes.structural, graph.library(), graph.versions(), graph.extra_fields());
+  hashes.meaning = absl::HashOf(hashes.meaning, graph.library(), graph.versions(), graph.inputs().size());
+  for (const auto* endpoints : {&graph.inputs(), &graph.outputs()}) {
+    for (const Endpoint& endpoint : *endpoints) {
+      const uint32_t id = endpoint.node == nullptr ? UINT32_MAX : endpoint.node->id();
+      hashes.meaning = absl::HashOf(hashes.meaning, id, endpoint.port);
+    }
+  }
+  return hashes;
+}
 
 }  // namespace permafrost

@@ -15,6 +15,16 @@ namespace permafrost {
 // processes.
 uint64_t StructuralHash(const Graph& graph);
 
+struct GraphHashes {
+  uint64_t structural = 0;  // As StructuralHash.
+  // Of the same, less names, devices, fields that are not understood and the order of the nodes, but with the declared
+  // inputs and outputs: everything on which Validate and InferShapes depend. Where it stays, so does what they find.
+  uint64_t meaning = 0;
+};
+
+// Both in one walk.
+GraphHashes HashGraph(const Graph& graph);
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_GRAPH_HASH_H_

@@ -17,7 +17,7 @@ bool KnownIntegers::AllKnown() const { return std::find(elements.begin(), elemen
 
 const Shape& ShapeContext::input(int i) const {
   static const auto* const unknown = new Shape(Shape::UnknownRank());
-  return i >= 0 && i < num_inputs() ? inputs_[i] : *unknown;
+  return i >= 0 && i < num_inputs() && inputs_[i] != nullptr ? *inputs_[i] : *unknown;
 }
 
 const KnownIntegers* ShapeContext::integers(int i) const {
@@ -30,10 +30,14 @@ absl::Status ShapeContext::RequireRank(int i, int rank) const {
       absl::StrCat("input ", i, " has the shape ", input(i).ToString(), ", expected rank ", rank));
 }
 
-Shape ShapeMap::Of(TensorRef ref) const {
+const Shape* ShapeMap::Find(TensorRef ref) const {
   const absl::Span<const Shape> outputs = OutputsOf(*ref.node);
-  const bool exists = ref.port >= 0 && static_cast<size_t>(ref.port) < outputs.size();
-  return exists ? outputs[ref.port] : Shape::UnknownRank();
+  return ref.port >= 0 && static_cast<size_t>(ref.port) < outputs.size() ? &outputs[ref.port] : nullptr;
+}
+
+Shape ShapeMap::Of(TensorRef ref) const {
+  const Shape* shape = Find(ref);
+  return shape != nullptr ? *shape : Shape::UnknownRank();
 }
 
 absl::Span<const Shape> ShapeMap::OutputsOf(const Node& node) const {
@@ -82,10 +86,9 @@ class ShapeWalk {
     const absl::StatusOr<int> num_outputs = schema == nullptr ? absl::StatusOr<int>(0) : NumOutputs(node);
     // A node whose number of outputs cannot be told has unknown shapes; the validator says what is wrong with it.
     if (schema == nullptr || !num_outputs.ok()) return absl::OkStatus();
-    std::vector<Shape> inputs;
-    inputs.reserve(node.num_data_inputs());
-    for (int i = 0; i < node.num_data_inputs(); ++i) inputs.push_back(map_.Of(node.input(i)));
-    ShapeContext context(node, std::move(inputs), *num_outputs, integers_);
+    inputs_.clear();
+    for (int i = 0; i < node.num_data_inputs(); ++i) inputs_.push_back(map_.Find(node.input(i)));
+    ShapeContext context(node, inputs_, *num_outputs, integers_);
     const absl::Status status = schema->shape_function(&context);
     if (!status.ok()) {
       // Errors about an attribute name the node already.
@@ -104,9 +107,11 @@ class ShapeWalk {
         return absl::InvalidArgumentError(
             absl::StrCat(node.Describe(), ": an output has the rank ", shape.rank(), ", expected at most ", kMaxRank));
       }
-      map_.shapes_.push_back(shape);
     }
     integers_.Visit(context);
+    // Last: the shapes of the inputs, which the context refers to, may move.
+    const absl::Span<const Shape> outputs = context.outputs();
+    map_.shapes_.insert(map_.shapes_.end(), outputs.begin(), outputs.end());
     return absl::OkStatus();
   }
 
@@ -137,6 +142,7 @@ class ShapeWalk {
   const Graph& graph_;
   const ShapeInferenceOptions& options_;
   ShapeMap map_;
+  std::vector<const Shape*> inputs_;  // Of the node that is visited.
   IntegerPropagation integers_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -38,8 +39,9 @@ class ValueSource {
 // shapes or attributes under which the op cannot run.
 class ShapeContext {
  public:
-  ShapeContext(const Node& node, std::vector<Shape> inputs, size_t num_outputs, const ValueSource& values)
-      : node_(node), inputs_(std::move(inputs)), outputs_(num_outputs, Shape::UnknownRank()), values_(values) {}
+  // `inputs` has the shape of each data input, and lives as long as this; a null one is of unknown rank.
+  ShapeContext(const Node& node, absl::Span<const Shape* const> inputs, size_t num_outputs, const ValueSource& values)
+      : node_(node), inputs_(inputs), outputs_(num_outputs, Shape::UnknownRank()), values_(values) {}
 
   const Node& node() const { return node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -52,15 +54,15 @@ class ShapeContext {
   void set_output(int i, Shape shape) {
     if (i >= 0 && i < num_outputs()) outputs_[i] = std::move(shape);
   }
-  const std::vector<Shape>& outputs() const { return outputs_; }
+  absl::Span<const Shape> outputs() const { return outputs_; }
 
   // InvalidArgument unless the rank of input i is unknown or `rank`.
   absl::Status RequireRank(int i, int rank) const;
 
  private:
   const Node& node_;
-  std::vector<Shape> inputs_;
-  std::vector<Shape> outputs_;
+  absl::Span<const Shape* const> inputs_;
+  absl::InlinedVector<Shape, 1> outputs_;
   const ValueSource& values_;
 };
 
@@ -74,6 +76,7 @@ class ShapeMap {
 
  private:
   friend class ShapeWalk;
+  const Shape* Find(TensorRef ref) const;  // Null for an output that does not exist or is not known.
   struct Range {
     uint32_t start = 0;
     uint32_t size = 0;

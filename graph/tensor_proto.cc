@@ -229,7 +229,10 @@ std::string EncodeShapeProto(const Shape& shape) {
   return encoded;
 }
 
-absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
+namespace {
+
+// The header, and the tensor_content in *content.
+absl::StatusOr<TensorHeader> ParseHeaderAndContent(absl::string_view encoded, absl::string_view* content) {
   TensorHeader header;
   std::string merged_shape;  // A message field that occurs several times is merged, that is, concatenated.
   absl::string_view shape;
@@ -246,6 +249,8 @@ absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
         merged_shape.append(field.bytes.data(), field.bytes.size());
         shape = merged_shape;
       }
+    } else if (field.number == kTensorContent && field.type == WireType::kLengthDelimited) {
+      *content = field.bytes;
     }
   }
   PF_RETURN_IF_ERROR(reader.status());
@@ -253,8 +258,16 @@ absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
   return header;
 }
 
+}  // namespace
+
+absl::StatusOr<TensorHeader> ParseTensorHeader(absl::string_view encoded) {
+  absl::string_view content;
+  return ParseHeaderAndContent(encoded, &content);
+}
+
 absl::Status CheckTensorProto(absl::string_view encoded, TensorHeader* header) {
-  PF_ASSIGN_OR_RETURN(*header, ParseTensorHeader(encoded));
+  absl::string_view content;
+  PF_ASSIGN_OR_RETURN(*header, ParseHeaderAndContent(encoded, &content));
   if (!header->shape.IsFullyKnown()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor has the shape ", header->shape.ToString(), ", expected one without unknown dimensions"));
@@ -268,32 +281,19 @@ absl::Status CheckTensorProto(absl::string_view encoded, TensorHeader* header) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor has the type ", DTypeName(header->dtype), ", which does not exist"));
   }
-  size_t content = 0;
-  WireReader reader(encoded);
-  WireField field;
-  while (reader.Next(&field)) {
-    if (field.number == kTensorContent && field.type == WireType::kLengthDelimited) content = field.bytes.size();
-  }
-  PF_RETURN_IF_ERROR(reader.status());
   int64_t size;
   const bool too_large = __builtin_mul_overflow(count, static_cast<int64_t>(element_size), &size);
-  if (too_large || (content > 0 && static_cast<uint64_t>(size) != content)) {
+  if (too_large || (!content.empty() && static_cast<uint64_t>(size) != content.size())) {
     return absl::InvalidArgumentError(absl::StrCat("a ", DTypeName(header->dtype), " tensor of shape ",
-                                                   header->shape.ToString(), " has ", content, " bytes, expected ",
-                                                   count, " elements of ", element_size));
+                                                   header->shape.ToString(), " has ", content.size(),
+                                                   " bytes, expected ", count, " elements of ", element_size));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& owner) {
-  PF_ASSIGN_OR_RETURN(TensorHeader header, ParseTensorHeader(encoded));
   absl::string_view content;
-  WireReader reader(encoded);
-  WireField field;
-  while (reader.Next(&field)) {
-    if (field.number == kTensorContent && field.type == WireType::kLengthDelimited) content = field.bytes;
-  }
-  PF_RETURN_IF_ERROR(reader.status());
+  PF_ASSIGN_OR_RETURN(TensorHeader header, ParseHeaderAndContent(encoded, &content));
   if (!header.shape.IsFullyKnown()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor has the shape ", header.shape.ToString(), ", expected one without unknown dimensions"));

@@ -12,6 +12,15 @@ namespace {
 // The largest length that protobuf's parser takes: 2^31 - 1 less the 16 bytes by which it reads ahead.
 constexpr uint64_t kMaxLength = 0x7fffffff - 16;
 
+constexpr size_t kMaxVarintSize = 10;
+
+// Writes `value` at `to` and returns the end of it.
+char* PutVarint(uint64_t value, char* to) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
 }  // namespace
 
 bool WireReader::Fail(absl::string_view what) {
@@ -128,7 +137,7 @@ bool WireReader::ReadValue(uint32_t number, WireType type, WireField* field) {
   return Fail(absl::StrCat("wire type ", static_cast<int>(type), " does not exist"));
 }
 
-bool WireReader::Next(WireField* field) {
+bool WireReader::NextOfAnySize(WireField* field) {
   if (at_ == end_) return false;
   const char* start = at_;
   if (!ReadTag(&field->number, &field->type)) return false;
@@ -157,11 +166,8 @@ bool NextPackedVarint(absl::string_view* list, uint64_t* value, bool* error) {
 }
 
 void AppendVarint(uint64_t value, std::string* out) {
-  while (value >= 0x80) {
-    out->push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
-  }
-  out->push_back(static_cast<char>(value));
+  char encoded[kMaxVarintSize];
+  out->append(encoded, static_cast<size_t>(PutVarint(value, encoded) - encoded));
 }
 
 void AppendTag(uint32_t number, WireType type, std::string* out) {
@@ -186,21 +192,11 @@ void AppendBytesField(uint32_t number, absl::string_view bytes, std::string* out
 }
 
 void AppendLengthPrefix(uint32_t number, uint64_t length, std::string* out) {
-  AppendTag(number, WireType::kLengthDelimited, out);
-  AppendVarint(length, out);
-}
-
-size_t VarintSize(uint64_t value) {
-  size_t size = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++size;
-  }
-  return size;
-}
-
-size_t BytesFieldSize(uint32_t number, uint64_t payload) {
-  return VarintSize(static_cast<uint64_t>(number) << 3) + VarintSize(payload) + payload;
+  char encoded[2 * kMaxVarintSize];
+  char* end =
+      PutVarint((static_cast<uint64_t>(number) << 3) | static_cast<uint8_t>(WireType::kLengthDelimited), encoded);
+  end = PutVarint(length, end);
+  out->append(encoded, static_cast<size_t>(end - encoded));
 }
 
 }  // namespace permafrost

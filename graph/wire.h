@@ -48,7 +48,7 @@ class WireReader {
 
   // Reads the next field into *field and returns true; returns false at the end of the message and on an error, which
   // status() tells apart. A group, which protobuf's older files may hold as an unknown field, is read as one field.
-  bool Next(WireField* field);
+  bool Next(WireField* field) { return NextShort(field) || NextOfAnySize(field); }
 
   // DataLoss with the offset from the start of the message, plus base: truncated, bad tag, length beyond the end.
   const absl::Status& status() const { return status_; }
@@ -57,6 +57,41 @@ class WireReader {
   size_t offset() const { return static_cast<size_t>(at_ - begin_); }
 
  private:
+  // Reads what nearly all fields are, a tag of one byte with a number of one byte or a payload whose length takes one
+  // or two; false, and nothing done, for anything else.
+  bool NextShort(WireField* field) {
+    const size_t left = static_cast<size_t>(end_ - at_);
+    if (left < 2) return false;
+    const auto byte = [this](int i) { return static_cast<uint8_t>(at_[i]); };
+    if (byte(0) < (1 << 3) || byte(0) >= 0x80) return false;
+    const WireType type = static_cast<WireType>(byte(0) & 7);
+    size_t size;  // Of tag and number or length.
+    uint64_t value = byte(1);
+    if (value < 0x80) {
+      size = 2;
+    } else if (left >= 3 && byte(2) < 0x80) {
+      size = 3;
+      value = (value & 0x7f) | uint64_t{byte(2)} << 7;
+    } else {
+      return false;
+    }
+    if (type == WireType::kVarint) {
+      field->value = value;
+      field->bytes = {};
+    } else if (type == WireType::kLengthDelimited && value <= left - size) {
+      field->value = 0;
+      field->bytes = absl::string_view(at_ + size, value);
+      size += value;
+    } else {
+      return false;
+    }
+    field->number = byte(0) >> 3;
+    field->type = type;
+    field->whole = absl::string_view(at_, size);
+    at_ += size;
+    return true;
+  }
+  bool NextOfAnySize(WireField* field);
   bool Fail(absl::string_view what);
   bool ReadVarint(uint64_t* value);
   bool ReadTag(uint32_t* number, WireType* type);
@@ -125,9 +160,14 @@ void AppendBytesField(uint32_t number, absl::string_view bytes, std::string* out
 // Tag and length of a length-delimited field whose payload the caller writes next.
 void AppendLengthPrefix(uint32_t number, uint64_t length, std::string* out);
 
-size_t VarintSize(uint64_t value);
+inline size_t VarintSize(uint64_t value) {
+  const int last_bit = 63 - __builtin_clzll(value | 1);
+  return static_cast<size_t>(last_bit / 7 + 1);
+}
 // Bytes of a length-delimited field: tag, length and payload. Tags above field 15 take two bytes.
-size_t BytesFieldSize(uint32_t number, uint64_t payload);
+inline size_t BytesFieldSize(uint32_t number, uint64_t payload) {
+  return VarintSize(static_cast<uint64_t>(number) << 3) + VarintSize(payload) + payload;
+}
 
 }  // namespace permafrost
 

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +26,15 @@ ssize_t SystemCalls::Read(int file, void* buffer, size_t size) { return read(fil
 void* SystemCalls::Map(int file, size_t size) { return mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0); }
 ssize_t SystemCalls::Write(int file, const void* bytes, size_t size) { return write(file, bytes, size); }
 int SystemCalls::Allocate(int file, uint64_t size) {
+  struct statfs system;
+  if (fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC) {
+    // A file system in memory would make every page now and find it again later; that there is room is enough. One
+    // without a limit says that it has no blocks.
+    const uint64_t room = static_cast<uint64_t>(system.f_bavail) * static_cast<uint64_t>(system.f_bsize);
+    if (system.f_blocks == 0 || room >= size) return 0;
+    errno = ENOSPC;
+    return -1;
+  }
   return fallocate(file, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
 }
 int SystemCalls::Sync(int file) { return fsync(file); }

@@ -18,8 +18,9 @@ class SystemCalls {
   virtual ssize_t Read(int file, void* buffer, size_t size);
   virtual void* Map(int file, size_t size);  // mmap, for reading, private.
   virtual ssize_t Write(int file, const void* bytes, size_t size);
-  virtual int Allocate(int file, uint64_t size);  // fallocate from 0, without changing the file's size.
-  virtual int Sync(int file);                     // fsync
+  // fallocate from 0, without changing the file's size; of a file in memory only whether there is room.
+  virtual int Allocate(int file, uint64_t size);
+  virtual int Sync(int file);  // fsync
   virtual int Rename(const char* from, const char* to);
 };
 

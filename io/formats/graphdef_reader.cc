@@ -67,6 +67,7 @@ class GraphDefReader {
     WireField field;
     while (reader.Next(&field)) nodes += field.number == fields::kNode && field.type == WireType::kLengthDelimited;
     graph_->Reserve(nodes);
+    input_ends_.reserve(nodes);
   }
 
   absl::Status ReadNodes() {
@@ -106,6 +107,7 @@ class GraphDefReader {
                                   ", expected unique names"));
     }
     PF_RETURN_IF_ERROR(node.status());
+    graph_->ReserveAttrs(*node, node_reader_.attrs()->size());
     for (Attr& attr : *node_reader_.attrs()) graph_->AppendAttrView(*node, attr.key, std::move(attr.value));
     graph_->SetExtraFieldsView(*node, node_reader_.extra_fields());
     input_ends_.push_back(inputs_.size());

@@ -140,6 +140,13 @@ absl::Status Malformed(size_t offset, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("offset ", offset, ": ", what));
 }
 
+// One short number, as the values of most attributes are: nothing in it needs a check, whatever the message is.
+bool IsShortNumber(absl::string_view message) {
+  if (message.size() != 2) return false;
+  const uint8_t tag = static_cast<uint8_t>(message[0]), value = static_cast<uint8_t>(message[1]);
+  return tag >= (1 << 3) && tag < 0x80 && static_cast<WireType>(tag & 7) == WireType::kVarint && value < 0x80;
+}
+
 absl::Status CheckPackedVarints(absl::string_view list, size_t offset) {
   uint64_t value;
   bool error = false;
@@ -197,7 +204,9 @@ absl::Status CheckMessage(MessageType type, absl::string_view message, size_t ba
     const size_t offset = base + static_cast<size_t>(bytes.data() - begin);
     return Open{WireReader(bytes, offset, kMaxWireDepth - static_cast<int>(around)), &kRules[static_cast<size_t>(of)]};
   };
+  constexpr size_t kUsualDepth = 8;
   std::vector<Open> stack;
+  stack.reserve(kUsualDepth);
   stack.push_back(open_message(type, message, static_cast<size_t>(depth)));
   WireField field;
   while (!stack.empty()) {
@@ -226,7 +235,7 @@ absl::Status CheckMessage(MessageType type, absl::string_view message, size_t ba
         if (around > static_cast<size_t>(kMaxWireDepth)) {
           return Malformed(offset, absl::StrCat("messages are nested more than ", kMaxWireDepth, " deep"));
         }
-        stack.push_back(open_message(rule.message, field.bytes, around));
+        if (!IsShortNumber(field.bytes)) stack.push_back(open_message(rule.message, field.bytes, around));
         break;
       }
       case Check::kPackedVarint: {

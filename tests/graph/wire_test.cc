@@ -36,6 +36,36 @@ TEST(WireTest, WhatIsWrittenIsRead) {
   EXPECT_TRUE(reader.status().ok());
 }
 
+// Fields whose tag and number or length are short, which are most, at the end of the message and beyond it.
+TEST(WireTest, ShortFields) {
+  WireField field;
+  const std::string number = "\x08\x05";
+  EXPECT_TRUE(ReadAll(number, &field).ok());
+  EXPECT_EQ(field.number, 1u);
+  EXPECT_EQ(field.value, 5u);
+  EXPECT_EQ(field.whole, number);
+  EXPECT_TRUE(field.bytes.empty());
+  EXPECT_TRUE(ReadAll("\x78\x85\x01"s, &field).ok());
+  EXPECT_EQ(field.number, 15u);
+  EXPECT_EQ(field.value, 133u);
+  EXPECT_EQ(field.whole.size(), 3u);
+  EXPECT_TRUE(ReadAll("\x12\x00"s, &field).ok());
+  EXPECT_EQ(field.value, 0u);
+  EXPECT_TRUE(field.bytes.empty());
+  const std::string payload(300, 'x');
+  const std::string message = "\x12\xac\x02" + payload;
+  EXPECT_TRUE(ReadAll(message, &field).ok());
+  EXPECT_EQ(field.number, 2u);
+  EXPECT_EQ(field.bytes, payload);
+  for (const std::string& truncated :
+       {"\x08"s, "\x08\x85"s, "\x12"s, "\x12\x01"s, "\x12\xac"s, "\x12\xac\x02"s, "\x12\xac\x02" + payload.substr(1)}) {
+    EXPECT_EQ(ReadAll(truncated, &field).code(), absl::StatusCode::kDataLoss) << truncated;
+  }
+  for (const std::string& broken : {"\x00\x01"s, "\x02\x00"s, "\x0e\x01"s, "\x0c\x01"s}) {
+    EXPECT_EQ(ReadAll(broken, &field).code(), absl::StatusCode::kDataLoss) << broken;
+  }
+}
+
 TEST(WireTest, VarintsOfTenBytes) {
   WireField field;
   // Protobuf takes ten bytes whatever the last one holds beyond the 64th bit, and padded zeros.

@@ -1,7 +1,10 @@
 // Reading, atomic writing and every way in which they can fail.
 #include "io/file_system.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -246,6 +249,28 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultCase{Fault::kWrite, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
                       FaultCase{Fault::kSync, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
                       FaultCase{Fault::kRename, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"}));
+
+// Setting pages aside in memory would cost what writing them does, so there only the room is looked at.
+TEST(SystemCallsTest, AllocatesNothingInMemory) {
+  const std::string path = "/dev/shm/permafrost_file_system_test_" + std::to_string(getpid());
+  SystemCalls calls;
+  const int file = calls.Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (file < 0) GTEST_SKIP() << "no /dev/shm";
+  unlink(path.c_str());
+  struct statfs system;
+  ASSERT_EQ(fstatfs(file, &system), 0);
+  if (system.f_type != TMPFS_MAGIC || system.f_blocks == 0) {
+    close(file);
+    GTEST_SKIP() << "/dev/shm is no file system in memory, or has no limit";
+  }
+  EXPECT_EQ(calls.Allocate(file, 1 << 20), 0);
+  struct stat about;
+  ASSERT_EQ(fstat(file, &about), 0);
+  EXPECT_EQ(about.st_blocks, 0);
+  EXPECT_EQ(calls.Allocate(file, uint64_t{1} << 62), -1);
+  EXPECT_EQ(errno, ENOSPC);
+  close(file);
+}
 
 TEST_F(FileSystemTest, ReadsFail) {
   Put(Path("a"), "text");

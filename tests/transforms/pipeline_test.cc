@@ -2,6 +2,7 @@
 #include "transforms/pipeline.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace permafrost {
@@ -32,6 +33,10 @@ absl::StatusOr<int64_t> BreakArity(Graph* graph, const NoParams&, PassContext*) 
   graph->ClearInputs(graph->Find("y"));
   return 1;
 }
+absl::StatusOr<int64_t> BreakShape(Graph* graph, const NoParams&, PassContext*) {
+  graph->Find("x")->SetAttr("shape", AttrValue::Int(1));
+  return 1;
+}
 absl::StatusOr<int64_t> RenameOutput(Graph* graph, const NoParams&, PassContext*) {
   if (absl::Status status = graph->Rename(graph->Find("y"), "z"); !status.ok()) return status;
   return 1;
@@ -51,6 +56,7 @@ const std::vector<PassDefinition>& OwnPasses() {
     add("say_nothing", SayNothing);
     add("say_too_much", SayTooMuch);
     add("break_arity", BreakArity);
+    add("break_shape", BreakShape);
     add("rename_output", RenameOutput);
     add("edit_and_fail", EditAndFail);
     return made;
@@ -65,11 +71,25 @@ absl::StatusOr<const PassDefinition*> FindOwnPass(absl::string_view name) {
   return FindPass(name);
 }
 
+// `count` nodes in a row, enough for the checks to be shared by threads.
+std::unique_ptr<Graph> LongChain(int count = 1000) {
+  std::unique_ptr<Graph> graph = Chain();
+  Node* last = graph->Find("y");
+  for (int i = 0; i < count; ++i) {
+    Node* node = *graph->AddNode(absl::StrCat("relu", i), ops::kRelu);
+    node->SetAttr("T", AttrValue::Type(DType::kFloat));
+    graph->AddInput(node, {last, 0});
+    last = node;
+  }
+  return graph;
+}
+
 absl::StatusOr<std::vector<PassReport>> RunText(absl::string_view text, std::unique_ptr<Graph>* graph,
-                                                PipelineOptions options = {}) {
+                                                PipelineOptions options = {}, int num_threads = 1) {
   const absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(text);
   if (!calls.ok()) return calls.status();
   PassContext context;
+  context.num_threads = num_threads;
   options.find_pass = FindOwnPass;
   return RunPipeline(graph, *calls, &context, options);
 }
@@ -90,6 +110,23 @@ TEST(Pipeline, FindsOutPassesThatBreakTheGraph) {
   const std::string message = InternalError("break_arity");
   EXPECT_TRUE(absl::StartsWith(message, "break_arity: leaves a graph that is not valid: ")) << message;
   EXPECT_EQ(InternalError("rename_output"), "rename_output: changes the declared inputs or outputs");
+}
+
+TEST(Pipeline, FindsOutTheSameOnSeveralThreads) {
+  for (const char* pass : {"say_nothing", "say_too_much", "break_arity", "break_shape", "rename_output"}) {
+    std::unique_ptr<Graph> one = LongChain(), several = LongChain();
+    const absl::Status expected = RunText(pass, &one).status();
+    EXPECT_EQ(expected.code(), absl::StatusCode::kInternal) << pass;
+    EXPECT_EQ(RunText(pass, &several, {}, /*num_threads=*/4).status(), expected) << pass;
+  }
+  std::unique_ptr<Graph> graph = LongChain();
+  const auto reports = RunText("remove_nodes(op=Identity) sort_by_execution_order", &graph, {}, /*num_threads=*/4);
+  ASSERT_TRUE(reports.ok()) << reports.status();
+  EXPECT_EQ((*reports)[0].rewrites, 1);
+  graph->ClearInputs(graph->Find("y"));
+  const auto unchecked = RunText("rename_op(old_op_name=Relu, new_op_name=Relu6)", &graph, {}, /*num_threads=*/4);
+  ASSERT_TRUE(unchecked.ok()) << unchecked.status();
+  EXPECT_TRUE(absl::StrContains((*unchecked)[0].notes[0], "does not pass the checks")) << (*unchecked)[0].notes[0];
 }
 
 TEST(Pipeline, UndoesAFailedPassThatMayFail) {
