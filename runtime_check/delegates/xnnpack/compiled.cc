@@ -71,7 +71,7 @@ class Compiled final : public CompiledPartition {
  private:
   void FindPlaces(const Partition& partition, const std::vector<Operation>& operations);
   int AddPlace(Place::Home home, int index, size_t bytes);
-  absl::Status MakeSteps(const Partition& partition, std::vector<Operation> operations);
+  absl::Status MakeSteps(std::vector<Operation> operations);
   absl::Status PlanScratch();
   absl::Status CheckInputs(absl::Span<const char* const> inputs) const;
   // Where the places are in this run.
@@ -87,7 +87,6 @@ class Compiled final : public CompiledPartition {
   std::vector<Place> places_;
   std::vector<int> place_of_;  // By tensor.
   std::vector<int> input_places_;
-  std::vector<size_t> input_sizes_;
   std::vector<Step> steps_;
   std::vector<Move> moves_;  // Outputs that nothing writes directly.
   bool loses_nan_ = false;
@@ -140,7 +139,7 @@ void Compiled::FindPlaces(const Partition& partition, const std::vector<Operatio
   }
 }
 
-absl::Status Compiled::MakeSteps(const Partition& partition, std::vector<Operation> operations) {
+absl::Status Compiled::MakeSteps(std::vector<Operation> operations) {
   for (Operation& operation : operations) {
     if (operation.kind == OperationKind::kAlias) continue;
     const auto number = static_cast<int>(steps_.size());
@@ -167,7 +166,6 @@ absl::Status Compiled::MakeSteps(const Partition& partition, std::vector<Operati
     operation.filter.reset();  // Packed.
     step.operation = std::move(operation);
   }
-  for (const int input : partition.inputs) input_sizes_.push_back(BytesOf(partition.tensors[input]) / sizeof(float));
   return absl::OkStatus();
 }
 
@@ -203,7 +201,7 @@ absl::Status Compiled::Build(const Partition& partition) {
   }
   Fuse(partition, &operations);
   FindPlaces(partition, operations);
-  PF_RETURN_IF_ERROR(MakeSteps(partition, std::move(operations)));
+  PF_RETURN_IF_ERROR(MakeSteps(std::move(operations)));
   PF_RETURN_IF_ERROR(PlanScratch());
   // The library makes its tables of addresses now, so that a run allocates nothing; the memory is not touched.
   for (const Place& place : places_) {
@@ -253,7 +251,7 @@ std::vector<std::string> Compiled::Describe() const {
 absl::Status Compiled::CheckInputs(absl::Span<const char* const> inputs) const {
   if (!loses_nan_) return absl::OkStatus();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (AreFinite(reinterpret_cast<const float*>(inputs[i]), input_sizes_[i])) continue;
+    if (AreFinite({inputs[i], places_[input_places_[i]].bytes})) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "xnnpack: what goes into the partition that begins with '", steps_[0].operation.nodes[0]->name(),
         "' holds NaN or infinity, of which XNNPACK makes other numbers than TensorFlow; choose another delegate"));

@@ -63,13 +63,14 @@ void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthre
   pthreadpool_parallelize_1d_tile_1d(pool, &RunLoop, &arguments, count, kBytesPerPiece / sizeof(float), 0);
 }
 
-bool AreFinite(const float* values, size_t count) {
+bool AreFinite(absl::string_view bytes) {
   constexpr uint32_t kExponent = 0x7f800000;
-  const char* bytes = reinterpret_cast<const char*>(values);
+  const char* const data = bytes.data();
+  const size_t count = bytes.size() / sizeof(float);
   uint32_t found = 0;
   for (size_t i = 0; i < count; ++i) {
     uint32_t bits;
-    std::memcpy(&bits, bytes + i * sizeof(float), sizeof(bits));
+    std::memcpy(&bits, data + i * sizeof(float), sizeof(bits));
     found |= (bits & kExponent) == kExponent ? 1u : 0u;
   }
   return found == 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "absl/strings/string_view.h"
 #include "runtime_check/delegates/xnnpack/operation.h"
 
 namespace permafrost {
@@ -16,8 +17,8 @@ void CopyBlock(const BlockCopy& copy, const float* input, float* output, pthread
 // y = sigmoid(x), y = tanh(x): kSigmoid, kTanh. The library's sigmoid gives NaN for large numbers.
 void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthreadpool_t pool);
 
-// True when all are finite.
-bool AreFinite(const float* values, size_t count);
+// True when all of the floats, which may lie at any address, are finite.
+bool AreFinite(absl::string_view bytes);
 
 }  // namespace xnnpack
 }  // namespace permafrost

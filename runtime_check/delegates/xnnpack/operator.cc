@@ -1,6 +1,8 @@
 // Calls the library's constructors and setters.
 #include "runtime_check/delegates/xnnpack/operator.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -14,19 +16,22 @@ namespace {
 
 // [height, width, a, b] becomes [b, height, width, a]; or, with `keeps_order`, [a, height, width, b].
 std::vector<float> PackFilter(const Tensor& filter, bool keeps_order) {
+  constexpr size_t kTile = 16;  // Floats in a cache line: a tile is read and written line by line.
   const Shape& shape = filter.shape();
   const auto taps = static_cast<size_t>(shape.dim(0) * shape.dim(1));
   const auto a = static_cast<size_t>(shape.dim(2)), b = static_cast<size_t>(shape.dim(3));
-  const std::vector<float> from = Floats(filter);
+  const UnalignedSpan<float> from = filter.elements<float>();
   std::vector<float> to(from.size());
   for (size_t tap = 0; tap < taps; ++tap) {
-    for (size_t i = 0; i < a; ++i) {
-      const float* row = &from[(tap * a + i) * b];
-      for (size_t j = 0; j < b; ++j) {
-        if (keeps_order) {
-          to[(i * taps + tap) * b + j] = row[j];
-        } else {
-          to[(j * taps + tap) * a + i] = row[j];
+    for (size_t i = 0; keeps_order && i < a; ++i) {
+      std::memcpy(&to[(i * taps + tap) * b], from.bytes() + (tap * a + i) * b * sizeof(float), b * sizeof(float));
+    }
+    for (size_t i = 0; !keeps_order && i < a; i += kTile) {
+      for (size_t j = 0; j < b; j += kTile) {
+        for (size_t y = j; y < std::min(b, j + kTile); ++y) {
+          for (size_t x = i; x < std::min(a, i + kTile); ++x) {
+            to[(y * taps + tap) * a + x] = from[(tap * a + x) * b + y];
+          }
         }
       }
     }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "runtime_check/delegates/xnnpack/loops.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -327,10 +328,7 @@ absl::StatusOr<Tensor> NodeView::Weights(int i, absl::string_view what) const {
   const std::optional<Tensor>& constant = input_tensor(i).constant;
   if (!constant.has_value()) return No(absl::StrCat(what, " is not constant"));
   PF_RETURN_IF_ERROR(CheckTensor(input_tensor(i)));
-  const auto elements = constant->elements<float>();
-  for (size_t j = 0; j < elements.size(); ++j) {
-    if (!std::isfinite(elements[j])) return No(absl::StrCat(what, " holds NaN or infinity"));
-  }
+  if (!AreFinite(constant->bytes())) return No(absl::StrCat(what, " holds NaN or infinity"));
   return *constant;
 }
 
