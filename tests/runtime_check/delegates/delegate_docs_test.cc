@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/runtime_check/delegates/conformance.h"
-#include "tests/runtime_check/delegates/documented_delegates.h"
+#include "tests/runtime_check/delegates/registered_delegates.h"
 
 namespace permafrost {
 namespace {

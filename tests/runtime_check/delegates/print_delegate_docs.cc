@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "tests/runtime_check/delegates/conformance.h"
-#include "tests/runtime_check/delegates/documented_delegates.h"
+#include "tests/runtime_check/delegates/registered_delegates.h"
 
 int main() {
   const auto page = permafrost::DelegateDocs(permafrost::DocumentedDelegates());
