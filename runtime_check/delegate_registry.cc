@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/nearest.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
+#include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
 
 namespace permafrost {
 namespace {
@@ -24,6 +25,8 @@ const std::vector<Row>& Rows() {
        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
          return MakeOneDnnDelegate(options.precision == "bf16" ? OneDnnPrecision::kBf16 : OneDnnPrecision::kF32);
        }},
+      {{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}},
+       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeXnnpackDelegate(); }},
   };
   return *rows;
 }

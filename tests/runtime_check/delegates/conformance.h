@@ -27,6 +27,9 @@ struct ConformanceOptions {
   std::vector<int> thread_counts = {1, 2};
   // By how much the tolerances of the kernels' own test are multiplied.
   double slack = 1;
+  // Whether an error of Run is as good as a result: what the delegate says of values that it cannot take. Empty: none
+  // is.
+  std::function<bool(const absl::Status&)> may_decline;
   // Asks the delegate what it supports, and compiles and runs nothing.
   bool only_ask = false;
 };
@@ -41,6 +44,7 @@ struct OpConformance {
 struct ConformanceReport {
   std::map<std::string, OpConformance> ops;  // By name.
   std::vector<std::string> failures;         // Case, setting and what is wrong.
+  int num_declined = 0;                      // Runs that ended as may_decline allows.
 };
 
 // All cases of one file of tests/kernels/vectors (tests/kernels/recorded_cases.h); `report` is added to.

@@ -1,4 +1,6 @@
 // Every delegate of the registry against every recorded case of every kernel.
+#include "tests/runtime_check/delegates/registered_delegates.h"
+
 #include <string>
 #include <tuple>
 
@@ -12,14 +14,6 @@
 namespace permafrost {
 namespace {
 
-std::vector<std::string> Delegates() {
-  std::vector<std::string> names;
-  for (const DelegateInfo& info : KnownDelegates()) {
-    if (info.name != "reference") names.push_back(info.name);
-  }
-  return names;
-}
-
 class RegisteredDelegateTest : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(RegisteredDelegateTest, AgreesWithTensorFlow) {
@@ -27,14 +21,15 @@ TEST_P(RegisteredDelegateTest, AgreesWithTensorFlow) {
   const absl::StatusOr<std::shared_ptr<const Delegate>> delegate = MakeDelegate(name, {});
   ASSERT_TRUE(delegate.ok()) << delegate.status();
   ConformanceReport report;
-  const absl::Status status = RunConformance(*delegate, family, {}, &report);
+  const absl::Status status = RunConformance(*delegate, family, ConformanceOptionsOf(name), &report);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_TRUE(report.failures.empty()) << report.failures.size() << " failures:\n"
                                        << absl::StrJoin(report.failures, "\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RegisteredDelegateTest,
-                         testing::Combine(testing::ValuesIn(Delegates()), testing::ValuesIn(RecordedFamilies())),
+                         testing::Combine(testing::ValuesIn(RegisteredDelegates()),
+                                          testing::ValuesIn(RecordedFamilies())),
                          [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
 
 }  // namespace

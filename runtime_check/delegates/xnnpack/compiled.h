@@ -1,0 +1,22 @@
+// A partition as a list of operators and loops over planned memory.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/delegates/xnnpack/pools.h"
+
+namespace permafrost {
+namespace xnnpack {
+
+// REQUIRES: the library is initialized. Unimplemented for a node that Translate refuses; otherwise the library's
+// errors.
+absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
+                                                           std::shared_ptr<Pools> pools);
+
+}  // namespace xnnpack
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_

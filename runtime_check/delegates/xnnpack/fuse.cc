@@ -1,0 +1,263 @@
+// Joins operations, each with the one that alone reads what it makes.
+#include "runtime_check/delegates/xnnpack/fuse.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime_check/delegates/xnnpack/translate.h"
+
+namespace permafrost {
+namespace xnnpack {
+namespace {
+
+constexpr int kNone = -1;
+
+class Fuser {
+ public:
+  Fuser(const Partition& partition, std::vector<Operation>* operations)
+      : partition_(partition), operations_(*operations), is_gone_(operations->size(), false) {}
+
+  void Run() {
+    Count();
+    for (size_t i = 0; i < operations_.size(); ++i) FusePRelu(static_cast<int>(i));
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (is_gone_[i]) continue;
+      const auto number = static_cast<int>(i);
+      if (!FuseBias(number) && !FuseClamp(number)) FusePad(number);
+    }
+    std::vector<Operation> kept;
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (!is_gone_[i]) kept.push_back(std::move(operations_[i]));
+    }
+    operations_ = std::move(kept);
+  }
+
+ private:
+  void Count() {
+    producer_.assign(partition_.tensors.size(), kNone);
+    readers_.assign(partition_.tensors.size(), 0);
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      for (const int output : operations_[i].outputs) producer_[output] = static_cast<int>(i);
+      for (const int input : operations_[i].inputs) ++readers_[input];
+    }
+    for (const int output : partition_.outputs) ++readers_[output];
+  }
+
+  // The operation that makes input `i` of another, if it is of that kind; kNone otherwise.
+  int Producer(const Operation& operation, size_t i, OperationKind kind) const {
+    if (i >= operation.inputs.size()) return kNone;
+    const int producer = producer_[operation.inputs[i]];
+    return producer != kNone && !is_gone_[producer] && operations_[producer].kind == kind ? producer : kNone;
+  }
+  // The same of any kind, if nobody else reads what it makes.
+  int SoleProducer(const Operation& operation, size_t i) const {
+    const int producer = producer_[operation.inputs[i]];
+    if (producer == kNone || is_gone_[producer] || readers_[operation.inputs[i]] != 1) return kNone;
+    return operations_[producer].outputs.size() == 1 ? producer : kNone;
+  }
+
+  // `into` makes what `from` made, and stands where it stood.
+  void Absorb(int into, int from) {
+    Operation& target = operations_[into];
+    Operation& source = operations_[from];
+    target.nodes.insert(target.nodes.end(), source.nodes.begin(), source.nodes.end());
+    target.outputs = source.outputs;
+    operations_[from] = std::move(target);
+    producer_[operations_[from].outputs[0]] = from;
+    is_gone_[into] = true;
+  }
+
+  const Tensor* Constant(int tensor) const {
+    const std::optional<Tensor>& constant = partition_.tensors[tensor].constant;
+    return constant.has_value() ? &*constant : nullptr;
+  }
+
+  // One value for each channel of the tensor, which the constant holds, or one for all; empty when it is of another
+  // shape.
+  std::vector<float> PerChannel(int constant, int tensor) const {
+    const Tensor* value = Constant(constant);
+    const Shape& shape = partition_.tensors[tensor].shape;
+    if (value == nullptr || shape.rank() == 0 || value->shape().rank() > shape.rank()) return {};
+    const auto channels = static_cast<size_t>(shape.dim(shape.rank() - 1));
+    const std::vector<float> values = Floats(*value);
+    if (values.size() == 1) return std::vector<float>(channels, values[0]);
+    const Shape& own = value->shape();
+    return values.size() == channels && own.dim(own.rank() - 1) == own.num_elements() ? values : std::vector<float>();
+  }
+
+  bool FuseBias(int number) {
+    const Operation& add = operations_[number];
+    if (add.kind != OperationKind::kAdd) return false;
+    for (const int side : {0, 1}) {
+      const int producer = SoleProducer(add, side);
+      if (producer == kNone) continue;
+      Operation& target = operations_[producer];
+      if (target.kind != OperationKind::kConvolution && target.kind != OperationKind::kTransposedConvolution &&
+          target.kind != OperationKind::kMatMul) {
+        continue;
+      }
+      if (!target.bias.empty() || target.has_clamp()) continue;
+      std::vector<float> bias = PerChannel(add.inputs[1 - side], add.inputs[side]);
+      if (bias.empty()) continue;
+      target.bias = std::move(bias);
+      Absorb(producer, number);
+      return true;
+    }
+    return false;
+  }
+
+  static bool TakesClamp(OperationKind kind) {
+    switch (kind) {
+      case OperationKind::kConvolution:
+      case OperationKind::kTransposedConvolution:
+      case OperationKind::kMatMul:
+      case OperationKind::kAdd:
+      case OperationKind::kSubtract:
+      case OperationKind::kMultiply:
+      case OperationKind::kDivide:
+      case OperationKind::kMaxPool:
+      case OperationKind::kAveragePool:
+      case OperationKind::kMean:
+      case OperationKind::kClamp:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool FuseClamp(int number) {
+    const Operation& clamp = operations_[number];
+    if (clamp.kind != OperationKind::kClamp) return false;
+    const int producer = SoleProducer(clamp, 0);
+    if (producer == kNone || !TakesClamp(operations_[producer].kind)) return false;
+    Operation& target = operations_[producer];
+    const float min = std::min(std::max(target.min, clamp.min), clamp.max);
+    const float max = std::min(std::max(target.max, clamp.min), clamp.max);
+    if (!(min < max)) return false;
+    target.min = min;
+    target.max = max;
+    Absorb(producer, number);
+    return true;
+  }
+
+  // The number of the operation is that of the convolution.
+  void FusePad(int number) {
+    Operation& convolution = operations_[number];
+    if (convolution.kind != OperationKind::kConvolution) return;
+    const int producer = SoleProducer(convolution, 0);
+    if (producer == kNone || operations_[producer].kind != OperationKind::kPad) return;
+    const Operation& pad = operations_[producer];
+    WindowGeometry& window = convolution.window;
+    if (pad.alpha != 0 || pad.pad_before.size() != 4 || pad.pad_before[0] + pad.pad_after[0] != 0 ||
+        pad.pad_before[3] + pad.pad_after[3] != 0) {
+      return;
+    }
+    window.pad_top += static_cast<uint32_t>(pad.pad_before[1]);
+    window.pad_left += static_cast<uint32_t>(pad.pad_before[2]);
+    window.pad_bottom += static_cast<uint32_t>(pad.pad_after[1]);
+    window.pad_right += static_cast<uint32_t>(pad.pad_after[2]);
+    window.input_height = pad.input_shapes[0][1];
+    window.input_width = pad.input_shapes[0][2];
+    convolution.inputs = pad.inputs;
+    convolution.nodes.insert(convolution.nodes.begin(), pad.nodes.begin(), pad.nodes.end());
+    is_gone_[producer] = true;
+  }
+
+  bool IsRelu(int number) const {
+    return number != kNone && operations_[number].min == 0 &&
+           operations_[number].max == std::numeric_limits<float>::infinity();
+  }
+
+  // Takes constant factors off a product: multiplies them into `factors` (by channel of `tensor`) and returns what they
+  // multiply, or kNone when there are none or others read the products. Adds what it passes to `passed`.
+  int StripFactors(int tensor, std::vector<float>* factors, std::vector<int>* passed) const {
+    for (int depth = 0; depth < 2; ++depth) {
+      const int product = producer_[tensor];
+      if (product == kNone || is_gone_[product] || operations_[product].kind != OperationKind::kMultiply ||
+          readers_[tensor] != 1 || operations_[product].has_clamp()) {
+        break;
+      }
+      const std::vector<int>& operands = operations_[product].inputs;
+      const int side = Constant(operands[0]) != nullptr ? 1 : 0;
+      const std::vector<float> values = PerChannel(operands[1 - side], operands[side]);
+      if (values.empty() || partition_.tensors[operands[side]].shape != partition_.tensors[tensor].shape) break;
+      if (factors->empty()) factors->assign(values.size(), 1.0f);
+      for (size_t i = 0; i < values.size(); ++i) (*factors)[i] *= values[i];
+      passed->push_back(product);
+      tensor = operands[side];
+    }
+    return passed->empty() ? kNone : tensor;
+  }
+
+  // Of a tensor that is c * min(x, 0): x, and c in *scale; kNone for others.
+  int NegativePartOf(int tensor, float* scale, std::vector<int>* passed) const {
+    const int producer = producer_[tensor];
+    if (producer == kNone || is_gone_[producer] || readers_[tensor] != 1) return kNone;
+    const Operation& operation = operations_[producer];
+    if (operation.kind == OperationKind::kClamp && IsRelu(producer)) {  // relu(-x)
+      const int negate = Producer(operation, 0, OperationKind::kNegate);
+      if (negate == kNone || readers_[operation.inputs[0]] != 1) return kNone;
+      *scale = -1;
+      passed->push_back(producer);
+      passed->push_back(negate);
+      return operations_[negate].inputs[0];
+    }
+    if (operation.kind == OperationKind::kSubtract && !operation.has_clamp()) {  // x - |x|
+      const int absolute = Producer(operation, 1, OperationKind::kAbs);
+      if (absolute == kNone || readers_[operation.inputs[1]] != 1) return kNone;
+      if (operations_[absolute].inputs[0] != operation.inputs[0]) return kNone;
+      *scale = 2;
+      passed->push_back(producer);
+      passed->push_back(absolute);
+      return operation.inputs[0];
+    }
+    return kNone;
+  }
+
+  void FusePRelu(int number) {
+    Operation& add = operations_[number];
+    if (is_gone_[number] || add.kind != OperationKind::kAdd) return;
+    for (const int side : {0, 1}) {
+      const int relu = Producer(add, side, OperationKind::kClamp);
+      if (relu == kNone || !IsRelu(relu) || readers_[add.inputs[side]] != 1) continue;
+      std::vector<float> slope;
+      std::vector<int> passed;
+      const int scaled = StripFactors(add.inputs[1 - side], &slope, &passed);
+      if (scaled == kNone) continue;
+      float scale = 0;
+      const int x = NegativePartOf(scaled, &scale, &passed);
+      if (x == kNone || operations_[relu].inputs[0] != x) continue;
+      passed.push_back(relu);
+      std::sort(passed.begin(), passed.end());
+      for (float& value : slope) value *= scale;
+      std::vector<const Node*> nodes;
+      for (const int i : passed) {
+        nodes.insert(nodes.end(), operations_[i].nodes.begin(), operations_[i].nodes.end());
+        for (const int input : operations_[i].inputs) --readers_[input];
+        is_gone_[i] = true;
+      }
+      ++readers_[x];
+      nodes.insert(nodes.end(), add.nodes.begin(), add.nodes.end());
+      add.nodes = std::move(nodes);
+      add.kind = OperationKind::kPRelu;
+      add.inputs = {x};
+      add.slope = std::move(slope);
+      add.channels = add.slope.size();
+      add.rows = Product(partition_.tensors[x].shape, 0, partition_.tensors[x].shape.rank() - 1);
+      return;
+    }
+  }
+
+  const Partition& partition_;
+  std::vector<Operation>& operations_;
+  std::vector<bool> is_gone_;
+  std::vector<int> producer_;  // By tensor, the operation that makes it.
+  std::vector<int> readers_;   // By tensor, inputs of operations and outputs of the partition.
+};
+
+}  // namespace
+
+void Fuse(const Partition& partition, std::vector<Operation>* operations) { Fuser(partition, operations).Run(); }
+
+}  // namespace xnnpack
+}  // namespace permafrost

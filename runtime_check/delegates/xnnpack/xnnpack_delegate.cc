@@ -1,0 +1,59 @@
+// What the delegate takes, and when.
+#include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
+
+#include <utility>
+
+#include "graph/status.h"
+#include "runtime_check/delegates/xnnpack/compiled.h"
+#include "runtime_check/delegates/xnnpack/library.h"
+#include "runtime_check/delegates/xnnpack/operator.h"
+#include "runtime_check/delegates/xnnpack/pools.h"
+#include "runtime_check/delegates/xnnpack/translate.h"
+
+namespace permafrost {
+namespace xnnpack {
+namespace {
+
+// Multiplications, or steps of a pool. Takes some ten microseconds: what it costs to enter a partition, and to look at
+// what goes in, is a small part of that.
+constexpr int64_t kLeastCost = 100'000;
+
+class XnnpackDelegate final : public Delegate {
+ public:
+  absl::string_view name() const override { return "xnnpack"; }
+
+  absl::Status Supports(const Partition& single) const override {
+    PF_ASSIGN_OR_RETURN(const Operation operation, Translate(single, single.nodes[0]));
+    // Where no weights are packed, the library is asked.
+    if (!operation.is_library() || operation.filter.has_value()) return absl::OkStatus();
+    return MakeOperator(operation).status();
+  }
+
+  bool IsWorthwhile(const Partition& partition) const override {
+    int64_t cost = 0;
+    for (const DelegateNode& node : partition.nodes) {
+      const absl::StatusOr<Operation> operation = Translate(partition, node);
+      if (operation.ok()) cost += operation->cost();
+      if (cost >= kLeastCost) return true;
+    }
+    return false;
+  }
+
+  absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
+                                                             int num_threads) const override {
+    return xnnpack::Compile(partition, num_threads, pools_);
+  }
+
+ private:
+  const std::shared_ptr<Pools> pools_ = std::make_shared<Pools>();
+};
+
+}  // namespace
+}  // namespace xnnpack
+
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeXnnpackDelegate() {
+  PF_RETURN_IF_ERROR(xnnpack::InitializeLibrary());
+  return std::make_shared<const xnnpack::XnnpackDelegate>();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,51 @@
+// Reads the registry, and adds what is particular.
+#include "tests/runtime_check/delegates/registered_delegates.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime_check/delegate_registry.h"
+
+namespace permafrost {
+namespace {
+
+constexpr char kXnnpack[] = "xnnpack";
+
+// More than fits a row of the registry.
+const char* NoteOn(const std::string& delegate) {
+  if (delegate != kXnnpack) return "";
+  return " Its kernels turn NaN into a number\nwhere they clamp, so a partition that has one of these is for finite "
+         "numbers: a run with NaN or infinity in what goes in is an\nerror, and nodes that make NaN of finite numbers "
+         "are refused. A sum that overflows inside is not noticed.";
+}
+
+}  // namespace
+
+std::vector<std::string> RegisteredDelegates() {
+  std::vector<std::string> names;
+  for (const DelegateInfo& info : KnownDelegates()) {
+    if (info.name != "reference") names.push_back(info.name);
+  }
+  return names;
+}
+
+ConformanceOptions ConformanceOptionsOf(const std::string& delegate) {
+  ConformanceOptions options;
+  if (delegate == kXnnpack) {
+    options.may_decline = [](const absl::Status& status) {
+      return absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "holds NaN or infinity");
+    };
+  }
+  return options;
+}
+
+std::vector<DocumentedDelegate> DocumentedDelegates() {
+  std::vector<DocumentedDelegate> documented;
+  for (const DelegateInfo& info : KnownDelegates()) {
+    if (info.name == "reference") continue;
+    documented.push_back({info.name, absl::StrCat(info.description, ".", NoteOn(info.name)),
+                          [name = info.name] { return MakeDelegate(name, {}); }});
+  }
+  return documented;
+}
+
+}  // namespace permafrost

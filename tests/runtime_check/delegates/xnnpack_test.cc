@@ -1,0 +1,175 @@
+// The xnnpack delegate on small graphs, against the reference kernels.
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/op_schema.h"
+#include "gtest/gtest.h"
+#include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
+#include "tests/runtime_check/delegates/conformance.h"
+#include "tests/runtime_check/delegates/delegate_run.h"
+#include "tests/runtime_check/delegates/image_graph.h"
+
+namespace permafrost {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::shared_ptr<const Delegate> Xnnpack() {
+  static const auto delegate = MakeXnnpackDelegate();
+  EXPECT_TRUE(delegate.ok()) << delegate.status();
+  return *delegate;
+}
+
+TEST(XnnpackTest, FusesConvolutionBiasAndClamp) {
+  ImageGraph graph({1, 9, 7, 3});
+  graph.Const("paddings", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 1, 2, 3, 0, 0, 0}));
+  graph.Float("pad", "Pad", {"x", "paddings"});
+  graph.Window("conv", "Conv2D", "pad", {3, 3, 3, 5}, 2, 1, "VALID");
+  graph.Weights("b", {5});
+  graph.Float("bias", "BiasAdd", {"conv", "b"});
+  graph.Float("relu", "Relu6", {"bias"});
+  graph.Const("two", Tensor::Scalar<float>(2));
+  graph.Float("bounded", "Minimum", {"two", "relu"});
+  const DelegationReport report =
+      ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({1, 9, 7, 3}, 1)}}, {"bounded"});
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_EQ(report.partitions[0].delegate, "xnnpack");
+  EXPECT_THAT(report.partitions[0].nodes, ElementsAre("pad", "conv", "bias", "relu", "bounded"));
+  EXPECT_THAT(report.partitions[0].pieces, ElementsAre("bounded: convolution 3x3 + bias + clamp"));
+  EXPECT_GE(report.partitions[0].constant_bytes, 3 * 3 * 3 * 5 * 4);
+}
+
+TEST(XnnpackTest, KeepsWhatOthersRead) {
+  ImageGraph graph({1, 5, 5, 3});
+  graph.Convolution("conv", "x", {3, 3, 3, 4});
+  graph.Weights("b", {4});
+  graph.Float("bias", "AddV2", {"b", "conv"});
+  graph.Float("relu", "Relu", {"bias"});
+  graph.Float("again", "Add", {"relu", "conv"});
+  const DelegationReport report =
+      ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({1, 5, 5, 3}, 1)}}, {"conv", "bias", "relu", "again"}, 2);
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].pieces,
+              ElementsAre("conv: convolution 3x3", "bias: add", "relu: clamp", "again: add"));
+}
+
+TEST(XnnpackTest, ClampsMeet) {
+  ImageGraph graph({2, 3});
+  graph.Const("one", Tensor::Scalar<float>(1));
+  graph.Const("minus", Tensor::FromVector<float>({1}, {-1}));
+  graph.Float("low", "Maximum", {"x", "minus"});
+  graph.Float("high", "Minimum", {"low", "one"});
+  graph.Float("relu", "Relu", {"high"});
+  DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 3}, 1)}}, {"relu"});
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].pieces, ElementsAre("relu: clamp"));
+  // Bounds that leave one value cannot be one clamp.
+  graph.Float("nothing", "Minimum", {"relu", "minus"});
+  graph.Float("end", "Maximum", {"nothing", "one"});
+  report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 3}, 1)}}, {"end"});
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].pieces, SizeIs(3));
+}
+
+TEST(XnnpackTest, SaysThatItCannotTakeNaN) {
+  ImageGraph graph({1, 2, 2, 3});
+  graph.Convolution("conv", "x", {1, 1, 3, 4});
+  graph.Float("abs", "Abs", {"x"});
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Tensor input = Floats({1, 2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, bad});
+    const auto session = MakeSession(AlwaysWorthwhile(Xnnpack()), graph.graph(), {"x"}, {"conv"}, 1);
+    ASSERT_TRUE(session.ok()) << session.status();
+    const auto outputs = (*session)->Run({input});
+    EXPECT_EQ(outputs.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(outputs.status().ToString(), AllOf(HasSubstr("'conv'"), HasSubstr("NaN or infinity")));
+    EXPECT_TRUE((*session)->Run({SomeFloats({1, 2, 2, 3}, 1)}).ok());
+    // Where nothing is lost, nothing is said.
+    const DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", input}}, {"abs"});
+    EXPECT_THAT(report.partitions, SizeIs(1));
+  }
+}
+
+TEST(XnnpackTest, PRelusAsExportersWriteThem) {
+  for (const bool subtracts : {false, true}) {
+    for (const bool is_read : {false, true}) {
+      ImageGraph graph({2, 3, 3, 5});
+      graph.Weights("alpha", {5});
+      graph.Const("half", Tensor::Scalar<float>(0.5f));
+      graph.Convolution("conv", "x", {1, 1, 5, 5});
+      graph.Float("relu", "Relu", {"conv"});
+      if (subtracts) {
+        graph.Float("abs", "Abs", {"conv"});
+        graph.Float("difference", "Sub", {"conv", "abs"});
+        graph.Float("product", "Mul", {"alpha", "difference"});
+        graph.Float("scaled", "Mul", {"product", "half"});
+      } else {
+        graph.Float("neg", "Neg", {"conv"});
+        graph.Float("other", "Relu", {"neg"});
+        graph.Float("scaled", "Mul", {"alpha", "other"});
+      }
+      graph.Float("sum", "AddV2", {"relu", "scaled"});
+      std::vector<std::string> fetches = {"sum"};
+      if (is_read) fetches.push_back("scaled");
+      const DelegationReport report =
+          ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 3, 3, 5}, 8)}}, fetches, 2);
+      ASSERT_THAT(report.partitions, SizeIs(1));
+      if (is_read) {
+        EXPECT_GT(report.partitions[0].pieces.size(), 2);
+      } else {
+        EXPECT_THAT(report.partitions[0].pieces, ElementsAre("conv: convolution 1x1", "sum: prelu"));
+      }
+    }
+  }
+}
+
+TEST(XnnpackTest, LeavesTensorsWithoutElements) {
+  ImageGraph graph(Shape({kUnknownDim, 8, 8, 3}));
+  graph.Convolution("conv", "x", {3, 3, 3, 8});
+  const DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({0, 8, 8, 3}, 5)}}, {"conv"});
+  EXPECT_THAT(report.partitions, IsEmpty());
+  ASSERT_THAT(report.left, SizeIs(1));
+  EXPECT_EQ(report.left[0].reason, "it has a tensor without elements");
+}
+
+TEST(XnnpackTest, LeavesSmallThingsAlone) {
+  ImageGraph graph({1, 4, 4, 3});
+  graph.Convolution("conv", "x", {3, 3, 3, 4});
+  const auto session = MakeSession(Xnnpack(), graph.graph(), {"x"}, {"conv"}, 1);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Run({SomeFloats({1, 4, 4, 3}, 1)}).ok());
+  const DelegationReport& report = (*session)->report().delegation;
+  EXPECT_THAT(report.partitions, IsEmpty());
+  ASSERT_THAT(report.left, SizeIs(1));
+  EXPECT_THAT(report.left[0].reason, HasSubstr("too small"));
+}
+
+TEST(XnnpackTest, ReportsPieces) {
+  ImageGraph graph({1, 32, 32, 3});
+  graph.Convolution("conv", "x", {3, 3, 3, 16});
+  graph.Float("sigmoid", "Sigmoid", {"conv"});
+  std::map<std::string, int> pieces;
+  SessionOptions options;
+  options.delegate = Xnnpack();
+  options.on_piece = [&](absl::string_view name, absl::Duration) { ++pieces[std::string(name)]; };
+  const auto session = Session::Create(graph.graph(), {"x"}, {"sigmoid"}, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_TRUE((*session)->Run({SomeFloats({1, 32, 32, 3}, 1)}).ok());
+  EXPECT_EQ(pieces, (std::map<std::string, int>{{"conv", 1}, {"sigmoid", 1}}));
+  const DelegationReport& report = (*session)->report().delegation;
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_GE(report.partitions[0].scratch_bytes, 32 * 32 * 16 * 4);
+}
+
+}  // namespace
+}  // namespace permafrost
