@@ -1,6 +1,7 @@
 // Ops that make tensors of given content: Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -41,7 +42,7 @@ absl::Status ComputeZeros(ComputeContext* context) {
 absl::Status ComputeOnes(ComputeContext* context) {
   Value& output = context->output_at(0);
   DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool, Half,
-             BFloat16>(output.dtype, [&](auto tag) {
+             BFloat16, std::complex<float>, std::complex<double>>(output.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T one;
     if constexpr (std::is_same_v<T, Half>) {
@@ -211,8 +212,7 @@ absl::Status ComputeOneHot(ComputeContext* context) {
 }
 
 std::vector<DType> OnesTypes() {
-  std::vector<DType> types = NumberTypes();
-  types.push_back(DType::kUint64);
+  std::vector<DType> types = NumberAndComplexTypes();
   types.push_back(DType::kBool);
   return types;
 }

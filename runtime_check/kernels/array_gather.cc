@@ -115,7 +115,10 @@ absl::Status GatherSlices(ComputeContext* context) {
 }
 
 absl::Status ComputeGather(ComputeContext* context) {
-  return context->input_at(1).dtype == DType::kInt32 ? GatherSlices<int32_t>(context) : GatherSlices<int64_t>(context);
+  absl::Status status;
+  DispatchOn<int16_t, int32_t, int64_t>(
+      context->input_at(1).dtype, [&](auto tag) { status = GatherSlices<typename decltype(tag)::type>(context); });
+  return status;
 }
 
 // --- GatherNd --------------------------------------------------------------------------------------------------------
@@ -158,7 +161,10 @@ absl::Status GatherRows(ComputeContext* context) {
 }
 
 absl::Status ComputeGatherNd(ComputeContext* context) {
-  return context->input_at(1).dtype == DType::kInt32 ? GatherRows<int32_t>(context) : GatherRows<int64_t>(context);
+  absl::Status status;
+  DispatchOn<int16_t, int32_t, int64_t>(context->input_at(1).dtype,
+                                        [&](auto tag) { status = GatherRows<typename decltype(tag)::type>(context); });
+  return status;
 }
 
 // --- InvertPermutation
@@ -203,7 +209,7 @@ DEFINE_KERNEL(Gather) {
 DEFINE_KERNEL(GatherV2) {
   return Kernel("the slices of params at the indices along an axis")
       .TypeNumbers("Tparams", MovableAndStringTypes())
-      .TypeNumbers("Tindices", IndexTypes())
+      .Types<int16_t, int32_t, int64_t>("Tindices")
       .Prepare(PrepareNumbered<PrepareGatherV2>)
       .Compute(ComputeNumbered<ComputeGather>);
 }
@@ -211,7 +217,7 @@ DEFINE_KERNEL(GatherV2) {
 DEFINE_KERNEL(GatherNd) {
   return Kernel("the slices of params that the rows of indices address")
       .TypeNumbers("Tparams", MovableAndStringTypes())
-      .TypeNumbers("Tindices", IndexTypes())
+      .Types<int16_t, int32_t, int64_t>("Tindices")
       .Prepare(PrepareNumbered<PrepareGatherNd>)
       .Compute(ComputeNumbered<ComputeGatherNd>);
 }

@@ -193,8 +193,9 @@ absl::Status ComputeExtreme(ComputeContext* context) {
                  uint64_t>(context, 1);
 }
 
-std::vector<DType> With(std::vector<DType> types, std::vector<DType> more) {
-  types.insert(types.end(), more.begin(), more.end());
+std::vector<DType> AddableTypes() {
+  std::vector<DType> types = NumberAndComplexTypes();
+  types.push_back(DType::kBool);
   return types;
 }
 
@@ -211,7 +212,7 @@ Kernel TensorScatter(const char* formula, std::vector<DType> types, ComputeFunct
 
 DEFINE_KERNEL(ScatterNd) {
   return Kernel("zeros, with the updates added where the rows of indices address")
-      .TypeNumbers("T", With(NumberTypes(), {DType::kUint64, DType::kBool, DType::kComplex64, DType::kComplex128}))
+      .TypeNumbers("T", AddableTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(PrepareScatterNd)
       .Compute(ComputeScatterNd);
@@ -224,23 +225,23 @@ DEFINE_KERNEL(TensorScatterUpdate) {
 }
 
 DEFINE_KERNEL(TensorScatterAdd) {
-  return TensorScatter("tensor, with the updates added where the rows of indices address",
-                       With(NumberTypes(), {DType::kUint64, DType::kComplex64, DType::kComplex128}), ComputeSum<Plus>);
+  return TensorScatter("tensor, with the updates added where the rows of indices address", NumberAndComplexTypes(),
+                       ComputeSum<Plus>);
 }
 
 DEFINE_KERNEL(TensorScatterSub) {
-  return TensorScatter("tensor, with the updates subtracted where the rows of indices address",
-                       With(NumberTypes(), {DType::kUint64, DType::kComplex64, DType::kComplex128}), ComputeSum<Minus>);
+  return TensorScatter("tensor, with the updates subtracted where the rows of indices address", NumberAndComplexTypes(),
+                       ComputeSum<Minus>);
 }
 
 DEFINE_KERNEL(TensorScatterMax) {
-  return TensorScatter("tensor, or the updates where they are larger, where the rows of indices address",
-                       With(NumberTypes(), {DType::kUint64}), ComputeExtreme<Larger>);
+  return TensorScatter("tensor, or the updates where they are larger, where the rows of indices address", NumberTypes(),
+                       ComputeExtreme<Larger>);
 }
 
 DEFINE_KERNEL(TensorScatterMin) {
   return TensorScatter("tensor, or the updates where they are smaller, where the rows of indices address",
-                       With(NumberTypes(), {DType::kUint64}), ComputeExtreme<Smaller>);
+                       NumberTypes(), ComputeExtreme<Smaller>);
 }
 
 }  // namespace permafrost

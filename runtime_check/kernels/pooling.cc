@@ -144,7 +144,7 @@ absl::Status ComputeAverage(ComputeContext* context) {
 
 absl::Status ComputeMaximum(ComputeContext* context) {
   absl::Status status;
-  if (DispatchOn<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+  if (DispatchOn<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>(
           context->input_at(0).dtype, [&](auto tag) {
             using T = typename decltype(tag)::type;
             status = PoolPlain(
@@ -233,8 +233,7 @@ DEFINE_KERNEL(AvgPool) {
 
 DEFINE_KERNEL(MaxPool) {
   return Kernel("largest of the pixels of the window that lie inside the image; NaN counts as none")
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-          "T")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputeMaximum>);
 }

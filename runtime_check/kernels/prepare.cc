@@ -94,11 +94,25 @@ std::vector<DType> MovableAndStringTypes() {
 }
 
 std::vector<DType> NumberTypes() {
-  return {DType::kFloat, DType::kDouble, DType::kHalf,  DType::kBFloat16, DType::kInt8,  DType::kInt16,
-          DType::kInt32, DType::kInt64,  DType::kUint8, DType::kUint16,   DType::kUint32};
+  return {DType::kFloat, DType::kDouble, DType::kHalf,  DType::kBFloat16, DType::kInt8,   DType::kInt16,
+          DType::kInt32, DType::kInt64,  DType::kUint8, DType::kUint16,   DType::kUint32, DType::kUint64};
+}
+
+std::vector<DType> NumberAndComplexTypes() {
+  std::vector<DType> types = NumberTypes();
+  types.push_back(DType::kComplex64);
+  types.push_back(DType::kComplex128);
+  return types;
 }
 
 std::vector<DType> FloatingTypes() { return {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}; }
+
+std::vector<DType> FloatingAndComplexTypes() {
+  std::vector<DType> types = FloatingTypes();
+  types.push_back(DType::kComplex64);
+  types.push_back(DType::kComplex128);
+  return types;
+}
 
 std::vector<DType> IndexTypes() { return {DType::kInt32, DType::kInt64}; }
 

@@ -40,8 +40,12 @@ std::vector<DType> MovableTypes();
 std::vector<DType> MovableAndStringTypes();
 // The types that arithmetic is defined for, save the complex ones.
 std::vector<DType> NumberTypes();
+// The same, and the complex ones.
+std::vector<DType> NumberAndComplexTypes();
 // float, double, half, bfloat16.
 std::vector<DType> FloatingTypes();
+// The same, and the complex ones.
+std::vector<DType> FloatingAndComplexTypes();
 // int32 and int64.
 std::vector<DType> IndexTypes();
 

@@ -3,6 +3,7 @@
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_SAMPLING_H_
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -28,18 +29,27 @@ template <typename T>
 float AsFloat(T x) {
   return static_cast<float>(x);
 }
+// The same as float or double.
+template <typename Out, typename T>
+Out As(T x) {
+  if constexpr (std::is_same_v<Out, double> && std::is_same_v<T, double>) {
+    return x;
+  } else {
+    return AsFloat(x);
+  }
+}
 
-// One line of output pixels between the input lines that begin at `top` and `bottom`.
-template <typename T>
+// One line of output pixels between the input lines that begin at `top` and `bottom`, computed in the type of `out`.
+template <typename T, typename Out>
 void InterpolateLine(const T* top, const T* bottom, float y_fraction, absl::Span<const Tap> columns, int64_t channels,
-                     float* out) {
+                     Out* out) {
   for (const Tap& x : columns) {
     const T *top_left = top + x.lower * channels, *top_right = top + x.upper * channels;
     const T *bottom_left = bottom + x.lower * channels, *bottom_right = bottom + x.upper * channels;
     for (int64_t c = 0; c < channels; ++c) {
-      const float a = AsFloat(top_left[c]), b = AsFloat(bottom_left[c]);
-      const float upper = a + (AsFloat(top_right[c]) - a) * x.fraction;
-      const float lower = b + (AsFloat(bottom_right[c]) - b) * x.fraction;
+      const Out a = As<Out>(top_left[c]), b = As<Out>(bottom_left[c]);
+      const Out upper = a + (As<Out>(top_right[c]) - a) * x.fraction;
+      const Out lower = b + (As<Out>(bottom_right[c]) - b) * x.fraction;
       *out++ = upper + (lower - upper) * y_fraction;
     }
   }
