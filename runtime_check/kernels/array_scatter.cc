@@ -12,6 +12,7 @@
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/slice_index.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -43,36 +44,6 @@ absl::Status PrepareTensorScatter(PrepareContext* context) {
 }
 
 // --- What an element becomes -----------------------------------------------------------------------------------------
-
-// Elements as the type that they are computed in, and back: 16-bit floats as float, integers wrap round.
-template <typename T>
-auto Widen(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x);
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(x);
-  } else {
-    return x;
-  }
-}
-template <typename T, typename Wide>
-T Narrow(Wide x) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(x);
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(x);
-  } else {
-    return static_cast<T>(x);
-  }
-}
-template <typename T>
-auto Comparable(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x);
-  } else {
-    return x;
-  }
-}
 
 struct Replace {
   template <typename T>

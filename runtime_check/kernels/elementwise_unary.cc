@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -299,16 +300,6 @@ absl::Status PrepareClip(PrepareContext* context) {
     }
   }
   return SameShape(context);
-}
-
-// What elements are compared by.
-template <typename T>
-PF_INLINE inline auto Comparable(T x) {
-  if constexpr (std::is_class_v<T>) {
-    return ToFloat(x);
-  } else {
-    return x;
-  }
 }
 
 // NaN in t stays, and a bound that is NaN bounds nothing.

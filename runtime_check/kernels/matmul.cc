@@ -15,6 +15,7 @@
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -152,28 +153,6 @@ void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
     ParallelMultiply(*state.loops, context->threads(), state.a.rows, state.packed_shape, left, state.a.columns, packed,
                      output, state.b.columns);
     output += state.a.rows * state.b.columns;
-  }
-}
-
-// Element types of sums: integers wrap round on the unsigned type, 16-bit floats add up as float.
-template <typename T>
-auto Widen(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x);
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(x);
-  } else {
-    return x;
-  }
-}
-template <typename T, typename Sum>
-T Narrow(Sum x) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(x);
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(x);
-  } else {
-    return static_cast<T>(x);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -53,16 +54,6 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
 
 absl::Status PrepareArgMax(PrepareContext* context) { return PrepareArg(context, true); }
 absl::Status PrepareArgMin(PrepareContext* context) { return PrepareArg(context, false); }
-
-// Elements as the type that they are compared in.
-template <typename T>
-auto Comparable(T x) {
-  if constexpr (std::is_class_v<T>) {
-    return ToFloat(x);
-  } else {
-    return x;
-  }
-}
 
 // The first of equals; NaN is never chosen over a number.
 template <typename T, typename Index, bool largest>

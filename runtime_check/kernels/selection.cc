@@ -9,6 +9,7 @@
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -117,11 +118,7 @@ absl::Status PrepareWhere(PrepareContext* context) {
 
 template <typename T>
 bool IsSet(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x) != 0;
-  } else {
-    return x != T(0);
-  }
+  return Comparable(x) != decltype(Comparable(x))(0);
 }
 
 template <typename T>

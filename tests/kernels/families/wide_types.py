@@ -139,6 +139,9 @@ def halves():
     corners = random.randint(0, 32, (12, 4)).astype(np.float16) / 32
     scores = random.permutation(12).astype(np.float16) / 16
     half = np.float16
+    for dtype in (half, BFLOAT16):
+        for start, limit, delta in ((0, 30, 0.1), (3, -2, -0.75), (1, 1, 2)):
+            yield Case("Range", [dtype(start), dtype(limit), dtype(delta)])
     yield Case("NonMaxSuppressionV2", [corners, scores, np.int32(9), half(0.25)])
     yield Case("NonMaxSuppressionV3", [corners, scores, np.int32(9), half(0.25), half(0.125)])
     yield Case("NonMaxSuppressionV3", [corners, scores, np.int32(9), np.float32(0.25), np.float32(0.125)])
