@@ -140,15 +140,7 @@ void WriteBisectionJson(const Bisection& bisection, std::ostream& out) {
     }
     json.End();
     json.Key("num_differences").Count(bisection.num_differences);
-    json.Key("differences").BeginArray();
-    for (const GraphDifference& difference : bisection.differences) {
-      json.BeginObject();
-      json.Key("kind").Text(difference.kind);
-      json.Key("node").Text(difference.node);
-      json.Key("text").Text(difference.text);
-      json.End();
-    }
-    json.End();
+    WriteDifferences(bisection.differences, &json);
   }
   json.Key("probes").BeginArray();
   for (const BisectionProbe& probe : bisection.probes) {

@@ -31,15 +31,7 @@ void WriteJson(const std::vector<GraphDifference>& differences, std::ostream& ou
   JsonWriter json(out);
   json.BeginObject();
   json.Key("is_equal").Bool(differences.empty());
-  json.Key("differences").BeginArray();
-  for (const GraphDifference& difference : differences) {
-    json.BeginObject();
-    json.Key("kind").Text(difference.kind);
-    json.Key("node").Text(difference.node);
-    json.Key("text").Text(difference.text);
-    json.End();
-  }
-  json.End();
+  WriteDifferences(differences, &json);
   json.End();
 }
 

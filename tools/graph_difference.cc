@@ -266,4 +266,16 @@ std::vector<GraphDifference> CompareGraphs(const Graph& actual, const Graph& exp
   return Comparison(actual, expected, options).Run(actual, expected);
 }
 
+void WriteDifferences(const std::vector<GraphDifference>& differences, JsonWriter* json) {
+  json->Key("differences").BeginArray();
+  for (const GraphDifference& difference : differences) {
+    json->BeginObject();
+    json->Key("kind").Text(difference.kind);
+    json->Key("node").Text(difference.node);
+    json->Key("text").Text(difference.text);
+    json->End();
+  }
+  json->End();
+}
+
 }  // namespace permafrost

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "tools/json.h"
 #include "tools/lineage_file.h"
 
 namespace permafrost {
@@ -34,6 +35,9 @@ struct GraphDifferenceOptions {
 // weights).
 std::vector<GraphDifference> CompareGraphs(const Graph& actual, const Graph& expected,
                                            const GraphDifferenceOptions& options);
+
+// The key "differences" with an object for each, inside an object that the caller has begun.
+void WriteDifferences(const std::vector<GraphDifference>& differences, JsonWriter* json);
 
 }  // namespace permafrost
 

@@ -1,6 +1,7 @@
 // Activation functions: Relu and its kin, Sigmoid, Tanh, Softplus, Softsign, Softmax and LogSoftmax.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -62,6 +63,12 @@ template <typename F>
 absl::Status MapFloating(ComputeContext* context, F f,
                          absl::FunctionRef<void(int64_t, const float*, float*)>* loop = nullptr) {
   return Map<float, double, Half, BFloat16>(context, f, loop);
+}
+
+template <typename F>
+absl::Status MapFloatingAndComplex(ComputeContext* context, F f,
+                                   absl::FunctionRef<void(int64_t, const float*, float*)>* loop) {
+  return Map<float, double, Half, BFloat16, std::complex<float>, std::complex<double>>(context, f, loop);
 }
 
 template <typename F>
@@ -130,13 +137,18 @@ absl::Status ComputeSelu(ComputeContext* context) {
 
 absl::Status ComputeSigmoid(ComputeContext* context) {
   Loop loop = BestInnerLoops().sigmoid;
-  return MapFloating(
-      context, [](auto x) { return 1 / (1 + std::exp(-x)); }, &loop);
+  return MapFloatingAndComplex(
+      context,
+      [](auto x) {
+        using T = decltype(x);
+        return T(1) / (T(1) + std::exp(-x));
+      },
+      &loop);
 }
 
 absl::Status ComputeTanh(ComputeContext* context) {
   Loop loop = BestInnerLoops().tanh;
-  return MapFloating(
+  return MapFloatingAndComplex(
       context, [](auto x) { return std::tanh(x); }, &loop);
 }
 
@@ -217,17 +229,17 @@ absl::Status ComputeLogSoftmax(ComputeContext* context) { return Softmax(context
 
 // A function of floating-point numbers, element by element.
 Kernel Activation(const char* formula, ComputeFunction compute) {
-  return Kernel(formula).Types<float, double, Half, BFloat16>("T").InPlace(0).Prepare(SameShape).Compute(compute);
+  return Kernel(formula).TypeNumbers("T", FloatingTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
+}
+
+// The same, also of complex numbers.
+Kernel ComplexActivation(const char* formula, ComputeFunction compute) {
+  return Kernel(formula).TypeNumbers("T", FloatingAndComplexTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
 }
 
 // A function of all real numbers, element by element.
 Kernel NumberActivation(const char* formula, ComputeFunction compute) {
-  return Kernel(formula)
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-          "T")
-      .InPlace(0)
-      .Prepare(SameShape)
-      .Compute(compute);
+  return Kernel(formula).TypeNumbers("T", NumberTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
 }
 
 }  // namespace
@@ -246,9 +258,9 @@ DEFINE_KERNEL(Selu) {
   return Activation("1.0507 * (features < 0 ? 1.6733 * (exp(features) - 1) : features)", ComputeSelu);
 }
 
-DEFINE_KERNEL(Sigmoid) { return Activation("1 / (1 + exp(-x))", ComputeSigmoid); }
+DEFINE_KERNEL(Sigmoid) { return ComplexActivation("1 / (1 + exp(-x))", ComputeSigmoid); }
 
-DEFINE_KERNEL(Tanh) { return Activation("tanh(x)", ComputeTanh); }
+DEFINE_KERNEL(Tanh) { return ComplexActivation("tanh(x)", ComputeTanh); }
 
 DEFINE_KERNEL(Softplus) { return Activation("log(1 + exp(features))", ComputeSoftplus); }
 

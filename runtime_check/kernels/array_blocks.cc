@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
-#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -287,14 +287,6 @@ absl::Status PrepareSpaceToBatch(PrepareContext* context) {
 absl::Status PrepareBatchToSpace(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(Blocks blocks, ReadSquareBlocks(context));
   return PlanBatchToSpace(context, blocks);
-}
-
-template <PrepareFunction prepare>
-Kernel MovingKernel(const char* formula) {
-  return Kernel(formula)
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<prepare>)
-      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Cast between all numeric types, and Bitcast.
 //
-// Conversions go through double or int64, which hold every element exactly, so that types add up instead of
+// Conversions go through double, complex128 or int64, which hold every element exactly, so that types add up instead of
 // multiplying; the pairs that models use have loops of their own. (float to half goes there directly: no double
 // rounding either way, since double holds the float.)
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -36,6 +37,8 @@ To FromDouble(double x) {
     return ToBFloat16(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != 0;
+  } else if constexpr (std::is_same_v<To, std::complex<float>>) {
+    return static_cast<float>(x);
   } else if constexpr (std::is_same_v<To, uint64_t>) {
     // 2^63 and 2^64.
     if (x >= 9223372036854775808.0 && x < 18446744073709551616.0) return static_cast<uint64_t>(x);
@@ -57,8 +60,22 @@ To FromInteger(Integer x) {
     return ToBFloat16(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != 0;
+  } else if constexpr (std::is_same_v<To, std::complex<float>>) {
+    return static_cast<float>(x);
+  } else if constexpr (std::is_same_v<To, std::complex<double>>) {
+    return static_cast<double>(x);
   } else {
     return static_cast<To>(x);
+  }
+}
+
+// Real numbers take the real part.
+template <typename To>
+To FromComplex(std::complex<double> x) {
+  if constexpr (std::is_same_v<To, std::complex<float>> || std::is_same_v<To, std::complex<double>>) {
+    return static_cast<To>(x);
+  } else {
+    return FromDouble<To>(x.real());
   }
 }
 
@@ -73,7 +90,7 @@ double AsDouble(From x) {
 
 using Loop = void (*)(const char* from, char* to, int64_t count);
 
-// From any type to double (floating-point types), uint64 or int64 (integers and bool).
+// From any type to double (floating-point types), complex128 (complex ones), uint64 or int64 (integers and bool).
 template <typename From, typename Wide>
 void Load(const char* from, char* to, int64_t count) {
   const From* x = reinterpret_cast<const From*>(from);
@@ -92,7 +109,9 @@ void Store(const char* from, char* to, int64_t count) {
   const Wide* x = reinterpret_cast<const Wide*>(from);
   To* y = reinterpret_cast<To*>(to);
   for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<Wide, double>) {
+    if constexpr (std::is_same_v<Wide, std::complex<double>>) {
+      y[i] = FromComplex<To>(x[i]);
+    } else if constexpr (std::is_same_v<Wide, double>) {
       y[i] = FromDouble<To>(x[i]);
     } else {
       y[i] = FromInteger<To>(x[i]);
@@ -143,10 +162,11 @@ Loop DirectLoop(DType from, DType to) {
   return nullptr;
 }
 
-enum class Family { kDouble, kInt64, kUint64, kNone };
+enum class Family { kDouble, kComplex, kInt64, kUint64, kNone };
 
 Family FamilyOf(DType dtype) {
   if (IsFloating(dtype)) return Family::kDouble;
+  if (dtype == DType::kComplex64 || dtype == DType::kComplex128) return Family::kComplex;
   if (dtype == DType::kUint64) return Family::kUint64;
   const bool is_integer =
       DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(dtype, [](auto) {});
@@ -169,13 +189,16 @@ absl::Status PrepareCast(PrepareContext* context) {
       from, [&](auto tag) { state->load = Load<typename decltype(tag)::type, double>; });
   DispatchOn<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(
       from, [&](auto tag) { state->load = Load<typename decltype(tag)::type, int64_t>; });
+  DispatchOn<std::complex<float>, std::complex<double>>(
+      from, [&](auto tag) { state->load = Load<typename decltype(tag)::type, std::complex<double>>; });
   if (family == Family::kUint64) state->load = Load<uint64_t, uint64_t>;
   DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-             bool>(to, [&](auto tag) {
+             bool, std::complex<float>, std::complex<double>>(to, [&](auto tag) {
     using To = typename decltype(tag)::type;
-    state->store = family == Family::kDouble  ? Store<double, To>
-                   : family == Family::kInt64 ? Store<int64_t, To>
-                                              : Store<uint64_t, To>;
+    state->store = family == Family::kDouble    ? Store<double, To>
+                   : family == Family::kComplex ? Store<std::complex<double>, To>
+                   : family == Family::kInt64   ? Store<int64_t, To>
+                                                : Store<uint64_t, To>;
   });
   if (state->load == nullptr || state->store == nullptr) {
     return absl::UnimplementedError(absl::StrCat("no cast from ", DTypeName(from), " to ", DTypeName(to)));
@@ -200,7 +223,7 @@ absl::Status ComputeCast(ComputeContext* context) {
       state.direct(from, to, end - begin);
       return;
     }
-    alignas(64) char wide[kBlock * sizeof(double)];
+    alignas(64) char wide[kBlock * sizeof(std::complex<double>)];
     for (; begin < end; begin += kBlock) {
       const int64_t n = std::min(kBlock, end - begin);
       state.load(from, wide, n);
@@ -235,8 +258,7 @@ absl::Status PrepareBitcast(PrepareContext* context) {
 }
 
 std::vector<DType> CastTypes() {
-  std::vector<DType> types = NumberTypes();
-  types.push_back(DType::kUint64);
+  std::vector<DType> types = NumberAndComplexTypes();
   types.push_back(DType::kBool);
   return types;
 }

@@ -1,6 +1,7 @@
 // Ops that make tensors of given content: Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -10,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -41,7 +44,7 @@ absl::Status ComputeZeros(ComputeContext* context) {
 absl::Status ComputeOnes(ComputeContext* context) {
   Value& output = context->output_at(0);
   DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool, Half,
-             BFloat16>(output.dtype, [&](auto tag) {
+             BFloat16, std::complex<float>, std::complex<double>>(output.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T one;
     if constexpr (std::is_same_v<T, Half>) {
@@ -97,6 +100,15 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   }
 }
 
+// The same of 16-bit floats: each step is rounded to their type, as TensorFlow's are.
+template <typename T>
+absl::StatusOr<int64_t> RangeSizeOf16Bits(T start, T limit, T delta) {
+  const float distance = ToFloat(limit) - ToFloat(start);
+  PF_RETURN_IF_ERROR(RangeSize<float>(ToFloat(start), ToFloat(limit), ToFloat(delta)).status());
+  const float steps = std::abs(ToFloat(Narrow<T>(ToFloat(Narrow<T>(distance)) / ToFloat(delta))));
+  return RangeSize<float>(0, steps, 1);
+}
+
 absl::Status PrepareRange(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const Tensor* start, ScalarInput(context, 0));
   PF_ASSIGN_OR_RETURN(const Tensor* limit, ScalarInput(context, 1));
@@ -105,6 +117,10 @@ absl::Status PrepareRange(PrepareContext* context) {
   DispatchOn<int32_t, int64_t, float, double>(context->input_type(0), [&](auto tag) {
     using T = typename decltype(tag)::type;
     size = RangeSize<T>(start->elements<T>()[0], limit->elements<T>()[0], delta->elements<T>()[0]);
+  });
+  DispatchOn<Half, BFloat16>(context->input_type(0), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    size = RangeSizeOf16Bits<T>(start->elements<T>()[0], limit->elements<T>()[0], delta->elements<T>()[0]);
   });
   PF_RETURN_IF_ERROR(size.status());
   return SetCheckedShape(context, 0, Shape({*size}));
@@ -121,6 +137,15 @@ absl::Status ComputeRange(ComputeContext* context) {
     using Number = typename std::conditional_t<std::is_integral_v<T>, TypeTag<uint64_t>, TypeTag<T>>::type;
     for (int64_t i = 0; i < size; ++i) {
       output[i] = static_cast<T>(static_cast<Number>(start) + static_cast<Number>(i) * static_cast<Number>(delta));
+    }
+  });
+  DispatchOn<Half, BFloat16>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const float start = ToFloat(*context->input<T>(0)), delta = ToFloat(*context->input<T>(2));
+    const auto round = [](float x) { return ToFloat(Narrow<T>(x)); };
+    T* output = context->output<T>(0);
+    for (int64_t i = 0; i < context->output_shape(0).num_elements(); ++i) {
+      output[i] = Narrow<T>(start + round(round(static_cast<float>(i)) * delta));
     }
   });
   return absl::OkStatus();
@@ -211,20 +236,14 @@ absl::Status ComputeOneHot(ComputeContext* context) {
 }
 
 std::vector<DType> OnesTypes() {
-  std::vector<DType> types = NumberTypes();
-  types.push_back(DType::kUint64);
+  std::vector<DType> types = NumberAndComplexTypes();
   types.push_back(DType::kBool);
   return types;
 }
 
 }  // namespace
 
-DEFINE_KERNEL(Fill) {
-  return Kernel("one value everywhere")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareFill>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Fill) { return MovingKernel<PrepareFill>("one value everywhere"); }
 
 DEFINE_KERNEL(ZerosLike) {
   return Kernel("zeros in the shape of x")
@@ -244,7 +263,7 @@ DEFINE_KERNEL(OnesLike) {
 
 DEFINE_KERNEL(Range) {
   return Kernel("start, start + delta, ... before limit")
-      .Types<int32_t, int64_t, float, double>("Tidx")
+      .Types<int32_t, int64_t, float, double, Half, BFloat16>("Tidx")
       .Prepare(PrepareRange)
       .Compute(ComputeRange);
 }

@@ -1,4 +1,4 @@
-// Ops that pick or place elements by index: Gather, GatherV2, GatherNd, ScatterNd, InvertPermutation.
+// Ops that pick elements by index: Gather, GatherV2, GatherNd, InvertPermutation.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/slice_index.h"
 #include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
@@ -114,68 +115,26 @@ absl::Status GatherSlices(ComputeContext* context) {
 }
 
 absl::Status ComputeGather(ComputeContext* context) {
-  return context->input_at(1).dtype == DType::kInt32 ? GatherSlices<int32_t>(context) : GatherSlices<int64_t>(context);
+  absl::Status status;
+  DispatchOn<int16_t, int32_t, int64_t>(
+      context->input_at(1).dtype, [&](auto tag) { status = GatherSlices<typename decltype(tag)::type>(context); });
+  return status;
 }
 
-// --- GatherNd, ScatterNd
-// ------------------------------------------------------------------------------------------------
-
-// The leading dimensions of a tensor that a row of indices addresses, and the slice that remains.
-struct NdState : KernelState {
-  absl::InlinedVector<int64_t, 6> dims;
-  int64_t num_rows;  // Of the indices.
-  int64_t slice_elements;
-
-  // The number of the slice that the row addresses; -1 when it is out of bounds.
-  template <typename Index>
-  int64_t SliceOf(const Index* row) const {
-    int64_t slice = 0;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (row[d] < 0 || row[d] >= dims[d]) return -1;
-      slice = slice * dims[d] + row[d];
-    }
-    return slice;
-  }
-};
-
-// For indices of shape [..., depth] into a tensor of shape `target`.
-absl::StatusOr<std::unique_ptr<NdState>> MakeNdState(const Shape& indices, const Shape& target) {
-  if (indices.rank() < 1 || indices.dim(indices.rank() - 1) > target.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("'indices' has the shape ", indices.ToString(),
-                                                   ", whose last dimension does not index a tensor of shape ",
-                                                   target.ToString()));
-  }
-  const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
-  auto state = std::make_unique<NdState>();
-  for (int d = 0; d < depth; ++d) state->dims.push_back(target.dim(d));
-  state->num_rows = ProductOfDims(indices, 0, indices.rank() - 1);
-  state->slice_elements = ProductOfDims(target, depth, target.rank());
-  return state;
-}
-
-Shape WithoutLast(const Shape& indices, const Shape& target, size_t depth) {
-  Shape shape;
-  for (int d = 0; d + 1 < indices.rank(); ++d) shape.AddDim(indices.dim(d));
-  for (int d = static_cast<int>(depth); d < target.rank(); ++d) shape.AddDim(target.dim(d));
-  return shape;
-}
-
-absl::Status RowError(int64_t row) {
-  return absl::InvalidArgumentError(absl::StrCat("row ", row, " of 'indices' is out of bounds"));
-}
+// --- GatherNd --------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareGatherNd(PrepareContext* context) {
   const Shape& params = context->input_shape(0);
   const Shape& indices = context->input_shape(1);
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<NdState> state, MakeNdState(indices, params));
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, WithoutLast(indices, params, state->dims.size())));
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<SliceIndex> state, ReadSliceIndex(context->node(), indices, params));
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, ShapeOfSlices(*state, indices, params)));
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
 
 template <typename Index>
 absl::Status GatherRows(ComputeContext* context) {
-  const auto& state = context->state<NdState>();
+  const auto& state = context->state<SliceIndex>();
   const int64_t depth = static_cast<int64_t>(state.dims.size());
   const int64_t bytes = state.slice_elements * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
   const Index* indices = context->input<Index>(1);
@@ -187,6 +146,10 @@ absl::Status GatherRows(ComputeContext* context) {
                                  [&](int64_t begin, int64_t end) {
                                    for (int64_t row = begin; row < end; ++row) {
                                      const int64_t slice = state.SliceOf(indices + row * depth);
+                                     if (slice < 0 && state.skips_bad_rows) {
+                                       std::memset(output + row * bytes, 0, bytes);
+                                       continue;
+                                     }
                                      if (slice < 0) {
                                        bad_row = row;
                                        return;
@@ -194,69 +157,13 @@ absl::Status GatherRows(ComputeContext* context) {
                                      CopySlice(params + slice * bytes, output + row * bytes, bytes);
                                    }
                                  });
-  return bad_row < 0 ? absl::OkStatus() : RowError(bad_row);
+  return bad_row < 0 ? absl::OkStatus() : BadRow(bad_row);
 }
 
 absl::Status ComputeGatherNd(ComputeContext* context) {
-  return context->input_at(1).dtype == DType::kInt32 ? GatherRows<int32_t>(context) : GatherRows<int64_t>(context);
-}
-
-absl::Status PrepareScatterNd(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequireRank(context, 2, 1));
-  PF_ASSIGN_OR_RETURN(std::vector<int64_t> dims, IntegerVectorInput(context, 2));
-  const Shape output(dims);
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  const Shape& indices = context->input_shape(0);
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<NdState> state, MakeNdState(indices, output));
-  const Shape expected = WithoutLast(indices, output, state->dims.size());
-  if (context->input_shape(1) != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("'updates' has the shape ", context->input_shape(1).ToString(),
-                                                   ", expected ", expected.ToString()));
-  }
-  context->SetState(std::move(state));
-  return absl::OkStatus();
-}
-
-template <typename T>
-T Sum(T a, T b) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(ToFloat(a) + ToFloat(b));
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(ToFloat(a) + ToFloat(b));
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  } else {
-    return a + b;
-  }
-}
-
-template <typename T, typename Index>
-absl::Status ScatterRows(ComputeContext* context) {
-  const auto& state = context->state<NdState>();
-  const int64_t depth = static_cast<int64_t>(state.dims.size());
-  const Index* indices = context->input<Index>(0);
-  const T* updates = context->input<T>(1);
-  T* output = context->output<T>(0);
-  const int64_t count = context->output_shape(0).num_elements();
-  if (count > 0) std::memset(static_cast<void*>(output), 0, count * sizeof(T));
-  for (int64_t row = 0; row < state.num_rows; ++row) {
-    const int64_t slice = state.SliceOf(indices + row * depth);
-    if (slice < 0) return RowError(row);
-    T* target = output + slice * state.slice_elements;
-    const T* source = updates + row * state.slice_elements;
-    for (int64_t i = 0; i < state.slice_elements; ++i) target[i] = Sum(target[i], source[i]);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ComputeScatterNd(ComputeContext* context) {
   absl::Status status;
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
-      context->input_at(1).dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        status = context->input_at(0).dtype == DType::kInt32 ? ScatterRows<T, int32_t>(context)
-                                                             : ScatterRows<T, int64_t>(context);
-      });
+  DispatchOn<int16_t, int32_t, int64_t>(context->input_at(1).dtype,
+                                        [&](auto tag) { status = GatherRows<typename decltype(tag)::type>(context); });
   return status;
 }
 
@@ -302,7 +209,7 @@ DEFINE_KERNEL(Gather) {
 DEFINE_KERNEL(GatherV2) {
   return Kernel("the slices of params at the indices along an axis")
       .TypeNumbers("Tparams", MovableAndStringTypes())
-      .TypeNumbers("Tindices", IndexTypes())
+      .Types<int16_t, int32_t, int64_t>("Tindices")
       .Prepare(PrepareNumbered<PrepareGatherV2>)
       .Compute(ComputeNumbered<ComputeGather>);
 }
@@ -310,17 +217,9 @@ DEFINE_KERNEL(GatherV2) {
 DEFINE_KERNEL(GatherNd) {
   return Kernel("the slices of params that the rows of indices address")
       .TypeNumbers("Tparams", MovableAndStringTypes())
-      .TypeNumbers("Tindices", IndexTypes())
+      .Types<int16_t, int32_t, int64_t>("Tindices")
       .Prepare(PrepareNumbered<PrepareGatherNd>)
       .Compute(ComputeNumbered<ComputeGatherNd>);
-}
-
-DEFINE_KERNEL(ScatterNd) {
-  return Kernel("zeros, with the updates added where the rows of indices address")
-      .TypeNumbers("T", NumberTypes())
-      .TypeNumbers("Tindices", IndexTypes())
-      .Prepare(PrepareScatterNd)
-      .Compute(ComputeScatterNd);
 }
 
 DEFINE_KERNEL(InvertPermutation) {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
-#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -74,21 +74,7 @@ absl::Status PlanConcat(PrepareContext* context, int first, int count, int64_t g
   if (count < 1) return absl::InvalidArgumentError("no inputs to concatenate, expected at least 1");
   const Shape& model = context->input_shape(first);
   PF_ASSIGN_OR_RETURN(int axis, ResolveAxis(given_axis, model.rank()));
-  Shape output = model;
-  int64_t whole = 0;
-  for (int i = first; i < first + count; ++i) {
-    const Shape& own = context->input_shape(i);
-    Shape expected = model;
-    if (own.rank() == model.rank()) expected.set_dim(axis, own.dim(axis));
-    if (own != expected) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", own.ToString(), ", expected ",
-                                                     model.ToString(), " save for dimension ", axis));
-    }
-    if (__builtin_add_overflow(whole, own.dim(axis), &whole)) {
-      return absl::InvalidArgumentError(absl::StrCat("the sizes at axis ", axis, " exceed int64"));
-    }
-  }
-  output.set_dim(axis, whole);
+  PF_ASSIGN_OR_RETURN(const Shape output, ShapeOfJoined(context, first, count, axis));
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(first)));
   if (output.num_elements() == 0) count = 0;
@@ -97,7 +83,7 @@ absl::Status PlanConcat(PrepareContext* context, int first, int count, int64_t g
   int64_t offset = 0;
   for (int i = first; i < first + count; ++i) {
     const int64_t own = context->input_shape(i).dim(axis) * inner;
-    AddBlock(plan.get(), i, 0, own, 0, offset, whole * inner, outer, own);
+    AddBlock(plan.get(), i, 0, own, 0, offset, output.dim(axis) * inner, outer, own);
     offset += own;
   }
   context->SetState(std::move(plan));
@@ -182,46 +168,16 @@ absl::Status PrepareSplitV(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Pack) {
-  return Kernel("the inputs side by side along a new axis")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PreparePack>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Pack) { return MovingKernel<PreparePack>("the inputs side by side along a new axis"); }
 
-DEFINE_KERNEL(Unpack) {
-  return Kernel("the slices along an axis, one output each")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareUnpack>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Unpack) { return MovingKernel<PrepareUnpack>("the slices along an axis, one output each"); }
 
-DEFINE_KERNEL(Concat) {
-  return Kernel("the inputs one after the other along an axis")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareConcat>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Concat) { return MovingKernel<PrepareConcat>("the inputs one after the other along an axis"); }
 
-DEFINE_KERNEL(ConcatV2) {
-  return Kernel("the inputs one after the other along an axis")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareConcatV2>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(ConcatV2) { return MovingKernel<PrepareConcatV2>("the inputs one after the other along an axis"); }
 
-DEFINE_KERNEL(Split) {
-  return Kernel("equal parts along an axis")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareSplit>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Split) { return MovingKernel<PrepareSplit>("equal parts along an axis"); }
 
-DEFINE_KERNEL(SplitV) {
-  return Kernel("parts of given sizes along an axis")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareSplitV>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(SplitV) { return MovingKernel<PrepareSplitV>("parts of given sizes along an axis"); }
 
 }  // namespace permafrost

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
-#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -121,25 +121,10 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Pad) {
-  return Kernel("zeros around the input")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PreparePad>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Pad) { return MovingKernel<PreparePad>("zeros around the input"); }
 
-DEFINE_KERNEL(PadV2) {
-  return Kernel("a constant around the input")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PreparePadV2>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(PadV2) { return MovingKernel<PreparePadV2>("a constant around the input"); }
 
-DEFINE_KERNEL(MirrorPad) {
-  return Kernel("the input's mirror image around it")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareMirrorPad>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(MirrorPad) { return MovingKernel<PrepareMirrorPad>("the input's mirror image around it"); }
 
 }  // namespace permafrost

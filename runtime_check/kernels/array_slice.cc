@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
-#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -211,32 +211,16 @@ absl::Status PrepareReverse(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Slice) {
-  return Kernel("a block of the input: 'size' elements from 'begin' on")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareSlice>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(Slice) { return MovingKernel<PrepareSlice>("a block of the input: 'size' elements from 'begin' on"); }
 
 DEFINE_KERNEL(StridedSlice) {
-  return Kernel("the elements begin, begin + stride ... before end of each dimension")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareStridedSlice>)
-      .Compute(ComputeNumbered<ComputeCopies>);
+  return MovingKernel<PrepareStridedSlice>("the elements begin, begin + stride ... before end of each dimension");
 }
 
-DEFINE_KERNEL(ReverseV2) {
-  return Kernel("the elements in reverse order along the axes")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareReverseV2>)
-      .Compute(ComputeNumbered<ComputeCopies>);
-}
+DEFINE_KERNEL(ReverseV2) { return MovingKernel<PrepareReverseV2>("the elements in reverse order along the axes"); }
 
 DEFINE_KERNEL(Reverse) {
-  return Kernel("the elements in reverse order along the dimensions that are marked")
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<PrepareReverse>)
-      .Compute(ComputeNumbered<ComputeCopies>);
+  return MovingKernel<PrepareReverse>("the elements in reverse order along the dimensions that are marked");
 }
 
 }  // namespace permafrost

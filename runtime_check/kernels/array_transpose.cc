@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
-#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -93,14 +93,6 @@ absl::Status PrepareBroadcastTo(PrepareContext* context) {
   plan->Add(0, 0, 0, 0, dims);
   context->SetState(std::move(plan));
   return absl::OkStatus();
-}
-
-template <PrepareFunction prepare>
-Kernel MovingKernel(const char* formula) {
-  return Kernel(formula)
-      .TypeNumbers("T", MovableAndStringTypes())
-      .Prepare(PrepareNumbered<prepare>)
-      .Compute(ComputeNumbered<ComputeCopies>);
 }
 
 }  // namespace

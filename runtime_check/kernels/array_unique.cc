@@ -96,7 +96,8 @@ absl::Status Compute(ComputeContext* context) {
 
 std::vector<DType> ComparableTypes() {
   std::vector<DType> types = NumberTypes();
-  for (const DType type : {DType::kUint64, DType::kBool, DType::kString}) types.push_back(type);
+  types.push_back(DType::kBool);
+  types.push_back(DType::kString);
   return types;
 }
 

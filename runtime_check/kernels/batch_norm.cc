@@ -164,12 +164,28 @@ absl::Status ComputeFused(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+void NormalizeDoubles(ComputeContext* context, const BatchNormState& state, bool scales) {
+  const double* x = context->input<double>(0);
+  double* y = context->output<double>(0);
+  const double *mean = context->input<double>(1), *variance = context->input<double>(2);
+  const double *beta = context->input<double>(3), *gamma = context->input<double>(4);
+  for (int64_t i = 0; i < state.num_pixels() * state.channels; ++i) {
+    const int64_t c = i % state.channels;
+    const double factor = (scales ? gamma[c] : 1.0) / std::sqrt(variance[c] + static_cast<double>(state.epsilon));
+    y[i] = (x[i] - mean[c]) * factor + beta[c];
+  }
+}
+
 absl::Status ComputeGlobal(ComputeContext* context) {
   const auto& state = context->state<BatchNormState>();
+  PF_ASSIGN_OR_RETURN(const bool scales, BoolAttr(context->node(), "scale_after_normalization"));
+  if (context->input_at(0).dtype == DType::kDouble) {
+    NormalizeDoubles(context, state, scales);
+    return absl::OkStatus();
+  }
   const float* variance = context->input<float>(2);
   const float* gamma = context->input<float>(4);
   float* factor = ScratchAt(context, state.factor_part);
-  PF_ASSIGN_OR_RETURN(const bool scales, BoolAttr(context->node(), "scale_after_normalization"));
   for (int64_t c = 0; c < state.channels; ++c) {
     factor[c] = (scales ? gamma[c] : 1.f) / std::sqrt(variance[c] + state.epsilon);
   }
@@ -207,7 +223,7 @@ DEFINE_KERNEL(FusedBatchNormV3) {
 
 DEFINE_KERNEL(BatchNormWithGlobalNormalization) {
   return Kernel("result = (t - m) * gamma / sqrt(v + epsilon) + beta, channel by channel")
-      .Types<float, Half>("T")
+      .Types<float, double, Half>("T")
       .InPlace(0)
       .Prepare(PrepareWidened<PrepareGlobal>)
       .Compute(ComputeWidened<ComputeGlobal>);

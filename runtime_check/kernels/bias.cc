@@ -1,5 +1,6 @@
 // BiasAdd: one value for each channel is added.
 #include <algorithm>
+#include <complex>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -122,7 +123,8 @@ absl::Status ComputeBias(ComputeContext* context) {
   } else if (dtype == DType::kBFloat16) {
     AddBiasOf16Bits<BFloat16, ToBFloat16>(context);
   } else {
-    DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+    DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+               std::complex<float>, std::complex<double>>(
         dtype, [&](auto tag) { AddBias<typename decltype(tag)::type>(context); });
   }
   return absl::OkStatus();
@@ -132,8 +134,7 @@ absl::Status ComputeBias(ComputeContext* context) {
 
 DEFINE_KERNEL(BiasAdd) {
   return Kernel("output[..., c] = value[..., c] + bias[c]")
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-          "T")
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareBias)
       .Compute(ComputeBias);
@@ -141,8 +142,7 @@ DEFINE_KERNEL(BiasAdd) {
 
 DEFINE_KERNEL(BiasAddV1) {
   return Kernel("output[..., c] = value[..., c] + bias[c]")
-      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-          "T")
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareBias)
       .Compute(ComputeBias);

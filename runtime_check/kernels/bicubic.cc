@@ -4,21 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/sampling.h"
 
 namespace permafrost {
 namespace {
 
-// Beyond 2^24, float does not tell neighbouring positions apart.
-constexpr int64_t kLargestSide = 1 << 24;
 // Fractions of a pixel are rounded to this many steps, as TensorFlow rounds them for its table.
 constexpr float kSteps = 1024;
 
@@ -27,10 +21,7 @@ struct CubicTap {
   std::array<float, 4> weights;
 };
 
-struct BicubicState : KernelState {
-  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
-  std::vector<CubicTap> y, x;                              // One for each output line and column.
-};
+using BicubicState = ResizeState<CubicTap>;
 
 // The kernel of parameter a at a distance in [0, 1], and in [1, 2].
 float Near(double a, double x) { return static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1); }
@@ -62,38 +53,7 @@ std::vector<CubicTap> CubicTaps(int64_t input, int64_t output, bool align_corner
   return taps;
 }
 
-absl::Status Prepare(PrepareContext* context) {
-  PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
-  const Shape& input = context->input_shape(0);
-  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> size, IntegerVectorInput(context, 1));
-  if (size.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("input 1 (size) has ", size.size(), " values, expected 2"));
-  }
-  for (const int64_t side : {size[0], size[1], input.dim(1), input.dim(2)}) {
-    if (side < 1 || side > kLargestSide) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot resize ", input.dim(1), "x", input.dim(2), " pixels to ", size[0], "x", size[1]));
-    }
-  }
-  PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(context->node(), "align_corners"));
-  PF_ASSIGN_OR_RETURN(const bool half_pixel_centers, BoolAttr(context->node(), "half_pixel_centers"));
-  if (align_corners && half_pixel_centers) {
-    return absl::InvalidArgumentError("attrs 'align_corners' and 'half_pixel_centers' exclude each other");
-  }
-  const Shape output{input.dim(0), size[0], size[1], input.dim(3)};
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto state = std::make_unique<BicubicState>();
-  state->batch = input.dim(0);
-  state->height = input.dim(1);
-  state->width = input.dim(2);
-  state->channels = input.dim(3);
-  if (output.num_elements() > 0) {
-    state->y = CubicTaps(state->height, size[0], align_corners, half_pixel_centers);
-    state->x = CubicTaps(state->width, size[1], align_corners, half_pixel_centers);
-  }
-  context->SetState(std::move(state));
-  return absl::OkStatus();
-}
+absl::Status Prepare(PrepareContext* context) { return PrepareResize(context, CubicTaps); }
 
 template <typename T>
 void ResizeLine(const BicubicState& state, const T* image, const CubicTap& y, float* out) {

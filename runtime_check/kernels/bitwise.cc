@@ -46,7 +46,8 @@ struct Right {
 
 template <typename Op>
 constexpr BinaryLoops OfIntegers() {
-  return {nullptr, nullptr, RunBinary<Op, int32_t>, RunBinary<Op, int64_t>, nullptr, 1 << 15, ""};
+  return {nullptr, nullptr, RunBinary<Op, int32_t>, RunBinary<Op, int64_t>, RunBinary<Op, uint64_t>, nullptr,
+          1 << 15, ""};
 }
 
 constexpr BinaryLoops kAnd = OfIntegers<And>(), kOr = OfIntegers<Or>(), kXor = OfIntegers<Xor>();
@@ -69,7 +70,7 @@ absl::Status PrepareShift(PrepareContext* context) {
 
 Kernel Bitwise(const char* summary, absl::Status (*prepare)(PrepareContext*)) {
   return Kernel(summary)
-      .Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>("T")
+      .Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("T")
       .InPlace(0)
       .InPlace(1)
       .Prepare(prepare)

@@ -1,10 +1,12 @@
 // Comparisons and logic with broadcasting.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/string_pairs.h"
 
 namespace permafrost {
 namespace {
@@ -35,13 +37,13 @@ struct GreaterEqualOp {
 };
 struct EqualOp {
   template <typename T>
-  static PF_INLINE bool Of(T x, T y) {
+  static PF_INLINE bool Of(const T& x, const T& y) {
     return x == y;
   }
 };
 struct NotEqualOp {
   template <typename T>
-  static PF_INLINE bool Of(T x, T y) {
+  static PF_INLINE bool Of(const T& x, const T& y) {
     return x != y;
   }
 };
@@ -68,8 +70,8 @@ constexpr BinaryLoops kLess = BinaryOfNumbers<LessOp>();
 constexpr BinaryLoops kLessEqual = BinaryOfNumbers<LessEqualOp>();
 constexpr BinaryLoops kGreater = BinaryOfNumbers<GreaterOp>();
 constexpr BinaryLoops kGreaterEqual = BinaryOfNumbers<GreaterEqualOp>();
-constexpr BinaryLoops kEqual = WithBool<EqualOp>(BinaryOfNumbers<EqualOp>());
-constexpr BinaryLoops kNotEqual = WithBool<NotEqualOp>(BinaryOfNumbers<NotEqualOp>());
+constexpr BinaryLoops kEqual = WithComplex<EqualOp>(WithBool<EqualOp>(BinaryOfNumbers<EqualOp>()));
+constexpr BinaryLoops kNotEqual = WithComplex<NotEqualOp>(WithBool<NotEqualOp>(BinaryOfNumbers<NotEqualOp>()));
 constexpr BinaryLoops kAnd = WithBool<AndOp>({});
 constexpr BinaryLoops kOr = WithBool<OrOp>({});
 
@@ -89,21 +91,29 @@ absl::Status PrepareEquality(PrepareContext* context) {
     context->SetOutputShape(0, Shape());
     return absl::OkStatus();
   }
+  if (context->input_type(0) == DType::kString) return PrepareStringPairs(context);
   return PrepareBinaryLoops(context, &loops);
 }
 
-template <bool value_of_different_shapes>
+template <typename Op, bool value_of_different_shapes>
 absl::Status ComputeEquality(ComputeContext* context) {
   if (context->raw_state() == nullptr) {
     *context->output<bool>(0) = value_of_different_shapes;
     return absl::OkStatus();
   }
-  return ComputeBinaryLoops(context);
+  if (context->input_at(0).dtype != DType::kString) return ComputeBinaryLoops(context);
+  bool* output = context->output<bool>(0);
+  ForEachStringPair(context,
+                    [&](const std::string& x, const std::string& y, int64_t to) { output[to] = Op::Of(x, y); });
+  return absl::OkStatus();
 }
 
 std::vector<DType> EqualityTypes() {
-  std::vector<DType> types = NumberTypes();
-  types.push_back(DType::kBool);
+  std::vector<DType> types = NumberAndComplexTypes();
+  for (const DType type :
+       {DType::kBool, DType::kString, DType::kQInt8, DType::kQUint8, DType::kQInt16, DType::kQUint16, DType::kQInt32}) {
+    types.push_back(type);
+  }
   return types;
 }
 
@@ -130,14 +140,14 @@ DEFINE_KERNEL(Equal) {
   return Kernel("x == y")
       .TypeNumbers("T", EqualityTypes())
       .Prepare(PrepareEquality<kEqual>)
-      .Compute(ComputeEquality<false>);
+      .Compute(ComputeEquality<EqualOp, false>);
 }
 
 DEFINE_KERNEL(NotEqual) {
   return Kernel("x != y")
       .TypeNumbers("T", EqualityTypes())
       .Prepare(PrepareEquality<kNotEqual>)
-      .Compute(ComputeEquality<true>);
+      .Compute(ComputeEquality<NotEqualOp, true>);
 }
 
 DEFINE_KERNEL(LogicalAnd) {

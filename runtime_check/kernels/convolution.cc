@@ -104,7 +104,10 @@ absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const Image
   const WindowAxis &y = plan.window.y, &x = plan.window.x;
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, layout.ShapeOf(plan.batch, y.output, x.output, plan.output_channels)));
 
-  if (context->input_type(0) != DType::kFloat) return plan;
+  if (context->input_type(0) != DType::kFloat) {
+    PF_ASSIGN_OR_RETURN(plan.post_ops, ReadPostOps(context, filter_input + 1, plan.output_channels, parts));
+    return plan;
+  }
 
   // The filter's own element count fits int64, so this product does.
   plan.matrix = {y.taps * x.taps * plan.group_inputs, plan.group_outputs};
@@ -225,13 +228,13 @@ absl::Status PrepareFused(PrepareContext* context) {
 
 // Element by element, for the types that have no matrix product here. Integers wrap round.
 template <typename T>
-void ConvolvePlain(ComputeContext* context, const Convolution& plan) {
+void ConvolvePlain(ComputeContext* context, const Convolution& plan, const T* input) {
   if (context->output_shape(0).num_elements() == 0) return;
   const WindowAxis &y = plan.window.y, &x = plan.window.x;
   const ImageStrides in(plan.layout, y.input, x.input, plan.input_channels);
   const ImageStrides out(plan.layout, y.output, x.output, plan.output_channels);
-  const T* input = context->input<T>(0);
   const T* filter = context->input<T>(plan.filter_input);
+  const BoundPostOps post_ops(plan.post_ops, context);
   T* output = context->output<T>(0);
   context->threads().ParallelFor(plan.num_rows(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -253,6 +256,9 @@ void ConvolvePlain(ComputeContext* context, const Convolution& plan) {
             }
           }
         }
+        if constexpr (std::is_same_v<T, double>) {
+          if (!post_ops.is_empty()) sum = post_ops.Of(o, sum);
+        }
         output[image * out.batch + line * out.y + column * out.x + o * out.channel] = static_cast<T>(sum);
       }
     }
@@ -261,13 +267,19 @@ void ConvolvePlain(ComputeContext* context, const Convolution& plan) {
 
 absl::Status ComputeConvolution(ComputeContext* context) {
   const Convolution& plan = context->state<ConvolutionState>().plan;
-  const bool is_plain = DispatchOn<double, int32_t>(
-      context->input_at(0).dtype, [&](auto tag) { ConvolvePlain<typename decltype(tag)::type>(context, plan); });
+  const bool is_plain = DispatchOn<double, int32_t>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    ConvolvePlain(context, plan, context->input<T>(0));
+  });
   if (!is_plain) Convolve(context, plan, context->input<float>(0));
   return absl::OkStatus();
 }
 
 }  // namespace
+
+void Convolve(ComputeContext* context, const Convolution& plan, const double* input) {
+  ConvolvePlain(context, plan, input);
+}
 
 DEFINE_KERNEL(Conv2D) {
   return Kernel(
@@ -279,7 +291,7 @@ DEFINE_KERNEL(Conv2D) {
 
 DEFINE_KERNEL(_FusedConv2D) {
   return Kernel("as Conv2D; then a bias or a batch norm of args, then an activation, as fused_ops says")
-      .Types<float, Half, BFloat16>("T")
+      .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PrepareFused>)
       .Compute(ComputeWidened<ComputeConvolution>);
 }

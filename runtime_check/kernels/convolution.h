@@ -45,6 +45,8 @@ absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const Image
 
 // Computes output 0 from an image of the planned shape.
 void Convolve(ComputeContext* context, const Convolution& plan, const float* image);
+// The same of doubles, element by element.
+void Convolve(ComputeContext* context, const Convolution& plan, const double* image);
 
 }  // namespace permafrost
 

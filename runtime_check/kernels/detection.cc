@@ -9,6 +9,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 namespace {
@@ -195,33 +196,33 @@ DEFINE_KERNEL(NonMaxSuppression) {
 
 DEFINE_KERNEL(NonMaxSuppressionV2) {
   return Kernel("the boxes that no box of a higher score overlaps by more than a threshold")
-      .Types<float>("T")
-      .Types<float>("T_threshold")
-      .Prepare(PrepareV2)
-      .Compute(Compute);
+      .Types<float, Half>("T")
+      .Types<float, Half>("T_threshold")
+      .Prepare(PrepareWidened<PrepareV2>)
+      .Compute(ComputeWidened<Compute>);
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV3) {
   return Kernel("the same of boxes whose score is above a threshold")
-      .Types<float>("T")
-      .Types<float>("T_threshold")
-      .Prepare(PrepareV3)
-      .Compute(Compute);
+      .Types<float, Half>("T")
+      .Types<float, Half>("T_threshold")
+      .Prepare(PrepareWidened<PrepareV3>)
+      .Compute(ComputeWidened<Compute>);
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV4) {
   return Kernel("the same, padded with zeros where asked, and how many there are")
-      .Types<float>("T")
-      .Types<float>("T_threshold")
-      .Prepare(PrepareV4)
-      .Compute(Compute);
+      .Types<float, Half>("T")
+      .Types<float, Half>("T_threshold")
+      .Prepare(PrepareWidened<PrepareV4>)
+      .Compute(ComputeWidened<Compute>);
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV5) {
   return Kernel("the same with their scores, which fall by exp(-overlap^2 / (2 sigma)) where sigma is not 0")
-      .Types<float>("T")
-      .Prepare(PrepareV5)
-      .Compute(Compute);
+      .Types<float, Half>("T")
+      .Prepare(PrepareWidened<PrepareV5>)
+      .Compute(ComputeWidened<Compute>);
 }
 
 }  // namespace permafrost

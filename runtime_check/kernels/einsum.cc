@@ -238,7 +238,7 @@ void ComputeRows(ComputeContext* context) {
 }
 
 absl::Status Compute(ComputeContext* context) {
-  DispatchOn<float, double, Half, BFloat16, int32_t, int64_t, std::complex<float>>(
+  DispatchOn<float, double, Half, BFloat16, int32_t, int64_t, std::complex<float>, std::complex<double>>(
       context->output_at(0).dtype, [&](auto tag) { ComputeRows<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
 }
@@ -247,7 +247,7 @@ absl::Status Compute(ComputeContext* context) {
 
 DEFINE_KERNEL(Einsum) {
   return Kernel("the sum, over all labels that the output does not have, of the product of the inputs")
-      .Types<float, double, Half, BFloat16, int32_t, int64_t, std::complex<float>>("T")
+      .Types<float, double, Half, BFloat16, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(Prepare)
       .Compute(Compute);
 }

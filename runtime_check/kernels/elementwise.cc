@@ -113,9 +113,16 @@ auto LoopFor(const Loops& loops, DType dtype) {
     case DType::kDouble:
       return loops.for_double;
     case DType::kInt32:
+    case DType::kQInt32:
       return loops.for_int32;
     case DType::kInt64:
       return loops.for_int64;
+    case DType::kUint64:
+      return loops.for_uint64;
+    case DType::kComplex64:
+      return loops.for_complex64;
+    case DType::kComplex128:
+      return loops.for_complex128;
     default:
       return decltype(loops.for_float)();
   }
@@ -153,12 +160,16 @@ const Conversion* ConversionFor(DType dtype) {
     case DType::kBFloat16:
       return &kBFloat16;
     case DType::kInt8:
+    case DType::kQInt8:
       return &kInt8;
     case DType::kInt16:
+    case DType::kQInt16:
       return &kInt16;
     case DType::kUint8:
+    case DType::kQUint8:
       return &kUint8;
     case DType::kUint16:
+    case DType::kQUint16:
       return &kUint16;
     case DType::kUint32:
       return &kUint32;

@@ -1,11 +1,14 @@
 // The engine of the elementwise kernels: loops over rows for few types, conversions for the others, broadcasting.
 //
-// A loop is instantiated for float, double, int32 and int64. Narrower types are computed in blocks that are converted
-// to the type that holds all their results: half and bfloat16 as float, small integers as int32, uint32 as int64.
-// Rounding or truncating the result gives the same as arithmetic in the narrow type.
+// A loop is instantiated for float, double, int32, int64 and uint64, and for complex numbers where the op has them.
+// Narrower types are computed in blocks that are converted to the type that holds all their results: half and bfloat16
+// as float, small integers as int32, uint32 as int64. Rounding or truncating the result gives the same as arithmetic in
+// the narrow type.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 
+#include <cmath>
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 
@@ -25,7 +28,7 @@ struct Conversion {
   void (*narrow)(const char* from, char* to, int64_t count);
 };
 
-// Null for a type that loops compute as it is.
+// Null for a type that loops compute as it is. Quantised types are taken for the integers that their codes are.
 const Conversion* ConversionFor(DType dtype);
 
 // Computes count results. False when an element is not allowed (division by zero).
@@ -39,8 +42,11 @@ struct UnaryLoops {
   UnaryLoop for_double = nullptr;
   UnaryLoop for_int32 = nullptr;
   UnaryLoop for_int64 = nullptr;
+  UnaryLoop for_uint64 = nullptr;
   // The smallest number of elements that is worth another thread.
   int64_t grain = 1 << 15;
+  UnaryLoop for_complex64 = nullptr;
+  UnaryLoop for_complex128 = nullptr;
 };
 
 struct BinaryLoops {
@@ -48,9 +54,12 @@ struct BinaryLoops {
   BinaryLoop for_double = nullptr;
   BinaryLoop for_int32 = nullptr;
   BinaryLoop for_int64 = nullptr;
+  BinaryLoop for_uint64 = nullptr;
   BinaryLoop for_bool = nullptr;
   int64_t grain = 1 << 15;
   const char* failure = "";  // The message when a loop returned false.
+  BinaryLoop for_complex64 = nullptr;
+  BinaryLoop for_complex128 = nullptr;
 };
 
 // `loops` must outlive the prepared kernel. The output is of the inputs' type or, for comparisons, bool.
@@ -117,11 +126,12 @@ bool RunBinary(const char* x_bytes, bool x_is_scalar, const char* y_bytes, bool 
 // Loops for all numbers, and for those that an op like Atan2 knows.
 template <typename Op>
 constexpr UnaryLoops UnaryOfNumbers(int64_t grain = 1 << 15) {
-  return {RunUnary<Op, float>, RunUnary<Op, double>, RunUnary<Op, int32_t>, RunUnary<Op, int64_t>, grain};
+  return {RunUnary<Op, float>,   RunUnary<Op, double>,   RunUnary<Op, int32_t>,
+          RunUnary<Op, int64_t>, RunUnary<Op, uint64_t>, grain};
 }
 template <typename Op>
 constexpr UnaryLoops UnaryOfFloats(int64_t grain) {
-  return {RunUnary<Op, float>, RunUnary<Op, double>, nullptr, nullptr, grain};
+  return {RunUnary<Op, float>, RunUnary<Op, double>, nullptr, nullptr, nullptr, grain};
 }
 template <typename Op>
 constexpr BinaryLoops BinaryOfNumbers(const char* failure = "", int64_t grain = 1 << 15) {
@@ -129,13 +139,28 @@ constexpr BinaryLoops BinaryOfNumbers(const char* failure = "", int64_t grain = 
           RunBinary<Op, double>,
           RunBinary<Op, int32_t>,
           RunBinary<Op, int64_t>,
+          RunBinary<Op, uint64_t>,
           nullptr,
           grain,
           failure};
 }
 template <typename Op>
 constexpr BinaryLoops BinaryOfFloats(int64_t grain = 1 << 15) {
-  return {RunBinary<Op, float>, RunBinary<Op, double>, nullptr, nullptr, nullptr, grain, ""};
+  return {RunBinary<Op, float>, RunBinary<Op, double>, nullptr, nullptr, nullptr, nullptr, grain, ""};
+}
+
+// The same loops, and those of `Op` for complex numbers.
+template <typename Op>
+constexpr UnaryLoops WithComplex(UnaryLoops loops) {
+  loops.for_complex64 = RunUnary<Op, std::complex<float>>;
+  loops.for_complex128 = RunUnary<Op, std::complex<double>>;
+  return loops;
+}
+template <typename Op>
+constexpr BinaryLoops WithComplex(BinaryLoops loops) {
+  loops.for_complex64 = RunBinary<Op, std::complex<float>>;
+  loops.for_complex128 = RunBinary<Op, std::complex<double>>;
+  return loops;
 }
 
 // For DEFINE_KERNEL: PrepareLoops<kAddLoops>.
@@ -146,6 +171,31 @@ absl::Status PrepareUnary(PrepareContext* context) {
 template <const BinaryLoops& loops>
 absl::Status PrepareBinary(PrepareContext* context) {
   return PrepareBinaryLoops(context, &loops);
+}
+
+template <typename T>
+inline constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// x of a real number; the conjugate of a complex one.
+template <typename T>
+PF_INLINE inline T Conjugate(const T& x) {
+  if constexpr (kIsComplex<T>) {
+    return std::conj(x);
+  } else {
+    return x;
+  }
+}
+
+// ln(1 + x), exact for small x.
+template <typename T>
+PF_INLINE inline T LogOnePlus(const T& x) {
+  if constexpr (kIsComplex<T>) {
+    using Real = typename T::value_type;
+    const Real real = x.real(), imaginary = x.imag();
+    return T(std::log1p(2 * real + real * real + imaginary * imaginary) / 2, std::atan2(imaginary, 1 + real));
+  } else {
+    return std::log1p(x);
+  }
 }
 
 // Signed integers that wrap round as TensorFlow's do, where C++ leaves overflow undefined.

@@ -1,13 +1,18 @@
 // Arithmetic of two inputs with broadcasting, and AddN.
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/string_pairs.h"
 
 namespace permafrost {
 namespace {
@@ -48,7 +53,7 @@ struct DivOp : NonZeroDivisor {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     if constexpr (std::is_integral_v<T>) {
-      return y == T(-1) ? SubOp::Of(T(0), x) : static_cast<T>(x / y);
+      return std::is_signed_v<T> && y == T(-1) ? SubOp::Of(T(0), x) : static_cast<T>(x / y);
     } else {
       return x / y;
     }
@@ -72,7 +77,7 @@ struct ModOp : NonZeroDivisor {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     if constexpr (std::is_integral_v<T>) {
-      return y == T(-1) ? T(0) : static_cast<T>(x % y);
+      return std::is_signed_v<T> && y == T(-1) ? T(0) : static_cast<T>(x % y);
     } else {
       return std::fmod(x, y);
     }
@@ -129,7 +134,7 @@ struct SquaredDifferenceOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     const T difference = SubOp::Of(x, y);
-    return MulOp::Of(difference, difference);
+    return MulOp::Of(difference, Conjugate(difference));
   }
 };
 
@@ -137,7 +142,7 @@ struct DivNoNanOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     const T quotient = x / y;
-    return y == 0 ? T(0) : quotient;
+    return y == T(0) ? T(0) : quotient;
   }
 };
 
@@ -145,7 +150,7 @@ struct MulNoNanOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     const T product = x * y;
-    return y == 0 ? T(0) : product;
+    return y == T(0) ? T(0) : product;
   }
 };
 
@@ -153,21 +158,21 @@ struct XdivyOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
     const T quotient = x / y;
-    return x == 0 ? T(0) : quotient;
+    return x == T(0) ? T(0) : quotient;
   }
 };
 
 struct XlogyOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
-    return x == 0 ? T(0) : x * std::log(y);
+    return x == T(0) ? T(0) : x * std::log(y);
   }
 };
 
 struct Xlog1pyOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
-    return x == 0 ? T(0) : x * std::log1p(y);
+    return x == T(0) ? T(0) : x * LogOnePlus(y);
   }
 };
 
@@ -178,11 +183,13 @@ struct Atan2Op {
   }
 };
 
-// Gradients: the output is computed from the value of the function, y, and what arrives, dy.
+// Gradients: the output is computed from the value of the function, y, and what arrives, dy. Roots conjugate
+// complex numbers; TensorFlow's sigmoid and tanh do not.
 struct RsqrtGradOp {
   template <typename T>
   static PF_INLINE T Of(T y, T dy) {
-    return T(-0.5) * dy * y * y * y;
+    const T conjugate = Conjugate(y);
+    return T(-0.5) * dy * conjugate * conjugate * conjugate;
   }
 };
 
@@ -203,38 +210,39 @@ struct TanhGradOp {
 struct SqrtGradOp {
   template <typename T>
   static PF_INLINE T Of(T y, T dy) {
-    return T(0.5) * dy / y;
+    return T(0.5) * dy / Conjugate(y);
   }
 };
 
 constexpr char kDivisionByZero[] = "integer division by zero";
 
-constexpr BinaryLoops kAdd = BinaryOfNumbers<AddOp>();
-constexpr BinaryLoops kSub = BinaryOfNumbers<SubOp>();
-constexpr BinaryLoops kMul = BinaryOfNumbers<MulOp>();
-constexpr BinaryLoops kDiv = BinaryOfNumbers<DivOp>(kDivisionByZero);
+constexpr BinaryLoops kAdd = WithComplex<AddOp>(BinaryOfNumbers<AddOp>());
+constexpr BinaryLoops kSub = WithComplex<SubOp>(BinaryOfNumbers<SubOp>());
+constexpr BinaryLoops kMul = WithComplex<MulOp>(BinaryOfNumbers<MulOp>());
+constexpr BinaryLoops kDiv = WithComplex<DivOp>(BinaryOfNumbers<DivOp>(kDivisionByZero));
 constexpr BinaryLoops kFloorDiv = BinaryOfNumbers<FloorDivOp>(kDivisionByZero);
 constexpr BinaryLoops kMod = BinaryOfNumbers<ModOp>(kDivisionByZero, kCostlyGrain);
 constexpr BinaryLoops kFloorMod = BinaryOfNumbers<FloorModOp>(kDivisionByZero, kCostlyGrain);
 constexpr BinaryLoops kMaximum = BinaryOfNumbers<MaximumOp>();
 constexpr BinaryLoops kMinimum = BinaryOfNumbers<MinimumOp>();
-constexpr BinaryLoops kPow = BinaryOfNumbers<PowOp>("integer to a negative integer power", kCostlyGrain);
-constexpr BinaryLoops kSquaredDifference = BinaryOfNumbers<SquaredDifferenceOp>();
-constexpr BinaryLoops kDivNoNan = BinaryOfFloats<DivNoNanOp>();
-constexpr BinaryLoops kMulNoNan = BinaryOfFloats<MulNoNanOp>();
-constexpr BinaryLoops kXdivy = BinaryOfFloats<XdivyOp>();
-constexpr BinaryLoops kXlogy = BinaryOfFloats<XlogyOp>(kCostlyGrain);
-constexpr BinaryLoops kXlog1py = BinaryOfFloats<Xlog1pyOp>(kCostlyGrain);
+constexpr BinaryLoops kPow =
+    WithComplex<PowOp>(BinaryOfNumbers<PowOp>("integer to a negative integer power", kCostlyGrain));
+constexpr BinaryLoops kSquaredDifference = WithComplex<SquaredDifferenceOp>(BinaryOfNumbers<SquaredDifferenceOp>());
+constexpr BinaryLoops kDivNoNan = WithComplex<DivNoNanOp>(BinaryOfFloats<DivNoNanOp>());
+constexpr BinaryLoops kMulNoNan = WithComplex<MulNoNanOp>(BinaryOfFloats<MulNoNanOp>());
+constexpr BinaryLoops kXdivy = WithComplex<XdivyOp>(BinaryOfFloats<XdivyOp>());
+constexpr BinaryLoops kXlogy = WithComplex<XlogyOp>(BinaryOfFloats<XlogyOp>(kCostlyGrain));
+constexpr BinaryLoops kXlog1py = WithComplex<Xlog1pyOp>(BinaryOfFloats<Xlog1pyOp>(kCostlyGrain));
 constexpr BinaryLoops kAtan2 = BinaryOfFloats<Atan2Op>(kCostlyGrain);
-constexpr BinaryLoops kRsqrtGrad = BinaryOfFloats<RsqrtGradOp>();
-constexpr BinaryLoops kSigmoidGrad = BinaryOfFloats<SigmoidGradOp>();
-constexpr BinaryLoops kTanhGrad = BinaryOfFloats<TanhGradOp>();
-constexpr BinaryLoops kSqrtGrad = BinaryOfFloats<SqrtGradOp>();
+constexpr BinaryLoops kRsqrtGrad = WithComplex<RsqrtGradOp>(BinaryOfFloats<RsqrtGradOp>());
+constexpr BinaryLoops kSigmoidGrad = WithComplex<SigmoidGradOp>(BinaryOfFloats<SigmoidGradOp>());
+constexpr BinaryLoops kTanhGrad = WithComplex<TanhGradOp>(BinaryOfFloats<TanhGradOp>());
+constexpr BinaryLoops kSqrtGrad = WithComplex<SqrtGradOp>(BinaryOfFloats<SqrtGradOp>());
 
 template <const BinaryLoops& loops>
-Kernel NumberKernel(const char* formula) {
+Kernel BinaryKernel(const char* formula, std::vector<DType> types) {
   return Kernel(formula)
-      .TypeNumbers("T", NumberTypes())
+      .TypeNumbers("T", std::move(types))
       .InPlace(0)
       .InPlace(1)
       .Prepare(PrepareBinary<loops>)
@@ -242,13 +250,33 @@ Kernel NumberKernel(const char* formula) {
 }
 
 template <const BinaryLoops& loops>
+Kernel NumberKernel(const char* formula) {
+  return BinaryKernel<loops>(formula, loops.for_complex64 == nullptr ? NumberTypes() : NumberAndComplexTypes());
+}
+
+template <const BinaryLoops& loops>
 Kernel FloatKernel(const char* formula) {
-  return Kernel(formula)
-      .TypeNumbers("T", FloatingTypes())
-      .InPlace(0)
-      .InPlace(1)
-      .Prepare(PrepareBinary<loops>)
-      .Compute(ComputeBinaryLoops);
+  return BinaryKernel<loops>(formula, loops.for_complex64 == nullptr ? FloatingTypes() : FloatingAndComplexTypes());
+}
+
+// --- Add, which joins strings ----------------------------------------------------------------------------------------
+
+absl::Status PrepareAdd(PrepareContext* context) {
+  return context->input_type(0) == DType::kString ? PrepareStringPairs(context) : PrepareBinaryLoops(context, &kAdd);
+}
+
+absl::Status ComputeAdd(ComputeContext* context) {
+  if (context->input_at(0).dtype != DType::kString) return ComputeBinaryLoops(context);
+  std::vector<std::string>& output = *context->output_at(0).strings;
+  output.resize(context->output_shape(0).num_elements());
+  ForEachStringPair(context, [&](const std::string& x, const std::string& y, int64_t to) { output[to] = x + y; });
+  return absl::OkStatus();
+}
+
+std::vector<DType> AddTypes() {
+  std::vector<DType> types = NumberAndComplexTypes();
+  types.push_back(DType::kString);
+  return types;
 }
 
 // --- AddN -----------------------------------------------------------------------------------------------------------
@@ -268,7 +296,7 @@ absl::Status PrepareAddN(PrepareContext* context) {
   }
   auto state = std::make_unique<AddNState>();
   state->conversion = ConversionFor(context->input_type(0));
-  DispatchOn<float, double, int32_t, int64_t>(
+  DispatchOn<float, double, int32_t, int64_t, uint64_t, std::complex<float>, std::complex<double>>(
       state->conversion == nullptr ? context->input_type(0) : state->conversion->wide,
       [&](auto tag) { state->add = RunBinary<AddOp, typename decltype(tag)::type>; });
   context->SetState(std::move(state));
@@ -281,8 +309,8 @@ absl::Status ComputeAddN(ComputeContext* context) {
   // Sums a block over all inputs before the next one, so that the partial sums stay in the cache.
   constexpr int64_t kBlock = 1024;
   context->threads().ParallelFor(context->input_shape(0).num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
-    alignas(64) char sum[kBlock * sizeof(double)];
-    alignas(64) char term[kBlock * sizeof(double)];
+    alignas(64) char sum[kBlock * sizeof(std::complex<double>)];
+    alignas(64) char term[kBlock * sizeof(std::complex<double>)];
     for (; begin < end; begin += kBlock) {
       const int64_t n = std::min(kBlock, end - begin);
       for (int i = 0; i < context->num_inputs(); ++i) {
@@ -308,7 +336,9 @@ absl::Status ComputeAddN(ComputeContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Add) { return NumberKernel<kAdd>("x + y"); }
+DEFINE_KERNEL(Add) {
+  return BinaryKernel<kAdd>("x + y; strings are joined", AddTypes()).Prepare(PrepareAdd).Compute(ComputeAdd);
+}
 DEFINE_KERNEL(AddV2) { return NumberKernel<kAdd>("x + y"); }
 DEFINE_KERNEL(Sub) { return NumberKernel<kSub>("x - y"); }
 DEFINE_KERNEL(Mul) { return NumberKernel<kMul>("x * y"); }
@@ -336,7 +366,7 @@ DEFINE_KERNEL(TanhGrad) { return FloatKernel<kTanhGrad>("dy * (1 - y^2)"); }
 
 DEFINE_KERNEL(AddN) {
   return Kernel("the sum of all inputs")
-      .TypeNumbers("T", NumberTypes())
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareAddN)
       .Compute(ComputeAddN);

@@ -1,5 +1,6 @@
 // Functions of one input, element by element, and ClipByValue.
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -45,12 +47,16 @@ struct SquareOp {
   }
 };
 
-// NaN stays NaN, and either zero is 0.
+// NaN stays NaN, and either zero is 0. Of complex numbers: the number of magnitude 1 in the same direction.
 struct SignOp {
   template <typename T>
   static PF_INLINE T Of(T x) {
-    const T sign = static_cast<T>(x > 0) - static_cast<T>(x < 0);
-    return x != x ? x : sign;
+    if constexpr (kIsComplex<T>) {
+      return x == T(0) ? x : x / std::abs(x);
+    } else {
+      const T sign = static_cast<T>(x > 0) - static_cast<T>(x < 0);
+      return x != x ? x : sign;
+    }
   }
 };
 
@@ -111,7 +117,14 @@ struct ExpOp {
 struct Expm1Op {
   template <typename T>
   static PF_INLINE T Of(T x) {
-    return std::expm1(x);
+    if constexpr (kIsComplex<T>) {
+      // e^a cos b - 1, without the difference of two numbers that are next to 1.
+      using Real = typename T::value_type;
+      const Real half_sine = std::sin(x.imag() / 2), grown = std::expm1(x.real());
+      return T(grown * std::cos(x.imag()) - 2 * half_sine * half_sine, (grown + 1) * std::sin(x.imag()));
+    } else {
+      return std::expm1(x);
+    }
   }
 };
 struct LogOp {
@@ -123,7 +136,7 @@ struct LogOp {
 struct Log1pOp {
   template <typename T>
   static PF_INLINE T Of(T x) {
-    return std::log1p(x);
+    return LogOnePlus(x);
   }
 };
 struct SinOp {
@@ -225,34 +238,34 @@ struct IsFiniteOp {
 };
 
 constexpr UnaryLoops kAbs = UnaryOfNumbers<AbsOp>();
-constexpr UnaryLoops kNeg = UnaryOfNumbers<NegOp>();
-constexpr UnaryLoops kSquare = UnaryOfNumbers<SquareOp>();
-constexpr UnaryLoops kSign = UnaryOfNumbers<SignOp>();
+constexpr UnaryLoops kNeg = WithComplex<NegOp>(UnaryOfNumbers<NegOp>());
+constexpr UnaryLoops kSquare = WithComplex<SquareOp>(UnaryOfNumbers<SquareOp>());
+constexpr UnaryLoops kSign = WithComplex<SignOp>(UnaryOfNumbers<SignOp>());
 constexpr UnaryLoops kRound = UnaryOfNumbers<RoundOp>();
 constexpr UnaryLoops kFloor = UnaryOfFloats<FloorOp>(kCheapGrain);
 constexpr UnaryLoops kCeil = UnaryOfFloats<CeilOp>(kCheapGrain);
 constexpr UnaryLoops kRint = UnaryOfFloats<RoundOp>(kCheapGrain);
-constexpr UnaryLoops kSqrt = UnaryOfFloats<SqrtOp>(kCheapGrain);
-constexpr UnaryLoops kRsqrt = UnaryOfFloats<RsqrtOp>(kCheapGrain);
-constexpr UnaryLoops kReciprocal = UnaryOfFloats<ReciprocalOp>(kCheapGrain);
+constexpr UnaryLoops kSqrt = WithComplex<SqrtOp>(UnaryOfFloats<SqrtOp>(kCheapGrain));
+constexpr UnaryLoops kRsqrt = WithComplex<RsqrtOp>(UnaryOfFloats<RsqrtOp>(kCheapGrain));
+constexpr UnaryLoops kReciprocal = WithComplex<ReciprocalOp>(UnaryOfFloats<ReciprocalOp>(kCheapGrain));
 constexpr UnaryLoops kIsNan = UnaryOfFloats<IsNanOp>(kCheapGrain);
 constexpr UnaryLoops kIsInf = UnaryOfFloats<IsInfOp>(kCheapGrain);
 constexpr UnaryLoops kIsFinite = UnaryOfFloats<IsFiniteOp>(kCheapGrain);
-constexpr UnaryLoops kExp = UnaryOfFloats<ExpOp>(kCostlyGrain);
-constexpr UnaryLoops kExpm1 = UnaryOfFloats<Expm1Op>(kCostlyGrain);
-constexpr UnaryLoops kLog = UnaryOfFloats<LogOp>(kCostlyGrain);
-constexpr UnaryLoops kLog1p = UnaryOfFloats<Log1pOp>(kCostlyGrain);
-constexpr UnaryLoops kSin = UnaryOfFloats<SinOp>(kCostlyGrain);
-constexpr UnaryLoops kCos = UnaryOfFloats<CosOp>(kCostlyGrain);
-constexpr UnaryLoops kTan = UnaryOfFloats<TanOp>(kCostlyGrain);
-constexpr UnaryLoops kAsin = UnaryOfFloats<AsinOp>(kCostlyGrain);
-constexpr UnaryLoops kAcos = UnaryOfFloats<AcosOp>(kCostlyGrain);
-constexpr UnaryLoops kAtan = UnaryOfFloats<AtanOp>(kCostlyGrain);
-constexpr UnaryLoops kSinh = UnaryOfFloats<SinhOp>(kCostlyGrain);
-constexpr UnaryLoops kCosh = UnaryOfFloats<CoshOp>(kCostlyGrain);
-constexpr UnaryLoops kAsinh = UnaryOfFloats<AsinhOp>(kCostlyGrain);
-constexpr UnaryLoops kAcosh = UnaryOfFloats<AcoshOp>(kCostlyGrain);
-constexpr UnaryLoops kAtanh = UnaryOfFloats<AtanhOp>(kCostlyGrain);
+constexpr UnaryLoops kExp = WithComplex<ExpOp>(UnaryOfFloats<ExpOp>(kCostlyGrain));
+constexpr UnaryLoops kExpm1 = WithComplex<Expm1Op>(UnaryOfFloats<Expm1Op>(kCostlyGrain));
+constexpr UnaryLoops kLog = WithComplex<LogOp>(UnaryOfFloats<LogOp>(kCostlyGrain));
+constexpr UnaryLoops kLog1p = WithComplex<Log1pOp>(UnaryOfFloats<Log1pOp>(kCostlyGrain));
+constexpr UnaryLoops kSin = WithComplex<SinOp>(UnaryOfFloats<SinOp>(kCostlyGrain));
+constexpr UnaryLoops kCos = WithComplex<CosOp>(UnaryOfFloats<CosOp>(kCostlyGrain));
+constexpr UnaryLoops kTan = WithComplex<TanOp>(UnaryOfFloats<TanOp>(kCostlyGrain));
+constexpr UnaryLoops kAsin = WithComplex<AsinOp>(UnaryOfFloats<AsinOp>(kCostlyGrain));
+constexpr UnaryLoops kAcos = WithComplex<AcosOp>(UnaryOfFloats<AcosOp>(kCostlyGrain));
+constexpr UnaryLoops kAtan = WithComplex<AtanOp>(UnaryOfFloats<AtanOp>(kCostlyGrain));
+constexpr UnaryLoops kSinh = WithComplex<SinhOp>(UnaryOfFloats<SinhOp>(kCostlyGrain));
+constexpr UnaryLoops kCosh = WithComplex<CoshOp>(UnaryOfFloats<CoshOp>(kCostlyGrain));
+constexpr UnaryLoops kAsinh = WithComplex<AsinhOp>(UnaryOfFloats<AsinhOp>(kCostlyGrain));
+constexpr UnaryLoops kAcosh = WithComplex<AcoshOp>(UnaryOfFloats<AcoshOp>(kCostlyGrain));
+constexpr UnaryLoops kAtanh = WithComplex<AtanhOp>(UnaryOfFloats<AtanhOp>(kCostlyGrain));
 constexpr UnaryLoops kErf = UnaryOfFloats<ErfOp>(kCostlyGrain);
 constexpr UnaryLoops kErfc = UnaryOfFloats<ErfcOp>(kCostlyGrain);
 
@@ -267,12 +280,12 @@ Kernel UnaryKernel(const char* formula, std::vector<DType> types) {
 
 template <const UnaryLoops& loops>
 Kernel FloatKernel(const char* formula) {
-  return UnaryKernel<loops>(formula, FloatingTypes());
+  return UnaryKernel<loops>(formula, loops.for_complex64 == nullptr ? FloatingTypes() : FloatingAndComplexTypes());
 }
 
 template <const UnaryLoops& loops>
 Kernel NumberKernel(const char* formula) {
-  return UnaryKernel<loops>(formula, NumberTypes());
+  return UnaryKernel<loops>(formula, loops.for_complex64 == nullptr ? NumberTypes() : NumberAndComplexTypes());
 }
 
 // --- ClipByValue ----------------------------------------------------------------------------------------------------
@@ -287,16 +300,6 @@ absl::Status PrepareClip(PrepareContext* context) {
     }
   }
   return SameShape(context);
-}
-
-// What elements are compared by.
-template <typename T>
-PF_INLINE inline auto Comparable(T x) {
-  if constexpr (std::is_class_v<T>) {
-    return ToFloat(x);
-  } else {
-    return x;
-  }
 }
 
 // NaN in t stays, and a bound that is NaN bounds nothing.
@@ -319,7 +322,7 @@ void Clip(ComputeContext* context) {
 }
 
 absl::Status ComputeClip(ComputeContext* context) {
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
       context->input_at(0).dtype, [&](auto tag) { Clip<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
 }
@@ -329,7 +332,7 @@ absl::Status ComputeClip(ComputeContext* context) {
 DEFINE_KERNEL(Abs) { return NumberKernel<kAbs>("|x|"); }
 DEFINE_KERNEL(Neg) { return NumberKernel<kNeg>("-x"); }
 DEFINE_KERNEL(Square) { return NumberKernel<kSquare>("x^2"); }
-DEFINE_KERNEL(Sign) { return NumberKernel<kSign>("-1, 0 or 1; NaN for NaN"); }
+DEFINE_KERNEL(Sign) { return NumberKernel<kSign>("-1, 0 or 1; NaN for NaN; x / |x| of complex numbers"); }
 DEFINE_KERNEL(Round) { return NumberKernel<kRound>("the nearest integer; halves to the even one"); }
 DEFINE_KERNEL(Rint) { return FloatKernel<kRint>("the nearest integer; halves to the even one"); }
 DEFINE_KERNEL(Floor) { return FloatKernel<kFloor>("the largest integer that is not above x"); }

@@ -1,5 +1,6 @@
 // MatMul, BatchMatMul and _FusedMatMul.
 #include <algorithm>
+#include <complex>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -9,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 struct Operand {
   int64_t rows = 0, columns = 0;  // After transposition.
   bool transposed = false;
+  bool conjugated = false;  // Of complex numbers.
 
   int64_t size() const { return rows * columns; }
   int64_t row_step() const { return transposed ? 1 : columns; }
@@ -61,7 +65,8 @@ absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<st
   return batch;
 }
 
-absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool transpose_b) {
+// Conjugates what it transposes, where numbers are complex, if `conjugates`.
+absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool transpose_b, bool conjugates) {
   const Shape &a = context->input_shape(0), &b = context->input_shape(1);
   auto state = std::make_unique<MatMulState>();
   for (int i = 0; i < 2; ++i) {
@@ -72,6 +77,7 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
     }
     Operand& operand = i == 0 ? state->a : state->b;
     operand.transposed = i == 0 ? transpose_a : transpose_b;
+    operand.conjugated = conjugates && operand.transposed;
     operand.rows = shape.dim(shape.rank() - (operand.transposed ? 1 : 2));
     operand.columns = shape.dim(shape.rank() - (operand.transposed ? 2 : 1));
   }
@@ -150,28 +156,6 @@ void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
   }
 }
 
-// Element types of sums: integers wrap round on the unsigned type, 16-bit floats add up as float.
-template <typename T>
-auto Widen(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x);
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(x);
-  } else {
-    return x;
-  }
-}
-template <typename T, typename Sum>
-T Narrow(Sum x) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(x);
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(x);
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
 template <typename T>
 void MultiplyElements(ComputeContext* context, const MatMulState& state) {
   const T* a = context->input<T>(0);
@@ -184,7 +168,8 @@ void MultiplyElements(ComputeContext* context, const MatMulState& state) {
         const T* right = b + number_b * state.b.size() + c * state.b.column_step();
         decltype(Widen(T())) sum{};
         for (int64_t k = 0; k < state.b.rows; ++k) {
-          sum += Widen(left[k * state.a.column_step()]) * Widen(right[k * state.b.row_step()]);
+          const T x = left[k * state.a.column_step()], y = right[k * state.b.row_step()];
+          sum += Widen(state.a.conjugated ? Conjugate(x) : x) * Widen(state.b.conjugated ? Conjugate(y) : y);
         }
         *output++ = Narrow<T>(sum);
       }
@@ -197,7 +182,7 @@ absl::Status PrepareMatMul(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 2));
   PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(context->node(), "transpose_a"));
   PF_ASSIGN_OR_RETURN(const bool transpose_b, BoolAttr(context->node(), "transpose_b"));
-  return PrepareProducts(context, transpose_a, transpose_b);
+  return PrepareProducts(context, transpose_a, transpose_b, /*conjugates=*/false);
 }
 
 absl::Status PrepareBatchMatMul(PrepareContext* context) {
@@ -213,7 +198,7 @@ absl::Status PrepareBatchMatMul(PrepareContext* context) {
   }
   PF_ASSIGN_OR_RETURN(const bool adj_x, BoolAttr(context->node(), "adj_x"));
   PF_ASSIGN_OR_RETURN(const bool adj_y, BoolAttr(context->node(), "adj_y"));
-  return PrepareProducts(context, adj_x, adj_y);
+  return PrepareProducts(context, adj_x, adj_y, /*conjugates=*/true);
 }
 
 absl::Status ComputeMatMul(ComputeContext* context) {
@@ -223,7 +208,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
   if (dtype == DType::kFloat) {
     MultiplyFloats(context, state);
   } else {
-    DispatchOn<double, Half, BFloat16, int32_t, int64_t>(
+    DispatchOn<double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>(
         dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
   }
   BoundPostOps(state.post_ops, context).ApplyToRows(context, dtype, state.a.rows, context->output_at(0).data);
@@ -234,7 +219,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
 
 DEFINE_KERNEL(MatMul) {
   return Kernel("product[i,j] = sum over k of a[i,k] * b[k,j]")
-      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(PrepareMatMul)
       .Compute(ComputeMatMul);
 }
@@ -248,14 +233,14 @@ DEFINE_KERNEL(_FusedMatMul) {
 
 DEFINE_KERNEL(BatchMatMul) {
   return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j]")
-      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(PrepareBatchMatMul)
       .Compute(ComputeMatMul);
 }
 
 DEFINE_KERNEL(BatchMatMulV2) {
   return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j], the batches broadcast")
-      .Types<float, double, Half, BFloat16, int32_t, int64_t>("T")
+      .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(PrepareBatchMatMul)
       .Compute(ComputeMatMul);
 }

@@ -106,7 +106,7 @@ absl::Status PreparePadded(PrepareContext* context, bool resizes) {
   padded.set_dim(2, image.dim(2) + margins[1].before + margins[1].after);
   PF_ASSIGN_OR_RETURN(const int64_t elements, padded.CheckedNumElements());
   ScratchParts parts;
-  PF_ASSIGN_OR_RETURN(state->image_part, parts.Add(elements));
+  PF_ASSIGN_OR_RETURN(state->image_part, parts.Add(elements, static_cast<int64_t>(SizeOf(context->input_type(0)))));
   PF_ASSIGN_OR_RETURN(state->plan, PlanConvolution(context, ImageLayout(), padded, paddings_input + 1, &parts));
   if (elements > 0) {
     state->y = Mirror(BilinearTaps(state->height, image.dim(1), align_corners, false), margins[0], edge);
@@ -120,20 +120,21 @@ absl::Status PreparePadded(PrepareContext* context, bool resizes) {
 absl::Status PreparePadConvolution(PrepareContext* context) { return PreparePadded(context, false); }
 absl::Status PrepareResizeAndPadConvolution(PrepareContext* context) { return PreparePadded(context, true); }
 
-absl::Status ComputePadded(ComputeContext* context) {
+template <typename T>
+void ConvolvePadded(ComputeContext* context) {
   const auto& state = context->state<PaddedState>();
-  const float* input = context->input<float>(0);
-  float* image = ScratchAt(context, state.image_part);
+  const T* input = context->input<T>(0);
+  T* image = reinterpret_cast<T*>(context->scratch() + state.image_part);
   const int64_t lines = static_cast<int64_t>(state.y.size());
   const int64_t channels = state.channels, line_elements = static_cast<int64_t>(state.x.size()) * channels;
   context->threads().ParallelFor(
       state.batch * lines, 1 + (8 << 10) / (line_elements + 1), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Tap& y = state.y[i % lines];
-          const float* first = input + i / lines * state.height * state.width * channels;
-          const float* top = first + y.lower * state.width * channels;
-          const float* bottom = first + y.upper * state.width * channels;
-          float* out = image + i * line_elements;
+          const T* first = input + i / lines * state.height * state.width * channels;
+          const T* top = first + y.lower * state.width * channels;
+          const T* bottom = first + y.upper * state.width * channels;
+          T* out = image + i * line_elements;
           if (state.interpolates) {
             InterpolateLine(top, bottom, y.fraction, absl::MakeConstSpan(state.x), channels, out);
             continue;
@@ -141,7 +142,15 @@ absl::Status ComputePadded(ComputeContext* context) {
           for (const Tap& x : state.x) out = std::copy_n(top + x.lower * channels, channels, out);
         }
       });
-  Convolve(context, state.plan, image);
+  Convolve(context, state.plan, static_cast<const T*>(image));
+}
+
+absl::Status ComputePadded(ComputeContext* context) {
+  if (context->input_at(0).dtype == DType::kDouble) {
+    ConvolvePadded<double>(context);
+  } else {
+    ConvolvePadded<float>(context);
+  }
   return absl::OkStatus();
 }
 
@@ -149,14 +158,14 @@ absl::Status ComputePadded(ComputeContext* context) {
 
 DEFINE_KERNEL(FusedPadConv2D) {
   return Kernel("Conv2D of the input with its mirror image round it")
-      .Types<float, Half, BFloat16>("T")
+      .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PreparePadConvolution>)
       .Compute(ComputeWidened<ComputePadded>);
 }
 
 DEFINE_KERNEL(FusedResizeAndPadConv2D) {
   return Kernel("Conv2D of the input, first resized bilinearly, then with its mirror image round it")
-      .Types<float, Half, BFloat16>("T")
+      .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PrepareResizeAndPadConvolution>)
       .Compute(ComputeWidened<ComputePadded>);
 }

@@ -1,4 +1,4 @@
-// AvgPool and MaxPool. The window counts only the pixels inside the image.
+// AvgPool, MaxPool and MaxPoolWithArgmax. The window counts only the pixels inside the image.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -23,12 +23,10 @@ struct PoolingState : public KernelState {
   int64_t input_part = 0, output_part = 0;  // Of the scratch memory, for NCHW.
 };
 
-absl::Status PreparePooling(PrepareContext* context) {
+absl::Status PlanPooling(PrepareContext* context, const ImageLayout& layout, std::unique_ptr<PoolingState> state) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   const Shape& input = context->input_shape(0);
-  auto state = std::make_unique<PoolingState>();
-  PF_ASSIGN_OR_RETURN(state->layout, ReadImageLayout(context->node()));
-  const ImageLayout& layout = state->layout;
+  state->layout = layout;
   PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(context->node(), layout));
   PF_ASSIGN_OR_RETURN(state->window,
                       ReadWindow(context->node(), layout, kernel, input.dim(layout.height), input.dim(layout.width)));
@@ -38,7 +36,7 @@ absl::Status PreparePooling(PrepareContext* context) {
   state->batch = input.dim(0);
   state->channels = input.dim(layout.channel);
   const Shape output = layout.ShapeOf(state->batch, state->window.y.output, state->window.x.output, state->channels);
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  for (int i = 0; i < context->num_outputs(); ++i) PF_RETURN_IF_ERROR(SetCheckedShape(context, i, output));
   if (layout.is_nchw() && context->input_type(0) == DType::kFloat) {
     ScratchParts parts;
     PF_ASSIGN_OR_RETURN(state->input_part, parts.Add(input.num_elements()));
@@ -47,6 +45,11 @@ absl::Status PreparePooling(PrepareContext* context) {
   }
   context->SetState(std::move(state));
   return absl::OkStatus();
+}
+
+absl::Status PreparePooling(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(context->node()));
+  return PlanPooling(context, layout, std::make_unique<PoolingState>());
 }
 
 // Accumulates all pixels of each window with combine(channels, pixel, output), then calls finish(pixels, output).
@@ -154,6 +157,71 @@ absl::Status ComputeMaximum(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+// --- MaxPoolWithArgmax -----------------------------------------------------------------------------------------------
+
+struct ArgmaxState : public PoolingState {
+  bool counts_images = false;  // Indices count the elements of all images, not only those of one.
+};
+
+absl::Status PrepareWithArgmax(PrepareContext* context) {
+  auto state = std::make_unique<ArgmaxState>();
+  PF_ASSIGN_OR_RETURN(state->counts_images, BoolAttr(context->node(), "include_batch_in_index"));
+  PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
+  const bool counts_images = state->counts_images;
+  PF_RETURN_IF_ERROR(PlanPooling(context, ImageLayout(), std::move(state)));
+  const Shape& input = context->input_shape(0);
+  PF_ASSIGN_OR_RETURN(const int64_t all, input.CheckedNumElements());
+  const int64_t counted = counts_images || all == 0 ? all : all / input.dim(0);
+  if (context->output_type(1) == DType::kInt32 && counted > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError("the indices exceed int32: use Targmax int64");
+  }
+  return absl::OkStatus();
+}
+
+// The first pixel of the window counts, until there is a larger one.
+template <typename T, typename Index>
+void FindLargest(ComputeContext* context) {
+  const auto& state = context->state<ArgmaxState>();
+  const WindowAxis &y = state.window.y, &x = state.window.x;
+  const int64_t channels = state.channels, image_elements = y.input * x.input * channels;
+  const T* input = context->input<T>(0);
+  T* output = context->output<T>(0);
+  Index* indices = context->output<Index>(1);
+  context->threads().ParallelFor(state.batch * y.output * x.output, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
+      int64_t y_begin, y_end, x_begin, x_end;
+      y.TapsInside(line, &y_begin, &y_end);
+      x.TapsInside(column, &x_begin, &x_end);
+      const T* pixels = input + image * image_elements;
+      for (int64_t c = 0; c < channels; ++c) {
+        int64_t best = -1;
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            const int64_t at = ((y.First(line) + ty) * x.input + x.First(column) + tx) * channels + c;
+            if (best < 0 || pixels[best] < pixels[at]) best = at;
+          }
+        }
+        const bool is_empty = best < 0;
+        output[i * channels + c] = is_empty ? std::numeric_limits<T>::lowest() : pixels[best];
+        indices[i * channels + c] =
+            static_cast<Index>(is_empty || !state.counts_images ? best : image * image_elements + best);
+      }
+    }
+  });
+}
+
+absl::Status ComputeWithArgmax(ComputeContext* context) {
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+      context->input_at(0).dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        DispatchOn<int32_t, int64_t>(context->output_at(1).dtype,
+                                     [&](auto index) { FindLargest<T, typename decltype(index)::type>(context); });
+      });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 DEFINE_KERNEL(AvgPool) {
@@ -168,6 +236,15 @@ DEFINE_KERNEL(MaxPool) {
       .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputeMaximum>);
+}
+
+DEFINE_KERNEL(MaxPoolWithArgmax) {
+  return Kernel("largest of the pixels of the window, and the numbers of those elements; the first of equals")
+      .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+          "T")
+      .Types<int32_t, int64_t>("Targmax")
+      .Prepare(PrepareWidened<PrepareWithArgmax>)
+      .Compute(ComputeWidened<ComputeWithArgmax>);
 }
 
 }  // namespace permafrost

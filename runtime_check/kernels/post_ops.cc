@@ -68,7 +68,8 @@ absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int6
         absl::StrCat("it has ", context->num_inputs(), " inputs, expected ", expected_inputs, " with ", names[0]));
   }
   for (int i = first_arg; i < expected_inputs; ++i) {
-    const DType expected_type = is_batch_norm ? DType::kFloat : context->output_type(0);
+    const DType output_type = context->output_type(0);
+    const DType expected_type = is_batch_norm && output_type != DType::kDouble ? DType::kFloat : output_type;
     if (context->input_type(i) != expected_type) {
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the type ", DTypeName(context->input_type(i)),
                                                      ", expected ", DTypeName(expected_type)));
@@ -79,7 +80,7 @@ absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int6
                                                      " elements, expected one for each of ", channels, " channels"));
     }
   }
-  if (is_batch_norm) {
+  if (is_batch_norm && context->output_type(0) != DType::kDouble) {
     if (context->output_type(0) != DType::kFloat) {
       return absl::UnimplementedError(
           absl::StrCat("a batch norm on ", DTypeName(context->output_type(0)), ", expected float"));
@@ -92,6 +93,10 @@ absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int6
 BoundPostOps::BoundPostOps(const PostOps& ops, ComputeContext* context) : ops_(ops) {
   if (ops.scaling == PostOps::Scaling::kBias) bias_ = context->input_at(ops.first_arg).data;
   if (ops.scaling != PostOps::Scaling::kBatchNorm) return;
+  if (context->output_at(0).dtype == DType::kDouble) {
+    for (int i = 0; i < 4; ++i) doubles_[i] = context->input<double>(ops.first_arg + i);
+    return;
+  }
   const float* scale = context->input<float>(ops.first_arg);
   const float* variance = context->input<float>(ops.first_arg + 3);
   offset_ = context->input<float>(ops.first_arg + 1);
@@ -132,6 +137,33 @@ void BoundPostOps::Apply(int64_t rows, int64_t first, int64_t count, float* data
     }
     Activate(count, data);
   }
+}
+
+double BoundPostOps::Of(int64_t channel, double x) const {
+  if (ops_.scaling == PostOps::Scaling::kBias) {
+    x += static_cast<const double*>(bias_)[channel];
+  } else if (ops_.scaling == PostOps::Scaling::kBatchNorm) {
+    const double scale = doubles_[0][channel], offset = doubles_[1][channel];
+    const double mean = doubles_[2][channel], variance = doubles_[3][channel];
+    x = (x - mean) * (scale / std::sqrt(variance + static_cast<double>(ops_.epsilon))) + offset;
+  }
+  switch (ops_.activation) {
+    case PostOps::Activation::kNone:
+      return x;
+    case PostOps::Activation::kRelu:
+      return x < 0 ? 0 : x;
+    case PostOps::Activation::kRelu6:
+      return x < 0 ? 0 : x > 6 ? 6 : x;
+    case PostOps::Activation::kElu:
+      return x < 0 ? std::expm1(x) : x;
+    case PostOps::Activation::kLeakyRelu:
+      return x < 0 ? x * static_cast<double>(ops_.alpha) : x;
+    case PostOps::Activation::kTanh:
+      return std::tanh(x);
+    case PostOps::Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+  }
+  return x;
 }
 
 template <typename T>

@@ -29,8 +29,8 @@ struct PostOps {
 
 // Reads fused_ops, epsilon and leakyrelu_alpha of a _Fused op whose args begin at input `first_arg`: BiasAdd or
 // FusedBatchNorm, alone or with an activation behind it. Empty for an op without attribute fused_ops. Unimplemented for
-// other lists; InvalidArgument unless the args are there, one float vector of `channels` elements each (a bias may be
-// of another type where the op's results are).
+// other lists; InvalidArgument unless the args are there, one float vector of `channels` elements each (of another type
+// where the op's results are: a bias, and what a batch norm of doubles reads).
 absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int64_t channels, ScratchParts* parts);
 
 // Post-ops on the values of one run. Cheap to make.
@@ -42,7 +42,10 @@ class BoundPostOps {
 
   // Changes `rows` rows of `count` floats each, `stride` floats apart, which belong to channels [first, first + count).
   void Apply(int64_t rows, int64_t first, int64_t count, float* data, int64_t stride) const;
-  // The same for rows of all channels of one type: float, half or bfloat16. REQUIRES: no batch norm for the latter two.
+  // What x, an element of that channel, becomes. REQUIRES: the results are of type double.
+  double Of(int64_t channel, double x) const;
+  // The same as Apply for rows of all channels of one type: float, half or bfloat16. REQUIRES: no batch norm for the
+  // latter two.
   void ApplyToRows(ComputeContext* context, DType dtype, int64_t rows, void* data) const;
 
  private:
@@ -53,6 +56,7 @@ class BoundPostOps {
   const PostOps& ops_;
   const void* bias_ = nullptr;
   const float *mean_ = nullptr, *factor_ = nullptr, *offset_ = nullptr;
+  const double* doubles_[4] = {};  // Of a batch norm of doubles: scale, offset, mean, variance.
 };
 
 }  // namespace permafrost

@@ -69,6 +69,26 @@ absl::Status RequireRank(PrepareContext* context, int i, int rank) {
       absl::StrCat("input ", i, " has the shape ", context->input_shape(i).ToString(), ", expected a rank of ", rank));
 }
 
+absl::StatusOr<Shape> ShapeOfJoined(PrepareContext* context, int first, int count, int axis) {
+  const Shape& model = context->input_shape(first);
+  int64_t whole = 0;
+  for (int i = first; i < first + count; ++i) {
+    const Shape& own = context->input_shape(i);
+    Shape expected = model;
+    if (own.rank() == model.rank()) expected.set_dim(axis, own.dim(axis));
+    if (own != expected) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", own.ToString(), ", expected ",
+                                                     model.ToString(), " save for dimension ", axis));
+    }
+    if (__builtin_add_overflow(whole, own.dim(axis), &whole)) {
+      return absl::InvalidArgumentError(absl::StrCat("the sizes at axis ", axis, " exceed int64"));
+    }
+  }
+  Shape joined = model;
+  joined.set_dim(axis, whole);
+  return joined;
+}
+
 int64_t ProductOfDims(const Shape& shape, int begin, int end) {
   uint64_t product = 1;
   for (int i = begin; i < end; ++i) product *= static_cast<uint64_t>(shape.dim(i));
@@ -94,11 +114,25 @@ std::vector<DType> MovableAndStringTypes() {
 }
 
 std::vector<DType> NumberTypes() {
-  return {DType::kFloat, DType::kDouble, DType::kHalf,  DType::kBFloat16, DType::kInt8,  DType::kInt16,
-          DType::kInt32, DType::kInt64,  DType::kUint8, DType::kUint16,   DType::kUint32};
+  return {DType::kFloat, DType::kDouble, DType::kHalf,  DType::kBFloat16, DType::kInt8,   DType::kInt16,
+          DType::kInt32, DType::kInt64,  DType::kUint8, DType::kUint16,   DType::kUint32, DType::kUint64};
+}
+
+std::vector<DType> NumberAndComplexTypes() {
+  std::vector<DType> types = NumberTypes();
+  types.push_back(DType::kComplex64);
+  types.push_back(DType::kComplex128);
+  return types;
 }
 
 std::vector<DType> FloatingTypes() { return {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}; }
+
+std::vector<DType> FloatingAndComplexTypes() {
+  std::vector<DType> types = FloatingTypes();
+  types.push_back(DType::kComplex64);
+  types.push_back(DType::kComplex128);
+  return types;
+}
 
 std::vector<DType> IndexTypes() { return {DType::kInt32, DType::kInt64}; }
 

@@ -31,6 +31,10 @@ absl::Status SetCheckedShape(PrepareContext* context, int i, Shape shape);
 // InvalidArgument unless input i is of that rank.
 absl::Status RequireRank(PrepareContext* context, int i, int rank);
 
+// The shape of the inputs [first, first + count), one after the other along an axis of the first. InvalidArgument when
+// another dimension differs, or their sum exceeds int64. REQUIRES: count >= 1.
+absl::StatusOr<Shape> ShapeOfJoined(PrepareContext* context, int first, int count, int axis);
+
 // Product of dims[begin, end). Of no use when it wraps round, which it can only where another dimension is 0.
 int64_t ProductOfDims(const Shape& shape, int begin, int end);
 
@@ -40,8 +44,12 @@ std::vector<DType> MovableTypes();
 std::vector<DType> MovableAndStringTypes();
 // The types that arithmetic is defined for, save the complex ones.
 std::vector<DType> NumberTypes();
+// The same, and the complex ones.
+std::vector<DType> NumberAndComplexTypes();
 // float, double, half, bfloat16.
 std::vector<DType> FloatingTypes();
+// The same, and the complex ones.
+std::vector<DType> FloatingAndComplexTypes();
 // int32 and int64.
 std::vector<DType> IndexTypes();
 

@@ -36,27 +36,13 @@ absl::Status PrepareJoin(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRangeInputs(context, count + 1, 2 * count));
   const Shape& model = context->input_shape(1);
   PF_ASSIGN_OR_RETURN(const int axis, ResolveAxis(given_axis, model.rank()));
-  Shape output = model;
-  int64_t total = 0;
-  for (int i = 1; i <= count; ++i) {
-    const Shape& own = context->input_shape(i);
-    Shape expected = model;
-    if (own.rank() == model.rank()) expected.set_dim(axis, own.dim(axis));
-    if (own != expected) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the shape ", own.ToString(), ", expected ",
-                                                     model.ToString(), " save for dimension ", axis));
-    }
-    if (__builtin_add_overflow(total, own.dim(axis), &total)) {
-      return absl::InvalidArgumentError(absl::StrCat("the sizes at axis ", axis, " exceed int64"));
-    }
-  }
-  output.set_dim(axis, total);
+  PF_ASSIGN_OR_RETURN(const Shape output, ShapeOfJoined(context, 1, count, axis));
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   SetRangeOutputShapes(context);
   if (output.num_elements() > 0) {
     state->outer = ProductOfDims(output, 0, axis);
     const int64_t inner = ProductOfDims(output, axis + 1, output.rank());
-    state->whole = total * inner;
+    state->whole = output.dim(axis) * inner;
     int64_t offset = 0;
     for (int i = 1; i <= count; ++i) {
       state->offsets.push_back(offset);

@@ -2,6 +2,7 @@
 //
 // Floating-point sums are accumulated in double, so they are at least as accurate as pairwise ones.
 #include <algorithm>
+#include <complex>
 #include <memory>
 #include <utility>
 
@@ -21,7 +22,7 @@ using reduction::ReductionLoops;
 constexpr int64_t kGrain = 1 << 14;
 // Outputs that are accumulated side by side, and elements that are converted at a time.
 constexpr int64_t kBlock = 256;
-constexpr size_t kBlockBytes = kBlock * sizeof(double);
+constexpr size_t kBlockBytes = kBlock * sizeof(std::complex<double>);
 
 // --- Walking the input
 // --------------------------------------------------------------------------------------------------
@@ -235,7 +236,10 @@ absl::Status ComputeReduction(ComputeContext* context) {
 
 template <typename R>
 Kernel NumberReduction(const char* formula) {
-  return Kernel(formula).TypeNumbers("T", NumberTypes()).Prepare(PrepareReduction<R>).Compute(ComputeReduction);
+  return Kernel(formula)
+      .TypeNumbers("T", reduction::kKnowsComplex<R> ? NumberAndComplexTypes() : NumberTypes())
+      .Prepare(PrepareReduction<R>)
+      .Compute(ComputeReduction);
 }
 
 }  // namespace

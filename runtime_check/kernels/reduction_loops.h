@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "graph/dtype.h"
 #include "graph/multiversion.h"
+#include "runtime_check/kernels/elementwise.h"
 
 namespace permafrost::reduction {
 
@@ -22,7 +24,8 @@ inline constexpr int64_t kLanes = 16;
 
 // Integers wrap round: the low bits of the sum of the high ones are right.
 template <typename T>
-using Total = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+using Total = std::conditional_t<std::is_floating_point_v<T>, double,
+                                 std::conditional_t<std::is_integral_v<T>, uint64_t, std::complex<double>>>;
 
 struct SumOf {
   template <typename T>
@@ -49,8 +52,10 @@ struct SumOf {
 struct MeanOf : SumOf {
   template <typename T>
   static T Finish(Total<T> sum, int64_t count) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (!std::is_integral_v<T>) {
       return static_cast<T>(sum / static_cast<double>(count));
+    } else if constexpr (std::is_same_v<T, uint64_t>) {
+      return count == 0 ? T(0) : sum / static_cast<uint64_t>(count);
     } else {
       return count == 0 ? T(0) : static_cast<T>(static_cast<int64_t>(sum) / count);
     }
@@ -81,15 +86,19 @@ struct ProductOf {
 struct SquaresOf : SumOf {
   template <typename T>
   static PF_INLINE Total<T> Add(Total<T> sum, T x) {
-    return sum + static_cast<Total<T>>(x) * static_cast<Total<T>>(x);
+    return sum + static_cast<Total<T>>(x) * Conjugate(static_cast<Total<T>>(x));
   }
 };
+
+inline double RealPart(double x) { return x; }
+inline double RealPart(uint64_t x) { return static_cast<double>(x); }
+inline double RealPart(std::complex<double> x) { return x.real(); }
 
 // Of integers: truncated, and the largest integer where the norm exceeds it.
 struct NormOf : SquaresOf {
   template <typename T>
   static T Finish(Total<T> sum, int64_t) {
-    const double norm = std::sqrt(static_cast<double>(sum));
+    const double norm = std::sqrt(RealPart(sum));
     if constexpr (std::is_integral_v<T>) {
       if (norm >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
     }
@@ -246,13 +255,21 @@ struct LoopsOf {
 };
 
 template <typename R>
+inline constexpr bool kKnowsComplex =
+    std::is_same_v<R, SumOf> || std::is_same_v<R, MeanOf> || std::is_same_v<R, ProductOf> || std::is_same_v<R, NormOf>;
+
+template <typename R>
 const ReductionLoops* LoopsFor(DType dtype) {
   const ReductionLoops* loops = nullptr;
   if constexpr (std::is_same_v<R, AllOf> || std::is_same_v<R, AnyOf>) {
     if (dtype == DType::kBool) loops = &LoopsOf<R, bool>::kLoops;
   } else {
-    DispatchOn<float, double, int32_t, int64_t>(
+    DispatchOn<float, double, int32_t, int64_t, uint64_t>(
         dtype, [&](auto tag) { loops = &LoopsOf<R, typename decltype(tag)::type>::kLoops; });
+    if constexpr (kKnowsComplex<R>) {
+      DispatchOn<std::complex<float>, std::complex<double>>(
+          dtype, [&](auto tag) { loops = &LoopsOf<R, typename decltype(tag)::type>::kLoops; });
+    }
   }
   return loops;
 }

@@ -2,26 +2,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/quantized_ranges.h"
 #include "runtime_check/kernels/sampling.h"
 
 namespace permafrost {
 namespace {
-
-struct ResizeState : public KernelState {
-  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
-  std::vector<Tap> y, x;                                   // One for each output line and column.
-};
-
-enum class Method { kBilinear, kNearest };
 
 std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers) {
   const float scale = SamplingScale(input, output, align_corners);
@@ -35,49 +24,12 @@ std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, 
   return taps;
 }
 
-absl::Status PrepareResize(PrepareContext* context, Method method) {
-  PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
-  const Shape& input = context->input_shape(0);
-  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> size, IntegerVectorInput(context, 1));
-  if (size.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("input 1 (size) has ", size.size(), " values, expected 2"));
-  }
-  // Beyond 2^24, float does not tell neighbouring positions apart.
-  constexpr int64_t kLargest = 1 << 24;
-  for (int64_t value : {size[0], size[1], input.dim(1), input.dim(2)}) {
-    if (value < 1 || value > kLargest) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot resize ", input.dim(1), "x", input.dim(2), " pixels to ", size[0], "x", size[1]));
-    }
-  }
-  PF_ASSIGN_OR_RETURN(const bool align_corners, BoolAttr(context->node(), "align_corners"));
-  PF_ASSIGN_OR_RETURN(const bool half_pixel_centers, BoolAttr(context->node(), "half_pixel_centers"));
-  if (align_corners && half_pixel_centers) {
-    return absl::InvalidArgumentError("attrs 'align_corners' and 'half_pixel_centers' exclude each other");
-  }
-  const Shape output{input.dim(0), size[0], size[1], input.dim(3)};
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto state = std::make_unique<ResizeState>();
-  state->batch = input.dim(0);
-  state->height = input.dim(1);
-  state->width = input.dim(2);
-  state->channels = input.dim(3);
-  // The tables are as long as the lines and columns of the output: nothing for an output without elements.
-  if (output.num_elements() > 0) {
-    const auto place = method == Method::kBilinear ? BilinearTaps : NearestTaps;
-    state->y = place(state->height, size[0], align_corners, half_pixel_centers);
-    state->x = place(state->width, size[1], align_corners, half_pixel_centers);
-  }
-  context->SetState(std::move(state));
-  return absl::OkStatus();
-}
-
-absl::Status PrepareBilinear(PrepareContext* context) { return PrepareResize(context, Method::kBilinear); }
-absl::Status PrepareNearest(PrepareContext* context) { return PrepareResize(context, Method::kNearest); }
+absl::Status PrepareBilinear(PrepareContext* context) { return PrepareResize(context, BilinearTaps); }
+absl::Status PrepareNearest(PrepareContext* context) { return PrepareResize(context, NearestTaps); }
 
 // Calls line(image, y tap, first output element) for each line of the output; elements are counted, not bytes.
 template <typename Line>
-void ForEachLine(ComputeContext* context, const ResizeState& state, Line line) {
+void ForEachLine(ComputeContext* context, const ResizeState<Tap>& state, Line line) {
   const int64_t lines = static_cast<int64_t>(state.y.size());
   const int64_t line_elements = static_cast<int64_t>(state.x.size()) * state.channels;
   if (lines == 0) return;
@@ -88,7 +40,7 @@ void ForEachLine(ComputeContext* context, const ResizeState& state, Line line) {
 
 template <typename T>
 void Bilinear(ComputeContext* context) {
-  const auto& state = context->state<ResizeState>();
+  const auto& state = context->state<ResizeState<Tap>>();
   const T* input = context->input<T>(0);
   float* output = context->output<float>(0);
   const int64_t channels = state.channels;
@@ -106,7 +58,7 @@ absl::Status ComputeBilinear(ComputeContext* context) {
 }
 
 absl::Status ComputeNearest(ComputeContext* context) {
-  const auto& state = context->state<ResizeState>();
+  const auto& state = context->state<ResizeState<Tap>>();
   const int64_t pixel_bytes = state.channels * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
   const char* input = context->input_at(0).data;
   char* output = context->output_at(0).data;
@@ -136,7 +88,7 @@ absl::Status PrepareQuantizedBilinear(PrepareContext* context) {
 // overflows: with codes of b bits, no term exceeds 2^(b + kBits + 1), which is 2^16 or 2^63.
 template <typename Code, int kBits>
 void QuantizedBilinear(ComputeContext* context) {
-  const auto& state = context->state<ResizeState>();
+  const auto& state = context->state<ResizeState<Tap>>();
   const auto* input = reinterpret_cast<const Code*>(context->input_at(0).data);
   auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
   constexpr int64_t kOne = int64_t{1} << kBits;

@@ -1,10 +1,12 @@
 // Running sums and products: Cumsum, Cumprod.
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 
 #include "graph/status.h"
+#include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
 
 namespace permafrost {
@@ -32,11 +34,12 @@ absl::Status PrepareScan(PrepareContext* context) {
 
 // Floating-point types run in double; integers wrap round.
 template <typename T>
-using Running = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+using Running = std::conditional_t<std::is_integral_v<T>, uint64_t,
+                                   std::conditional_t<kIsComplex<T>, std::complex<double>, double>>;
 
 template <typename T>
 Running<T> Widen(T x) {
-  if constexpr (std::is_class_v<T>) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
     return ToFloat(x);
   } else {
     return static_cast<Running<T>>(x);
@@ -78,7 +81,8 @@ void Scan(ComputeContext* context) {
 template <bool is_product>
 absl::Status ComputeScan(ComputeContext* context) {
   if (context->input_shape(0).num_elements() == 0) return absl::OkStatus();
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             std::complex<float>, std::complex<double>>(
       context->input_at(0).dtype, [&](auto tag) { Scan<typename decltype(tag)::type, is_product>(context); });
   return absl::OkStatus();
 }
@@ -87,7 +91,7 @@ absl::Status ComputeScan(ComputeContext* context) {
 
 DEFINE_KERNEL(Cumsum) {
   return Kernel("the sum of the elements so far along an axis")
-      .TypeNumbers("T", NumberTypes())
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareScan)
       .Compute(ComputeScan<false>);
@@ -95,7 +99,7 @@ DEFINE_KERNEL(Cumsum) {
 
 DEFINE_KERNEL(Cumprod) {
   return Kernel("the product of the elements so far along an axis")
-      .TypeNumbers("T", NumberTypes())
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareScan)
       .Compute(ComputeScan<true>);

@@ -9,6 +9,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -30,8 +31,12 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
     return absl::InvalidArgumentError(
         absl::StrCat("the input has the shape ", input.ToString(), ", empty at axis ", axis));
   }
-  if (context->output_type(0) == DType::kInt32 && input.dim(axis) > std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError("the indices exceed int32: use output_type int64");
+  int64_t most = std::numeric_limits<int64_t>::max();
+  DispatchOn<int16_t, uint16_t, int32_t>(
+      context->output_type(0), [&](auto tag) { most = std::numeric_limits<typename decltype(tag)::type>::max(); });
+  if (input.dim(axis) > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the indices exceed ", DTypeName(context->output_type(0)), ": use output_type int64"));
   }
   Shape output;
   for (int d = 0; d < input.rank(); ++d) {
@@ -49,16 +54,6 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
 
 absl::Status PrepareArgMax(PrepareContext* context) { return PrepareArg(context, true); }
 absl::Status PrepareArgMin(PrepareContext* context) { return PrepareArg(context, false); }
-
-// Elements as the type that they are compared in.
-template <typename T>
-auto Comparable(T x) {
-  if constexpr (std::is_class_v<T>) {
-    return ToFloat(x);
-  } else {
-    return x;
-  }
-}
 
 // The first of equals; NaN is never chosen over a number.
 template <typename T, typename Index, bool largest>
@@ -106,15 +101,15 @@ void FindBest(ComputeContext* context) {
 }
 
 absl::Status ComputeArg(ComputeContext* context) {
-  absl::Status status = absl::UnimplementedError("output_type is neither int32 nor int64");
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, bool>(
-      context->input_at(0).dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        DispatchOn<int32_t, int64_t>(context->output_at(0).dtype, [&](auto index) {
-          FindBest<T, typename decltype(index)::type>(context);
-          status = absl::OkStatus();
-        });
-      });
+  absl::Status status = absl::UnimplementedError("an output_type without indices");
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             bool>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    DispatchOn<int16_t, uint16_t, int32_t, int64_t>(context->output_at(0).dtype, [&](auto index) {
+      FindBest<T, typename decltype(index)::type>(context);
+      status = absl::OkStatus();
+    });
+  });
   return status;
 }
 
@@ -184,7 +179,7 @@ void SortRows(ComputeContext* context) {
 
 absl::Status ComputeTopK(ComputeContext* context) {
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
       context->input_at(0).dtype, [&](auto tag) { SortRows<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
 }
@@ -200,7 +195,7 @@ std::vector<DType> ArgTypes() {
 DEFINE_KERNEL(ArgMax) {
   return Kernel("the index of the largest along an axis; the first of equals")
       .TypeNumbers("T", ArgTypes())
-      .TypeNumbers("output_type", IndexTypes())
+      .Types<int16_t, uint16_t, int32_t, int64_t>("output_type")
       .Prepare(PrepareArgMax)
       .Compute(ComputeArg);
 }

@@ -1,5 +1,6 @@
 // SegmentSum and UnsortedSegmentSum, DynamicPartition and DynamicStitch: rows that are grouped by number.
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -84,13 +85,12 @@ absl::Status AddRows(ComputeContext* context) {
 
 absl::Status ComputeUnsorted(ComputeContext* context) {
   absl::Status status;
-  DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-      context->input_at(0).dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        DispatchOn<int16_t, int32_t, int64_t>(context->input_at(1).dtype, [&](auto index) {
-          status = AddRows<T, typename decltype(index)::type>(context);
-        });
-      });
+  DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             std::complex<float>, std::complex<double>>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    DispatchOn<int16_t, int32_t, int64_t>(
+        context->input_at(1).dtype, [&](auto index) { status = AddRows<T, typename decltype(index)::type>(context); });
+  });
   return status;
 }
 
@@ -209,17 +209,11 @@ absl::Status ComputeStitch(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-std::vector<DType> SummedTypes() {
-  std::vector<DType> types = NumberTypes();
-  types.push_back(DType::kUint64);
-  return types;
-}
-
 }  // namespace
 
 DEFINE_KERNEL(SegmentSum) {
   return Kernel("output[i] = the sum of the rows of data with the segment_id i, which ascend")
-      .TypeNumbers("T", SummedTypes())
+      .TypeNumbers("T", NumberAndComplexTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(PrepareWidened<PrepareSorted>)
       .Compute(ComputeWidened<ComputeSorted>);
@@ -227,7 +221,7 @@ DEFINE_KERNEL(SegmentSum) {
 
 DEFINE_KERNEL(UnsortedSegmentSum) {
   return Kernel("output[i] = the sum of the rows of data with the segment_id i")
-      .TypeNumbers("T", SummedTypes())
+      .TypeNumbers("T", NumberAndComplexTypes())
       .Types<int16_t, int32_t, int64_t>("Tindices")
       .TypeNumbers("Tnumsegments", IndexTypes())
       .Prepare(PrepareWidened<PrepareUnsorted>)

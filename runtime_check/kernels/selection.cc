@@ -9,6 +9,7 @@
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -117,11 +118,7 @@ absl::Status PrepareWhere(PrepareContext* context) {
 
 template <typename T>
 bool IsSet(T x) {
-  if constexpr (std::is_class_v<T>) {
-    return ToFloat(x) != 0;
-  } else {
-    return x != 0;
-  }
+  return Comparable(x) != decltype(Comparable(x))(0);
 }
 
 template <typename T>
@@ -148,13 +145,14 @@ absl::Status FindSet(ComputeContext* context) {
 
 absl::Status ComputeWhere(ComputeContext* context) {
   absl::Status status;
-  DispatchOn<bool, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t>(
+  DispatchOn<bool, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+             uint64_t, std::complex<float>, std::complex<double>>(
       context->input_at(0).dtype, [&](auto tag) { status = FindSet<typename decltype(tag)::type>(context); });
   return status;
 }
 
 std::vector<DType> WhereTypes() {
-  std::vector<DType> types = NumberTypes();
+  std::vector<DType> types = NumberAndComplexTypes();
   types.push_back(DType::kBool);
   return types;
 }

@@ -1,4 +1,4 @@
-// Discrete Fourier transforms along the last dimension.
+// Discrete Fourier transforms along the last dimension, or the last two.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/scratch.h"
 
 namespace permafrost {
 namespace {
@@ -146,6 +147,173 @@ absl::Status ComputeIrfft(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+// --- Along two dimensions --------------------------------------------------------------------------------------------
+
+// Images of [lines, columns] complex numbers in the scratch memory, of which a real side has `points` in a line.
+struct PlaneState : KernelState {
+  int64_t images = 0;
+  int64_t lines = 0, points = 0;  // Of the transform.
+  int64_t columns = 0;            // Complex numbers in a line: points, or points / 2 + 1.
+  int64_t given_lines = 0, given = 0;
+};
+
+// What `points` real numbers become: the rest is symmetric.
+int64_t HalfSpectrum(int64_t points) { return points == 0 ? 0 : points / 2 + 1; }
+
+enum class PlaneKind { kComplex, kFromReal, kToReal };
+
+template <PlaneKind kind>
+absl::Status PreparePlane(PrepareContext* context) {
+  const Shape& input = context->input_shape(0);
+  const int rank = input.rank();
+  if (rank < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has the shape ", input.ToString(), ", expected a rank of at least 2"));
+  }
+  auto state = std::make_unique<PlaneState>();
+  state->lines = state->given_lines = input.dim(rank - 2);
+  state->columns = state->points = state->given = input.dim(rank - 1);
+  if (kind != PlaneKind::kComplex) {
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> length, IntegerVectorInput(context, 1));
+    if (length.size() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat("fft_length has ", length.size(), " elements, expected 2"));
+    }
+    state->lines = length[0];
+    state->points = length[1];
+    PF_RETURN_IF_ERROR(CheckPoints(state->points));
+    state->columns = HalfSpectrum(state->points);
+  }
+  PF_RETURN_IF_ERROR(CheckPoints(state->lines));
+  PF_RETURN_IF_ERROR(CheckPoints(state->points));
+  const int64_t used = kind == PlaneKind::kFromReal ? state->points : state->columns;
+  const bool is_empty = state->lines == 0 || state->points == 0 || input.num_elements() == 0;
+  if (!is_empty && (state->given_lines < state->lines || state->given < used)) {
+    return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(), ", expected at least ",
+                                                   state->lines, " by ", used, " for ", state->lines, " by ",
+                                                   state->points, " points"));
+  }
+  Shape output = input;
+  output.set_dim(rank - 2, state->lines);
+  output.set_dim(rank - 1, kind == PlaneKind::kToReal ? state->points : state->columns);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  state->images = output.num_elements() == 0 || input.num_elements() == 0 ? 0 : ProductOfDims(output, 0, rank - 2);
+  // One image, and one line before and after its transform; all of the widest type.
+  const int64_t line = std::max(state->lines, state->points) + 2;
+  ScratchParts parts;
+  PF_RETURN_IF_ERROR(parts.Add(state->columns * state->lines + 2 * line, sizeof(std::complex<double>)).status());
+  parts.Request(context);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+template <typename T>
+struct Plane {
+  using Complex = std::complex<T>;
+
+  explicit Plane(ComputeContext* context)
+      : state(context->state<PlaneState>()),
+        numbers(reinterpret_cast<Complex*>(context->scratch())),
+        line(numbers + state.lines * state.columns),
+        result(line + std::max(state.lines, state.points) + 2) {
+    real_fft.SetFlag(Eigen::FFT<T>::HalfSpectrum);
+  }
+
+  // In `result`, the transform of the first `count` numbers of `line`. One number is its own, which the library does
+  // not know.
+  void TransformLine(int64_t count, bool is_inverse) {
+    if (count == 1) {
+      result[0] = line[0];
+    } else if (is_inverse) {
+      fft.inv(result, line, count);
+    } else {
+      fft.fwd(result, line, count);
+    }
+  }
+
+  void TransformColumns(bool is_inverse) {
+    for (int64_t c = 0; c < state.columns; ++c) {
+      for (int64_t y = 0; y < state.lines; ++y) line[y] = numbers[y * state.columns + c];
+      TransformLine(state.lines, is_inverse);
+      for (int64_t y = 0; y < state.lines; ++y) numbers[y * state.columns + c] = result[y];
+    }
+  }
+
+  const PlaneState& state;
+  Complex *numbers, *line, *result;
+  Eigen::FFT<T> fft, real_fft;
+};
+
+template <bool is_inverse>
+absl::Status ComputeComplexPlane(ComputeContext* context) {
+  DispatchOn<std::complex<float>, std::complex<double>>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Plane<typename T::value_type> plane(context);
+    const PlaneState& state = plane.state;
+    const int64_t count = state.lines * state.columns;
+    for (int64_t i = 0; i < state.images; ++i) {
+      const T* x = context->input<T>(0) + i * count;
+      for (int64_t y = 0; y < state.lines; ++y) {
+        std::copy_n(x + y * state.columns, state.columns, plane.line);
+        plane.TransformLine(state.columns, is_inverse);
+        std::copy_n(plane.result, state.columns, plane.numbers + y * state.columns);
+      }
+      plane.TransformColumns(is_inverse);
+      std::copy_n(plane.numbers, count, context->output<T>(0) + i * count);
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ComputePlaneFromReal(ComputeContext* context) {
+  DispatchOn<float, double>(context->input_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Plane<T> plane(context);
+    const PlaneState& state = plane.state;
+    T* row = reinterpret_cast<T*>(plane.line);
+    for (int64_t i = 0; i < state.images; ++i) {
+      for (int64_t y = 0; y < state.lines; ++y) {
+        std::copy_n(context->input<T>(0) + (i * state.given_lines + y) * state.given, state.points, row);
+        if (state.points == 1) {
+          plane.result[0] = row[0];
+        } else {
+          plane.real_fft.fwd(plane.result, row, state.points);
+        }
+        std::copy_n(plane.result, state.columns, plane.numbers + y * state.columns);
+      }
+      plane.TransformColumns(/*is_inverse=*/false);
+      const int64_t count = state.lines * state.columns;
+      std::copy_n(plane.numbers, count, context->output<std::complex<T>>(0) + i * count);
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ComputePlaneToReal(ComputeContext* context) {
+  DispatchOn<float, double>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Plane<T> plane(context);
+    const PlaneState& state = plane.state;
+    for (int64_t i = 0; i < state.images; ++i) {
+      const std::complex<T>* x = context->input<std::complex<T>>(0) + i * state.given_lines * state.given;
+      for (int64_t y = 0; y < state.lines; ++y) {
+        std::copy_n(x + y * state.given, state.columns, plane.numbers + y * state.columns);
+      }
+      plane.TransformColumns(/*is_inverse=*/true);
+      for (int64_t y = 0; y < state.lines; ++y) {
+        std::copy_n(plane.numbers + y * state.columns, state.columns, plane.line);
+        T* row = reinterpret_cast<T*>(plane.result);
+        if (state.points == 1) {
+          row[0] = plane.line[0].real();
+        } else {
+          plane.real_fft.inv(row, plane.line, state.points);
+        }
+        std::copy_n(row, state.points, context->output<T>(0) + (i * state.lines + y) * state.points);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 DEFINE_KERNEL(FFT) {
@@ -174,6 +342,34 @@ DEFINE_KERNEL(IRFFT) {
       .Types<float, double>("Treal")
       .Prepare(PrepareIrfft)
       .Compute(ComputeIrfft);
+}
+
+DEFINE_KERNEL(FFT2D) {
+  return Kernel("the discrete Fourier transform of the last two dimensions")
+      .Types<std::complex<float>, std::complex<double>>("Tcomplex")
+      .Prepare(PreparePlane<PlaneKind::kComplex>)
+      .Compute(ComputeComplexPlane<false>);
+}
+
+DEFINE_KERNEL(IFFT2D) {
+  return Kernel("the inverse discrete Fourier transform of the last two dimensions")
+      .Types<std::complex<float>, std::complex<double>>("Tcomplex")
+      .Prepare(PreparePlane<PlaneKind::kComplex>)
+      .Compute(ComputeComplexPlane<true>);
+}
+
+DEFINE_KERNEL(RFFT2D) {
+  return Kernel("the first fft_length[1] / 2 + 1 columns of the transform of the first fft_length real numbers")
+      .Types<float, double>("Treal")
+      .Prepare(PreparePlane<PlaneKind::kFromReal>)
+      .Compute(ComputePlaneFromReal);
+}
+
+DEFINE_KERNEL(IRFFT2D) {
+  return Kernel("the real numbers whose transform begins with fft_length[1] / 2 + 1 given columns")
+      .Types<float, double>("Treal")
+      .Prepare(PreparePlane<PlaneKind::kToReal>)
+      .Compute(ComputePlaneToReal);
 }
 
 }  // namespace permafrost

@@ -132,5 +132,56 @@ TEST_F(BadInputTest, RangesWithoutEnd) {
               HasSubstr("more elements"));
 }
 
+TEST_F(BadInputTest, UpdatesThatDoNotFit) {
+  const auto types = [](Node* node) { node->SetAttr("Tindices", AttrValue::Type(DType::kInt32)); };
+  const Tensor places = Tensor::FromVector<int32_t>(Shape({2, 1}), {0, 7});
+  for (const char* op : {"TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMin"}) {
+    EXPECT_THAT(Run(op, {Floats({3}), places, Floats({2})}, types), HasSubstr("row 1 of 'indices' is out of bounds"));
+    EXPECT_THAT(Run(op, {Floats({3}), places, Floats({3})}, types),
+                HasSubstr("'updates' has the shape [3], expected [2]"));
+    EXPECT_THAT(Run(op, {Floats({}), places, Floats({2})}, types), HasSubstr("does not index"));
+  }
+  const auto policy = [&](Node* node) {
+    types(node);
+    node->SetAttr("bad_indices_policy", AttrValue::String("SHRUG"));
+  };
+  EXPECT_THAT(Run("TensorScatterAdd", {Floats({3}), places, Floats({2})}, policy), HasSubstr("'SHRUG', expected"));
+}
+
+TEST_F(BadInputTest, TransformsOfMoreThanThereIs) {
+  EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({3, 4})}), HasSubstr("expected at least 3 by 4"));
+  EXPECT_EQ(Run("IRFFT2D", {*Tensor::FromBytes(DType::kComplex64, Shape({0, 2}), "", nullptr), Ints({1, 8})}), "");
+  EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({2, -4})}), HasSubstr("the transform has -4 points"));
+  EXPECT_THAT(Run("RFFT2D", {Floats({2, 4}), Ints({4})}), HasSubstr("expected 2"));
+  EXPECT_THAT(Run("RFFT2D", {Floats({4}), Ints({4, 4})}), HasSubstr("rank of at least 2"));
+}
+
+TEST_F(BadInputTest, SoundsWithoutFeatures) {
+  const auto window = [](int64_t size, int64_t stride) {
+    return [size, stride](Node* node) {
+      node->SetAttr("window_size", AttrValue::Int(size));
+      node->SetAttr("stride", AttrValue::Int(stride));
+    };
+  };
+  EXPECT_THAT(Run("AudioSpectrogram", {Floats({8, 1})}, window(1, 1)), HasSubstr("'window_size' is 1"));
+  EXPECT_THAT(Run("AudioSpectrogram", {Floats({8, 1})}, window(4, 0)), HasSubstr("'stride' is 0"));
+  EXPECT_THAT(Run("AudioSpectrogram", {Floats({8})}, window(4, 1)), HasSubstr("expected a rank of 2"));
+  const Tensor spectrogram = Floats({1, 1, 9}), rate = Tensor::Scalar<int32_t>(8000);
+  const auto limits = [](float low, float high) {
+    return [low, high](Node* node) {
+      node->SetAttr("lower_frequency_limit", AttrValue::Float(low));
+      node->SetAttr("upper_frequency_limit", AttrValue::Float(high));
+    };
+  };
+  EXPECT_EQ(Run("Mfcc", {spectrogram, rate}, limits(0, 4000)), "");
+  EXPECT_THAT(Run("Mfcc", {spectrogram, rate}, limits(0, 5000)), HasSubstr("at most half of the sample rate, 8000"));
+  EXPECT_THAT(Run("Mfcc", {spectrogram, rate}, limits(9, 8)), HasSubstr("the frequencies are limited to 9 to 8"));
+  EXPECT_THAT(Run("Mfcc", {spectrogram, Tensor::Scalar<int32_t>(0)}), HasSubstr("'sample_rate' is 0"));
+  EXPECT_THAT(Run("Mfcc", {Floats({1, 1, 1}), rate}), HasSubstr("expected 2 or more frequencies"));
+  EXPECT_THAT(
+      Run("Mfcc", {spectrogram, rate}, [](Node* node) { node->SetAttr("dct_coefficient_count", AttrValue::Int(41)); }),
+      HasSubstr("'dct_coefficient_count' is 41, expected 1 to 'filterbank_channel_count', 40"));
+}
+
 }  // namespace
 }  // namespace permafrost

@@ -156,5 +156,33 @@ TEST_F(QuantizedInputTest, AttributesOutOfRange) {
       HasSubstr("turns quint8 into qint32, expected equal types"));
 }
 
+TEST_F(QuantizedInputTest, RangesOfChannels) {
+  const Tensor sums = Sums({1, 2, 2, 3}), three = Tensor::FromVector<float>(Shape({3}), {1, 2, 3});
+  const Types types = {{"T", DType::kQInt32}, {"out_type", DType::kQInt8}};
+  const auto clip = [](Node* node) { node->SetAttr("clip_value_max", AttrValue::Float(6)); };
+  EXPECT_EQ(Run("RequantizationRangePerChannel", {types[0]}, {sums, three, three}, clip), "");
+  EXPECT_THAT(Run("RequantizationRangePerChannel", {types[0]}, {sums, three, F(1)}, clip),
+              HasSubstr("input 2 has the shape [], expected one end of a range for each of 3 channels"));
+  EXPECT_THAT(Run("RequantizationRangePerChannel", {types[0]}, {Sums({4, 3}), three, three}, clip),
+              HasSubstr("expected a rank of 4"));
+  EXPECT_EQ(Run("RequantizePerChannel", types, {sums, three, three, F(-1), F(1)}), "");
+  EXPECT_THAT(Run("RequantizePerChannel", types, {sums, three, three, F(0), F(0)}), HasSubstr("is from 0 to 0"));
+  const Tensor unknown = Tensor::FromVector<float>(Shape({3}), {1, kNan, 3});
+  EXPECT_THAT(Run("RequantizePerChannel", types, {sums, three, unknown, F(-1), F(1)}),
+              HasSubstr("the range of channel 1"));
+}
+
+TEST_F(QuantizedInputTest, ImagesWithoutNorm) {
+  const Types types = {{"T", DType::kQUint8}};
+  const Tensor codes = Bytes({1, 2, 2, 3});
+  EXPECT_EQ(Run("QuantizedInstanceNorm", types, {codes, F(-1), F(1)}), "");
+  EXPECT_EQ(Run("QuantizedInstanceNorm", types, {Bytes({1, 0, 2, 3}), F(-1), F(1)}), "");
+  EXPECT_THAT(Run("QuantizedInstanceNorm", types, {codes, F(1), F(1)}), HasSubstr("the range is from 1 to 1"));
+  EXPECT_THAT(Run("QuantizedInstanceNorm", types, {Bytes({2, 3}), F(-1), F(1)}), HasSubstr("expected a rank of 4"));
+  EXPECT_THAT(Run("QuantizedInstanceNorm", types, {codes, F(-1), F(1)},
+                  [](Node* node) { node->SetAttr("output_range_given", AttrValue::Bool(true)); }),
+              HasSubstr("'given_y_max' is 0, expected more than 'given_y_min', 0"));
+}
+
 }  // namespace
 }  // namespace permafrost

@@ -70,6 +70,36 @@ TEST_P(RewriteScopeTest, APassMayBeStoppedAfterAnyRewrite) {
   }
 }
 
+// How many nodes of the case satisfy `is_done` when the pass is stopped after so many rewrites.
+template <typename Predicate>
+int64_t CountAfter(const std::string& pass, const std::string& name, int64_t limit, Predicate is_done) {
+  for (const GoldenCase& golden : Cases()) {
+    if (golden.pass != pass || golden.name != name) continue;
+    absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphOf(golden);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    const absl::StatusOr<Outcome> part = RunOver(golden.run, *std::move(graph), limit);
+    EXPECT_TRUE(part.ok()) << part.status();
+    int64_t count = 0;
+    for (const Node* node = part->graph->first(); node != nullptr; node = node->next()) count += is_done(*node);
+    return count;
+  }
+  ADD_FAILURE() << "no case " << pass << "/" << name;
+  return -1;
+}
+
+TEST(RewriteScope, ArraysAreBackportedOneByOne) {
+  const auto is_old = [](const Node& node) { return node.op() == Op::Named("TensorArrayWriteV2"); };
+  for (int64_t limit = 0; limit <= 2; ++limit) {
+    EXPECT_EQ(CountAfter("backport_tensor_array_v3", "two_arrays", limit, is_old), limit);
+  }
+}
+
+TEST(RewriteScope, DefaultsAreWrittenOutNodeByNode) {
+  const auto has_default = [](const Node& node) { return node.HasAttr("depth_radius"); };
+  EXPECT_EQ(CountAfter("add_default_attributes", "lrn", 1, has_default), 0);  // That of the placeholder.
+  EXPECT_EQ(CountAfter("add_default_attributes", "lrn", 2, has_default), 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, RewriteScopeTest, testing::ValuesIn(Cases()),
                          [](const testing::TestParamInfo<GoldenCase>& info) {
                            std::string name = absl::StrCat(info.param.pass, "_", info.param.name);

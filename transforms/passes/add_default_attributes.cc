@@ -1,9 +1,11 @@
 // Writes out the attributes that nodes leave to the defaults of their ops.
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "graph/function.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
@@ -19,18 +21,14 @@ struct Params {
 // The attributes with defaults, by op and by function.
 class Defaults {
  public:
-  static absl::StatusOr<Defaults> Of(const Graph& graph) {
-    Defaults defaults;
-    PF_ASSIGN_OR_RETURN(defaults.functions_, FunctionDefaults(graph));
-    return defaults;
-  }
+  explicit Defaults(FunctionLibrary functions) : functions_(std::move(functions)) {}
 
   // Calls f(name, value) for each attribute of `op` that has a default; false when the op is unknown. A function of the
   // library goes before an op of the same name, as in TensorFlow.
   template <typename F>
   bool ForEach(absl::string_view op, F f) const {
-    if (const auto function = functions_.find(op); function != functions_.end()) {
-      for (const NamedAttr& attr : function->second) f(attr.name, attr.value);
+    if (const Function* function = functions_.Find(op); function != nullptr) {
+      ForEachOf(function->signature().attrs, f);
       return true;
     }
     return ForEachOfSchema(FindSchema(Op::Named(op)), f);
@@ -44,15 +42,20 @@ class Defaults {
 
  private:
   template <typename F>
-  static bool ForEachOfSchema(const OpSchema* schema, F f) {
-    if (schema == nullptr) return false;
-    for (const AttrSpec& spec : schema->attrs) {
+  static void ForEachOf(const std::vector<AttrSpec>& attrs, F f) {
+    for (const AttrSpec& spec : attrs) {
       if (spec.has_default) f(spec.name, spec.default_value);
     }
+  }
+
+  template <typename F>
+  static bool ForEachOfSchema(const OpSchema* schema, F f) {
+    if (schema == nullptr) return false;
+    ForEachOf(schema->attrs, f);
     return true;
   }
 
-  absl::flat_hash_map<std::string, std::vector<NamedAttr>> functions_;
+  FunctionLibrary functions_;
 };
 
 // Adds what is missing in the bodies of functions. Nodes of unknown ops stay as they are: the original looks at none.
@@ -73,17 +76,19 @@ absl::Status UnknownOp(const Node& node) {
 }
 
 absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const Defaults defaults, Defaults::Of(*graph));
+  PF_ASSIGN_OR_RETURN(FunctionLibrary functions, FunctionLibrary::Of(*graph));
+  const Defaults defaults(std::move(functions));
   std::map<absl::string_view, int64_t> skipped;
   int64_t changed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
-    bool is_changed = false;
+    std::vector<std::pair<std::string, const AttrValue*>> missing;
     const bool is_known = defaults.ForEach(*node, [&](const std::string& name, const AttrValue& value) {
-      if (node->HasAttr(name)) return;
-      node->SetAttr(name, value);
-      is_changed = true;
+      if (!node->HasAttr(name)) missing.emplace_back(name, &value);
     });
-    if (is_changed) ++changed;
+    if (!missing.empty() && context->AllowRewrite(*node)) {
+      for (const auto& [name, value] : missing) node->SetAttr(name, *value);
+      ++changed;
+    }
     if (is_known) continue;
     if (!params.skip_unknown) return UnknownOp(*node);
     context->MissIfWanted(*node, "the op is neither in the table of ops nor a function of the graph");

@@ -1,5 +1,6 @@
 // Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.
 #include <algorithm>
+#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -45,13 +46,18 @@ class HandleTypes {
  public:
   // Whether every node that a handle reaches can take a string. FailedPrecondition names one that cannot.
   absl::Status Follow(const Graph& graph) {
+    parent_.resize(graph.id_limit());
+    std::iota(parent_.begin(), parent_.end(), 0);
     for (Node* node = graph.first(); node != nullptr; node = node->next()) {
       if (MakesHandle(node->op())) AddHandle({node, 0});
     }
     while (!waiting_.empty()) {
       const TensorRef handle = waiting_.back();
       waiting_.pop_back();
-      for (const Use& use : UsesOf(handle)) PF_RETURN_IF_ERROR(FollowInto(use.consumer, use.index));
+      for (const Use& use : UsesOf(handle)) {
+        PF_RETURN_IF_ERROR(FollowInto(use.consumer, use.index));
+        parent_[FamilyOf(*use.consumer)] = FamilyOf(*handle.node);
+      }
     }
     for (const auto& [node, attrs] : retyped_) {
       for (int i = 0; i < node->num_data_inputs(); ++i) {
@@ -66,17 +72,29 @@ class HandleTypes {
     return absl::OkStatus();
   }
 
-  // Makes the types strings, and returns how many nodes changed.
-  absl::StatusOr<int64_t> Retype() {
+  // A number that nodes have in common when one handle reaches both: they change together or not at all.
+  uint32_t FamilyOf(const Node& node) {
+    uint32_t id = node.id();
+    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+    return id;
+  }
+
+  // Makes the types in the given families strings, and returns how many nodes changed.
+  absl::StatusOr<int64_t> Retype(const absl::flat_hash_set<uint32_t>& families) {
+    int64_t retyped = 0;
     for (const auto& [node, attrs] : retyped_) {
+      if (!families.contains(FamilyOf(*node))) continue;
+      ++retyped;
       for (const std::string& attr : attrs) node->SetAttr(attr, AttrValue::Type(DType::kString));
     }
     for (const auto& [node, places] : retyped_in_list_) {
+      if (!families.contains(FamilyOf(*node))) continue;
+      ++retyped;
       PF_ASSIGN_OR_RETURN(std::vector<DType> types, TypeListAttr(*node, "T"));
       for (const size_t place : places) types[place] = DType::kString;
       node->SetAttr("T", AttrValue::TypeList(types));
     }
-    return static_cast<int64_t>(retyped_.size() + retyped_in_list_.size());
+    return retyped;
   }
 
  private:
@@ -161,6 +179,7 @@ class HandleTypes {
   absl::flat_hash_map<Node*, Slots> slots_;
   absl::flat_hash_map<Node*, std::vector<std::string>> retyped_;
   absl::flat_hash_map<Node*, std::vector<size_t>> retyped_in_list_;
+  std::vector<uint32_t> parent_;  // By node id, towards the id that stands for the family.
 };
 
 // FailedPrecondition for a declared flow: V2 has nothing that could stand for it under its name.
@@ -227,16 +246,22 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
     context->Note("no node has an op of TensorArrayV3");
     return 0;
   }
-  // One rewrite: an array and what works on it are of one version.
-  if (!context->AllowRewrite(*nodes.front())) return 0;
-  PF_ASSIGN_OR_RETURN(const int64_t retyped, types.Retype());
+  // One rewrite for each family: an array and what works on it are of one version.
+  absl::flat_hash_set<uint32_t> seen, families;
+  for (const Node* node : nodes) {
+    const uint32_t family = types.FamilyOf(*node);
+    if (seen.insert(family).second && context->AllowRewrite(*node)) families.insert(family);
+  }
+  PF_ASSIGN_OR_RETURN(const int64_t retyped, types.Retype(families));
+  int64_t converted = 0;
   for (Node* node : nodes) {
+    if (!families.contains(types.FamilyOf(*node))) continue;
+    ++converted;
     const Twin* twin = FindTwin(node->op());
     if (MakesHandle(node->op())) PF_RETURN_IF_ERROR(ReplaceFlow(graph, node));
     node->set_op(twin->v2);
     RemoveUnknownAttrs(node);
   }
-  const int64_t converted = static_cast<int64_t>(nodes.size());
   context->Note(absl::StrCat("turned ", converted, " nodes into those of V2; ", retyped, " pass on their handles"));
   // Op registry of TensorFlow 2.21: TensorArrayV2 "has been removed in version 26".
   constexpr uint64_t kRefusedFrom = 26;

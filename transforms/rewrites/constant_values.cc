@@ -24,6 +24,12 @@ std::optional<Tensor> ConstantOf(TensorRef ref) {
   return *std::move(value);
 }
 
+std::optional<std::vector<int64_t>> IntegersOf(const Tensor& tensor) {
+  absl::StatusOr<std::vector<int64_t>> integers = IntegerValues(tensor);
+  if (!integers.ok()) return std::nullopt;
+  return *std::move(integers);
+}
+
 }  // namespace
 
 std::optional<double> UniformValue(const Tensor& tensor) {
@@ -49,10 +55,12 @@ std::optional<double> UniformConstant(TensorRef ref) {
 
 std::optional<std::vector<int64_t>> IntegerConstant(TensorRef ref) {
   const std::optional<Tensor> value = ConstantOf(ref);
-  if (!value.has_value()) return std::nullopt;
-  absl::StatusOr<std::vector<int64_t>> integers = IntegerValues(*value);
-  if (!integers.ok()) return std::nullopt;
-  return *std::move(integers);
+  return value.has_value() ? IntegersOf(*value) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> IntegerVectorConstant(TensorRef ref) {
+  const std::optional<Tensor> value = ConstantOf(ref);
+  return value.has_value() && value->shape().rank() == 1 ? IntegersOf(*value) : std::nullopt;
 }
 
 std::optional<Tensor> FloatConstant(TensorRef ref) {

@@ -22,6 +22,9 @@ std::optional<double> UniformConstant(TensorRef ref);
 // The elements of a constant of int32 or int64; nothing for anything else.
 std::optional<std::vector<int64_t>> IntegerConstant(TensorRef ref);
 
+// The same of a constant vector; nothing for one of another rank.
+std::optional<std::vector<int64_t>> IntegerVectorConstant(TensorRef ref);
+
 // The value of a float constant; nothing for anything else.
 std::optional<Tensor> FloatConstant(TensorRef ref);
 

@@ -29,24 +29,6 @@ absl::Status ReadText(absl::string_view message, uint32_t number, absl::string_v
   });
 }
 
-AttrValue OwnedValue(absl::string_view encoded) {
-  auto kept = std::make_shared<const std::string>(encoded);
-  return AttrValue::FromWire(*kept, kept);
-}
-
-absl::Status ReadDefaults(absl::string_view signature, std::string* name, std::vector<NamedAttr>* defaults) {
-  return ForEachField(signature, [&](const WireField& field) -> absl::Status {
-    if (IsMessage(field, fields::kSignatureName)) *name = std::string(field.bytes);
-    if (!IsMessage(field, fields::kSignatureAttr)) return absl::OkStatus();
-    absl::string_view attr_name;
-    PF_RETURN_IF_ERROR(ReadText(field.bytes, fields::kAttrName, &attr_name));
-    return ForEachMessage(field.bytes, fields::kDefaultValue, [&](absl::string_view value) {
-      defaults->push_back({std::string(attr_name), OwnedValue(value)});
-      return absl::OkStatus();
-    });
-  });
-}
-
 absl::Status ReadNode(absl::string_view encoded, FunctionNode* node) {
   return ForEachField(encoded, [&](const WireField& field) -> absl::Status {
     if (IsMessage(field, fields::kName)) node->name = field.bytes;
@@ -104,23 +86,6 @@ bool MayCallFunctions(const Graph& graph) {
     }
   }
   return false;
-}
-
-absl::StatusOr<absl::flat_hash_map<std::string, std::vector<NamedAttr>>> FunctionDefaults(const Graph& graph) {
-  absl::flat_hash_map<std::string, std::vector<NamedAttr>> defaults;
-  const absl::Status status = ForEachMessage(graph.library(), fields::kLibrary, [&](absl::string_view library) {
-    return ForEachMessage(library, fields::kFunction, [&](absl::string_view function) {
-      std::string name;
-      std::vector<NamedAttr> attrs;
-      PF_RETURN_IF_ERROR(ForEachMessage(function, fields::kSignature, [&](absl::string_view signature) {
-        return ReadDefaults(signature, &name, &attrs);
-      }));
-      defaults.insert_or_assign(std::move(name), std::move(attrs));
-      return absl::OkStatus();
-    });
-  });
-  PF_RETURN_IF_ERROR(Annotate(status, "function library"));
-  return defaults;
 }
 
 absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,10 +21,6 @@ struct NamedAttr {
   std::string name;
   AttrValue value;
 };
-
-// By the name of each function of the library: the attributes of its signature that have a default. DataLoss for a
-// library that cannot be read.
-absl::StatusOr<absl::flat_hash_map<std::string, std::vector<NamedAttr>>> FunctionDefaults(const Graph& graph);
 
 // A node in the body of a function: views that are valid during the call that gets it.
 struct FunctionNode {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "graph/matcher.h"
 #include "graph/status.h"
+#include "transforms/rewrites/constant_values.h"
 
 namespace permafrost {
 
@@ -30,12 +30,8 @@ Permutation Composed(const Permutation& first, const Permutation& second) {
 
 std::optional<Permutation> OrderOf(const Node& transpose) {
   if (transpose.op() != ops::kTranspose || transpose.num_data_inputs() != 2) return std::nullopt;
-  const Node* constant = ConstantBehind(transpose.input(1));
-  if (constant == nullptr) return std::nullopt;
-  const absl::StatusOr<Tensor> value = ConstValue(*constant);
-  if (!value.ok() || value->shape().rank() != 1) return std::nullopt;
-  const absl::StatusOr<std::vector<int64_t>> integers = IntegerValues(*value);
-  if (!integers.ok()) return std::nullopt;
+  const std::optional<std::vector<int64_t>> integers = IntegerVectorConstant(transpose.input(1));
+  if (!integers.has_value()) return std::nullopt;
   const int64_t rank = static_cast<int64_t>(integers->size());
   Permutation order;
   std::vector<bool> seen(integers->size(), false);

@@ -1,4 +1,4 @@
-"""AvgPool and MaxPool."""
+"""AvgPool, MaxPool and MaxPoolWithArgmax."""
 
 import numpy as np
 import tensorflow as tf
@@ -27,6 +27,23 @@ def _pool(op, seed, image, ksize, strides, padding, explicit=None, nchw=False):
     return Case(op, [data], attrs, ask=ask)
 
 
+def _with_argmax():
+    random = np.random.RandomState(10)
+    for shape, size, stride, padding in (((2, 5, 4, 3), 2, 2, "SAME"), ((1, 4, 4, 1), 3, 1, "VALID"),
+                                         ((2, 3, 3, 2), 3, 2, "SAME"), ((1, 5, 5, 1), 1, 2, "SAME")):
+        image = random.randint(-3, 3, shape).astype(np.float32)
+        attrs = {"ksize": [1, size, size, 1], "strides": [1, stride, stride, 1], "padding": padding}
+        yield Case("MaxPoolWithArgmax", [image], attrs)
+        yield Case("MaxPoolWithArgmax", [image], {**attrs, "Targmax": tf.int32, "include_batch_in_index": True})
+    attrs = {"ksize": [1, 2, 3, 1], "strides": [1, 2, 1, 1], "padding": "VALID"}
+    for dtype in (np.float64, np.float16, tf.bfloat16.as_numpy_dtype, np.int8, np.int16, np.int32, np.int64, np.uint8,
+                  np.uint16, np.uint32, np.uint64):
+        yield Case("MaxPoolWithArgmax", [random.randint(0, 9, (2, 4, 4, 2)).astype(dtype)], attrs)
+    nan = np.nan
+    special = np.array([[nan, 1, 2, nan], [3, nan, nan, nan], [-np.inf, -np.inf, nan, 4]], np.float32)
+    yield Case("MaxPoolWithArgmax", [special.reshape(1, 3, 4, 1)], {**attrs, "padding": "SAME"})
+
+
 def cases():
     for op in ("AvgPool", "MaxPool"):
         yield _pool(op, 1, (1, 4, 4, 3), (2, 2), (2, 2), "VALID")
@@ -43,3 +60,4 @@ def cases():
     for op in ("AvgPool", "MaxPool"):
         yield Case(op, [special.reshape(1, 4, 4, 1)],
                    {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"})
+    yield from _with_argmax()

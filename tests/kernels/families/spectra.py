@@ -24,6 +24,17 @@ def cases():
             yield Case(op, [_complex(random, (points,), np.complex128)])
     yield Case("RFFT", [random.uniform(-2, 2, (1, 2, 18)), np.array([16], np.int32)], {"Tcomplex": tf.complex128})
     yield Case("RFFT", [np.zeros((0, 8), F), np.array([8], np.int32)])
+    for lines, points in ((1, 1), (2, 3), (3, 4), (4, 1), (1, 6), (5, 7)):
+        x = random.uniform(-2, 2, (2, lines + 1, points + 2)).astype(F)
+        z = _complex(random, (2, lines + 2, points // 2 + 2), np.complex64)
+        yield Case("RFFT2D", [x, np.array([lines, points], np.int32)])
+        yield Case("IRFFT2D", [z, np.array([lines, points], np.int32)])
+        for op in ("FFT2D", "IFFT2D"):
+            yield Case(op, [z])
+    yield Case("RFFT2D", [random.uniform(-2, 2, (4, 6)), np.array([4, 6], np.int32)], {"Tcomplex": tf.complex128})
+    yield Case("IRFFT2D", [_complex(random, (4, 4), np.complex128), np.array([4, 6], np.int32)], {"Treal": tf.float64})
+    yield Case("FFT2D", [_complex(random, (3, 5), np.complex128)])
+    yield Case("RFFT2D", [np.zeros((0, 2, 4), F), np.array([2, 4], np.int32)])
     for dtype, real in ((np.complex64, tf.float32), (np.complex128, tf.float64)):
         z = _complex(random, (2, 5), dtype)
         for op in ("Real", "Imag", "ComplexAbs", "Angle"):

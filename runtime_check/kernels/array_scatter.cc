@@ -1,0 +1,218 @@
+// Ops that place slices by index: ScatterNd, TensorScatterUpdate and its kin.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/slice_index.h"
+#include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
+
+namespace permafrost {
+namespace {
+
+// Checks what scatters `updates` (input `updates`) by `indices` (input `indices`) into a tensor of shape `target`.
+absl::Status PlanScatter(PrepareContext* context, int indices, int updates, const Shape& target) {
+  const Shape& rows = context->input_shape(indices);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<SliceIndex> state, ReadSliceIndex(context->node(), rows, target));
+  const Shape expected = ShapeOfSlices(*state, rows, target);
+  if (context->input_shape(updates) != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("'updates' has the shape ", context->input_shape(updates).ToString(),
+                                                   ", expected ", expected.ToString()));
+  }
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, target));
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status PrepareScatterNd(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireRank(context, 2, 1));
+  PF_ASSIGN_OR_RETURN(std::vector<int64_t> dims, IntegerVectorInput(context, 2));
+  const Shape output(dims);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  return PlanScatter(context, 0, 1, output);
+}
+
+absl::Status PrepareTensorScatter(PrepareContext* context) {
+  return PlanScatter(context, 1, 2, context->input_shape(0));
+}
+
+// --- What an element becomes -----------------------------------------------------------------------------------------
+
+struct Replace {
+  template <typename T>
+  static T Of(T, T update) {
+    return update;
+  }
+};
+struct Plus {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Narrow<T>(Widen(x) + Widen(update));
+  }
+};
+struct Minus {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Narrow<T>(Widen(x) - Widen(update));
+  }
+};
+struct Larger {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Comparable(x) < Comparable(update) ? update : x;
+  }
+};
+struct Smaller {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Comparable(update) < Comparable(x) ? update : x;
+  }
+};
+
+// --- Walking the rows ------------------------------------------------------------------------------------------------
+
+// One row after the other, since several may address the same slice.
+template <typename Op, typename T, typename Index>
+absl::Status ScatterRows(ComputeContext* context, int indices_input, const T* updates) {
+  const auto& state = context->state<SliceIndex>();
+  const int64_t depth = static_cast<int64_t>(state.dims.size());
+  const Index* indices = context->input<Index>(indices_input);
+  T* output = context->output<T>(0);
+  if (state.slice_elements == 0) return absl::OkStatus();  // There may be any number of rows.
+  for (int64_t row = 0; row < state.num_rows; ++row) {
+    const int64_t slice = state.SliceOf(indices + row * depth);
+    if (slice < 0 && state.skips_bad_rows) continue;
+    if (slice < 0) return BadRow(row);
+    T* target = output + slice * state.slice_elements;
+    const T* source = updates + row * state.slice_elements;
+    for (int64_t i = 0; i < state.slice_elements; ++i) target[i] = Op::template Of<T>(target[i], source[i]);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Op, typename... Types>
+absl::Status Scatter(ComputeContext* context, int indices_input) {
+  absl::Status status = absl::InternalError("a type that does not scatter");
+  DispatchOn<Types...>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* updates = context->input<T>(indices_input + 1);
+    status = context->input_at(indices_input).dtype == DType::kInt32
+                 ? ScatterRows<Op, T, int32_t>(context, indices_input, updates)
+                 : ScatterRows<Op, T, int64_t>(context, indices_input, updates);
+  });
+  return status;
+}
+
+size_t OutputBytes(ComputeContext* context) {
+  return context->output_shape(0).num_elements() * SizeOf(context->output_at(0).dtype);
+}
+
+absl::Status ComputeScatterNd(ComputeContext* context) {
+  if (const size_t bytes = OutputBytes(context); bytes > 0) std::memset(context->output_at(0).data, 0, bytes);
+  return Scatter<Plus, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                 uint64_t, bool, std::complex<float>, std::complex<double>>(context, 0);
+}
+
+// The output begins as the tensor, whose memory it may have taken over.
+void CopyTensor(ComputeContext* context) {
+  const size_t bytes = OutputBytes(context);
+  if (bytes == 0 || context->output_at(0).data == context->input_at(0).data) return;
+  std::memcpy(context->output_at(0).data, context->input_at(0).data, bytes);
+}
+
+// Moved as they are, whatever the type.
+absl::Status ComputeUpdate(ComputeContext* context) {
+  CopyTensor(context);
+  const auto scatter = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* updates = reinterpret_cast<const T*>(context->input_at(2).data);
+    return context->input_at(1).dtype == DType::kInt32 ? ScatterRows<Replace, T, int32_t>(context, 1, updates)
+                                                       : ScatterRows<Replace, T, int64_t>(context, 1, updates);
+  };
+  switch (SizeOf(context->output_at(0).dtype)) {
+    case 1:
+      return scatter(TypeTag<uint8_t>());
+    case 2:
+      return scatter(TypeTag<uint16_t>());
+    case 4:
+      return scatter(TypeTag<uint32_t>());
+    case 8:
+      return scatter(TypeTag<uint64_t>());
+    default:
+      return scatter(TypeTag<std::complex<double>>());
+  }
+}
+
+template <typename Op>
+absl::Status ComputeSum(ComputeContext* context) {
+  CopyTensor(context);
+  return Scatter<Op, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                 uint64_t, std::complex<float>, std::complex<double>>(context, 1);
+}
+
+template <typename Op>
+absl::Status ComputeExtreme(ComputeContext* context) {
+  CopyTensor(context);
+  return Scatter<Op, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                 uint64_t>(context, 1);
+}
+
+std::vector<DType> AddableTypes() {
+  std::vector<DType> types = NumberAndComplexTypes();
+  types.push_back(DType::kBool);
+  return types;
+}
+
+Kernel TensorScatter(const char* formula, std::vector<DType> types, ComputeFunction compute) {
+  return Kernel(formula)
+      .TypeNumbers("T", std::move(types))
+      .TypeNumbers("Tindices", IndexTypes())
+      .InPlace(0)
+      .Prepare(PrepareTensorScatter)
+      .Compute(compute);
+}
+
+}  // namespace
+
+DEFINE_KERNEL(ScatterNd) {
+  return Kernel("zeros, with the updates added where the rows of indices address")
+      .TypeNumbers("T", AddableTypes())
+      .TypeNumbers("Tindices", IndexTypes())
+      .Prepare(PrepareScatterNd)
+      .Compute(ComputeScatterNd);
+}
+
+DEFINE_KERNEL(TensorScatterUpdate) {
+  return TensorScatter("tensor, with the updates where the rows of indices address", MovableAndStringTypes(),
+                       ComputeNumbered<ComputeUpdate>)
+      .Prepare(PrepareNumbered<PrepareTensorScatter>);
+}
+
+DEFINE_KERNEL(TensorScatterAdd) {
+  return TensorScatter("tensor, with the updates added where the rows of indices address", NumberAndComplexTypes(),
+                       ComputeSum<Plus>);
+}
+
+DEFINE_KERNEL(TensorScatterSub) {
+  return TensorScatter("tensor, with the updates subtracted where the rows of indices address", NumberAndComplexTypes(),
+                       ComputeSum<Minus>);
+}
+
+DEFINE_KERNEL(TensorScatterMax) {
+  return TensorScatter("tensor, or the updates where they are larger, where the rows of indices address", NumberTypes(),
+                       ComputeExtreme<Larger>);
+}
+
+DEFINE_KERNEL(TensorScatterMin) {
+  return TensorScatter("tensor, or the updates where they are smaller, where the rows of indices address",
+                       NumberTypes(), ComputeExtreme<Smaller>);
+}
+
+}  // namespace permafrost

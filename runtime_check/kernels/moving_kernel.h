@@ -1,0 +1,23 @@
+// The definition that kernels share which only move elements, whatever their type.
+#ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
+#define PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
+
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/stand_in.h"
+
+namespace permafrost {
+
+// For a Prepare that leaves a CopyPlan as the state. The elements are of type T, strings included.
+template <PrepareFunction prepare>
+Kernel MovingKernel(const char* formula) {
+  return Kernel(formula)
+      .TypeNumbers("T", MovableAndStringTypes())
+      .Prepare(PrepareNumbered<prepare>)
+      .Compute(ComputeNumbered<ComputeCopies>);
+}
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
