@@ -14,6 +14,7 @@
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "runtime_check/plan.h"
+#include "runtime_check/plan_cache.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
 
@@ -34,23 +35,16 @@ class CompiledFunction {
  private:
   friend class FunctionTable;
 
-  // A plan for some shapes, which one call at a time may use.
-  struct Instance {
-    std::vector<Shape> shapes;
-    std::unique_ptr<Plan> plan;
-    bool is_busy = false;
-  };
   // A few shapes in turn need no new plans.
   static constexpr size_t kMostIdle = 4;
 
-  absl::StatusOr<Instance*> Acquire(std::vector<Shape> shapes, const Environment& environment);
-  absl::StatusOr<std::vector<Passed>> Run(Instance* instance, absl::Span<const Passed> arguments,
+  absl::StatusOr<std::vector<Passed>> Run(Plan* plan, absl::Span<const Passed> arguments,
                                           const Environment& environment);
 
   FunctionRef reference_;
   std::unique_ptr<Graph> body_;
   Program program_;
-  std::vector<std::unique_ptr<Instance>> instances_;  // The last used at the end.
+  PlanCache plans_{kMostIdle};
 };
 
 // Not thread-safe.
