@@ -84,6 +84,7 @@ class Delegate {
 struct DelegationReport {
   struct Taken {
     std::string delegate;
+    std::string function;             // Whose body it lies in; empty for the graph itself.
     std::vector<std::string> nodes;   // Names, in order.
     std::vector<std::string> pieces;  // CompiledPartition::Describe.
     int64_t constant_bytes = 0;
@@ -91,6 +92,7 @@ struct DelegationReport {
   };
   struct Left {
     std::string node, op, reason;
+    std::string function;  // As above.
   };
   std::vector<Taken> partitions;
   std::vector<Left> left;  // Nodes that run with reference kernels, in the order in which they run.

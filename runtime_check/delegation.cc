@@ -140,7 +140,7 @@ class Splitter {
     const std::string& refusal = state_.nodes[position].refusal;
     if (refusal.empty()) return;
     const Node& node = *program_.nodes[position].node;
-    to->left.push_back({std::string(node.name()), std::string(node.op().name()), refusal});
+    to->left.push_back({std::string(node.name()), std::string(node.op().name()), refusal, ""});
   }
 
   void FindRunners() {

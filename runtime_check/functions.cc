@@ -1,6 +1,7 @@
 // Compiles function bodies and runs them.
 #include "runtime_check/functions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -116,6 +117,27 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* to_run, absl::Sp
     PF_ASSIGN_OR_RETURN(results[i], taker.Take(i));
   }
   return results;
+}
+
+void CompiledFunction::AddReport(PlanReport* report) const {
+  const Plan* plan = plans_.last();
+  if (plan == nullptr) return;
+  DelegationReport& to = report->delegation;
+  const DelegationReport& from = plan->report.delegation;
+  for (const DelegationReport::Taken& taken : from.partitions) to.partitions.emplace_back(taken).function = name();
+  for (const DelegationReport::Left& left : from.left) to.left.emplace_back(left).function = name();
+  for (const CustomNode& custom : plan->report.custom) report->custom.emplace_back(custom).function = name();
+  if (to.failure.empty() && !from.failure.empty()) {
+    to.failure = absl::StrCat("function '", name(), "': ", from.failure);
+  }
+}
+
+void FunctionTable::AddReports(PlanReport* report) const {
+  std::vector<const CompiledFunction*> functions;
+  for (const auto& [key, function] : functions_) functions.push_back(function.get());
+  std::sort(functions.begin(), functions.end(),
+            [](const CompiledFunction* a, const CompiledFunction* b) { return a->name() < b->name(); });
+  for (const CompiledFunction* function : functions) function->AddReport(report);
 }
 
 absl::StatusOr<std::unique_ptr<FunctionTable>> FunctionTable::For(const Graph& graph) {

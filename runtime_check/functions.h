@@ -31,6 +31,8 @@ class CompiledFunction {
   // Computes the results. A call from within a call of the same function gets a plan of its own. InvalidArgument for
   // arguments of the wrong number or types; errors name the function.
   absl::StatusOr<std::vector<Passed>> Call(absl::Span<const Passed> arguments, const Environment& environment);
+  // Adds what became of the nodes when the body was planned last.
+  void AddReport(PlanReport* report) const;
 
  private:
   friend class FunctionTable;
@@ -65,6 +67,8 @@ class FunctionTable {
   // Compiles what Get has been asked for, and what that calls. REQUIRES: context.functions is this. Errors of
   // BuildProgram, with the function named.
   absl::Status CompileAll(const ProgramContext& context);
+  // CompiledFunction::AddReport of all, by name.
+  void AddReports(PlanReport* report) const;
 
  private:
   absl::Status Compile(CompiledFunction* function, const ProgramContext& context);

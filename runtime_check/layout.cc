@@ -261,6 +261,10 @@ class Layout {
           absl::MakeConstSpan(plan_->step_inputs.data() + first_pointer, static_cast<size_t>(node.num_inputs));
       char* scratch = nullptr;
       const KernelState* kernel_state = nullptr;
+      if (state.prepared != nullptr && IsOfCustomKernel(*node.kernel, *state.prepared)) {
+        plan_->report.custom.push_back(
+            {std::string(node.node->name()), std::string(node.node->op().name()), node.kernel->formula(), ""});
+      }
       if (is_static) {
         if (state.prepared->scratch_bytes > 0) scratch = arena_ + scratch_offsets_[next_scratch++];
         kernel_state = state.prepared->state.get();

@@ -197,7 +197,12 @@ class Preparer {
     result->refusal = std::string(ReasonToKeep(node));
     if (!result->refusal.empty()) return absl::OkStatus();
     PreparedNode prepared;
-    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, kMostShapeBytes, &prepared));
+    const size_t most_bytes = node.kernel->data() == nullptr ? kMostShapeBytes : kAllConstants;
+    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, most_bytes, &prepared));
+    if (prepared.needs_value_of < 0 && IsOfCustomKernel(*node.kernel, prepared)) {
+      result->refusal = "a kernel of the user's computes it";
+      return absl::OkStatus();
+    }
     if (prepared.needs_value_of >= 0) {
       result->refusal = absl::StrCat("its shape follows from the value of input ", prepared.needs_value_of);
       return absl::OkStatus();

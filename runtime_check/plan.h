@@ -47,6 +47,12 @@ struct FetchPlan {
   bool is_dynamic = false;         // The shape is known only after the run.
 };
 
+// A node that a kernel made while the program runs computes, for --explain.
+struct CustomNode {
+  std::string node, op, kernel;  // Kernel::formula.
+  std::string function;          // Whose body it lies in; empty for the graph itself.
+};
+
 struct PlanReport {
   int64_t arena_bytes = 0;     // Activations and scratch memory.
   int64_t constant_bytes = 0;  // Constants computed or aligned by the plan, without what kernels packed.
@@ -54,6 +60,7 @@ struct PlanReport {
   int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
   int64_t num_folded = 0;      // Nodes computed before the run.
   DelegationReport delegation;
+  std::vector<CustomNode> custom;  // Where that is known before the run.
 };
 
 // A program in which partitions are single nodes. Tensors inside of partitions are gone.

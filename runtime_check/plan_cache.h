@@ -37,6 +37,9 @@ class PlanCache {
   // that fails too; then the entry has no plan.
   bool FallBack(const Program& program, Entry* entry, const Environment& environment);
 
+  // The plan that was used last; null where there is none.
+  const Plan* last() const { return entries_.empty() ? nullptr : entries_.back()->plan.get(); }
+
   // Drops all plans that are not busy but that of `kept` (may be null). Returns how many.
   size_t DropOthers(const Entry* kept);
 

@@ -74,6 +74,11 @@ struct PreparedNode {
   int needs_value_of = -1;
 };
 
+// Whether a kernel with data of its own computes the node, and did not leave it to another.
+inline bool IsOfCustomKernel(const Kernel& kernel, const PreparedNode& prepared) {
+  return kernel.data() != nullptr && prepared.compute == kernel.compute();
+}
+
 struct PrepareInput {
   DType dtype = DType::kInvalid;
   Shape shape;

@@ -38,6 +38,12 @@ std::vector<TensorSpec> Session::Inputs() const {
   return inputs;
 }
 
+PlanReport Session::FullReport() const {
+  PlanReport full = report();
+  if (functions_ != nullptr) functions_->AddReports(&full);
+  return full;
+}
+
 absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   const std::vector<std::string> initializers = InitializersOf(graph, program_);
   Program program;

@@ -98,6 +98,8 @@ class Session {
 
   // Of the plan that was made or run last, until the next one is; empty where there is none.
   const PlanReport& report() const { return entry_ == nullptr ? no_report_ : entry_->plan->report; }
+  // The same, and what became of the nodes of functions when their bodies were planned last.
+  PlanReport FullReport() const;
   int num_threads() const { return threads_.num_threads(); }
 
  private:

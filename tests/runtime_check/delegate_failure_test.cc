@@ -255,6 +255,16 @@ TEST(DelegateFailureTest, BodiesOfFunctionsGoToTheDelegateAndFallBack) {
         EXPECT_THAT(Results(session->get(), Floats({}, {0})), ElementsAre(is_loop ? 5 : 1));
       }
       EXPECT_THAT(delegate->compiled(), SizeIs(1));
+      const DelegationReport report = (*session)->FullReport().delegation;
+      if (successes >= 0 && successes < (is_loop ? 15 : 3)) {
+        EXPECT_THAT(report.failure, HasSubstr("function 'step': a partition failed to run"));
+        EXPECT_THAT(report.partitions, IsEmpty());
+        continue;
+      }
+      EXPECT_EQ(report.failure, "");
+      ASSERT_THAT(report.partitions, SizeIs(1));
+      EXPECT_EQ(report.partitions[0].function, "step");
+      EXPECT_THAT(report.partitions[0].nodes, ElementsAre("a", "b", "d"));
     }
   }
 }
