@@ -58,8 +58,9 @@ class CompiledPartition {
   virtual int64_t constant_bytes() const = 0;
   // One line for each piece that runs, for --explain.
   virtual std::vector<std::string> Describe() const = 0;
-  // The buffers are in the order of Partition::inputs and outputs, 64-byte aligned and of exactly the tensors' sizes;
-  // none overlaps another. Allocates nothing of a size that depends on the model.
+  // The buffers are in the order of Partition::inputs and outputs, 64-byte aligned and of exactly the tensors' sizes.
+  // No output overlaps another buffer; inputs may share memory. Allocates nothing of a size that depends on the model.
+  // After an error the session computes everything again with the reference kernels, and never calls this again.
   virtual absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                            const PieceCallback& on_piece) = 0;
 };
@@ -83,6 +84,7 @@ class Delegate {
 struct DelegationReport {
   struct Taken {
     std::string delegate;
+    std::string function;             // Whose body it lies in; empty for the graph itself.
     std::vector<std::string> nodes;   // Names, in order.
     std::vector<std::string> pieces;  // CompiledPartition::Describe.
     int64_t constant_bytes = 0;
@@ -90,9 +92,13 @@ struct DelegationReport {
   };
   struct Left {
     std::string node, op, reason;
+    std::string function;  // As above.
   };
   std::vector<Taken> partitions;
-  std::vector<Left> left;  // Nodes that run with reference kernels, in the order of the graph.
+  std::vector<Left> left;  // Nodes that run with reference kernels, in the order in which they run.
+  // Why the delegate takes no part in this plan, though it would: a partition failed to run, or does not fit the memory
+  // limit. Empty otherwise.
+  std::string failure;
 };
 
 }  // namespace permafrost

@@ -1,6 +1,7 @@
 // Groups the nodes that a delegate takes, compiles the groups and writes the program that is left.
 #include "runtime_check/delegation.h"
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -18,7 +19,9 @@ constexpr int kNone = -1;
 // What the node of a partition keeps.
 struct PartitionState final : public KernelState {
   std::unique_ptr<CompiledPartition> compiled;
+  Reservation constant_bytes;
   PieceCallback on_piece;
+  LoweredProgram* lowered = nullptr;
   mutable std::vector<const char*> inputs;
   mutable std::vector<char*> outputs;
 };
@@ -27,7 +30,10 @@ absl::Status RunPartition(ComputeContext* context) {
   const auto& state = context->state<PartitionState>();
   for (int i = 0; i < context->num_inputs(); ++i) state.inputs[i] = context->input_at(i).data;
   for (int i = 0; i < context->num_outputs(); ++i) state.outputs[i] = context->output_at(i).data;
-  return state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(), state.on_piece);
+  const absl::Status status =
+      state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(), state.on_piece);
+  if (!status.ok()) state.lowered->failure = Annotate(status, context->node().Describe());
+  return status;
 }
 
 // Collects tensors of a program under numbers of their own.
@@ -90,21 +96,25 @@ class Splitter {
       : program_(program), state_(*state), delegate_(delegate), environment_(environment), prepare_(prepare) {}
 
   absl::StatusOr<std::unique_ptr<Delegated>> Run() {
-    std::vector<bool> is_candidate;
-    for (const NodeState& node : state_.nodes) is_candidate.push_back(node.is_candidate);
+    FindRunners();
     FindReaders();
     result_ = std::make_unique<Delegated>();
     result_->lowered = std::make_unique<LoweredProgram>();
-    const std::vector<std::vector<int>> groups = GroupNodes(program_, is_candidate);
+    const std::vector<std::vector<int>> groups = GroupNodes(program_, runners_);
+    ends_.resize(groups.size());
     std::vector<std::unique_ptr<PartitionState>> compiled(groups.size());
     for (size_t i = 1; i < groups.size(); i += 2) {
-      PF_ASSIGN_OR_RETURN(compiled[i], Compile(groups[i]));
-      for (const int position : groups[i]) state_.nodes[position].is_candidate = compiled[i] != nullptr;
+      PF_ASSIGN_OR_RETURN(compiled[i], Compile(groups[i], &ends_[i]));
       if (compiled[i] != nullptr) continue;
-      for (const int position : groups[i]) PF_RETURN_IF_ERROR(prepare_(position));
+      for (const int position : groups[i]) {
+        state_.nodes[position].is_candidate = false;
+        PF_RETURN_IF_ERROR(prepare_(position));
+      }
     }
     if (report().partitions.empty()) {
-      for (size_t i = 0; i < state_.nodes.size(); ++i) NoteRefusal(program_.nodes[i], state_.nodes[i], &state_);
+      for (const std::vector<int>& group : groups) {
+        for (const int position : group) NoteRefusal(position, &state_.delegation);
+      }
       return nullptr;
     }
     BeginProgram();
@@ -126,21 +136,34 @@ class Splitter {
 
   DelegationReport& report() { return result_->state.delegation; }
 
-  static void NoteRefusal(const ProgramNode& node, const NodeState& state, PlanState* to) {
-    if (state.refusal.empty()) return;
-    to->delegation.left.push_back({std::string(node.node->name()), std::string(node.node->op().name()), state.refusal});
+  void NoteRefusal(int position, DelegationReport* to) const {
+    const std::string& refusal = state_.nodes[position].refusal;
+    if (refusal.empty()) return;
+    const Node& node = *program_.nodes[position].node;
+    to->left.push_back({std::string(node.name()), std::string(node.op().name()), refusal, ""});
   }
 
-  // By tensor, how many nodes read it, and fetches.
+  void FindRunners() {
+    const std::vector<bool> live = FindLive(program_, state_).live;
+    for (size_t i = 0; i < live.size(); ++i) {
+      runners_.push_back(!live[i]                       ? Runner::kNobody
+                         : state_.nodes[i].is_candidate ? Runner::kDelegate
+                                                        : Runner::kKernel);
+    }
+  }
+
+  // By tensor, how often nodes that run read it, and fetches.
   void FindReaders() {
     readers_.assign(program_.tensors.size(), 0);
-    for (const int tensor : program_.inputs) ++readers_[tensor];
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (runners_[i] == Runner::kNobody) continue;
+      for (const int tensor : program_.InputsOf(program_.nodes[i])) ++readers_[tensor];
+    }
     for (const int tensor : program_.fetches) ++readers_[tensor];
   }
 
   // Null when the reference kernels have to run the group.
-  absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group) {
-    ends_.resize(ends_.size() + 2);
+  absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group, Ends* ends) {
     PartitionBuilder builder(program_, state_);
     absl::flat_hash_map<int, int> inside;
     for (const int position : group) {
@@ -155,7 +178,7 @@ class Splitter {
     if (delegate_.IsWorthwhile(partition)) {
       absl::StatusOr<std::unique_ptr<CompiledPartition>> made =
           delegate_.Compile(partition, environment_.threads->num_threads());
-      if (made.ok()) return Accept(group, builder, partition, *std::move(made));
+      if (made.ok()) return Accept(group, builder, partition, *std::move(made), ends);
       reason = absl::StrCat("the delegate failed to compile its partition: ", made.status().message());
     }
     for (const int position : group) state_.nodes[position].refusal = reason;
@@ -164,17 +187,20 @@ class Splitter {
 
   absl::StatusOr<std::unique_ptr<PartitionState>> Accept(const std::vector<int>& group, const PartitionBuilder& builder,
                                                          const Partition& partition,
-                                                         std::unique_ptr<CompiledPartition> compiled) {
-    Ends& ends = ends_.back();
-    for (const int input : partition.inputs) ends.inputs.push_back(builder.origin(input));
-    for (const int output : partition.outputs) ends.outputs.push_back(builder.origin(output));
+                                                         std::unique_ptr<CompiledPartition> compiled, Ends* ends) {
+    auto state = std::make_unique<PartitionState>();
+    PF_ASSIGN_OR_RETURN(state->constant_bytes,
+                        Reservation::Take(environment_.budget, std::max<int64_t>(0, compiled->constant_bytes()),
+                                          absl::StrCat("what ", delegate_.name(), " keeps for a partition")));
+    for (const int input : partition.inputs) ends->inputs.push_back(builder.origin(input));
+    for (const int output : partition.outputs) ends->outputs.push_back(builder.origin(output));
     DelegationReport::Taken& taken = report().partitions.emplace_back();
     taken.delegate = std::string(delegate_.name());
     for (const int position : group) taken.nodes.emplace_back(program_.nodes[position].node->name());
     taken.pieces = compiled->Describe();
     taken.constant_bytes = compiled->constant_bytes();
     taken.scratch_bytes = compiled->scratch_bytes();
-    auto state = std::make_unique<PartitionState>();
+    state->lowered = result_->lowered.get();
     state->inputs.resize(partition.inputs.size());
     state->outputs.resize(partition.outputs.size());
     state->compiled = std::move(compiled);
@@ -193,6 +219,10 @@ class Splitter {
       ProgramFeed& copy = to.feeds.emplace_back(feed);
       copy.tensor = AddTensor(feed.tensor);
     }
+    // Constants lie before all that runs, in which groups they would have been.
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (state_.nodes[i].kind == NodeState::Kind::kFolded) AddNode(static_cast<int>(i));
+    }
   }
 
   int AddTensor(int tensor) {
@@ -209,14 +239,17 @@ class Splitter {
     ProgramNode node = program_.nodes[position];
     const absl::Span<const int> inputs = program_.InputsOf(node);
     node.first_input = static_cast<int>(to.inputs.size());
-    for (const int tensor : inputs) to.inputs.push_back(new_number_[tensor]);
+    if (state_.nodes[position].kind == NodeState::Kind::kFolded) {
+      node.num_inputs = 0;  // What it was computed from may lie inside a partition.
+    } else {
+      for (const int tensor : inputs) to.inputs.push_back(new_number_[tensor]);
+      NoteRefusal(position, &report());
+    }
     const int first_output = node.first_output;
     node.first_output = static_cast<int>(to.tensors.size());
     for (int i = 0; i < node.num_outputs; ++i) AddTensor(first_output + i);
     to.nodes.push_back(node);
-    NodeState& state = state_.nodes[position];
-    NoteRefusal(node, state, &result_->state);
-    result_->state.nodes.push_back(std::move(state));
+    result_->state.nodes.push_back(std::move(state_.nodes[position]));
   }
 
   absl::Status AddPartition(std::unique_ptr<PartitionState> partition, const Ends& ends) {
@@ -229,7 +262,8 @@ class Splitter {
                                              absl::StrCat(taken.nodes.front(), "...", taken.nodes.back(), "#", number),
                                              Op::Named(delegate_.name())));
     auto prepared = std::make_unique<PreparedNode>();
-    prepared->scratch_bytes = partition->compiled->scratch_bytes();
+    prepared->compute = &RunPartition;
+    prepared->scratch_bytes = std::max<int64_t>(0, partition->compiled->scratch_bytes());
     prepared->released.assign(ends.inputs.size(), false);
     ProgramNode node;
     node.node = stand_in;
@@ -260,9 +294,10 @@ class Splitter {
   const Delegate& delegate_;
   const Environment& environment_;
   absl::FunctionRef<absl::Status(int position)> prepare_;
-  std::vector<int> readers_;
-  std::vector<Ends> ends_ = std::vector<Ends>(0);  // By group.
-  std::vector<int> new_number_;                    // By tensor; kNone inside partitions.
+  std::vector<Runner> runners_;  // By node.
+  std::vector<int> readers_;     // By tensor.
+  std::vector<Ends> ends_;       // By group.
+  std::vector<int> new_number_;  // By tensor; kNone inside partitions, and of what nobody runs.
   std::unique_ptr<Delegated> result_;
 };
 
@@ -274,7 +309,7 @@ Partition PartitionOf(const Program& program, const PlanState& state, int positi
   return builder.Finish([&](int tensor) { return state.tensors[tensor].readers_left > 0; });
 }
 
-std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<bool>& is_candidate) {
+std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners) {
   const size_t count = program.nodes.size();
   std::vector<int> producer(program.tensors.size(), kNone);
   absl::flat_hash_map<const Node*, int> positions;
@@ -283,7 +318,6 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
     positions.emplace(node.node, static_cast<int>(i));
     for (int j = 0; j < node.num_outputs; ++j) producer[node.first_output + j] = static_cast<int>(i);
   }
-  for (const ProgramFeed& feed : program.feeds) producer[feed.tensor] = kNone;
   std::vector<std::vector<int>> readers(count);
   std::vector<int> pending(count, 0);
   const auto depend = [&](size_t reader, int on) {
@@ -292,19 +326,43 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
   };
   for (size_t i = 0; i < count; ++i) {
     const ProgramNode& node = program.nodes[i];
-    for (const int tensor : program.InputsOf(node)) {
-      if (producer[tensor] != kNone) depend(i, producer[tensor]);
+    if (runners[i] != Runner::kNobody) {
+      for (const int tensor : program.InputsOf(node)) {
+        if (producer[tensor] != kNone) depend(i, producer[tensor]);
+      }
     }
     for (int j = node.node->num_data_inputs(); j < node.node->num_inputs(); ++j) {
       const auto found = positions.find(node.node->input(j).node);
       if (found != positions.end()) depend(i, found->second);
     }
   }
+  // Those that nobody runs are passed at once.
   using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
+  std::vector<int> passed;
   Ready ready[2];
+  const auto settle = [&](int position) {
+    if (runners[position] == Runner::kNobody) {
+      passed.push_back(position);
+    } else {
+      ready[runners[position] == Runner::kDelegate ? 1 : 0].push(position);
+    }
+  };
+  const auto release = [&](int position) {
+    for (const int reader : readers[position]) {
+      if (--pending[reader] == 0) settle(reader);
+    }
+  };
+  const auto pass = [&] {
+    while (!passed.empty()) {
+      const int position = passed.back();
+      passed.pop_back();
+      release(position);
+    }
+  };
   for (size_t i = 0; i < count; ++i) {
-    if (pending[i] == 0) ready[is_candidate[i] ? 1 : 0].push(static_cast<int>(i));
+    if (pending[i] == 0) settle(static_cast<int>(i));
   }
+  pass();
   std::vector<std::vector<int>> groups;
   for (int turn = 0; !ready[0].empty() || !ready[1].empty(); turn = 1 - turn) {
     std::vector<int>& group = groups.emplace_back();
@@ -312,9 +370,8 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
       const int position = ready[turn].top();
       ready[turn].pop();
       group.push_back(position);
-      for (const int reader : readers[position]) {
-        if (--pending[reader] == 0) ready[is_candidate[reader] ? 1 : 0].push(reader);
-      }
+      release(position);
+      pass();
     }
   }
   return groups;

@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node, 
   MemoryBudget budget(memory_limit_);
   std::vector<Value> outputs(output_types.size());
   PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
-                      ComputeNode(node, kernel, prepared, pointers, outputs.data(), {&threads, &budget}));
+                      ComputeNode(node, prepared, pointers, outputs.data(), {&threads, &budget}));
   for (size_t i = 0; i < made.size(); ++i) {
     results.push_back(made[i].strings == nullptr ? std::move(made[i].tensor)
                                                  : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings)));

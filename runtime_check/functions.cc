@@ -53,32 +53,6 @@ class ResultTaker {
 
 }  // namespace
 
-absl::StatusOr<CompiledFunction::Instance*> CompiledFunction::Acquire(std::vector<Shape> shapes,
-                                                                      const Environment& environment) {
-  const auto use = [&](size_t i) {
-    std::rotate(instances_.begin() + static_cast<ptrdiff_t>(i), instances_.begin() + static_cast<ptrdiff_t>(i) + 1,
-                instances_.end());
-    return instances_.back().get();
-  };
-  size_t idle = 0;
-  size_t oldest = instances_.size();
-  for (size_t i = instances_.size(); i-- > 0;) {
-    if (instances_[i]->is_busy) continue;
-    if (instances_[i]->shapes == shapes && instances_[i]->plan != nullptr) return use(i);
-    ++idle;
-    oldest = i;
-  }
-  if (idle < kMostIdle) {
-    instances_.push_back(std::make_unique<Instance>());
-    oldest = instances_.size() - 1;
-  }
-  Instance* instance = use(oldest);
-  instance->plan.reset();  // Before the next one takes its memory.
-  PF_ASSIGN_OR_RETURN(instance->plan, BuildPlan(program_, shapes, &environment));
-  instance->shapes = std::move(shapes);
-  return instance;
-}
-
 absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Passed> arguments,
                                                            const Environment& environment) {
   if (arguments.size() != program_.feeds.size()) {
@@ -99,21 +73,26 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
     return absl::ResourceExhaustedError(absl::StrCat("function '", name(), "': calls nest deeper than ",
                                                      FunctionTable::kMostNested, "; does it call itself without end?"));
   }
-  const absl::StatusOr<Instance*> instance = Acquire(std::move(shapes), environment);
-  PF_RETURN_IF_ERROR(Annotate(instance.status(), absl::StrCat("function '", name(), "'")));
-  (*instance)->is_busy = true;
+  const absl::StatusOr<PlanCache::Entry*> entry = plans_.Acquire(program_, std::move(shapes), environment);
+  PF_RETURN_IF_ERROR(Annotate(entry.status(), absl::StrCat("function '", name(), "'")));
+  (*entry)->is_busy = true;
   ++*environment.call_depth;
-  absl::StatusOr<std::vector<Passed>> results = Run(*instance, arguments, environment);
+  absl::StatusOr<std::vector<Passed>> results = Run((*entry)->plan.get(), arguments, environment);
+  if (!results.ok() && plans_.FallBack(program_, *entry, environment)) {
+    results = Run((*entry)->plan.get(), arguments, environment);
+  }
   --*environment.call_depth;
-  (*instance)->is_busy = false;
-  for (std::shared_ptr<HeapOutput>& held : (*instance)->plan->held) held.reset();
+  (*entry)->is_busy = false;
+  if ((*entry)->plan != nullptr) {
+    for (std::shared_ptr<HeapOutput>& held : (*entry)->plan->held) held.reset();
+  }
   if (results.ok() || !environment.AnnotatesCalls()) return results;
   return Annotate(results.status(), absl::StrCat("function '", name(), "'"));
 }
 
-absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Instance* instance, absl::Span<const Passed> arguments,
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* to_run, absl::Span<const Passed> arguments,
                                                           const Environment& environment) {
-  Plan& plan = *instance->plan;
+  Plan& plan = *to_run;
   const std::vector<int>& fetches = plan.program().fetches;
   const size_t count = fetches.size();
   std::vector<Value> feeds;
@@ -138,6 +117,27 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Instance* instance, ab
     PF_ASSIGN_OR_RETURN(results[i], taker.Take(i));
   }
   return results;
+}
+
+void CompiledFunction::AddReport(PlanReport* report) const {
+  const Plan* plan = plans_.last();
+  if (plan == nullptr) return;
+  DelegationReport& to = report->delegation;
+  const DelegationReport& from = plan->report.delegation;
+  for (const DelegationReport::Taken& taken : from.partitions) to.partitions.emplace_back(taken).function = name();
+  for (const DelegationReport::Left& left : from.left) to.left.emplace_back(left).function = name();
+  for (const CustomNode& custom : plan->report.custom) report->custom.emplace_back(custom).function = name();
+  if (to.failure.empty() && !from.failure.empty()) {
+    to.failure = absl::StrCat("function '", name(), "': ", from.failure);
+  }
+}
+
+void FunctionTable::AddReports(PlanReport* report) const {
+  std::vector<const CompiledFunction*> functions;
+  for (const auto& [key, function] : functions_) functions.push_back(function.get());
+  std::sort(functions.begin(), functions.end(),
+            [](const CompiledFunction* a, const CompiledFunction* b) { return a->name() < b->name(); });
+  for (const CompiledFunction* function : functions) function->AddReport(report);
 }
 
 absl::StatusOr<std::unique_ptr<FunctionTable>> FunctionTable::For(const Graph& graph) {

@@ -14,6 +14,7 @@
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "runtime_check/plan.h"
+#include "runtime_check/plan_cache.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
 
@@ -30,27 +31,22 @@ class CompiledFunction {
   // Computes the results. A call from within a call of the same function gets a plan of its own. InvalidArgument for
   // arguments of the wrong number or types; errors name the function.
   absl::StatusOr<std::vector<Passed>> Call(absl::Span<const Passed> arguments, const Environment& environment);
+  // Adds what became of the nodes when the body was planned last.
+  void AddReport(PlanReport* report) const;
 
  private:
   friend class FunctionTable;
 
-  // A plan for some shapes, which one call at a time may use.
-  struct Instance {
-    std::vector<Shape> shapes;
-    std::unique_ptr<Plan> plan;
-    bool is_busy = false;
-  };
   // A few shapes in turn need no new plans.
   static constexpr size_t kMostIdle = 4;
 
-  absl::StatusOr<Instance*> Acquire(std::vector<Shape> shapes, const Environment& environment);
-  absl::StatusOr<std::vector<Passed>> Run(Instance* instance, absl::Span<const Passed> arguments,
+  absl::StatusOr<std::vector<Passed>> Run(Plan* plan, absl::Span<const Passed> arguments,
                                           const Environment& environment);
 
   FunctionRef reference_;
   std::unique_ptr<Graph> body_;
   Program program_;
-  std::vector<std::unique_ptr<Instance>> instances_;  // The last used at the end.
+  PlanCache plans_{kMostIdle};
 };
 
 // Not thread-safe.
@@ -71,6 +67,8 @@ class FunctionTable {
   // Compiles what Get has been asked for, and what that calls. REQUIRES: context.functions is this. Errors of
   // BuildProgram, with the function named.
   absl::Status CompileAll(const ProgramContext& context);
+  // CompiledFunction::AddReport of all, by name.
+  void AddReports(PlanReport* report) const;
 
  private:
   absl::Status Compile(CompiledFunction* function, const ProgramContext& context);

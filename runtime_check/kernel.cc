@@ -69,4 +69,14 @@ absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<DType>> InputTypesFor(const Node& node, const Kernel* kernel) {
+  if (kernel == nullptr || !kernel->signature().has_value()) return InputTypes(node);
+  return ResolveTypes(node, kernel->signature()->inputs);
+}
+
+absl::StatusOr<std::vector<DType>> OutputTypesFor(const Node& node, const Kernel* kernel) {
+  if (kernel == nullptr || !kernel->signature().has_value()) return OutputTypes(node);
+  return ResolveTypes(node, kernel->signature()->outputs);
+}
+
 }  // namespace permafrost

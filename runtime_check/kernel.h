@@ -25,8 +25,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
+#include "graph/op_schema.h"
 #include "graph/tensor.h"
 #include "runtime_check/memory_budget.h"
 #include "runtime_check/runtime_object.h"
@@ -53,6 +55,11 @@ class KernelState {
  public:
   virtual ~KernelState() = default;
 };
+
+class PrepareContext;
+class ComputeContext;
+using PrepareFunction = absl::Status (*)(PrepareContext*);
+using ComputeFunction = absl::Status (*)(ComputeContext*);
 
 // What Prepare sees and decides. Errors need not name the node: the session does.
 class PrepareContext {
@@ -83,6 +90,11 @@ class PrepareContext {
   // Memory that Compute may use; its content is undefined. One block a node.
   virtual void RequestScratch(size_t bytes) = 0;
   virtual int num_threads() const = 0;
+
+  // Kernel::Data of the kernel that is prepared.
+  virtual const void* kernel_data() const = 0;
+  // Compute is to be this function instead of the kernel's own.
+  virtual void ComputeWith(ComputeFunction function) = 0;
 };
 
 class ComputeContext {
@@ -126,13 +138,16 @@ class ComputeContext {
   }
 };
 
-using PrepareFunction = absl::Status (*)(PrepareContext*);
-using ComputeFunction = absl::Status (*)(ComputeContext*);
-
 // A type constraint: the node's type attribute `attr` must be one of `types`.
 struct TypeConstraint {
   std::string attr;
   std::vector<DType> types;
+};
+
+// What a schema would say of an op that has none.
+struct KernelSignature {
+  std::vector<ArgSpec> inputs, outputs;
+  bool is_pure = true;  // The outputs depend on inputs and attributes alone.
 };
 
 class Kernel {
@@ -176,6 +191,16 @@ class Kernel {
     uses_state_ = true;
     return std::move(*this);
   }
+  // For an op outside of the table of schemas.
+  Kernel&& Signature(KernelSignature signature) && {
+    signature_ = std::move(signature);
+    return std::move(*this);
+  }
+  // For a kernel that is made while the program runs: what Prepare finds as kernel_data. Must outlive the kernel's use.
+  Kernel&& Data(const void* data) && {
+    data_ = data;
+    return std::move(*this);
+  }
   Kernel&& Prepare(PrepareFunction function) && {
     prepare_ = function;
     return std::move(*this);
@@ -192,6 +217,8 @@ class Kernel {
   bool reads_shapes_only() const { return reads_shapes_only_; }
   bool is_done_by_session() const { return done_by_session_; }
   bool uses_state() const { return uses_state_; }
+  const std::optional<KernelSignature>& signature() const { return signature_; }
+  const void* data() const { return data_; }
   PrepareFunction prepare() const { return prepare_; }
   ComputeFunction compute() const { return compute_; }
 
@@ -203,6 +230,8 @@ class Kernel {
   bool reads_shapes_only_ = false;
   bool done_by_session_ = false;
   bool uses_state_ = false;
+  std::optional<KernelSignature> signature_;
+  const void* data_ = nullptr;
   PrepareFunction prepare_ = nullptr;
   ComputeFunction compute_ = nullptr;
 };
@@ -220,6 +249,11 @@ std::vector<Op> KernelOps();
 absl::Status CheckKernel(const Node& node);
 // The same for a given kernel, null for none.
 absl::Status CheckKernel(const Node& node, const Kernel* kernel);
+
+// The types of a node's data inputs and outputs, from its op's schema, or from the kernel (may be null) where there is
+// none. Errors as of InputTypes and OutputTypes.
+absl::StatusOr<std::vector<DType>> InputTypesFor(const Node& node, const Kernel* kernel);
+absl::StatusOr<std::vector<DType>> OutputTypesFor(const Node& node, const Kernel* kernel);
 
 }  // namespace permafrost
 

@@ -26,7 +26,9 @@ class Layout {
       : program_(program), state_(*state), environment_(environment), plan_(std::make_unique<Plan>(program)) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> Run() {
-    FindLive();
+    NodeLiveness liveness = FindLive(program_, state_);
+    live_ = std::move(liveness.live);
+    guarded_ = std::move(liveness.guarded);
     FindLastUses();
     PF_RETURN_IF_ERROR(AssignRegions());
     BindFetches();
@@ -50,26 +52,6 @@ class Layout {
   bool IsStaticStep(size_t position) const {
     return IsLive(position) && state_.nodes[position].kind == NodeKind::kStatic && !IsAlias(position) &&
            program_.nodes[position].kernel->compute() != nullptr;
-  }
-
-  // Nodes of control flow are not pure, so that what flows back to an earlier node is live too.
-  void FindLive() {
-    live_.assign(program_.nodes.size(), false);
-    guarded_.assign(program_.nodes.size(), false);
-    std::vector<bool> read(program_.tensors.size(), false);
-    std::vector<bool> awaited(program_.nodes.size(), false);
-    for (const int tensor : program_.fetches) read[tensor] = true;
-    for (size_t i = program_.nodes.size(); i-- > 0;) {
-      const ProgramNode& node = program_.nodes[i];
-      const bool is_folded = state_.nodes[i].kind == NodeKind::kFolded;
-      if (is_folded && !node.may_be_dead) continue;
-      bool live = awaited[i] || (!node.is_pure && !is_folded);
-      for (int j = 0; j < node.num_outputs; ++j) live = live || read[node.first_output + j];
-      if (!live) continue;
-      (is_folded ? guarded_ : live_)[i] = true;
-      for (const int tensor : program_.InputsOf(node)) read[tensor] = true;
-      for (const int control : program_.ControlsOf(node)) awaited[control] = true;
-    }
   }
 
   void FindLastUses() {
@@ -279,6 +261,10 @@ class Layout {
           absl::MakeConstSpan(plan_->step_inputs.data() + first_pointer, static_cast<size_t>(node.num_inputs));
       char* scratch = nullptr;
       const KernelState* kernel_state = nullptr;
+      if (state.prepared != nullptr && IsOfCustomKernel(*node.kernel, *state.prepared)) {
+        plan_->report.custom.push_back(
+            {std::string(node.node->name()), std::string(node.node->op().name()), node.kernel->formula(), ""});
+      }
       if (is_static) {
         if (state.prepared->scratch_bytes > 0) scratch = arena_ + scratch_offsets_[next_scratch++];
         kernel_state = state.prepared->state.get();
@@ -287,7 +273,7 @@ class Layout {
         dynamic_at_[i] = AddDynamic(node, &state);
       }
       step_at_[i] = static_cast<int>(plan_->steps.size());
-      plan_->steps.push_back({node.kernel->compute(),
+      plan_->steps.push_back({is_static ? state.prepared->compute : nullptr,
                               NodeContext(node.node, inputs, plan_->values.data() + node.first_output, node.num_outputs,
                                           scratch, kernel_state, environment_),
                               dynamic_at_[i]});
@@ -365,6 +351,27 @@ class Layout {
 };
 
 }  // namespace
+
+NodeLiveness FindLive(const Program& program, const PlanState& state) {
+  NodeLiveness result;
+  result.live.assign(program.nodes.size(), false);
+  result.guarded.assign(program.nodes.size(), false);
+  std::vector<bool> read(program.tensors.size(), false);
+  std::vector<bool> awaited(program.nodes.size(), false);
+  for (const int tensor : program.fetches) read[tensor] = true;
+  for (size_t i = program.nodes.size(); i-- > 0;) {
+    const ProgramNode& node = program.nodes[i];
+    const bool is_folded = state.nodes[i].kind == NodeKind::kFolded;
+    if (is_folded && !node.may_be_dead) continue;
+    bool live = awaited[i] || (!node.is_pure && !is_folded);
+    for (int j = 0; j < node.num_outputs; ++j) live = live || read[node.first_output + j];
+    if (!live) continue;
+    (is_folded ? result.guarded : result.live)[i] = true;
+    for (const int tensor : program.InputsOf(node)) read[tensor] = true;
+    for (const int control : program.ControlsOf(node)) awaited[control] = true;
+  }
+  return result;
+}
 
 absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, const Environment* environment) {
   return Layout(program, &state, environment).Run();

@@ -8,6 +8,7 @@ namespace permafrost {
 
 absl::Status MemoryBudget::Take(int64_t bytes, absl::string_view what) {
   if (bytes > limit_ - used_) {
+    ++num_refused_;
     return absl::ResourceExhaustedError(
         absl::StrCat(what, " takes ", bytes, " bytes, where ", used_, " of a limit of ", limit_, " are in use"));
   }

@@ -21,10 +21,13 @@ class MemoryBudget {
   absl::Status Take(int64_t bytes, absl::string_view what);
   void GiveBack(int64_t bytes) { used_ -= bytes; }
   int64_t used() const { return used_; }
+  // How often Take has failed.
+  int64_t num_refused() const { return num_refused_; }
 
  private:
   int64_t limit_;
   int64_t used_ = 0;
+  int64_t num_refused_ = 0;
 };
 
 // Bytes taken from a budget, which must outlive it; gives them back in the end.

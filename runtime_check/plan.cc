@@ -22,8 +22,13 @@ constexpr size_t kMostShapeBytes = 1024;
 
 class Preparer {
  public:
-  Preparer(const Program& program, const Environment* environment, PlanState* state)
-      : program_(program), environment_(environment), budget_(environment->budget), state_(*state) {}
+  // `delegate` may be null.
+  Preparer(const Program& program, const Environment* environment, const Delegate* delegate, PlanState* state)
+      : program_(program),
+        environment_(environment),
+        delegate_(delegate),
+        budget_(environment->budget),
+        state_(*state) {}
 
   absl::Status Run(absl::Span<const Shape> feed_shapes) {
     state_.tensors.resize(program_.tensors.size());
@@ -96,9 +101,9 @@ class Preparer {
     for (int i = 0; i < node.num_outputs; ++i) {
       output_types.push_back(program_.tensors[node.first_output + i].dtype);
     }
-    if (!all_constant && IsForDelegate(node)) {
-      PF_ASSIGN_OR_RETURN(const bool is_candidate, Offer(node, prepare_inputs, output_types, result));
-      if (is_candidate) return absl::OkStatus();
+    if (delegate_ != nullptr && !all_constant) {
+      PF_RETURN_IF_ERROR(Offer(node, prepare_inputs, output_types, result));
+      if (result->is_candidate) return absl::OkStatus();
     }
     auto prepared = std::make_unique<PreparedNode>();
     PF_RETURN_IF_ERROR(PrepareFor(node, prepare_inputs, output_types, kAllConstants, prepared.get()));
@@ -171,37 +176,55 @@ class Preparer {
                        prepared);
   }
 
-  bool IsForDelegate(const ProgramNode& node) const {
-    return environment_->delegate != nullptr && node.is_pure && !program_.has_control_flow() &&
-           !node.kernel->reads_shapes_only() && !node.kernel->uses_state();
+  // What keeps a node from any delegate; empty for nothing.
+  absl::string_view ReasonToKeep(const ProgramNode& node) const {
+    if (program_.has_control_flow()) return "the graph has V1 control flow, which only the reference kernels follow";
+    if (!node.is_pure || node.kernel->uses_state()) return "does more than its outputs show";
+    if (node.kernel->reads_shapes_only()) return "reads shapes only";
+    for (const int number : program_.InputsOf(node)) {
+      if (program_.tensors[number].dtype == DType::kString) return "reads strings";
+    }
+    for (int i = 0; i < node.num_outputs; ++i) {
+      if (program_.tensors[node.first_output + i].dtype == DType::kString) return "makes strings";
+    }
+    return "";
   }
 
-  // Shows a node to the delegate. False when it has to be prepared for its reference kernel.
-  absl::StatusOr<bool> Offer(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
-                             absl::Span<const DType> output_types, NodeState* result) {
-    const absl::Span<const int> numbers = program_.InputsOf(node);
-    for (const int number : numbers) {
-      if (program_.tensors[number].dtype == DType::kString) return false;
-    }
+  // Shows a node to the delegate: makes it a candidate, or notes the reason. Then it has to be prepared for its
+  // reference kernel.
+  absl::Status Offer(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
+                     absl::Span<const DType> output_types, NodeState* result) {
+    result->refusal = std::string(ReasonToKeep(node));
+    if (!result->refusal.empty()) return absl::OkStatus();
     PreparedNode prepared;
-    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, kMostShapeBytes, &prepared));
-    if (prepared.needs_value_of >= 0) return false;
+    const size_t most_bytes = node.kernel->data() == nullptr ? kMostShapeBytes : kAllConstants;
+    PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, most_bytes, &prepared));
+    if (prepared.needs_value_of < 0 && IsOfCustomKernel(*node.kernel, prepared)) {
+      result->refusal = "a kernel of the user's computes it";
+      return absl::OkStatus();
+    }
+    if (prepared.needs_value_of >= 0) {
+      result->refusal = absl::StrCat("its shape follows from the value of input ", prepared.needs_value_of);
+      return absl::OkStatus();
+    }
     for (int i = 0; i < node.num_outputs; ++i) {
-      const OutputSpec& output = prepared.outputs[i];
-      if (output.depends_on_values || output.dtype == DType::kString) return false;
-      state_.tensors[node.first_output + i].shape = output.shape;
+      if (prepared.outputs[i].depends_on_values) {
+        result->refusal = absl::StrCat("the shape of output ", i, " depends on values");
+        return absl::OkStatus();
+      }
+      state_.tensors[node.first_output + i].shape = prepared.outputs[i].shape;
     }
     const auto position = static_cast<int>(&node - program_.nodes.data());
-    const absl::Status supported = environment_->delegate->Supports(PartitionOf(program_, state_, position));
+    const absl::Status supported = delegate_->Supports(PartitionOf(program_, state_, position));
     if (!supported.ok()) {
       result->refusal = std::string(supported.message());
-      return false;
+      return absl::OkStatus();
     }
     for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].kind = Kind::kStatic;
-    for (const int number : numbers) state_.tensors[number].is_kept = true;
+    for (const int number : program_.InputsOf(node)) state_.tensors[number].is_kept = true;
     result->kind = NodeState::Kind::kStatic;
     result->is_candidate = true;
-    return true;
+    return absl::OkStatus();
   }
 
   absl::Status Keep(int number) {
@@ -214,6 +237,10 @@ class Preparer {
   absl::Status MakeDynamic(const ProgramNode& node, std::unique_ptr<PreparedNode> prepared, NodeState* result) {
     result->kind = NodeState::Kind::kDynamic;
     result->prepared = std::move(prepared);
+    if (delegate_ != nullptr && result->refusal.empty()) {
+      result->refusal = node.call >= 0 ? "calls a function, whose body is planned by itself"
+                                       : "its shapes are known only during the run";
+    }
     for (const int number : program_.InputsOf(node)) PF_RETURN_IF_ERROR(Keep(number));
     for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].kind = Kind::kDynamic;
     return absl::OkStatus();
@@ -264,7 +291,7 @@ class Preparer {
     for (const Value& value : values) inputs.push_back(&value);
     std::vector<Value> outputs(static_cast<size_t>(node.num_outputs));
     PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
-                        ComputeNode(*node.node, *node.kernel, prepared, inputs, outputs.data(), *environment_));
+                        ComputeNode(*node.node, prepared, inputs, outputs.data(), *environment_));
     for (int i = 0; i < node.num_outputs; ++i) {
       Tensor value = made[i].strings == nullptr ? std::move(made[i].tensor)
                                                 : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings));
@@ -277,6 +304,7 @@ class Preparer {
 
   const Program& program_;
   const Environment* environment_;
+  const Delegate* delegate_;
   MemoryBudget* budget_;
   PlanState& state_;
 };
@@ -302,14 +330,15 @@ void TensorState::DropMemory() {
 }
 
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
-                                                const Environment* environment) {
+                                                const Environment* environment, Delegation delegation) {
+  const Delegate* delegate = delegation == Delegation::kAllowed ? environment->delegate : nullptr;
   PlanState state;
-  Preparer preparer(program, environment, &state);
+  Preparer preparer(program, environment, delegate, &state);
   PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
-  if (environment->delegate == nullptr) return LayOut(program, std::move(state), environment);
+  if (delegate == nullptr) return LayOut(program, std::move(state), environment);
   const auto prepare = [&](int position) { return preparer.PrepareAfterAll(position); };
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Delegated> delegated,
-                      DelegatePartitions(program, &state, *environment->delegate, *environment, prepare));
+                      DelegatePartitions(program, &state, *delegate, *environment, prepare));
   if (delegated == nullptr) return LayOut(program, std::move(state), environment);
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
                       LayOut(delegated->lowered->program, std::move(delegated->state), environment));

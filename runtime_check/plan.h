@@ -47,6 +47,12 @@ struct FetchPlan {
   bool is_dynamic = false;         // The shape is known only after the run.
 };
 
+// A node that a kernel made while the program runs computes, for --explain.
+struct CustomNode {
+  std::string node, op, kernel;  // Kernel::formula.
+  std::string function;          // Whose body it lies in; empty for the graph itself.
+};
+
 struct PlanReport {
   int64_t arena_bytes = 0;     // Activations and scratch memory.
   int64_t constant_bytes = 0;  // Constants computed or aligned by the plan, without what kernels packed.
@@ -54,6 +60,7 @@ struct PlanReport {
   int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
   int64_t num_folded = 0;      // Nodes computed before the run.
   DelegationReport delegation;
+  std::vector<CustomNode> custom;  // Where that is known before the run.
 };
 
 // A program in which partitions are single nodes. Tensors inside of partitions are gone.
@@ -61,6 +68,7 @@ struct LoweredProgram {
   Program program;
   Graph nodes;                                   // The nodes that stand for partitions.
   std::vector<std::unique_ptr<Kernel>> kernels;  // Theirs.
+  absl::Status failure;                          // Of a partition that failed to run.
 };
 
 // Points into itself and into the program and environment, which must outlive it: neither copied nor moved.
@@ -72,6 +80,8 @@ class Plan {
 
   // What the steps run: the program that the plan was built for, or what a delegate left of it.
   const Program& program() const { return program_; }
+  // A partition failed to run; then the plan is of no more use.
+  bool HasFailed() const { return lowered != nullptr && !lowered->failure.ok(); }
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
@@ -96,10 +106,13 @@ class Plan {
   const Program& program_;
 };
 
+// Whether Environment::delegate may take parts of the plan.
+enum class Delegation : uint8_t { kAllowed, kNone };
+
 // Prepares all nodes for these shapes of Program::feeds (fully known). Nodes whose inputs are known are computed here.
 // Errors name the node; ResourceExhausted when the plan does not fit the budget.
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
-                                                const Environment* environment);
+                                                const Environment* environment, Delegation delegation);
 
 }  // namespace permafrost
 

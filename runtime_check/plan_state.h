@@ -52,7 +52,7 @@ struct NodeState {
   // Of a dynamic node: null unless the input shapes are known. Of a candidate: not there yet.
   std::unique_ptr<PreparedNode> prepared;
   bool is_candidate = false;  // The delegate may take it.
-  std::string refusal;        // Why not, where there is a delegate and the node runs.
+  std::string refusal;        // Why not, where there is a delegate.
 };
 
 struct PlanState {
@@ -61,6 +61,14 @@ struct PlanState {
   int64_t num_folded = 0;
   DelegationReport delegation;
 };
+
+// What of the nodes is needed for the fetches and for effects. Nodes of control flow are not pure, so that what flows
+// back to an earlier node is live too.
+struct NodeLiveness {
+  std::vector<bool> live;     // Runs.
+  std::vector<bool> guarded;  // Folded, and it matters whether it is dead.
+};
+NodeLiveness FindLive(const Program& program, const PlanState& state);
 
 // The second half: leaves out what nobody reads, assigns memory and builds the steps.
 absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, const Environment* environment);

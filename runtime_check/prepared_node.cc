@@ -13,9 +13,11 @@ namespace {
 
 class Preparation final : public PrepareContext {
  public:
-  Preparation(const Node& node, absl::Span<const PrepareInput> inputs, absl::Span<const DType> output_types,
-              int num_threads, absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared)
-      : node_(node), inputs_(inputs), num_threads_(num_threads), value_(value), prepared_(prepared) {
+  Preparation(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
+              absl::Span<const DType> output_types, int num_threads,
+              absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared)
+      : node_(node), kernel_(kernel), inputs_(inputs), num_threads_(num_threads), value_(value), prepared_(prepared) {
+    prepared->compute = kernel.compute();
     prepared->outputs.resize(output_types.size());
     for (size_t i = 0; i < output_types.size(); ++i) {
       prepared->outputs[i].dtype = output_types[i];
@@ -48,12 +50,15 @@ class Preparation final : public PrepareContext {
     prepared_->scratch_bytes = static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX));
   }
   int num_threads() const override { return num_threads_; }
+  const void* kernel_data() const override { return kernel_.data(); }
+  void ComputeWith(ComputeFunction function) override { prepared_->compute = function; }
 
   // The first failure to get a value (no memory for an aligned copy).
   const absl::Status& value_error() const { return value_error_; }
 
  private:
   const Node& node_;
+  const Kernel& kernel_;
   absl::Span<const PrepareInput> inputs_;
   int num_threads_;
   absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value_;
@@ -136,7 +141,7 @@ absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<cons
                          absl::Span<const DType> output_types, int num_threads,
                          absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared) {
   *prepared = PreparedNode();
-  Preparation context(node, inputs, output_types, num_threads, value, prepared);
+  Preparation context(node, kernel, inputs, output_types, num_threads, value, prepared);
   const absl::Status status = kernel.prepare()(&context);
   PF_RETURN_IF_ERROR(Annotate(context.value_error(), node.Describe()));
   if (prepared->needs_value_of >= 0) return absl::OkStatus();
@@ -203,10 +208,9 @@ absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget) {
   return copy;
 }
 
-absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kernel& kernel,
-                                                    const PreparedNode& prepared, absl::Span<const Value* const> inputs,
-                                                    Value* outputs, const Environment& environment,
-                                                    const std::vector<bool>* owned) {
+absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const PreparedNode& prepared,
+                                                    absl::Span<const Value* const> inputs, Value* outputs,
+                                                    const Environment& environment, const std::vector<bool>* owned) {
   MemoryBudget* budget = environment.budget;
   const auto num_outputs = static_cast<int>(prepared.outputs.size());
   std::vector<HeapOutput> made(prepared.outputs.size());
@@ -243,7 +247,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kern
   };
   const NodeContext::AllocateFunction allocate_function = allocate;
   context.set_allocate(&allocate_function);
-  PF_RETURN_IF_ERROR(Annotate(kernel.compute()(&context), node.Describe()));
+  PF_RETURN_IF_ERROR(Annotate(prepared.compute(&context), node.Describe()));
   for (int i = 0; i < num_outputs; ++i) {
     if (prepared.outputs[i].depends_on_values && !allocated[i]) {
       return absl::InternalError(absl::StrCat(node.Describe(), ": the kernel did not allocate output ", i));

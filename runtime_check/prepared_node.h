@@ -67,11 +67,17 @@ struct OutputSpec {
 struct PreparedNode {
   std::vector<OutputSpec> outputs;
   std::unique_ptr<KernelState> state;
+  ComputeFunction compute = nullptr;  // The kernel's own, unless Prepare chose another.
   int64_t scratch_bytes = 0;
   std::vector<bool> released;  // By input.
   // If not -1, Prepare asked for the value of this input, and nothing else here counts.
   int needs_value_of = -1;
 };
+
+// Whether a kernel with data of its own computes the node, and did not leave it to another.
+inline bool IsOfCustomKernel(const Kernel& kernel, const PreparedNode& prepared) {
+  return kernel.data() != nullptr && prepared.compute == kernel.compute();
+}
 
 struct PrepareInput {
   DType dtype = DType::kInvalid;
@@ -154,9 +160,9 @@ absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget);
 
 // Computes one node on the heap: the values must be aligned and fit the prepared node. `owned` says, by input, what
 // OwnsInput answers; null for no input. Errors name the node.
-absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Kernel& kernel,
-                                                    const PreparedNode& prepared, absl::Span<const Value* const> inputs,
-                                                    Value* outputs, const Environment& environment,
+absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const PreparedNode& prepared,
+                                                    absl::Span<const Value* const> inputs, Value* outputs,
+                                                    const Environment& environment,
                                                     const std::vector<bool>* owned = nullptr);
 
 }  // namespace permafrost

@@ -70,11 +70,11 @@ Shape DeclaredShape(const Graph& graph, const Node& node) {
 }
 
 // The type of a fed tensor: what its node says, else what a reader expects; kInvalid when neither is known.
-DType FedType(const Graph& graph, TensorRef ref) {
-  const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
+DType FedType(const Graph& graph, TensorRef ref, const KernelLookup& lookup) {
+  const absl::StatusOr<std::vector<DType>> types = OutputTypesFor(*ref.node, lookup(ref.node->op()));
   if (types.ok() && static_cast<size_t>(ref.port) < types->size()) return RemoveRef((*types)[ref.port]);
   for (const Use& use : graph.UsesOf(ref)) {
-    const absl::StatusOr<std::vector<DType>> expected = InputTypes(*use.consumer);
+    const absl::StatusOr<std::vector<DType>> expected = InputTypesFor(*use.consumer, lookup(use.consumer->op()));
     if (expected.ok() && use.index < expected->size()) return RemoveRef((*expected)[use.index]);
   }
   return DType::kInvalid;
@@ -124,7 +124,7 @@ class Builder {
         return absl::InvalidArgumentError(absl::StrCat("input '", name, "' is fed twice"));
       }
       fed_nodes_.insert(ref.node);
-      program_.tensors.push_back({FedType(graph_, ref), ref});
+      program_.tensors.push_back({FedType(graph_, ref, context_.kernel_lookup), ref});
       program_.feeds.push_back({name, number, DeclaredShape(graph_, *ref.node)});
     }
     return absl::OkStatus();
@@ -343,12 +343,13 @@ class Builder {
       PF_RETURN_IF_ERROR(Annotate(AddRegion(node, &entry), node.Describe()));
     } else {
       const OpSchema* schema = FindSchema(node.op());
-      entry.is_pure = schema != nullptr && schema->traits == kPure;
       PF_RETURN_IF_ERROR(AddCall(node, &entry));
       entry.kernel = context_.kernel_lookup(CalledAsOp(node) ? Op(ops::kPartitionedCall) : node.op());
-      PF_ASSIGN_OR_RETURN(
-          const std::vector<DType> types,
-          CalledAsOp(node) ? context_.functions->library().OutputTypes(ReferenceOf(node)) : OutputTypes(node));
+      const KernelSignature* signature = entry.kernel->signature().has_value() ? &*entry.kernel->signature() : nullptr;
+      entry.is_pure = schema != nullptr ? schema->traits == kPure : signature != nullptr && signature->is_pure;
+      PF_ASSIGN_OR_RETURN(const std::vector<DType> types,
+                          CalledAsOp(node) ? context_.functions->library().OutputTypes(ReferenceOf(node))
+                                           : OutputTypesFor(node, entry.kernel));
       for (const DType type : types) AddTensor(RemoveRef(type), &node);
     }
     entry.num_outputs = static_cast<int>(program_.tensors.size()) - entry.first_output;
@@ -416,9 +417,9 @@ class Builder {
     if (entry->kernel == nullptr) return absl::OkStatus();
     const Node& node = *entry->node;
     entry->num_inputs = node.num_data_inputs();
-    PF_ASSIGN_OR_RETURN(
-        const std::vector<DType> expected,
-        CalledAsOp(node) ? context_.functions->library().InputTypes(ReferenceOf(node)) : InputTypes(node));
+    PF_ASSIGN_OR_RETURN(const std::vector<DType> expected,
+                        CalledAsOp(node) ? context_.functions->library().InputTypes(ReferenceOf(node))
+                                         : InputTypesFor(node, entry->kernel));
     if (expected.size() != static_cast<size_t>(entry->num_inputs)) {
       return absl::InvalidArgumentError(
           absl::StrCat(node.Describe(), ": found ", entry->num_inputs, " inputs, expected ", expected.size()));

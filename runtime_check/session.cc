@@ -38,6 +38,12 @@ std::vector<TensorSpec> Session::Inputs() const {
   return inputs;
 }
 
+PlanReport Session::FullReport() const {
+  PlanReport full = report();
+  if (functions_ != nullptr) functions_->AddReports(&full);
+  return full;
+}
+
 absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   const std::vector<std::string> initializers = InitializersOf(graph, program_);
   Program program;
@@ -48,7 +54,8 @@ absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   }
   if (functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
   if (initializers.empty()) return absl::OkStatus();
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan, BuildPlan(program, {}, &environment_));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan,
+                      BuildPlan(program, {}, &environment_, Delegation::kNone));
   return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "what fills the tables");
 }
 
@@ -81,11 +88,9 @@ absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const
 }
 
 absl::Status Session::PlanFor(std::vector<Shape> shapes) {
-  if (plan_ != nullptr && shapes == planned_shapes_) return absl::OkStatus();
-  plan_.reset();  // Before the next one takes its memory.
-  PF_ASSIGN_OR_RETURN(plan_, BuildPlan(program_, shapes, &environment_));
-  planned_shapes_ = std::move(shapes);
-  report_ = plan_->report;
+  if (entry_ != nullptr && shapes == entry_->shapes) return absl::OkStatus();
+  entry_ = nullptr;
+  PF_ASSIGN_OR_RETURN(entry_, plans_.Acquire(program_, std::move(shapes), environment_));
   return absl::OkStatus();
 }
 
@@ -100,9 +105,9 @@ absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> in
   PF_RETURN_IF_ERROR(PlanFor({input_shapes.begin(), input_shapes.end()}));
   std::vector<TensorSpec> outputs;
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
-    const Value& value = plan_->values[plan_->program().fetches[i]];
+    const Value& value = plan().values[plan().program().fetches[i]];
     outputs.push_back(
-        {program_.fetch_names[i], value.dtype, plan_->fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
+        {program_.fetch_names[i], value.dtype, plan().fetches[i].is_dynamic ? Shape::UnknownRank() : value.shape});
   }
   return outputs;
 }
@@ -126,14 +131,14 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
 absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
   std::vector<Value> values;
   for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
-  PF_RETURN_IF_ERROR(ExecutePlan(plan_.get(), values, memory, &environment_, options_.on_node));
+  PF_RETURN_IF_ERROR(ExecutePlan(entry_->plan.get(), values, memory, &environment_, options_.on_node));
   return CheckAlive();
 }
 
 absl::Status Session::CheckAlive() const {
-  if (plan_->flow == nullptr) return absl::OkStatus();
+  if (plan().flow == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
-    if (!plan_->flow->dead_tensors[plan_->program().fetches[i]]) continue;
+    if (!plan().flow->dead_tensors[plan().program().fetches[i]]) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("output '", program_.fetch_names[i], "' has no value: it lies on a branch that was not taken"));
   }
@@ -141,23 +146,38 @@ absl::Status Session::CheckAlive() const {
 }
 
 absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
-  const FetchPlan& fetch = plan_->fetches[i];
+  const FetchPlan& fetch = plan().fetches[i];
   if (fetch.constant.has_value()) return *fetch.constant;
-  const int tensor = plan_->program().fetches[i];
-  if (fetch.is_dynamic && plan_->held[tensor] != nullptr && plan_->held[tensor]->tensor.dtype() != DType::kInvalid) {
-    return TensorOver(plan_->values[tensor], plan_->held[tensor]->tensor.owner());
+  const int tensor = plan().program().fetches[i];
+  if (fetch.is_dynamic && plan().held[tensor] != nullptr && plan().held[tensor]->tensor.dtype() != DType::kInvalid) {
+    return TensorOver(plan().values[tensor], plan().held[tensor]->tensor.owner());
   }
-  return CopyOf(plan_->values[tensor]);
+  return CopyOf(plan().values[tensor]);
+}
+
+bool Session::MayRunAgain(int64_t num_refused) {
+  if (!plan().HasFailed()) return budget_.num_refused() > num_refused && plans_.DropOthers(entry_) > 0;
+  const bool has_plan = plans_.FallBack(program_, entry_, environment_);
+  if (!has_plan) entry_ = nullptr;
+  return has_plan;
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds) {
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
+  while (true) {
+    const int64_t num_refused = budget_.num_refused();
+    absl::StatusOr<std::vector<Tensor>> outputs = RunPlan(aligned);
+    if (outputs.ok() || !MayRunAgain(num_refused)) return outputs;
+  }
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::RunPlan(absl::Span<const Tensor> aligned) {
   const size_t count = program_.fetches.size();
   std::vector<Tensor> outputs(count);
   std::vector<char*> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
-    if (plan_->fetches[i].bound_values.empty()) continue;
-    const Value& value = plan_->values[plan_->program().fetches[i]];
+    if (plan().fetches[i].bound_values.empty()) continue;
+    const Value& value = plan().values[plan().program().fetches[i]];
     PF_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));
@@ -170,12 +190,21 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds)
 
 absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
-  const size_t count = program_.fetches.size();
-  if (outputs.size() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("found memory for ", outputs.size(), " outputs, expected ", count));
+  if (outputs.size() != program_.fetches.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found memory for ", outputs.size(), " outputs, expected ", program_.fetches.size()));
   }
+  while (true) {
+    const int64_t num_refused = budget_.num_refused();
+    const absl::Status status = RunPlanInto(aligned, outputs);
+    if (status.ok() || !MayRunAgain(num_refused)) return status;
+  }
+}
+
+absl::Status Session::RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs) {
+  const size_t count = program_.fetches.size();
   const auto check = [&](size_t i) -> absl::Status {
-    const Value& value = plan_->values[plan_->program().fetches[i]];
+    const Value& value = plan().values[plan().program().fetches[i]];
     if (value.dtype == DType::kString) {
       return absl::InvalidArgumentError(absl::StrCat("output '", program_.fetch_names[i], "' holds strings"));
     }
@@ -187,23 +216,23 @@ absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const a
   std::vector<Tensor> staged(count);
   std::vector<char*> memory(count, nullptr);
   for (size_t i = 0; i < count; ++i) {
-    if (plan_->fetches[i].is_dynamic) continue;
+    if (plan().fetches[i].is_dynamic) continue;
     PF_RETURN_IF_ERROR(check(i));
-    if (plan_->fetches[i].bound_values.empty()) continue;
+    if (plan().fetches[i].bound_values.empty()) continue;
     memory[i] = outputs[i].data();
     if (IsAligned(memory[i])) continue;
-    const Value& value = plan_->values[plan_->program().fetches[i]];
+    const Value& value = plan().values[plan().program().fetches[i]];
     PF_ASSIGN_OR_RETURN(staged[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));
   for (size_t i = 0; i < count; ++i) {
     if (memory[i] == outputs[i].data() && memory[i] != nullptr) continue;
-    if (plan_->fetches[i].is_dynamic) PF_RETURN_IF_ERROR(check(i));
+    if (plan().fetches[i].is_dynamic) PF_RETURN_IF_ERROR(check(i));
     const char* from = memory[i];
     if (from == nullptr) {
-      const FetchPlan& fetch = plan_->fetches[i];
+      const FetchPlan& fetch = plan().fetches[i];
       from =
-          fetch.constant.has_value() ? fetch.constant->bytes().data() : plan_->values[plan_->program().fetches[i]].data;
+          fetch.constant.has_value() ? fetch.constant->bytes().data() : plan().values[plan().program().fetches[i]].data;
     }
     if (!outputs[i].empty()) std::memcpy(outputs[i].data(), from, outputs[i].size());
   }

@@ -5,6 +5,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_SESSION_H_
 #define PERMAFROST_RUNTIME_CHECK_SESSION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "runtime_check/executor.h"
 #include "runtime_check/functions.h"
 #include "runtime_check/plan.h"
+#include "runtime_check/plan_cache.h"
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/program.h"
 #include "runtime_check/run_log.h"
@@ -34,6 +36,9 @@ struct SessionOptions {
   // that wants more is refused with ResourceExhausted.
   int64_t memory_limit = int64_t{4} << 30;
   NodeCallback on_node;  // For profiling; costs two clock readings a node.
+  // How many plans are kept, each for other input shapes: what was fed lately needs no new plan. At least 1 is. Fewer
+  // are where the memory limit leaves no room.
+  int most_plans = 4;
   KernelLookup kernel_lookup = &FindKernel;
   std::shared_ptr<const Delegate> delegate;  // Null: the reference kernels run everything.
   PieceCallback on_piece;                    // What runs inside of partitions, for profiling.
@@ -58,8 +63,11 @@ struct TensorSpec {
 // Functions are compiled with the session, and planned as they are called. Tables that the fetches read are filled when
 // the session is created, by the nodes that do that, wherever they are in the graph.
 //
-// What depends on shapes alone is planned once and kept until other shapes are fed. One run at a time: a session is for
-// one thread; any number of sessions may share a graph that nobody edits.
+// What depends on shapes alone is planned once for each set of input shapes; the last few plans are kept. One run at a
+// time: a session is for one thread; any number of sessions may share a graph that nobody edits, and a delegate.
+//
+// When a delegate fails in the middle of a run, everything is computed again without it, nodes that print included, and
+// the report says so.
 class Session {
  public:
   // The names are those of nodes, "x" or "x:1"; any output of any node may be fed. `graph` must outlive the session and
@@ -88,8 +96,10 @@ class Session {
   // way.
   absl::Status RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs);
 
-  // Of the last plan.
-  const PlanReport& report() const { return report_; }
+  // Of the plan that was made or run last, until the next one is; empty where there is none.
+  const PlanReport& report() const { return entry_ == nullptr ? no_report_ : entry_->plan->report; }
+  // The same, and what became of the nodes of functions when their bodies were planned last.
+  PlanReport FullReport() const;
   int num_threads() const { return threads_.num_threads(); }
 
  private:
@@ -97,7 +107,8 @@ class Session {
       : options_(std::move(options)),
         budget_(options_.memory_limit),
         threads_(options_.num_threads),
-        log_(options_.print) {
+        log_(options_.print),
+        plans_(static_cast<size_t>(std::max(1, options_.most_plans))) {
     environment_ = {&threads_,
                     &budget_,
                     &resources_,
@@ -114,8 +125,15 @@ class Session {
   absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
   absl::Status PlanFor(std::vector<Shape> shapes);
+  permafrost::Plan& plan() const { return *entry_->plan; }
   // Checks, plans if need be, and aligns the feeds.
   absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
+  // With the plan as it is.
+  absl::StatusOr<std::vector<Tensor>> RunPlan(absl::Span<const Tensor> aligned);
+  absl::Status RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs);
+  // After a run that failed: whether another may succeed, since the plan is another now or there is more memory.
+  // `num_refused` is how often the budget had refused memory before.
+  bool MayRunAgain(int64_t num_refused);
   absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
   absl::StatusOr<Tensor> Fetched(size_t i) const;
   // InvalidArgument unless all fetches have a value after a run.
@@ -130,9 +148,9 @@ class Session {
   Environment environment_;
   std::unique_ptr<FunctionTable> functions_;  // Null when the graph has no library.
   Program program_;
-  std::vector<Shape> planned_shapes_;
-  std::unique_ptr<permafrost::Plan> plan_;
-  PlanReport report_;
+  PlanCache plans_;
+  PlanCache::Entry* entry_ = nullptr;  // The current plan; null where there is none.
+  PlanReport no_report_;
 };
 
 }  // namespace permafrost

@@ -74,9 +74,9 @@ absl::Status StepRunner::Compute(const DynamicNode& dynamic, const NodeContext& 
   std::vector<const Value*> inputs;
   for (int i = 0; i < node.num_inputs; ++i) inputs.push_back(&context.input_at(i));
   const std::vector<bool> owned = OwnedInputs(plan_, program_, node, release);
-  PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made, ComputeNode(*node.node, *node.kernel, dynamic.prepared, inputs,
-                                                                plan_.values.data() + node.first_output, environment_,
-                                                                owned.empty() ? nullptr : &owned));
+  PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
+                      ComputeNode(*node.node, dynamic.prepared, inputs, plan_.values.data() + node.first_output,
+                                  environment_, owned.empty() ? nullptr : &owned));
   for (int i = 0; i < node.num_outputs; ++i) {
     plan_.held[node.first_output + i] = std::make_shared<HeapOutput>(std::move(made[i]));
   }

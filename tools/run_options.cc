@@ -1,12 +1,18 @@
-// Sets the limits of a run, and lets it read memory regions from files.
+// Sets the limits of a run, lets it read memory regions from files, and finds who computes it.
 #include "tools/run_options.h"
 
+#include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/status.h"
+#include "runtime_check/custom_ops.h"
+#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/external/external_delegate.h"
 
 namespace permafrost {
 namespace {
@@ -24,6 +30,18 @@ absl::StatusOr<Tensor> ReadRegion(FileSystem& files, const std::string& region, 
   return tensor;
 }
 
+absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const std::string& name, const std::string& precision) {
+  if (absl::StrContains(name, '/') || absl::EndsWith(name, ".so")) {
+    if (precision.empty()) return LoadExternalDelegate(name);
+    return absl::InvalidArgumentError(
+        absl::StrCat("found --precision=", precision, " with the delegate '", name,
+                     "', which is of a shared library: ", "what those compute with is theirs to say"));
+  }
+  DelegateOptions options;
+  if (!precision.empty()) options.precision = precision;
+  return MakeDelegate(name, options);
+}
+
 }  // namespace
 
 SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
@@ -33,6 +51,43 @@ SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
   options.region_reader = [&files](const std::string& region, DType dtype, const Shape& shape) {
     return ReadRegion(files, region, dtype, shape);
   };
+  return options;
+}
+
+void AddRunFlags(RunFlags* run, FlagTable* flags) {
+  std::vector<std::string> names;
+  for (const DelegateInfo& info : KnownDelegates()) names.push_back(info.name);
+  flags->Add("delegate", &run->delegate, "NAME",
+             absl::StrCat("Who computes what it can, the built-in kernels the rest: ", absl::StrJoin(names, ", "),
+                          ", or the path of a shared library (docs/writing_a_delegate.md)."));
+  flags->Add("precision", &run->precision, "NAME", "What the delegate computes with. Left out: its default.");
+  flags->Add("custom_ops", &run->custom_ops, "FILES",
+             "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
+             "(docs/writing_a_custom_op.md).");
+  flags->Add("threads", &run->threads, "N", "Threads to compute with; 0: one for each core.");
+  flags->Add("explain", &run->explain, "Say what runs where, and why not with the delegate.");
+}
+
+absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files) {
+  if (run.threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--threads: found ", run.threads, ", expected at least 0"));
+  }
+  const int num_threads = run.threads > 0 ? run.threads : static_cast<int>(std::thread::hardware_concurrency());
+  RunOptions options;
+  options.reference = ToolSessionOptions(std::max(1, num_threads), files);
+  options.chosen = options.reference;
+  absl::StatusOr<std::shared_ptr<const Delegate>> delegate = FindDelegate(run.delegate, run.precision);
+  PF_RETURN_IF_ERROR(Annotate(delegate.status(), "--delegate"));
+  options.chosen.delegate = *std::move(delegate);
+  std::vector<std::string> paths;
+  for (const std::string& list : run.custom_ops) {
+    for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
+  }
+  if (paths.empty()) return options;
+  absl::StatusOr<CustomOps> ops = LoadCustomOps(paths);
+  PF_RETURN_IF_ERROR(Annotate(ops.status(), "--custom_ops"));
+  options.reference.kernel_lookup = std::move(ops->kernels_of_new_ops);
+  options.chosen.kernel_lookup = std::move(ops->kernels);
   return options;
 }
 

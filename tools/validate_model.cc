@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +14,7 @@
 #include "tools/interface_finder.h"
 #include "tools/json.h"
 #include "tools/model_inputs.h"
+#include "tools/plan_listing.h"
 #include "tools/run_options.h"
 #include "tools/validation.h"
 
@@ -38,7 +38,7 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("batch", &options->batch, "N", "Rows to run at a time; 0: what the model fixes, or 32.");
   flags->Add("samples", &options->samples, "N", "How many random inputs to run when --inputs is left out.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
-  flags->Add("threads", &options->threads, "N", "Threads to compute with; 0: one for each core.");
+  AddRunFlags(&options->run, flags);
   flags->Add("runs", &options->runs, "N", "Also run each model N times, in turn, and give the median time.");
   flags->Add("tolerance", &options->tolerance, "X",
              "Fail when a difference is larger than X times max(1, largest magnitude of the output).");
@@ -50,8 +50,8 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
 absl::Status CheckOptions(const ValidateModelOptions& options) {
   if (options.reference.empty()) return absl::InvalidArgumentError("--reference is missing");
   if (options.candidate.empty()) return absl::InvalidArgumentError("--candidate is missing");
-  if (options.batch < 0 || options.samples < 1 || options.threads < 0 || options.runs < 0) {
-    return absl::InvalidArgumentError("--batch, --threads and --runs must be at least 0, and --samples at least 1");
+  if (options.batch < 0 || options.samples < 1 || options.runs < 0) {
+    return absl::InvalidArgumentError("--batch and --runs must be at least 0, and --samples at least 1");
   }
   if (!options.labels.empty() && options.inputs.empty()) {
     return absl::InvalidArgumentError("--labels needs --inputs: random inputs have no right answers");
@@ -152,7 +152,7 @@ void WriteOptional(absl::string_view key, const std::optional<double>& value, Js
   value.has_value() ? json->Number(*value) : json->Null();
 }
 
-void WriteJson(const Validation& validation, bool passes, std::ostream& out) {
+void WriteJson(const Validation& validation, bool passes, bool explain, std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("passes").Bool(passes);
@@ -180,6 +180,10 @@ void WriteJson(const Validation& validation, bool passes, std::ostream& out) {
   json.End();
   json.Key("reference_seconds").Number(validation.reference_seconds);
   json.Key("candidate_seconds").Number(validation.candidate_seconds);
+  if (explain) {
+    json.Key("candidate_plan");
+    WritePlan(validation.candidate_plan, &json);
+  }
   json.End();
 }
 
@@ -211,6 +215,7 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
 
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
+  PF_ASSIGN_OR_RETURN(RunOptions run, MakeRunOptions(options.run, files));
   std::vector<std::string> pieces;
   for (const std::string& list : options.inputs) {
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
@@ -229,13 +234,15 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   console.Progress("running the models");
   ValidationSettings settings;
-  settings.options = ToolSessionOptions(
-      options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-      files);
+  settings.reference = std::move(run.reference);
+  settings.candidate = std::move(run.chosen);
   settings.timed_runs = options.runs;
   PF_ASSIGN_OR_RETURN(const Validation validation,
                       Validate(*reference, *candidate, sets, labels.empty() ? nullptr : &labels, settings));
   console.Progress("");
+  if (!validation.candidate_plan.delegation.failure.empty()) {
+    console.err << "note: candidate: " << Printable(validation.candidate_plan.delegation.failure) << "\n";
+  }
   const bool labels_used =
       std::any_of(validation.outputs.begin(), validation.outputs.end(),
                   [](const OutputValidation& output) { return output.reference_accuracy.has_value(); });
@@ -246,9 +253,10 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {
-    WriteJson(validation, verdict.ok(), console.out);
+    WriteJson(validation, verdict.ok(), options.run.explain, console.out);
   } else {
     PrintText(validation, console);
+    if (options.run.explain) PrintPlan(validation.candidate_plan, console);
   }
   return verdict;
 }

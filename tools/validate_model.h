@@ -11,6 +11,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
+#include "tools/run_options.h"
 
 namespace permafrost {
 
@@ -23,7 +24,7 @@ struct ValidateModelOptions {
   int32_t batch = 0;    // Rows at a time; 0: what the model fixes, else 32.
   int32_t samples = 3;  // How many random inputs.
   uint64_t seed = 1;
-  int32_t threads = 0;
+  RunFlags run;
   int32_t runs = 0;
   std::optional<double> tolerance;
   std::optional<double> max_accuracy_drop;

@@ -116,9 +116,9 @@ std::optional<double> Accuracy(const Tensor& scores, const std::vector<int64_t>&
 
 absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, const std::vector<InputSet>& sets,
                                     const std::vector<int64_t>* labels, const ValidationSettings& settings) {
-  absl::StatusOr<Model> first = MakeModel(reference, reference.inputs(), reference.outputs(), settings.options);
+  absl::StatusOr<Model> first = MakeModel(reference, reference.inputs(), reference.outputs(), settings.reference);
   if (!first.ok()) return Annotate(first.status(), "reference");
-  absl::StatusOr<Model> second = MakeModel(candidate, reference.inputs(), reference.outputs(), settings.options);
+  absl::StatusOr<Model> second = MakeModel(candidate, reference.inputs(), reference.outputs(), settings.candidate);
   if (!second.ok()) return Annotate(second.status(), "candidate");
   const size_t num_outputs = reference.outputs().size();
   std::vector<std::vector<Tensor>> expected(num_outputs), actual(num_outputs);
@@ -151,6 +151,7 @@ absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candida
   if (settings.timed_runs > 0 && !sets.empty()) {
     PF_RETURN_IF_ERROR(Time(*first, *second, sets[0], settings.timed_runs, &result));
   }
+  result.candidate_plan = second->session->FullReport();
   return result;
 }
 

@@ -32,10 +32,12 @@ struct Validation {
   // Of one run on the first set; 0 when not measured.
   double reference_seconds = 0;
   double candidate_seconds = 0;
+  PlanReport candidate_plan;  // Of its last run.
 };
 
 struct ValidationSettings {
-  SessionOptions options;
+  SessionOptions reference;
+  SessionOptions candidate;
   int timed_runs = 0;  // How often each model runs, in turn, for the median time.
 };
 

@@ -96,6 +96,8 @@ class StandInPreparation final : public PrepareContext {
   }
   void RequestScratch(size_t bytes) override { scratch_bytes_ = bytes; }
   int num_threads() const override { return outer_->num_threads(); }
+  const void* kernel_data() const override { return outer_->kernel_data(); }
+  void ComputeWith(ComputeFunction function) override { outer_->ComputeWith(function); }
 
   // After the kernel's own Prepare: the memory for all conversions, and that of the kernel.
   absl::Status Finish() {

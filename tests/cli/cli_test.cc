@@ -8,11 +8,11 @@
 //     --- stdout
 //     --- stderr
 //     transform_graph: ...
-// It runs in a folder of its own that holds only links: digits, to the bundled model, and graphs, to those beside this
-// file; the tools are on the PATH. In what is expected a line "..." stands for any lines, and times and runs of blanks
-// are made equal before the comparison. `UPDATE_CASES=1 bazel run //tests/cli:cli_test` writes what the tools print
-// into the cases in the source tree, except where the expectation already matches: look at the diff before you commit
-// it.
+// It runs in a folder of its own that holds only links: digits, to the bundled model, graphs, to those beside this
+// file, and, where ls does not show them, .examples, to those of the guides, and .libraries, to faulty ones; the tools
+// are on the PATH. In what is expected a line "..." stands for any lines, and times and runs of blanks are made equal
+// before the comparison. `UPDATE_CASES=1 bazel run //tests/cli:cli_test` writes what the tools print into the cases in
+// the source tree, except where the expectation already matches: look at the diff before you commit it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -138,6 +138,8 @@ Result RunCase(const Case& test, const fs::path& folder) {
   fs::create_directories(folder / "work");
   fs::create_directory_symlink(Runfiles() / "tests/models/digits", folder / "work/digits");
   fs::create_directory_symlink(Runfiles() / "tests/cli/graphs", folder / "work/graphs");
+  fs::create_directory_symlink(Runfiles() / "docs/examples", folder / "work/.examples");
+  fs::create_directory_symlink(Runfiles() / "tests/runtime_check/delegates/libraries", folder / "work/.libraries");
   std::string script = absl::StrCat("cd '", (folder / "work").string(), "'\nexport PATH='",
                                     (Runfiles() / "tools").string(), "':\"$PATH\" LC_ALL=C\n");
   if (!test.preparation.empty()) {

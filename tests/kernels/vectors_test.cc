@@ -60,7 +60,7 @@ absl::Status RunCase(const RecordedCase& recorded, bool values_are_known, int nu
     outputs[0].dtype = prepared.outputs[0].dtype;
     outputs[0].shape = prepared.outputs[0].shape;
   } else {
-    PF_ASSIGN_OR_RETURN(results, ComputeNode(node, *kernel, prepared, pointers, outputs.data(), {&threads, &budget}));
+    PF_ASSIGN_OR_RETURN(results, ComputeNode(node, prepared, pointers, outputs.data(), {&threads, &budget}));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!recorded.expected[i].has_value()) continue;

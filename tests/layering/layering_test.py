@@ -30,6 +30,7 @@ HOMES = [
     (r'(unsupported/)?Eigen/', ['runtime_check/kernels/']),
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
+    (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
     (r'pybind11/|Python\.h', ['python/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
 ]

@@ -73,7 +73,7 @@ class ReferencePartition final : public CompiledPartition {
       results[0] = values[node.inputs[0]];
     } else {
       PF_ASSIGN_OR_RETURN(
-          memory, ComputeNode(*node.node, *kernel_, prepared_, pointers, results.data(), {&threads_, &budget_}));
+          memory, ComputeNode(*node.node, prepared_, pointers, results.data(), {&threads_, &budget_}));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const DelegateTensor& tensor = partition_.tensors[partition_.outputs[i]];

@@ -1,0 +1,153 @@
+// Two kernels: of an own op LeakyClip, and a Relu that runs in place of the built-in one on large tensors. An example
+// to copy; docs/writing_a_custom_op.md explains it.
+//
+//   cc -O3 -shared -fPIC -Iruntime_check/delegates/external -o leaky_clip.so docs/examples/custom_op/leaky_clip.c
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "permafrost_custom_op.h"
+
+// Fewer elements are not worth another thread.
+#define GRAIN 16384
+
+static const permafrost_host* the_host;
+
+// What both ops keep from prepare to run.
+typedef struct {
+  float alpha, limit;
+  int64_t count;
+} settings;
+
+typedef struct {
+  const settings* with;
+  const float* from;
+  float* to;
+} work;
+
+// Both ops give the shape that they take.
+static int32_t same_shape(void* self, const permafrost_partition* single, permafrost_shapes* shapes, char* error,
+                          size_t error_size) {
+  (void)self;
+  const permafrost_tensor* x = single->tensors[single->nodes[0]->inputs[0]];
+  if (x->dtype != PERMAFROST_FLOAT) {
+    snprintf(error, error_size, "takes float only");
+    return PERMAFROST_NO;
+  }
+  return shapes->set(shapes, 0, x->dims, x->rank);
+}
+
+// min(max(x, alpha * x), limit)
+static void leaky_clip_range(void* data, int64_t begin, int64_t end) {
+  const work* now = data;
+  const float alpha = now->with->alpha, limit = now->with->limit;
+  for (int64_t i = begin; i < end; ++i) {
+    const float x = now->from[i];
+    const float leaky = x < 0 ? alpha * x : x;
+    now->to[i] = leaky > limit ? limit : leaky;
+  }
+}
+
+static void relu_range(void* data, int64_t begin, int64_t end) {
+  const work* now = data;
+  for (int64_t i = begin; i < end; ++i) now->to[i] = now->from[i] < 0 ? 0 : now->from[i];
+}
+
+static int32_t run_leaky_clip(void* self, const permafrost_run* run, char* error, size_t error_size) {
+  (void)error;
+  (void)error_size;
+  const settings* with = self;
+  work now = {with, run->inputs[0], run->outputs[0]};
+  run->parallel_for(run->pool, with->count, GRAIN, &leaky_clip_range, &now);
+  return PERMAFROST_OK;
+}
+
+static int32_t run_relu(void* self, const permafrost_run* run, char* error, size_t error_size) {
+  (void)error;
+  (void)error_size;
+  const settings* with = self;
+  work now = {with, run->inputs[0], run->outputs[0]};
+  run->parallel_for(run->pool, with->count, GRAIN, &relu_range, &now);
+  return PERMAFROST_OK;
+}
+
+// Settings for the node's input; NULL, and the reason in `error`, when there is no memory.
+static settings* new_settings(const permafrost_partition* single, char* error, size_t error_size) {
+  settings* with = calloc(1, sizeof(settings));
+  if (with == NULL) {
+    snprintf(error, error_size, "out of memory");
+    return NULL;
+  }
+  with->count = (int64_t)(single->tensors[single->nodes[0]->inputs[0]]->num_bytes / sizeof(float));
+  return with;
+}
+
+static int32_t prepare_leaky_clip(void* self, const permafrost_partition* single, int32_t num_threads,
+                                  permafrost_compiled* compiled, char* error, size_t error_size) {
+  (void)self;
+  (void)num_threads;
+  const permafrost_node* node = single->nodes[0];
+  settings* with = new_settings(single, error, error_size);
+  if (with == NULL) return PERMAFROST_FAILED;
+  with->limit = 6;  // Stays where the node has no such attribute.
+  the_host->float_attr(node, "limit", &with->limit);
+  const int32_t found = the_host->float_attr(node, "alpha", &with->alpha);
+  if (found != PERMAFROST_OK || !(with->alpha >= 0 && with->alpha <= 1)) {
+    snprintf(error, error_size, "attr 'alpha' must be a number from 0 to 1");
+    free(with);
+    return PERMAFROST_FAILED;
+  }
+  compiled->self = with;
+  compiled->run = &run_leaky_clip;
+  compiled->destroy = &free;
+  return PERMAFROST_OK;
+}
+
+// Refuses what the built-in kernel does as well.
+static int32_t prepare_relu(void* self, const permafrost_partition* single, int32_t num_threads,
+                            permafrost_compiled* compiled, char* error, size_t error_size) {
+  (void)self;
+  (void)num_threads;
+  if (single->tensors[single->nodes[0]->inputs[0]]->num_bytes < 1024) {
+    snprintf(error, error_size, "is no faster on small tensors");
+    return PERMAFROST_NO;
+  }
+  compiled->self = new_settings(single, error, error_size);
+  if (compiled->self == NULL) return PERMAFROST_FAILED;
+  compiled->run = &run_relu;
+  compiled->destroy = &free;
+  return PERMAFROST_OK;
+}
+
+static const char* const kLeakyClipInputs[] = {"x: T", NULL};
+static const char* const kLeakyClipOutputs[] = {"y: T", NULL};
+
+static const permafrost_kernel kLeakyClip = {
+    .struct_size = sizeof(permafrost_kernel),
+    .op = "LeakyClip",
+    .inputs = kLeakyClipInputs,
+    .outputs = kLeakyClipOutputs,
+    .infer_shapes = &same_shape,
+    .prepare = &prepare_leaky_clip,
+};
+// What a Relu takes and gives, Permafrost knows.
+static const permafrost_kernel kRelu = {
+    .struct_size = sizeof(permafrost_kernel),
+    .op = "Relu",
+    .infer_shapes = &same_shape,
+    .prepare = &prepare_relu,
+};
+static const permafrost_kernel* const kKernels[] = {&kLeakyClip, &kRelu};
+
+PERMAFROST_EXPORT int32_t permafrost_custom_ops_entry(const permafrost_host* host, permafrost_custom_ops* ops,
+                                                      char* error, size_t error_size) {
+  ops->major = PERMAFROST_ABI_MAJOR;
+  ops->minor = PERMAFROST_ABI_MINOR;
+  if (host->major != PERMAFROST_ABI_MAJOR) {
+    snprintf(error, error_size, "was built for version %d", PERMAFROST_ABI_MAJOR);
+    return PERMAFROST_FAILED;
+  }
+  the_host = host;
+  ops->num_kernels = 2;
+  ops->kernels = kKernels;
+  return PERMAFROST_OK;
+}

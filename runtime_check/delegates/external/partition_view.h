@@ -1,0 +1,49 @@
+// A partition as code behind the C interface sees it.
+#ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_PARTITION_VIEW_H_
+#define PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_PARTITION_VIEW_H_
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/delegates/external/permafrost_delegate.h"
+
+namespace permafrost {
+
+// The table of callbacks; lives for ever.
+const permafrost_host& ExternalHost();
+
+// Points into the partition, which must outlive it. Not thread-safe.
+class PartitionView {
+ public:
+  // A shape that is not fully known is shown as unknown.
+  explicit PartitionView(const Partition& partition);
+  PartitionView(const PartitionView&) = delete;
+  PartitionView& operator=(const PartitionView&) = delete;
+
+  const permafrost_partition* get() const { return &partition_; }
+  // What keeps alive the constants that were asked for.
+  std::vector<Tensor> TakeConstants();
+
+ private:
+  friend const void* ExternalConstantData(const permafrost_tensor* tensor);
+
+  struct Constant {
+    const Tensor* value = nullptr;
+    Tensor aligned;  // Once somebody asked.
+  };
+
+  std::deque<Constant> constants_;
+  std::deque<permafrost_tensor> tensors_;
+  std::deque<permafrost_node> nodes_;
+  std::deque<std::string> texts_;
+  std::vector<const permafrost_tensor*> tensor_pointers_;
+  std::vector<const permafrost_node*> node_pointers_;
+  permafrost_partition partition_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_PARTITION_VIEW_H_
