@@ -1,6 +1,5 @@
 // Translates what slides a window, and matrix products.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
