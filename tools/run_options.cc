@@ -8,14 +8,20 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "runtime_check/custom_ops.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
+#include "runtime_check/precision_choice.h"
 
 namespace permafrost {
 namespace {
+
+constexpr absl::string_view kAuto = "auto";
+// More would make the choice slow and hardly better.
+constexpr size_t kMostSamples = 8;
 
 constexpr absl::string_view kPackagePrefix = "memmapped_package://";
 
@@ -38,7 +44,7 @@ absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const std::string& 
                      "', which is of a shared library: ", "what those compute with is theirs to say"));
   }
   DelegateOptions options;
-  if (!precision.empty()) options.precision = precision;
+  if (!precision.empty() && precision != kAuto) options.precision = precision;
   return MakeDelegate(name, options);
 }
 
@@ -60,7 +66,10 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
   flags->Add("delegate", &run->delegate, "NAME",
              absl::StrCat("Who computes what it can, the built-in kernels the rest: ", absl::StrJoin(names, ", "),
                           ", or the path of a shared library (docs/writing_a_delegate.md)."));
-  flags->Add("precision", &run->precision, "NAME", "What the delegate computes with. Left out: its default.");
+  flags->Add("precision", &run->precision, "NAME",
+             "What the delegate computes with: f32, bf16, or auto, the fastest whose error on the inputs stays within "
+             "3 % of an "
+             "output's rms (or 1e-4) and leaves classes as they are. Left out: its default.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
@@ -89,6 +98,30 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   options.reference.kernel_lookup = std::move(ops->kernels_of_new_ops);
   options.chosen.kernel_lookup = std::move(ops->kernels);
   return options;
+}
+
+absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
+                             absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
+                             SessionOptions* chosen, Console& console) {
+  if (run.precision != kAuto) return absl::OkStatus();
+  std::vector<std::string> feeds, fetches;
+  for (const Endpoint& input : inputs) feeds.push_back(input.text);
+  for (const Endpoint& output : outputs) fetches.push_back(output.text);
+  SessionOptions plain = *chosen;
+  plain.delegate = nullptr;
+  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                      ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
+                                      run.delegate, plain));
+  for (const PrecisionTrial& trial : choice.trials) {
+    console.err << "precision " << trial.precision << ": " << absl::StrFormat("%.3f ms", trial.milliseconds)
+                << ", rms error " << absl::StrFormat("%.2g", trial.worst_relative_rms) << " of the rms at most"
+                << (trial.reason.empty() ? "" : "; not within the budget: ") << Printable(trial.reason)
+                << (trial.precision == choice.precision ? "; chosen" : "") << "\n";
+  }
+  DelegateOptions options;
+  options.precision = choice.precision;
+  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, options));
+  return absl::OkStatus();
 }
 
 }  // namespace permafrost

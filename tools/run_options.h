@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "io/file_system.h"
 #include "runtime_check/session.h"
+#include "tools/console.h"
 #include "tools/flags.h"
 
 namespace permafrost {
@@ -24,7 +25,7 @@ SessionOptions ToolSessionOptions(int num_threads, FileSystem& files);
 // What every tool that runs models lets the user choose.
 struct RunFlags {
   std::string delegate = "reference";  // A name, or the path of a shared library.
-  std::string precision;               // Empty: what the delegate does where nobody says.
+  std::string precision;               // Empty: what the delegate does where nobody says; "auto": SettlePrecision.
   std::vector<std::string> custom_ops;
   int32_t threads = 0;
   bool explain = false;
@@ -42,6 +43,12 @@ struct RunOptions {
 // Loads what the flags name. InvalidArgument for an unknown delegate or precision (with the known ones), and a number
 // of threads that is negative; errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
+
+// With --precision=auto: gives `chosen` the fastest precision of the delegate that stays inside the budget on the first
+// few samples, and says which on the console. Nothing otherwise. Errors as of ChoosePrecision.
+absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
+                             absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
+                             SessionOptions* chosen, Console& console);
 
 }  // namespace permafrost
 

@@ -28,6 +28,7 @@
 #include "io/formats/npy.h"
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"
+#include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
 #include "tools/json.h"
 #include "tools/model_inputs.h"
@@ -80,10 +81,13 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
   return settings;
 }
 
+constexpr char kAuto[] = "auto";
+
 // What the session does with the names of a delegate and of a precision.
 absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings) {
   SessionOptions options;
   options.num_threads = settings.threads;
+  if (settings.precision == kAuto) return options;  // Chosen with the first feeds.
   DelegateOptions delegate_options;
   delegate_options.precision = settings.precision;
   PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(settings.delegate, delegate_options));
@@ -106,7 +110,8 @@ class Server {
 
  private:
   absl::StatusOr<std::string> Load(absl::Span<const std::string> arguments) {
-    PF_ASSIGN_OR_RETURN(const Settings settings, ParseSettings(arguments));
+    PF_ASSIGN_OR_RETURN(settings_, ParseSettings(arguments));
+    const Settings& settings = settings_;
     PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings));
     session_ = nullptr;
     outputs_.clear();
@@ -129,6 +134,7 @@ class Server {
       feeds_.push_back(std::move(aligned));
     }
     const auto start = Clock::now();
+    if (settings_.precision == kAuto) PF_RETURN_IF_ERROR(Choose());
     PF_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, session_->Plan(shapes));
     outputs_.clear();
     memory_.clear();
@@ -143,6 +149,18 @@ class Server {
       outputs_.push_back(std::move(output));
     }
     return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
+  }
+
+  // Takes the feeds for the sample that decides on the precision.
+  absl::Status Choose() {
+    SessionOptions options;
+    options.num_threads = settings_.threads;
+    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoosePrecision(*graph_, settings_.inputs, settings_.outputs,
+                                                                      {feeds_}, settings_.delegate, options));
+    settings_.precision = choice.precision;
+    PF_ASSIGN_OR_RETURN(options, OptionsFor(settings_));
+    PF_ASSIGN_OR_RETURN(session_, Session::Create(*graph_, settings_.inputs, settings_.outputs, std::move(options)));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::string> Run(absl::Span<const std::string> arguments) {
@@ -171,6 +189,7 @@ class Server {
     return absl::StrCat("\"outputs\": ", outputs_.size());
   }
 
+  Settings settings_;
   std::unique_ptr<Graph> graph_;  // Outlives the session.
   std::unique_ptr<Session> session_;
   std::vector<Tensor> feeds_;

@@ -72,8 +72,7 @@ class ReferencePartition final : public CompiledPartition {
     if (kernel_->is_alias()) {
       results[0] = values[node.inputs[0]];
     } else {
-      PF_ASSIGN_OR_RETURN(
-          memory, ComputeNode(*node.node, prepared_, pointers, results.data(), {&threads_, &budget_}));
+      PF_ASSIGN_OR_RETURN(memory, ComputeNode(*node.node, prepared_, pointers, results.data(), {&threads_, &budget_}));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const DelegateTensor& tensor = partition_.tensors[partition_.outputs[i]];

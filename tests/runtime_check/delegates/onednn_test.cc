@@ -1,0 +1,241 @@
+// What the onednn delegate fuses: each piece of a graph against the reference kernels, and what it became.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime_check/delegates/onednn/onednn_delegate.h"
+#include "tests/runtime_check/delegates/delegate_run.h"
+#include "tests/runtime_check/delegates/image_graph.h"
+
+namespace permafrost {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const Shape kImage = {2, 7, 9, 12};
+
+class OneDnnTest : public testing::Test {
+ protected:
+  // Runs the graph with 1 and 2 threads and returns the pieces of its only partition.
+  std::vector<std::string> Pieces(ImageGraph& graph, const std::vector<std::string>& fetches,
+                                  const Shape& input = kImage) {
+    DelegationReport report;
+    for (const int threads : {1, 2}) {
+      report = ExpectSame(delegate_, graph.graph(), {{"x", SomeFloats(input, 5)}}, fetches, threads);
+    }
+    EXPECT_THAT(report.partitions, SizeIs(1));
+    return report.partitions.empty() ? std::vector<std::string>() : report.partitions[0].pieces;
+  }
+  Node* Number(ImageGraph* graph, const std::string& name, float value) {
+    return graph->Const(name, Tensor::Scalar<float>(value));
+  }
+
+  const std::shared_ptr<const Delegate> delegate_ = MakeOneDnnDelegate(OneDnnPrecision::kF32);
+};
+
+TEST_F(OneDnnTest, FoldsWhatIsLinearIntoWeightsAndBias) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {3, 3, 12, 8});
+  graph.Weights("scale", {8});
+  graph.Weights("bias", {1, 1, 1, 8});
+  Number(&graph, "half", 0.5f);
+  graph.Float("scaled", "Mul", {"conv", "scale"});
+  graph.Float("shifted", "Sub", {"scaled", "bias"});
+  graph.Float("halved", "Mul", {"half", "shifted"});
+  EXPECT_THAT(Pieces(graph, {"halved"}), ElementsAre(AllOf(HasSubstr("convolution ("), Not(HasSubstr("+")))));
+}
+
+TEST_F(OneDnnTest, FusesActivationsResidualsAndGates) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 12});
+  graph.Float("active", "Relu6", {"conv"});
+  graph.Float("sum", "AddV2", {"x", "active"});
+  graph.Float("out", "Relu", {"sum"});
+  EXPECT_THAT(Pieces(graph, {"out"}), ElementsAre(HasSubstr("convolution + clip + add + relu")));
+}
+
+TEST_F(OneDnnTest, FusesAnOperandOnceAlone) {
+  // Two convolutions meet: one of them takes the sum.
+  ImageGraph graph(kImage);
+  graph.Convolution("a", "x", {1, 1, 12, 8});
+  graph.Convolution("b", "x", {3, 3, 12, 8});
+  graph.Float("sum", "Mul", {"a", "b"});
+  graph.Float("out", "Tanh", {"sum"});
+  EXPECT_THAT(Pieces(graph, {"out"}), SizeIs(2));
+}
+
+TEST_F(OneDnnTest, DoesNotConfusePostOpsOfOneAlgorithm) {
+  // The library gives two of a kind the numbers of the first.
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 8});
+  graph.Float("tanh", "Tanh", {"conv"});
+  Number(&graph, "a", 3.0f);
+  Number(&graph, "b", -1.0f);
+  Number(&graph, "c", 0.25f);
+  graph.Float("times", "Mul", {"tanh", "a"});
+  graph.Float("plus", "Add", {"times", "b"});
+  graph.Float("abs", "Abs", {"plus"});
+  graph.Float("again", "Mul", {"abs", "c"});
+  graph.Float("at_most", "Minimum", {"again", "a"});
+  graph.Float("at_least", "Maximum", {"at_most", "c"});
+  graph.Float("out", "Relu6", {"at_least"});
+  Pieces(graph, {"out"});
+}
+
+TEST_F(OneDnnTest, SeesThroughDisguisesOfParametricRelu) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 8});
+  graph.Weights("alpha", {1, 1, 8});
+  Number(&graph, "half", 0.5f);
+  // relu(x) + a * (x - |x|) / 2
+  graph.Float("positive", "Relu", {"conv"});
+  graph.Float("absolute", "Abs", {"conv"});
+  graph.Float("difference", "Sub", {"conv", "absolute"});
+  graph.Float("scaled", "Mul", {"difference", "alpha"});
+  graph.Float("halved", "Mul", {"scaled", "half"});
+  graph.Float("out", "Add", {"positive", "halved"});
+  EXPECT_THAT(Pieces(graph, {"out"}), ElementsAre(HasSubstr("convolution ("), HasSubstr(": prelu (")));
+}
+
+TEST_F(OneDnnTest, KeepsAParametricReluWhoseInsideIsRead) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 8});
+  graph.Weights("alpha", {8});
+  graph.Float("positive", "Relu", {"conv"});
+  graph.Float("negative", "Neg", {"conv"});
+  graph.Float("below", "Relu", {"negative"});
+  graph.Float("scaled", "Mul", {"below", "alpha"});
+  graph.Float("out", "Sub", {"positive", "scaled"});
+  EXPECT_THAT(Pieces(graph, {"out", "below"}), SizeIs(2));
+}
+
+TEST_F(OneDnnTest, KnowsHardSwishAndSwish) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 8});
+  Number(&graph, "three", 3.0f);
+  Number(&graph, "sixth", 1.0f / 6);
+  graph.Float("moved", "Add", {"conv", "three"});
+  graph.Float("gate", "Relu6", {"moved"});
+  graph.Float("scaled", "Mul", {"gate", "sixth"});
+  graph.Float("hard", "Mul", {"conv", "scaled"});
+  graph.Convolution("next", "hard", {1, 1, 8, 8});
+  graph.Float("soft", "Sigmoid", {"next"});
+  graph.Float("out", "Mul", {"soft", "next"});
+  EXPECT_THAT(Pieces(graph, {"out"}), ElementsAre(HasSubstr("hard_swish"), HasSubstr("+ swish")));
+}
+
+TEST_F(OneDnnTest, GatesImagesByTheirOwnChannels) {
+  ImageGraph graph(kImage);
+  graph.Ints("axes", {1, 2});
+  graph.Float("mean", "Mean", {"x", "axes"})->SetAttr("keep_dims", AttrValue::Bool(true));
+  graph.Convolution("squeezed", "mean", {1, 1, 12, 12});
+  graph.Float("gate", "Sigmoid", {"squeezed"});
+  graph.Float("out", "Mul", {"x", "gate"});
+  Pieces(graph, {"out"});
+}
+
+TEST_F(OneDnnTest, PadsInTheConvolution) {
+  ImageGraph graph(kImage);
+  graph.Const("paddings", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 2, 1, 0, 3, 0, 0}));
+  graph.Float("padded", "Pad", {"x", "paddings"});
+  graph.Window("conv", "Conv2D", "padded", {3, 3, 12, 8}, 2, 1, "VALID");
+  EXPECT_THAT(Pieces(graph, {"conv"}), SizeIs(1));
+}
+
+TEST_F(OneDnnTest, ComputesFewChannelsInRows) {
+  ImageGraph graph({1, 20, 40, 8});
+  graph.Window("narrow", "Conv2D", "x", {3, 3, 8, 1}, 1, 1, "SAME");
+  graph.Weights("bias", {1});
+  graph.Float("biased", "BiasAdd", {"narrow", "bias"});
+  graph.Float("out", "Sigmoid", {"biased"});
+  graph.Window("strided", "Conv2D", "x", {5, 3, 8, 3}, 2, 1, "VALID");
+  EXPECT_THAT(Pieces(graph, {"out", "strided"}, {1, 20, 40, 8}),
+              ElementsAre(HasSubstr("narrow convolution"), HasSubstr("sigmoid"), HasSubstr("narrow convolution")));
+}
+
+TEST_F(OneDnnTest, ComputesAllThatElementwiseWorkMeets) {
+  ImageGraph graph(kImage);
+  graph.Weights("pixel", {2, 7, 9, 12});
+  graph.Weights("row", {2, 7, 9, 1});
+  graph.Weights("image", {2, 1, 1, 12});
+  graph.Float("a", "Mul", {"x", "pixel"});
+  graph.Float("b", "Add", {"a", "row"});
+  graph.Float("c", "Maximum", {"b", "image"});
+  graph.Float("d", "SquaredDifference", {"c", "x"});
+  graph.Float("e", "Elu", {"d"});
+  graph.Float("f", "Exp", {"b"});
+  graph.Float("out", "RealDiv", {"e", "f"});
+  EXPECT_THAT(Pieces(graph, {"out", "c"}), SizeIs(1));
+}
+
+TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
+  ImageGraph graph({1, 4, 4, 3});
+  graph.Convolution("conv", "x", {1, 1, 3, 8});
+  graph.Float("a", "Relu", {"conv"});
+  graph.Convolution("next", "a", {1, 1, 8, 8});
+  graph.Float("out", "Relu6", {"next"});
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> image(48, 0.5f);
+    image[20] = value;
+    const Tensor fed = Tensor::FromVector<float>({1, 4, 4, 3}, image);
+    std::vector<std::vector<Tensor>> results;
+    for (const auto& delegate : {delegate_, std::shared_ptr<const Delegate>()}) {
+      auto session = MakeSession(delegate, graph.graph(), {"x"}, {"out"}, 1);
+      ASSERT_TRUE(session.ok()) << session.status();
+      auto outputs = (*session)->Run({fed});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      results.push_back(*std::move(outputs));
+    }
+    const auto expected = results[1][0].elements<float>(), actual = results[0][0].elements<float>();
+    int num_nan = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << i;
+      num_nan += std::isnan(expected[i]) ? 1 : 0;
+    }
+    EXPECT_EQ(num_nan > 0, std::isnan(value));
+  }
+}
+
+TEST_F(OneDnnTest, StaysCloseWithBfloat16) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {3, 3, 12, 16});
+  graph.Float("active", "Relu6", {"conv"});
+  graph.Window("depthwise", "DepthwiseConv2dNative", "active", {3, 3, 16, 1}, 1, 1, "SAME");
+  graph.Float("soft", "Tanh", {"depthwise"});
+  graph.Float("sum", "Add", {"soft", "active"});
+  graph.Window("pooled", "Conv2D", "sum", {1, 1, 16, 16}, 2, 1, "SAME");
+  graph.Ints("axis", {3});
+  graph.Weights("alpha", {16});
+  graph.Float("scaled", "Mul", {"pooled", "alpha"});
+  graph.Float("out", "Sigmoid", {"scaled"});
+  const Tensor fed = SomeFloats(kImage, 5);
+  std::vector<Tensor> results;
+  for (const auto& delegate : {MakeOneDnnDelegate(OneDnnPrecision::kBf16), std::shared_ptr<const Delegate>()}) {
+    auto session = MakeSession(delegate, graph.graph(), {"x"}, {"out"}, 2);
+    ASSERT_TRUE(session.ok()) << session.status();
+    auto outputs = (*session)->Run({fed});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    results.push_back((*outputs)[0]);
+  }
+  const auto expected = results[1].elements<float>(), actual = results[0].elements<float>();
+  double difference = 0, sum = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    difference += std::pow(actual[i] - expected[i], 2);
+    sum += std::pow(expected[i], 2);
+  }
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(std::sqrt(difference / sum), 0.02);
+}
+
+}  // namespace
+}  // namespace permafrost
