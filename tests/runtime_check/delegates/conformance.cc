@@ -274,7 +274,9 @@ absl::Status RunInSession(const std::shared_ptr<const Delegate>& delegate, const
   options.delegate = AlwaysWorthwhile(delegate);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(values));
-  if (session->report().delegation.partitions.empty()) return absl::InternalError("the delegate got no partition");
+  // A delegate may decline a run for what it is fed; the session says so, and computes without it.
+  const DelegationReport& report = session->report().delegation;
+  if (report.partitions.empty() && report.failure.empty()) return absl::InternalError("the delegate got no partition");
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!recorded.expected[i].has_value()) continue;
     PF_RETURN_IF_ERROR(

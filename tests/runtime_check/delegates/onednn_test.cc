@@ -16,9 +16,9 @@ namespace permafrost {
 namespace {
 
 using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
@@ -116,7 +116,7 @@ TEST_F(OneDnnTest, KeepsAParametricReluWhoseInsideIsRead) {
   graph.Float("below", "Relu", {"negative"});
   graph.Float("scaled", "Mul", {"below", "alpha"});
   graph.Float("out", "Sub", {"positive", "scaled"});
-  EXPECT_THAT(Pieces(graph, {"out", "below"}), SizeIs(2));
+  EXPECT_THAT(Pieces(graph, {"out", "below"}), Each(Not(HasSubstr("prelu"))));
 }
 
 TEST_F(OneDnnTest, KnowsHardSwishAndSwish) {
@@ -202,7 +202,7 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
       EXPECT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << i;
       num_nan += std::isnan(expected[i]) ? 1 : 0;
     }
-    EXPECT_EQ(num_nan > 0, std::isnan(value));
+    EXPECT_GT(num_nan, 0);
   }
 }
 
