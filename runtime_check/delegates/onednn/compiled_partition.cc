@@ -1,8 +1,6 @@
 // Places storages in one block by their lifetimes, and runs the pieces one after the other.
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/fusion.h"
 #include "runtime_check/delegates/onednn/loops.h"
+#include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/planner.h"
 
 namespace permafrost {
@@ -18,22 +17,6 @@ namespace onednn {
 namespace {
 
 constexpr int kNone = -1;
-
-// OpenMP's number of threads is a setting of the calling thread: given back at the end.
-class ThreadsInScope {
- public:
-  explicit ThreadsInScope(int num_threads) : before_(omp_get_max_threads()) {
-    if (before_ != num_threads) omp_set_num_threads(num_threads);
-    changed_ = before_ != num_threads;
-  }
-  ~ThreadsInScope() {
-    if (changed_) omp_set_num_threads(before_);
-  }
-
- private:
-  int before_;
-  bool changed_;
-};
 
 class Pieces final : public CompiledPartition {
  public:

@@ -29,6 +29,9 @@ class Pool final : public Piece {
     const auto after = [](const WindowAxis& axis) {
       return std::max<int64_t>(0, (axis.output - 1) * axis.stride + axis.taps - axis.input - axis.pad_before);
     };
+    const int64_t work = op.output.second.num_elements() * y.taps * x.taps;
+    num_threads_ = work < kWorthAThread ? 1 : op.num_threads;
+    const ThreadsInScope threads(num_threads_);
     const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels, op.is_bf16);
     const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels, op.is_bf16);
     is_average_ = op.plan.is_average;
@@ -57,6 +60,7 @@ class Pool final : public Piece {
     primitive_.SetPointer(source_, context.tensors[reads[0]]);
     primitive_.SetPointer(target_, context.tensors[writes[0]]);
     if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);
+    const ThreadsInScope threads(num_threads_);
     return primitive_.Run();
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -68,6 +72,7 @@ class Pool final : public Piece {
   BoundPrimitive primitive_;
   int source_ = -1, target_ = -1, scratch_ = -1;
   int64_t scratch_bytes_ = 0;
+  int num_threads_ = 1;
   bool is_average_ = false;
   std::string implementation_;
 };

@@ -1,6 +1,8 @@
 // Each output is a few scalar products of runs of floats that lie together: all taps of a row with all their channels.
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -95,10 +97,12 @@ class NarrowConvolution final : public Piece {
 class NarrowTransposed final : public Piece {
  public:
   // The weights are [H, W, O, I] as given.
-  explicit NarrowTransposed(const WeightedOp& op)
+  NarrowTransposed(const WeightedOp& op, int num_threads)
       : window_(op.plan.window), weights_(FloatsOf(op.weights)), bias_(op.bias) {
     bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
-    products_.resize(static_cast<size_t>(window_.x.output));
+    const int64_t pixels = window_.batch * window_.y.output * window_.x.output;
+    num_threads_ = pixels * static_cast<int64_t>(weights_.size()) < kWorthAThread ? 1 : num_threads;
+    products_.resize(static_cast<size_t>(num_threads_ * window_.x.output));
     if (op.scale.empty()) return;
     const auto inputs = static_cast<size_t>(window_.input_channels), outputs = bias_.size();
     for (size_t i = 0; i < weights_.size(); ++i) weights_[i] *= op.scale[i / inputs % outputs];
@@ -112,14 +116,21 @@ class NarrowTransposed final : public Piece {
     const int64_t results = down.input * across.input;
     for (int64_t n = 0; n < window_.batch; ++n, image += results * outputs) {
       for (int64_t i = 0; i < results; ++i) std::copy(bias_.begin(), bias_.end(), image + i * outputs);
-      for (int64_t y = 0; y < down.output; ++y, pixels += across.output * inputs) {
+      // Lines that share no outputs may be added at the same time.
+      const int threads = down.taps <= down.stride && down.dilation == 1 ? num_threads_ : 1;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+      for (int64_t y = 0; y < down.output; ++y) {
+        float* products = products_.data() + omp_get_thread_num() * across.output;
         int64_t first_y, last_y;
         down.TapsInside(y, &first_y, &last_y);
         for (int64_t ty = first_y; ty < last_y; ++ty) {
           float* row = image + (down.First(y) + ty * down.dilation) * across.input * outputs;
-          for (int64_t tx = 0; tx < across.taps; ++tx) AddTap(pixels, ty, tx, row);
+          for (int64_t tx = 0; tx < across.taps; ++tx) {
+            AddTap(pixels + y * across.output * inputs, ty, tx, products, row);
+          }
         }
       }
+      pixels += down.output * across.output * inputs;
     }
     return absl::OkStatus();
   }
@@ -131,22 +142,23 @@ class NarrowTransposed final : public Piece {
 
  private:
   // What a line of input pixels adds to a line of outputs by one tap.
-  void AddTap(const float* pixels, int64_t ty, int64_t tx, float* row) {
+  void AddTap(const float* pixels, int64_t ty, int64_t tx, float* products, float* row) const {
     const WindowAxis& across = window_.x;
     const int64_t inputs = window_.input_channels, outputs = window_.output_channels;
     for (int64_t o = 0; o < outputs; ++o) {
       const Block fixed{weights_.data() + ((ty * across.taps + tx) * outputs + o) * inputs, 0};
-      MovingProducts(across.output, inputs, 1, inputs, {pixels, 0}, fixed, products_.data());
+      MovingProducts(across.output, inputs, 1, inputs, {pixels, 0}, fixed, products);
       for (int64_t x = 0; x < across.output; ++x) {
         const int64_t column = across.First(x) + tx * across.dilation;
-        if (column >= 0 && column < across.input) row[column * outputs + o] += products_[x];
+        if (column >= 0 && column < across.input) row[column * outputs + o] += products[x];
       }
     }
   }
 
   const WindowPlan window_;
   std::vector<float> weights_, bias_;
-  std::vector<float> products_;  // Of one line of pixels.
+  int num_threads_;
+  std::vector<float> products_;  // Of one line of pixels for each thread.
 };
 
 }  // namespace
@@ -162,7 +174,7 @@ bool IsNarrow(const NodePlan& plan) {
 std::unique_ptr<Piece> MakeNarrow(const WeightedOp& op, int num_threads) {
   std::unique_ptr<Piece> piece;
   if (op.plan.kind == NodeKind::kTransposedConvolution) {
-    piece = std::make_unique<NarrowTransposed>(op);
+    piece = std::make_unique<NarrowTransposed>(op, num_threads);
   } else {
     piece = std::make_unique<NarrowConvolution>(op, num_threads);
   }

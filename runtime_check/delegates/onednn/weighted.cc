@@ -200,11 +200,22 @@ bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
   }
 }
 
+// Fewer multiplications than this are done before a second thread has taken notice: some 2 us.
+constexpr int64_t kWorthAThread = 128 * 1024;
+
+int64_t Multiplications(const NodePlan& plan) {
+  if (plan.kind == NodeKind::kMatMul) return plan.rows * plan.depth * plan.columns;
+  const WindowPlan& window = plan.window;
+  return window.batch * window.y.output * window.x.output * window.output_channels * window.y.taps * window.x.taps *
+         (window.input_channels / window.groups);
+}
+
 class Weighted final : public Piece {
  public:
   absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads) {
-    num_threads_ = num_threads;
+    num_threads_ = Multiplications(op.plan) < kWorthAThread ? 1 : num_threads;
     types_ = types;
+    const ThreadsInScope threads(num_threads_);
     name = op.name;
     reads = {op.input};
     writes = {op.output};
@@ -241,6 +252,7 @@ class Weighted final : public Piece {
     primitive_.SetPointer(target_, context.tensors[output_]);
     if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);
     for (const auto& [number, tensor] : operands_) primitive_.SetPointer(number, context.tensors[tensor]);
+    const ThreadsInScope threads(num_threads_);
     return primitive_.Run();
   }
 
