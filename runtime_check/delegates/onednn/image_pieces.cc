@@ -220,7 +220,7 @@ class Softmax final : public Piece {
 // Copies runs of bytes; a concatenation of one is a copy.
 class Concat final : public Piece {
  public:
-  Concat(const PlainOp& op, int axis) {
+  Concat(const PlainOp& op, int axis) : num_threads_(op.num_threads) {
     for (int i = 0; i < axis; ++i) outer_ *= op.output.second.dim(i);
     for (const auto& [tensor, shape] : op.inputs) {
       runs_.push_back(shape.num_elements() / outer_ * (op.is_bf16 ? 2 : 4));
@@ -229,13 +229,15 @@ class Concat final : public Piece {
 
   absl::Status Run(const RunContext& context) override {
     const int64_t out_run = std::accumulate(runs_.begin(), runs_.end(), int64_t{0});
-    char* to = context.at<char>(writes[0]);
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      const char* from = context.at<char>(reads[i]);
-      for (int64_t o = 0; o < outer_; ++o) {
-        std::memcpy(to + o * out_run, from + o * runs_[i], static_cast<size_t>(runs_[i]));
+    char* const to = context.at<char>(writes[0]);
+    const int threads = out_run * outer_ < 4 * kWorthAThread ? 1 : num_threads_;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t o = 0; o < outer_; ++o) {
+      char* next = to + o * out_run;
+      for (size_t i = 0; i < runs_.size(); ++i) {
+        std::memcpy(next, context.at<char>(reads[i]) + o * runs_[i], static_cast<size_t>(runs_[i]));
+        next += runs_[i];
       }
-      to += runs_[i];
     }
     return absl::OkStatus();
   }
@@ -244,8 +246,9 @@ class Concat final : public Piece {
   }
 
  private:
+  const int num_threads_;
   int64_t outer_ = 1;
-  std::vector<int64_t> runs_;
+  std::vector<int64_t> runs_;  // In bytes.
 };
 
 template <typename P>
