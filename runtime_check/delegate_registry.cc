@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/nearest.h"
+#include "graph/status.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
 
@@ -46,13 +47,15 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view n
     names.push_back(info.name);
     if (info.name != name) continue;
     if (std::find(info.precisions.begin(), info.precisions.end(), options.precision) != info.precisions.end()) {
-      return row.make(options);
+      absl::StatusOr<std::shared_ptr<const Delegate>> made = row.make(options);
+      PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("delegate '", name, "'")));
+      return made;
     }
     return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': found precision '", options.precision,
                                                    "', expected ", absl::StrJoin(info.precisions, ", ")));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("no delegate '", name, "'", DidYouMean(name, names), "; there are ", absl::StrJoin(names, ", ")));
+      absl::StrCat("no delegate '", name, "'; there are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
 }  // namespace permafrost

@@ -114,8 +114,11 @@ void Judge(absl::Span<const std::string> fetches, const Outputs& expected, const
 }
 
 absl::Status Try(const Graph& graph, absl::Span<const std::string> feeds, absl::Span<const std::string> fetches,
-                 absl::Span<const std::vector<Tensor>> samples, SessionOptions options, const Outputs& expected,
-                 const AccuracyBudget& budget, PrecisionTrial* trial) {
+                 absl::Span<const std::vector<Tensor>> samples, const std::string& name, SessionOptions options,
+                 const Outputs& expected, const AccuracyBudget& budget, PrecisionTrial* trial) {
+  DelegateOptions delegate_options;
+  delegate_options.precision = trial->precision;
+  PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(name, delegate_options));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, std::move(options)));
   PF_ASSIGN_OR_RETURN(const Outputs actual, RunAll(session.get(), samples));
   Judge(fetches, expected, actual, budget, trial);
@@ -151,11 +154,7 @@ absl::StatusOr<PrecisionChoice> ChoosePrecision(const Graph& graph, absl::Span<c
   for (const std::string& precision : precisions) {
     PrecisionTrial& trial = choice.trials.emplace_back();
     trial.precision = precision;
-    DelegateOptions delegate_options;
-    delegate_options.precision = precision;
-    SessionOptions tried = options;
-    PF_ASSIGN_OR_RETURN(tried.delegate, MakeDelegate(name, delegate_options));
-    const absl::Status status = Try(graph, feeds, fetches, samples, std::move(tried), expected, budget, &trial);
+    const absl::Status status = Try(graph, feeds, fetches, samples, name, options, expected, budget, &trial);
     if (!status.ok()) {
       trial.is_within_budget = false;
       trial.reason = std::string(status.message());

@@ -36,16 +36,51 @@ absl::StatusOr<Tensor> ReadRegion(FileSystem& files, const std::string& region, 
   return tensor;
 }
 
+bool IsLibrary(const std::string& name) { return absl::StrContains(name, '/') || absl::EndsWith(name, ".so"); }
+
 absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const std::string& name, const std::string& precision) {
-  if (absl::StrContains(name, '/') || absl::EndsWith(name, ".so")) {
-    if (precision.empty()) return LoadExternalDelegate(name);
-    return absl::InvalidArgumentError(
-        absl::StrCat("found --precision=", precision, " with the delegate '", name,
-                     "', which is of a shared library: ", "what those compute with is theirs to say"));
+  if (IsLibrary(name)) {
+    absl::StatusOr<std::shared_ptr<const Delegate>> loaded = LoadExternalDelegate(name);
+    PF_RETURN_IF_ERROR(Annotate(loaded.status(), "--delegate"));
+    return loaded;
   }
   DelegateOptions options;
   if (!precision.empty() && precision != kAuto) options.precision = precision;
-  return MakeDelegate(name, options);
+  absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegate(name, options);
+  PF_RETURN_IF_ERROR(Annotate(made.status(), "--delegate"));
+  return made;
+}
+
+// InvalidArgument for a precision that the delegate does not have. A name that nobody knows is for FindDelegate.
+absl::Status CheckPrecision(const std::string& name, const std::string& precision) {
+  if (precision.empty()) return absl::OkStatus();
+  if (IsLibrary(name)) {
+    return absl::InvalidArgumentError(absl::StrCat("--precision: found '", precision, "' with the shared library '",
+                                                   name,
+                                                   "', expected none: a library decides itself what it computes with"));
+  }
+  for (const DelegateInfo& info : KnownDelegates()) {
+    if (info.name != name) continue;
+    std::vector<std::string> precisions = info.precisions;
+    if (name != "reference") precisions.emplace_back(kAuto);
+    if (std::find(precisions.begin(), precisions.end(), precision) != precisions.end()) break;
+    return absl::InvalidArgumentError(absl::StrCat("--precision: found '", precision, "', expected what --delegate=",
+                                                   name, " has: ", absl::StrJoin(precisions, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+// One line: what was measured, or why nothing was.
+void PrintTrial(const PrecisionTrial& trial, bool is_chosen, Console& console) {
+  console.err << "precision " << trial.precision << ": ";
+  if (trial.milliseconds > 0) {
+    console.err << FormatSeconds(trial.milliseconds / 1000) << ", largest rms error "
+                << absl::StrFormat("%.2g", trial.worst_relative_rms) << " of an output's rms";
+    if (!trial.is_within_budget) console.err << "; beyond the budget: ";
+  } else {
+    console.err << "does not run: ";
+  }
+  console.err << Printable(trial.reason) << (is_chosen ? "; chosen" : "") << "\n";
 }
 
 }  // namespace
@@ -63,18 +98,21 @@ SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
 void AddRunFlags(RunFlags* run, FlagTable* flags) {
   std::vector<std::string> names;
   for (const DelegateInfo& info : KnownDelegates()) names.push_back(info.name);
-  flags->Add("delegate", &run->delegate, "NAME",
-             absl::StrCat("Who computes what it can, the built-in kernels the rest: ", absl::StrJoin(names, ", "),
-                          ", or the path of a shared library (docs/writing_a_delegate.md)."));
-  flags->Add("precision", &run->precision, "NAME",
-             "What the delegate computes with: f32, bf16, or auto, the fastest whose error on the inputs stays within "
-             "3 % of an "
-             "output's rms (or 1e-4) and leaves classes as they are. Left out: its default.");
+  flags->Add(
+      "delegate", &run->delegate, "NAME",
+      absl::StrCat("Who computes as much of the model as it can; the built-in kernels compute the rest: ",
+                   absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
+  flags->Add(
+      "precision", &run->precision, "NAME",
+      "What the delegate computes with: f32, bf16, or auto. auto measures on the inputs, and takes the fastest of "
+      "those that keep the rms error of each output within 3 % of its rms (or within 1e-4) and the likeliest "
+      "class of each row as it is. Left out: f32.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
   flags->Add("threads", &run->threads, "N", "Threads to compute with; 0: one for each core.");
-  flags->Add("explain", &run->explain, "Say what runs where, and why not with the delegate.");
+  flags->Add("explain", &run->explain,
+             "Say what the delegate runs and as which pieces, and why it leaves the rest to the built-in kernels.");
 }
 
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files) {
@@ -85,9 +123,8 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   RunOptions options;
   options.reference = ToolSessionOptions(std::max(1, num_threads), files);
   options.chosen = options.reference;
-  absl::StatusOr<std::shared_ptr<const Delegate>> delegate = FindDelegate(run.delegate, run.precision);
-  PF_RETURN_IF_ERROR(Annotate(delegate.status(), "--delegate"));
-  options.chosen.delegate = *std::move(delegate);
+  PF_RETURN_IF_ERROR(CheckPrecision(run.delegate, run.precision));
+  PF_ASSIGN_OR_RETURN(options.chosen.delegate, FindDelegate(run.delegate, run.precision));
   std::vector<std::string> paths;
   for (const std::string& list : run.custom_ops) {
     for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
@@ -113,10 +150,7 @@ absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span
                       ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
                                       run.delegate, plain));
   for (const PrecisionTrial& trial : choice.trials) {
-    console.err << "precision " << trial.precision << ": " << absl::StrFormat("%.3f ms", trial.milliseconds)
-                << ", rms error " << absl::StrFormat("%.2g", trial.worst_relative_rms) << " of the rms at most"
-                << (trial.reason.empty() ? "" : "; not within the budget: ") << Printable(trial.reason)
-                << (trial.precision == choice.precision ? "; chosen" : "") << "\n";
+    PrintTrial(trial, trial.precision == choice.precision, console);
   }
   DelegateOptions options;
   options.precision = choice.precision;

@@ -26,8 +26,10 @@ constexpr int64_t kDefaultBatch = 32;
 
 void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("reference", &options->reference, "FILE", "The model whose answers are taken for right.");
-  flags->Add("candidate", &options->candidate, "FILE",
-             "The model to judge. It must have the outputs of the reference under the same names.");
+  flags->Add(
+      "candidate", &options->candidate, "FILE",
+      "The model to judge. It must have the outputs of the reference under the same names. --delegate and --precision "
+      "hold for it alone: the reference runs with the built-in kernels.");
   flags->Add(
       "inputs", &options->inputs, "FILES",
       "What to feed: NPY files separated by commas, * and ? allowed; INPUT=FILE where there are several inputs. A "
@@ -269,7 +271,9 @@ Tool ValidateModelTool() {
       {{"Random inputs; fail when an output moves by more than 5 %.",
         "--reference=model.pb --candidate=tiny.pb --tolerance=0.05"},
        {"A labelled set: how often is each model right?",
-        "--reference=model.pb --candidate=tiny.pb --inputs=image=images.npy --labels=labels.npy"}},
+        "--reference=model.pb --candidate=tiny.pb --inputs=image=images.npy --labels=labels.npy"},
+       {"One model: how fast can it be, and what does that change?",
+        "--reference=model.pb --candidate=model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
       &DefineFlags, &ValidateModel);
 }
 

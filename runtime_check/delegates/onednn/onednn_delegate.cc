@@ -6,6 +6,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
 namespace permafrost {
@@ -53,7 +54,10 @@ class OneDnnDelegate final : public Delegate {
 
 }  // namespace
 
-std::shared_ptr<const Delegate> MakeOneDnnDelegate(OneDnnPrecision precision) {
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(OneDnnPrecision precision) {
+  if (precision == OneDnnPrecision::kBf16 && !onednn::HasBf16()) {
+    return absl::UnimplementedError("precision bf16 needs a processor with AVX-512: expected f32 on this one");
+  }
   return std::make_shared<OneDnnDelegate>(precision);
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
 
 namespace permafrost {
@@ -12,7 +13,8 @@ namespace permafrost {
 // Of products and of what lies between; sums are of float, and so is the interface.
 enum class OneDnnPrecision { kF32, kBf16 };
 
-std::shared_ptr<const Delegate> MakeOneDnnDelegate(OneDnnPrecision precision);
+// Unimplemented for kBf16 on a processor without AVX-512, on which oneDNN has no convolutions of bfloat16.
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(OneDnnPrecision precision);
 
 }  // namespace permafrost
 

@@ -19,6 +19,12 @@ const dnnl::engine& CpuEngine() {
   return *engine;
 }
 
+bool HasBf16() {
+  // Each bit is a set of instructions.
+  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
 dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, bool is_bf16) {
   return dnnl::memory::desc({batch, channels, height, width},
                             is_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32,

@@ -19,6 +19,9 @@ namespace onednn {
 
 const dnnl::engine& CpuEngine();
 
+// Whether the library computes with bfloat16 on this processor.
+bool HasBf16();
+
 // Runs f(), which may throw what oneDNN throws.
 template <typename F>
 absl::Status Guarded(absl::string_view what, F f) {

@@ -40,7 +40,7 @@ class OneDnnTest : public testing::Test {
     return graph->Const(name, Tensor::Scalar<float>(value));
   }
 
-  const std::shared_ptr<const Delegate> delegate_ = MakeOneDnnDelegate(OneDnnPrecision::kF32);
+  const std::shared_ptr<const Delegate> delegate_ = *MakeOneDnnDelegate(OneDnnPrecision::kF32);
 };
 
 TEST_F(OneDnnTest, FoldsWhatIsLinearIntoWeightsAndBias) {
@@ -207,6 +207,8 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
 }
 
 TEST_F(OneDnnTest, StaysCloseWithBfloat16) {
+  const auto bf16 = MakeOneDnnDelegate(OneDnnPrecision::kBf16);
+  if (absl::IsUnimplemented(bf16.status())) GTEST_SKIP() << bf16.status();
   ImageGraph graph(kImage);
   graph.Convolution("conv", "x", {3, 3, 12, 16});
   graph.Float("active", "Relu6", {"conv"});
@@ -220,7 +222,7 @@ TEST_F(OneDnnTest, StaysCloseWithBfloat16) {
   graph.Float("out", "Sigmoid", {"scaled"});
   const Tensor fed = SomeFloats(kImage, 5);
   std::vector<Tensor> results;
-  for (const auto& delegate : {MakeOneDnnDelegate(OneDnnPrecision::kBf16), std::shared_ptr<const Delegate>()}) {
+  for (const auto& delegate : {*bf16, std::shared_ptr<const Delegate>()}) {
     auto session = MakeSession(delegate, graph.graph(), {"x"}, {"out"}, 2);
     ASSERT_TRUE(session.ok()) << session.status();
     auto outputs = (*session)->Run({fed});
