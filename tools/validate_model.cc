@@ -52,9 +52,13 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
 absl::Status CheckOptions(const ValidateModelOptions& options) {
   if (options.reference.empty()) return absl::InvalidArgumentError("--reference is missing");
   if (options.candidate.empty()) return absl::InvalidArgumentError("--candidate is missing");
-  if (options.batch < 0 || options.samples < 1 || options.runs < 0) {
-    return absl::InvalidArgumentError("--batch and --runs must be at least 0, and --samples at least 1");
-  }
+  const auto check = [](absl::string_view flag, int32_t found, int32_t least) {
+    if (found >= least) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": found ", found, ", expected at least ", least));
+  };
+  PF_RETURN_IF_ERROR(check("--batch", options.batch, 0));
+  PF_RETURN_IF_ERROR(check("--runs", options.runs, 0));
+  PF_RETURN_IF_ERROR(check("--samples", options.samples, 1));
   if (!options.labels.empty() && options.inputs.empty()) {
     return absl::InvalidArgumentError("--labels needs --inputs: random inputs have no right answers");
   }

@@ -46,8 +46,10 @@ constexpr double kTolerance = 1e-4;
 constexpr int64_t kMostSteep = 1000;
 constexpr double kSteepTolerance = 1e-3;
 // Delegates add up in orders of their own, further from TensorFlow's than those of its configurations are from each
-// other. The most that was seen is 1.2e-3, in a segmentation mask of 65536 sigmoids.
+// other, and others on each processor. Seen in two masks of 65536 sigmoids: up to 1.2e-3; 133 elements beyond the
+// tolerance (oneDNN with AVX2). They may be off by twice as much, in four times as many elements.
 constexpr double kSteepFactorOfDelegates = 2;
+constexpr int64_t kMostSteepFactorOfDelegates = 4;
 
 // The accuracy that a lower precision has to keep, by output and over all inputs: the root mean square of the
 // differences over that of the output, or the former alone.
@@ -57,15 +59,16 @@ constexpr double kBudgetAbsolute = 1e-4;
 // A precision outside of the budget is still the same model, coarsely.
 constexpr double kWorstRelative = 0.5;
 
-bool IsClose(const Tensor& expected, const Tensor& actual, const OutputDifference& difference, double steep_tolerance) {
+bool IsClose(const Tensor& expected, const Tensor& actual, const OutputDifference& difference, bool is_delegated) {
   if (difference.IsWithin(kTolerance)) return true;
+  const double steep_tolerance = kSteepTolerance * (is_delegated ? kSteepFactorOfDelegates : 1);
   if (!difference.IsWithin(steep_tolerance) || expected.dtype() != DType::kFloat) return false;
   const double bound = kTolerance * std::max(1.0, difference.max_abs_expected);
   int64_t beyond = 0;
   for (size_t i = 0; i < expected.elements<float>().size(); ++i) {
     if (std::abs(expected.elements<float>()[i] - actual.elements<float>()[i]) > bound) ++beyond;
   }
-  return beyond * kMostSteep <= difference.num_elements;
+  return beyond * kMostSteep <= difference.num_elements * (is_delegated ? kMostSteepFactorOfDelegates : 1);
 }
 
 absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
@@ -233,7 +236,6 @@ TEST_P(ModelRunTest, GivesTheRecordedOutputs) {
   ASSERT_TRUE(recording.ok()) << recording.status();
   Samples actual;
   ASSERT_NO_FATAL_FAILURE(RunAll(*recording, *options, &actual));
-  const double steep_tolerance = kSteepTolerance * (options->delegate == nullptr ? 1 : kSteepFactorOfDelegates);
   for (size_t i = 0; i < recording->fetches.size(); ++i) {
     const Distance distance = DistanceOf(*recording, actual, i);
     if (setup.precision != "f32") {
@@ -245,7 +247,7 @@ TEST_P(ModelRunTest, GivesTheRecordedOutputs) {
     for (size_t s = 0; s < actual.size(); ++s) {
       const Tensor& expected = recording->outputs[s][i];
       const OutputDifference difference = CompareTensors(expected, actual[s][i]);
-      EXPECT_TRUE(IsClose(expected, actual[s][i], difference, steep_tolerance))
+      EXPECT_TRUE(IsClose(expected, actual[s][i], difference, options->delegate != nullptr))
           << "input " << s << ", output '" << recording->fetches[i] << "': " << difference.ToString();
     }
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
@@ -210,6 +211,13 @@ int64_t Multiplications(const NodePlan& plan) {
          (window.input_channels / window.groups);
 }
 
+// What oneDNN falls back to without AVX2 reads wrong elements of the operands of post-ops, as of version 2.6.3.
+bool LosesOperands(absl::string_view implementation) { return absl::StartsWith(implementation, "x64:gemm"); }
+
+bool HasOperands(const WeightedOp& op) {
+  return std::any_of(op.post_steps.begin(), op.post_steps.end(), [](const Step& step) { return step.has_other(); });
+}
+
 class Weighted final : public Piece {
  public:
   absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads) {
@@ -231,6 +239,9 @@ class Weighted final : public Piece {
     Choose(op.plan, descs, attributes, false, &chosen);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
       return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+    }
+    if (LosesOperands(chosen.implementation) && HasOperands(op)) {
+      return absl::UnimplementedError(absl::StrCat("'", chosen.implementation, "' misreads operands of post-ops"));
     }
     Choose(op.plan, descs, attributes, true, &chosen);
     primitive_.Set(chosen.primitive);

@@ -69,8 +69,8 @@ TEST_F(OneDnnTest, FusesAnOperandOnceAlone) {
   ImageGraph graph(kImage);
   graph.Convolution("a", "x", {1, 1, 12, 8});
   graph.Convolution("b", "x", {3, 3, 12, 8});
-  graph.Float("sum", "Mul", {"a", "b"});
-  graph.Float("out", "Tanh", {"sum"});
+  graph.Float("sum", "AddV2", {"a", "b"});
+  graph.Float("out", "Sigmoid", {"sum"});
   EXPECT_THAT(Pieces(graph, {"out"}), SizeIs(2));
 }
 
