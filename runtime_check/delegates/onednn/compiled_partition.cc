@@ -21,6 +21,8 @@ constexpr int kNone = -1;
 class Pieces final : public CompiledPartition {
  public:
   absl::Status Init(const Partition& partition, bool use_bf16, int num_threads) {
+    // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it.
+    num_threads = std::min(num_threads, std::max(1, omp_get_num_procs()));
     num_threads_ = num_threads;
     const ThreadsInScope threads(num_threads);
     PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, use_bf16, num_threads));
