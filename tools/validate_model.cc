@@ -15,7 +15,7 @@
 #include "tools/json.h"
 #include "tools/model_inputs.h"
 #include "tools/plan_listing.h"
-#include "tools/run_options.h"
+#include "tools/run_flags.h"
 #include "tools/validation.h"
 
 namespace permafrost {

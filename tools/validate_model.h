@@ -11,7 +11,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
-#include "tools/run_options.h"
+#include "tools/run_flags.h"
 
 namespace permafrost {
 
