@@ -54,6 +54,19 @@ class Fuser {
     std::unique_ptr<Piece> piece;
   };
 
+  // The steps fused to a weighted node: some into its weights and bias, the others as post-steps.
+  struct Chain {
+    std::vector<int> steps;
+    size_t num_folded = 0;
+    std::vector<Step> post_steps;  // Taken when the piece is made.
+  };
+
+  // Where a node runs: at the end of its chain.
+  int EndOf(size_t node) const {
+    const std::vector<int>& steps = chains_[node].steps;
+    return steps.empty() ? static_cast<int>(node) : steps_[steps.back()].position;
+  }
+
   const DelegateNode& NodeAt(size_t i) const { return partition_.nodes[i]; }
   int Input(size_t node, int i) const { return fused_.storage[NodeAt(node).inputs[i]]; }
   int Output(size_t node) const { return fused_.storage[NodeAt(node).outputs[0]]; }
@@ -68,6 +81,7 @@ class Fuser {
     for (const DelegateTensor& tensor : partition_.tensors) {
       fused_.bytes.push_back(tensor.shape.num_elements() * static_cast<int64_t>(SizeOf(tensor.dtype)));
     }
+    is_copied_.assign(plans_.size(), false);
     is_output_.resize(partition_.tensors.size(), false);
     for (const int output : partition_.outputs) is_output_[output] = true;
     std::vector<bool> is_given(partition_.tensors.size(), false);
@@ -78,7 +92,7 @@ class Fuser {
       const int source = fused_.storage[NodeAt(i).inputs[0]];
       const bool has_two_homes = is_output_[output] && (is_given[source] || is_output_[source]);
       if (has_two_homes || partition_.tensors[NodeAt(i).inputs[0]].constant.has_value()) {
-        copies_.push_back(i);
+        is_copied_[i] = true;
         continue;
       }
       fused_.storage[output] = source;
@@ -152,8 +166,7 @@ class Fuser {
       if (steps_[i].other >= 0) readers_[steps_[i].other].steps.push_back(static_cast<int>(i));
     }
     for (size_t i = 0; i < plans_.size(); ++i) {
-      const bool is_copy = std::find(copies_.begin(), copies_.end(), i) != copies_.end();
-      if (IsStepNode(i) || (plans_[i].kind == NodeKind::kAlias && !is_copy)) continue;
+      if (IsStepNode(i) || (plans_[i].kind == NodeKind::kAlias && !is_copied_[i])) continue;
       for (size_t j = 0; j < NodeAt(i).inputs.size(); ++j) {
         const int storage = Input(i, static_cast<int>(j));
         ++readers_[storage].others;
@@ -214,16 +227,19 @@ class Fuser {
     is_chained_.assign(steps_.size(), false);
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (!IsWeighted(plans_[i].kind)) continue;
-      std::vector<int> chain = ChainFrom(Output(i), OutputShape(i));
-      size_t count = 0;
-      while (count < chain.size() && IsFoldable(plans_[i], chain, count)) ++count;
-      std::vector<Step> post_steps;
+      Chain& chain = chains_[i];
+      std::vector<int> steps = ChainFrom(Output(i), OutputShape(i));
+      // What is affine for each channel goes into weights and bias, unless an activation comes before.
+      if (plans_[i].activation == PostActivation::kNone) {
+        while (chain.num_folded < steps.size() && IsAffine(steps_[steps[chain.num_folded]])) ++chain.num_folded;
+      }
       Step activation = NewStep(i, static_cast<int>(i));
-      if (ActivationStep(plans_[i], &activation)) post_steps.push_back(activation);
-      while (count < chain.size() && AppendPostStep(steps_[chain[count]], &post_steps)) ++count;
-      chain.resize(count);
-      for (const int step : chain) is_chained_[step] = true;
-      chains_[i] = std::move(chain);
+      if (ActivationStep(plans_[i], &activation)) chain.post_steps.push_back(activation);
+      size_t count = chain.num_folded;
+      while (count < steps.size() && AppendPostStep(steps_[steps[count]], &chain.post_steps)) ++count;
+      steps.resize(count);
+      for (const int step : steps) is_chained_[step] = true;
+      chain.steps = std::move(steps);
     }
   }
 
@@ -233,15 +249,6 @@ class Fuser {
       return false;
     }
     return step.op == LoopOp::kAdd || step.op == LoopOp::kSub || step.op == LoopOp::kMul || step.op == LoopOp::kDiv;
-  }
-
-  // Whether the step can go into weights and bias: it and all before are affine for each channel.
-  bool IsFoldable(const NodePlan& plan, const std::vector<int>& chain, size_t count) const {
-    if (plan.activation != PostActivation::kNone) return false;
-    for (size_t i = 0; i <= count; ++i) {
-      if (!IsAffine(steps_[chain[i]])) return false;
-    }
-    return true;
   }
 
   static void Fold(const Step& step, WeightedOp* op) {
@@ -315,14 +322,11 @@ class Fuser {
     op.output = Output(i);
     op.name = NameOfNode(i);
     if (plans_[i].has_bias) op.bias = FloatsOf(*TensorOf(i, 2).constant);
-    Step activation = NewStep(i, static_cast<int>(i));
-    if (ActivationStep(plans_[i], &activation)) op.post_steps.push_back(activation);
-    const std::vector<int>& chain = chains_[i];
-    size_t count = 0;
-    while (count < chain.size() && IsFoldable(plans_[i], chain, count)) Fold(steps_[chain[count++]], &op);
-    while (count < chain.size() && AppendPostStep(steps_[chain[count]], &op.post_steps)) ++count;
-    if (!chain.empty()) op.output = steps_[chain.back()].result;
-    const int position = chain.empty() ? static_cast<int>(i) : steps_[chain.back()].position;
+    Chain& chain = chains_[i];
+    for (size_t k = 0; k < chain.num_folded; ++k) Fold(steps_[chain.steps[k]], &op);
+    op.post_steps = std::move(chain.post_steps);
+    if (!chain.steps.empty()) op.output = steps_[chain.steps.back()].result;
+    const int position = EndOf(i);
     op.is_bf16 = use_bf16_ && !IsNarrow(op.plan);
     op.input = As(op.input, op.is_bf16, InputShape(i), position);
     absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_);
@@ -409,7 +413,7 @@ class Fuser {
     for (const Step& step : steps_) may[step.result] = true;
     for (size_t i = 0; i < chains_.size(); ++i) {
       // A narrow convolution writes floats, whatever is fused to it.
-      if (!chains_[i].empty() && !TakesBf16(i)) may[steps_[chains_[i].back()].result] = false;
+      if (!chains_[i].steps.empty() && !TakesBf16(i)) may[steps_[chains_[i].steps.back()].result] = false;
     }
     for (size_t i = 0; i < may.size(); ++i) {
       if (!may[i] || is_output_[i] || fused_.storage[i] != static_cast<int>(i)) continue;
@@ -458,11 +462,8 @@ class Fuser {
     std::vector<int> position_of_step(steps_.size());
     for (size_t i = 0; i < steps_.size(); ++i) position_of_step[i] = steps_[i].position;
     for (size_t i = 0; i < chains_.size(); ++i) {
-      for (const int step : chains_[i]) position_of_step[step] = steps_[chains_[i].back()].position;
+      for (const int step : chains_[i].steps) position_of_step[step] = EndOf(i);
     }
-    const auto position_of_node = [&](int node) {
-      return chains_[node].empty() ? node : steps_[chains_[node].back()].position;
-    };
     group_of_.assign(steps_.size(), kNone);
     std::vector<int> maker(fused_.storage.size(), kNone);  // By storage: the step.
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -483,7 +484,7 @@ class Fuser {
           if (position_of_step[reader] <= step.position) return false;
         }
         for (const int reader : node_readers_[steps_[member].result]) {
-          if (position_of_node(reader) <= step.position) return false;
+          if (EndOf(static_cast<size_t>(reader)) <= step.position) return false;
         }
       }
       return true;
@@ -553,7 +554,7 @@ class Fuser {
         case NodeKind::kBatchNorm:
           break;
         case NodeKind::kAlias:
-          if (std::find(copies_.begin(), copies_.end(), i) != copies_.end()) add(MakeCopy(typed(1, false)));
+          if (is_copied_[i]) add(MakeCopy(typed(1, false)));
           break;
         case NodeKind::kConvolution:
         case NodeKind::kTransposedConvolution:
@@ -594,13 +595,13 @@ class Fuser {
   Fused fused_;
   std::vector<NodePlan> plans_;  // By node.
   std::vector<bool> is_output_;  // By tensor and storage.
-  std::vector<size_t> copies_;   // Aliases that have to be copied.
+  std::vector<bool> is_copied_;  // By node: an alias that cannot share memory.
   std::vector<Step> steps_;
   std::vector<Readers> readers_;                // By storage.
   std::vector<std::vector<int>> node_readers_;  // By storage: the nodes that are no steps.
   std::vector<bool> is_taken_;                  // By node: another does its work.
   std::vector<int> input_of_;                   // By node: what a convolution reads instead, or kNone.
-  std::vector<std::vector<int>> chains_;        // By node: the steps fused to it.
+  std::vector<Chain> chains_;                   // By node.
   std::vector<bool> is_chained_;                // By step.
   std::vector<int> group_of_;                   // By step.
   std::vector<std::vector<int>> groups_;

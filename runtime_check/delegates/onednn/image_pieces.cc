@@ -26,9 +26,6 @@ class Pool final : public Piece {
   absl::Status Init(const PlainOp& op) {
     const WindowPlan& window = op.plan.window;
     const WindowAxis &y = window.y, &x = window.x;
-    const auto after = [](const WindowAxis& axis) {
-      return std::max<int64_t>(0, (axis.output - 1) * axis.stride + axis.taps - axis.input - axis.pad_before);
-    };
     const int64_t work = op.output.second.num_elements() * y.taps * x.taps;
     num_threads_ = work < kWorthAThread ? 1 : op.num_threads;
     const ThreadsInScope threads(num_threads_);
@@ -45,7 +42,7 @@ class Pool final : public Piece {
          {y.stride, x.stride},
          {y.taps, x.taps},
          {y.pad_before, x.pad_before},
-         {after(y), after(x)}},
+         {PadAfter(y), PadAfter(x)}},
         attributes, CpuEngine());
     implementation_ = desc.impl_info_str();
     primitive_.Set(dnnl::pooling_forward(desc));

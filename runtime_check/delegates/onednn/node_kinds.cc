@@ -455,6 +455,11 @@ absl::StatusOr<NodePlan> PlanNode(const Partition& partition, const DelegateNode
   return Reader(partition, node).Read();
 }
 
+int64_t PadAfter(const WindowAxis& axis) {
+  const int64_t reach = (axis.output - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
+  return std::max<int64_t>(0, reach - axis.input - axis.pad_before);
+}
+
 std::vector<float> FloatsOf(const Tensor& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
   if (!values.empty()) std::memcpy(values.data(), tensor.bytes().data(), values.size() * sizeof(float));

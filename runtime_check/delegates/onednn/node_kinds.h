@@ -74,6 +74,9 @@ struct NodePlan {
   std::vector<float> factor, offset;
 };
 
+// Pixels behind the image that the last position of the window reaches.
+int64_t PadAfter(const WindowAxis& axis);
+
 // Unimplemented with the reason for a node that the delegate does not take.
 absl::StatusOr<NodePlan> PlanNode(const Partition& partition, const DelegateNode& node);
 

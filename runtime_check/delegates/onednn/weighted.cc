@@ -47,11 +47,6 @@ memory::desc AnyLayout(const memory::desc& desc, memory::data_type type) {
   return memory::desc(desc.dims(), type, memory::format_tag::any);
 }
 
-int64_t PadAfter(const WindowAxis& axis) {
-  const int64_t reach = (axis.output - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
-  return std::max<int64_t>(0, reach - axis.input - axis.pad_before);
-}
-
 struct Descs {
   memory::desc source, weights, bias, target;
 };
@@ -200,6 +195,9 @@ bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
       return false;
   }
 }
+
+// oneDNN takes 32.
+constexpr size_t kMostPostSteps = 32;
 
 // Fewer multiplications than this are done before a second thread has taken notice: some 2 us.
 constexpr int64_t kWorthAThread = 128 * 1024;
@@ -424,26 +422,19 @@ Step AsClip(Step step) {
   return step;
 }
 
-// Makes one step of two.
-bool Merge(const Step& step, Step* last) {
-  if (step.op == LoopOp::kAffine && last->op == LoopOp::kAffine) {
-    last->beta = step.alpha * last->beta + step.beta;
-    last->alpha *= step.alpha;
-  } else if (AsClip(step).op == LoopOp::kClip && AsClip(*last).op == LoopOp::kClip) {
-    const Step outer = AsClip(step);
-    Step inner = AsClip(*last);
-    // As when both are done: the second's lower bound first, then its upper.
-    inner.alpha = std::min(std::max(inner.alpha, outer.alpha), outer.beta);
-    inner.beta = std::min(std::max(inner.beta, outer.alpha), outer.beta);
-    inner.result = step.result;
-    inner.position = step.position;
-    *last = std::move(inner);
+// Makes `step`, which follows `inner`, do the work of both.
+bool MergeInto(const Step& inner, Step* step) {
+  if (step->op == LoopOp::kAffine && inner.op == LoopOp::kAffine) {
+    step->beta += step->alpha * inner.beta;
+    step->alpha *= inner.alpha;
     return true;
-  } else {
-    return false;
   }
-  last->result = step.result;
-  last->position = step.position;
+  const Step first = AsClip(inner), second = AsClip(*step);
+  if (first.op != LoopOp::kClip || second.op != LoopOp::kClip) return false;
+  *step = second;
+  // As when both are done: the second's lower bound first, then its upper.
+  step->alpha = std::min(std::max(first.alpha, second.alpha), second.beta);
+  step->beta = std::min(std::max(first.beta, second.alpha), second.beta);
   return true;
 }
 
@@ -452,17 +443,21 @@ bool Merge(const Step& step, Step* last) {
 bool AppendPostStep(const Step& step, std::vector<Step>* post_steps) {
   if (step.op == LoopOp::kAffine && step.alpha == 1 && step.beta == 0) return true;
   if (!IsPostOp(step)) return false;
-  std::vector<Step> extended = *post_steps;
-  if (extended.empty() || !Merge(step, &extended.back())) extended.push_back(step);
-  Eltwise last;
-  if (!extended.back().has_other() && EltwiseOf(extended.back(), &last)) {
-    for (size_t i = 0; i + 1 < extended.size(); ++i) {
+  Step last = step;
+  const bool is_merged = !post_steps->empty() && MergeInto(post_steps->back(), &last);
+  const size_t num_before = post_steps->size() - (is_merged ? 1 : 0);
+  if (num_before == kMostPostSteps) return false;
+  Eltwise eltwise;
+  if (!last.has_other() && EltwiseOf(last, &eltwise)) {
+    for (size_t i = 0; i < num_before; ++i) {
       Eltwise before;
-      if (extended[i].has_other() || !EltwiseOf(extended[i], &before) || before.algorithm != last.algorithm) continue;
-      if (before.alpha != last.alpha || before.beta != last.beta) return false;
+      if ((*post_steps)[i].has_other() || !EltwiseOf((*post_steps)[i], &before)) continue;
+      if (before.algorithm != eltwise.algorithm) continue;
+      if (before.alpha != eltwise.alpha || before.beta != eltwise.beta) return false;
     }
   }
-  *post_steps = std::move(extended);
+  if (is_merged) post_steps->pop_back();
+  post_steps->push_back(std::move(last));
   return true;
 }
 

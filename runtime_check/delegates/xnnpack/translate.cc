@@ -154,16 +154,6 @@ absl::StatusOr<Operation> Pad(const NodeView& view) {
   return operation;
 }
 
-void SetImages(const Shape& input, const Shape& output, WindowGeometry* window) {
-  window->batch = input.dim(0);
-  window->input_height = input.dim(1);
-  window->input_width = input.dim(2);
-  window->input_channels = input.dim(3);
-  window->output_height = output.dim(1);
-  window->output_width = output.dim(2);
-  window->output_channels = output.dim(3);
-}
-
 absl::StatusOr<Operation> Resize(const NodeView& view) {
   // The library computes positions in floats, which count to 2^24.
   constexpr int64_t kMostPixels = int64_t{1} << 24;
@@ -333,6 +323,16 @@ absl::StatusOr<Tensor> NodeView::Weights(int i, absl::string_view what) const {
 }
 
 std::vector<size_t> Sizes(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
+
+void SetImages(const Shape& input, const Shape& output, WindowGeometry* window) {
+  window->batch = input.dim(0);
+  window->input_height = input.dim(1);
+  window->input_width = input.dim(2);
+  window->input_channels = input.dim(3);
+  window->output_height = output.dim(1);
+  window->output_width = output.dim(2);
+  window->output_channels = output.dim(3);
+}
 
 std::vector<float> Floats(const Tensor& tensor) {
   std::vector<float> values(tensor.bytes().size() / sizeof(float));

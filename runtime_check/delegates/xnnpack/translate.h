@@ -42,6 +42,8 @@ class NodeView {
 
 std::vector<size_t> Sizes(const Shape& shape);
 std::vector<float> Floats(const Tensor& tensor);
+// The sizes of two images, [batch, height, width, channels].
+void SetImages(const Shape& input, const Shape& output, WindowGeometry* window);
 // The product of dimensions [begin, end).
 size_t Product(const Shape& shape, int begin, int end);
 

@@ -32,16 +32,6 @@ void SetAxes(const Window& window, WindowGeometry* geometry) {
   geometry->pad_right = static_cast<uint32_t>(PadAfter(window.x));
 }
 
-void SetImages(const Shape& input, const Shape& output, WindowGeometry* geometry) {
-  geometry->batch = input.dim(0);
-  geometry->input_height = input.dim(1);
-  geometry->input_width = input.dim(2);
-  geometry->input_channels = input.dim(3);
-  geometry->output_height = output.dim(1);
-  geometry->output_width = output.dim(2);
-  geometry->output_channels = output.dim(3);
-}
-
 absl::StatusOr<ImageLayout> Layout(const NodeView& view) {
   PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(view.node()));
   if (layout.is_nchw()) return No("its data_format is not NHWC");

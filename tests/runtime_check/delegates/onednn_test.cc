@@ -92,6 +92,18 @@ TEST_F(OneDnnTest, DoesNotConfusePostOpsOfOneAlgorithm) {
   Pieces(graph, {"out"});
 }
 
+TEST_F(OneDnnTest, GivesAPrimitiveNoMorePostOpsThanItTakes) {
+  ImageGraph graph(kImage);
+  graph.Convolution("conv", "x", {1, 1, 12, 12});
+  std::string last = "conv";
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "step" + std::to_string(i);
+    graph.Float(name, i % 2 == 0 ? "Mul" : "Maximum", {last, "x"});
+    last = name;
+  }
+  EXPECT_THAT(Pieces(graph, {last}).size(), testing::Gt(1u));
+}
+
 TEST_F(OneDnnTest, SeesThroughDisguisesOfParametricRelu) {
   ImageGraph graph(kImage);
   graph.Convolution("conv", "x", {1, 1, 12, 8});
