@@ -1,50 +1,33 @@
-// The formats of a model file, and how one is chosen.
+// The tables of formats and wrappings, and how one is chosen.
 #include "io/model_file.h"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/status.h"
-#include "graph/wire.h"
 #include "io/foreign_format.h"
-#include "io/formats/graphdef.h"
-#include "io/formats/graphdef_text.h"
+#include "io/formats/graphdef_format.h"
 
 namespace permafrost {
 namespace {
 
-struct Format {
-  ModelFormat format;
-  absl::string_view name;
-  // Whether the beginning of a file could be of this format: decides whose error a broken file gets.
-  bool (*may_be)(absl::string_view bytes);
-  absl::StatusOr<std::unique_ptr<Graph>> (*read)(const FileView& file);
-  absl::Status (*write)(const Graph& graph, ByteSink* sink);
-  // Zero where only writing tells.
-  uint64_t (*size)(const Graph& graph);
-};
+constexpr const ModelFormat* kFormats[] = {&kGraphDefFormat, &kGraphDefTextFormat};
+constexpr absl::Span<const ModelWrapping* const> kWrappings;
+// Wrappings inside each other: nobody means more, and each can cost memory.
+constexpr int kMostWrappings = 4;
 
-bool LooksLikeText(absl::string_view bytes) {
-  constexpr size_t kLooked = 4096;
-  return std::none_of(bytes.begin(), bytes.begin() + std::min(bytes.size(), kLooked), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v') || byte == 0x7f;
-  });
-}
-
-// In the order in which they are tried.
-constexpr Format kFormats[] = {
-    {ModelFormat::kBinary, "GraphDef", [](absl::string_view bytes) { return !LooksLikeText(bytes); },
-     [](const FileView& file) { return ReadGraphDef(file.bytes, file.owner); }, WriteGraphDef, GraphDefSize},
-    {ModelFormat::kText, "text GraphDef", LooksLikeText,
-     [](const FileView& file) { return ReadGraphDefText(file.bytes); }, WriteGraphDefText,
-     [](const Graph&) { return uint64_t{0}; }},
-};
-
-const Format& FormatOf(ModelFormat format) {
-  return *std::find_if(std::begin(kFormats), std::end(kFormats), [&](const Format& f) { return f.format == format; });
+absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
+  std::vector<absl::string_view> known;
+  for (const ModelFormat* format : kFormats) {
+    if (format->write == nullptr) continue;
+    if (format->name == name) return format;
+    known.push_back(format->name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no format '", name, "' to write, expected one of ", absl::StrJoin(known, ", ")));
 }
 
 class CountingSink : public ByteSink {
@@ -74,48 +57,97 @@ absl::Status DirectoryError(FileSystem& files, const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a folder, expected a file with a frozen graph"));
 }
 
-}  // namespace
+absl::Status SetBytes(std::shared_ptr<const ByteSource> bytes, ModelSource* source) {
+  const uint64_t size = bytes->size();
+  const uint64_t length = std::min(size, ModelSource::kEndBytes);
+  PF_ASSIGN_OR_RETURN(source->head, bytes->Read(0, length));
+  PF_ASSIGN_OR_RETURN(source->tail, bytes->Read(size - length, length));
+  source->bytes = std::move(bytes);
+  return absl::OkStatus();
+}
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file) {
-  if (file.bytes.empty()) return absl::InvalidArgumentError("the file is empty, expected a frozen graph");
+// Opens what the model is compressed or encrypted in.
+absl::Status Unwrap(const OpenOptions& options, ModelSource* source) {
+  for (int depth = 0;; ++depth) {
+    const auto wrapping = std::find_if(kWrappings.begin(), kWrappings.end(),
+                                       [&](const ModelWrapping* wrapping) { return wrapping->is(*source); });
+    if (wrapping == kWrappings.end()) return absl::OkStatus();
+    if (depth == kMostWrappings) {
+      return absl::InvalidArgumentError(absl::StrCat("found more than ", kMostWrappings,
+                                                     " wrappings inside each other, the last is ", (*wrapping)->title,
+                                                     ", expected a model"));
+    }
+    absl::StatusOr<std::shared_ptr<const ByteSource>> inner = (*wrapping)->open(*source, options);
+    PF_RETURN_IF_ERROR(Annotate(inner.status(), (*wrapping)->title));
+    PF_RETURN_IF_ERROR(SetBytes(*std::move(inner), source));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOptions& options) {
+  PF_RETURN_IF_ERROR(Unwrap(options, &source));
+  if (source.head.bytes.empty()) return absl::InvalidArgumentError("the file is empty, expected a frozen graph");
   absl::Status error;
-  for (const Format& format : kFormats) {
-    const bool is_likely = format.may_be(file.bytes);
+  for (const ModelFormat* format : kFormats) {
+    if (format->read == nullptr) continue;
+    const bool is_likely = format->may_be(source);
     // Binary is tried on everything, since a graph with printable bytes only is possible.
-    if (!is_likely && format.format != ModelFormat::kBinary) continue;
-    absl::StatusOr<std::unique_ptr<Graph>> graph = format.read(file);
-    const absl::string_view foreign = ForeignFormat(file.bytes);
+    if (!is_likely && format != &kGraphDefFormat) continue;
+    absl::StatusOr<std::unique_ptr<Graph>> graph = format->read(source, options);
+    const absl::string_view foreign = ForeignFormat(source.head.bytes);
     if (graph.ok() && IsConvincing(**graph, foreign)) return graph;
     if (!foreign.empty()) return absl::InvalidArgumentError(absl::StrCat("the file ", foreign));
     if (!is_likely) continue;
     error = graph.ok() ? absl::InvalidArgumentError("the file holds no nodes, expected a frozen graph")
-                       : Annotate(graph.status(), absl::StrCat("cannot be read as a ", format.name));
+                       : Annotate(graph.status(), absl::StrCat("cannot be read as a ", format->title));
   }
   return error;
 }
 
-absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path) {
+}  // namespace
+
+bool LooksLikeText(const ModelSource& source) {
+  return std::none_of(source.head.bytes.begin(), source.head.bytes.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v') || byte == 0x7f;
+  });
+}
+
+absl::Span<const ModelFormat* const> ModelFormats() { return kFormats; }
+
+absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options) {
+  ModelSource source;
+  PF_RETURN_IF_ERROR(SetBytes(MemorySource(std::move(file)), &source));
+  return Read(std::move(source), options);
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path,
+                                                 const OpenOptions& options) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
   if (stat.ok() && stat->is_directory) return DirectoryError(files, path);
   PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
-  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadModel(std::move(file));
+  ModelSource source;
+  source.files = &files;
+  source.path = path;
+  PF_RETURN_IF_ERROR(SetBytes(MemorySource(std::move(file)), &source));
+  absl::StatusOr<std::unique_ptr<Graph>> graph = Read(std::move(source), options);
   if (!graph.ok()) return Annotate(graph.status(), absl::StrCat("'", path, "'"));
   return graph;
 }
 
-absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, ModelFormat format) {
-  const Format& chosen = FormatOf(format);
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, chosen.size(graph)));
-  PF_RETURN_IF_ERROR(chosen.write(graph, writer.get()));
+absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
+  PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
+  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, size));
+  PF_RETURN_IF_ERROR(format->write(graph, writer.get()));
   return writer->Commit();
 }
 
-absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, ModelFormat format) {
-  const Format& chosen = FormatOf(format);
-  const uint64_t size = chosen.size(graph);
+absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {
+  PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
+  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
   if (size > 0) return size;
   CountingSink sink;
-  PF_RETURN_IF_ERROR(chosen.write(graph, &sink));
+  PF_RETURN_IF_ERROR(format->write(graph, &sink));
   return sink.size();
 }
 

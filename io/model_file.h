@@ -9,31 +9,38 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "graph/graph.h"
 #include "io/file_system.h"
+#include "io/model_format.h"
 
 namespace permafrost {
 
-enum class ModelFormat {
-  kBinary,  // A serialised GraphDef, .pb
-  kText,    // The same in protobuf's text format, .pbtxt
-};
+// Every format, in the order in which they are tried.
+absl::Span<const ModelFormat* const> ModelFormats();
 
-// Reads the model at `path`, whatever its name: the content tells the format. Weights of a binary file stay views of
-// the mapped file, which the graph keeps mapped; it may be replaced meanwhile, by SaveModel for instance. Every error
-// names the path. InvalidArgument and DataLoss say what is wrong with the content, and name a format that is known but
-// not a frozen graph.
-absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path);
+// Reads the model at `path`, whatever its name: the content tells the format, and what it is wrapped in. Weights of a
+// binary file stay views of the mapped file, which the graph keeps mapped; it may be replaced meanwhile, by SaveModel
+// for instance. Every error names the path. InvalidArgument and DataLoss say what is wrong with the content, and name a
+// format that is known but not a frozen graph.
+absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path,
+                                                 const OpenOptions& options = {});
 
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.
-absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file);
+absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options = {});
 
-// Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that a
-// disk which fails while the folder is synced, after the step, is a DataLoss that says so.
-absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, ModelFormat format);
+// How a model is saved.
+struct SaveOptions {
+  absl::string_view format = "pb";  // A name of ModelFormats().
+};
+
+// Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that
+// a disk which fails while the folder is synced, after the step, is a DataLoss that says so. InvalidArgument for a
+// format that does not exist or is only read.
+absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
 // Bytes that SaveModel would write.
-absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, ModelFormat format = ModelFormat::kBinary);
+absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options = {});
 
 }  // namespace permafrost
 

@@ -25,6 +25,7 @@ void DefineFlags(CompareGraphsOptions* options, FlagTable* flags) {
              "What transform_graph --lineage wrote when it made GRAPH from EXPECTED: renamed, merged and folded nodes "
              "are paired with those they come from.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  AddReadFlags(&options->read, flags);
 }
 
 void WriteJson(const std::vector<GraphDifference>& differences, std::ostream& out) {
@@ -41,8 +42,8 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
   if (options.tolerance.has_value() && *options.tolerance < 0) {
     return absl::InvalidArgumentError("--tolerance is negative");
   }
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, OpenModel(files, options.actual));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, OpenModel(files, options.expected));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, OpenModelFile(files, options.actual, options.read));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, OpenModelFile(files, options.expected, options.read));
   OriginsByName origins;
   if (!options.lineage.empty()) {
     PF_ASSIGN_OR_RETURN(origins, ReadLineageFile(files, options.lineage));

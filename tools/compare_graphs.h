@@ -9,6 +9,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
+#include "tools/model_flags.h"
 
 namespace permafrost {
 
@@ -19,6 +20,7 @@ struct CompareGraphsOptions {
   bool strict = false;
   std::string lineage;  // A file that transform_graph wrote; empty: nodes are paired by name.
   bool json = false;
+  ReadFlags read;
 };
 
 // Prints "Graphs are equal.", or one line for each difference and gives Aborted.

@@ -270,6 +270,7 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("print_structure", &options->print_structure,
              "Also print every node with its inputs, and the start of constants, in an order in which they can run.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  AddReadFlags(&options->read, flags);
 }
 
 }  // namespace
@@ -277,7 +278,7 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console) {
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
   console.Progress(absl::StrCat("reading ", options.in_graph));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModel(files, options.in_graph));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModelFile(files, options.in_graph, options.read));
   PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.in_graph));
   PF_ASSIGN_OR_RETURN(const GraphSummary summary, Summarize(*graph));
   console.Progress(absl::StrCat("compressing ", options.in_graph));

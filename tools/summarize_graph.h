@@ -8,6 +8,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
+#include "tools/model_flags.h"
 
 namespace permafrost {
 
@@ -15,6 +16,7 @@ struct SummarizeGraphOptions {
   std::string in_graph;
   bool print_structure = false;
   bool json = false;
+  ReadFlags read;
 };
 
 // Prints the original tool's lines in its order, save that a line about devices ends, and after a blank line what it

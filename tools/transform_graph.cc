@@ -68,6 +68,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
   flags->Add("dump_dir", &options->dump_dir, "FOLDER",
              "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  AddReadFlags(&options->read, flags);
   flags->Add("list_passes", &options->list_passes, "Print all passes and stop.");
   flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of a pass and stop.");
 }
@@ -144,7 +145,7 @@ class Run {
  private:
   absl::Status Load() {
     console_.Progress(absl::StrCat("reading ", options_.in_graph));
-    PF_ASSIGN_OR_RETURN(graph_, OpenModel(files_, options_.in_graph));
+    PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read));
     PF_RETURN_IF_ERROR(
         DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
     for (const Endpoint& endpoint : graph_->inputs()) report_.inputs.push_back(endpoint.text);
@@ -219,7 +220,7 @@ class Run {
     };
     if (!options_.dump_dir.empty()) {
       PF_RETURN_IF_ERROR(files_.MakeDirectory(options_.dump_dir));
-      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, DumpPath(0, "before"), ModelFormat::kText));
+      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, DumpPath(0, "before"), {"pbtxt"}));
     }
     absl::StatusOr<std::vector<PassReport>> reports = RunPipeline(&graph_, calls_, &context, pipeline);
     console_.Progress("");
@@ -233,8 +234,7 @@ class Run {
 
   absl::Status AfterPass(size_t index, const PassReport& pass, const Graph& graph) {
     if (!options_.dump_dir.empty()) {
-      PF_RETURN_IF_ERROR(
-          SaveModel(files_, graph, DumpPath(index + 1, absl::StrCat("after_", pass.name)), ModelFormat::kText));
+      PF_RETURN_IF_ERROR(SaveModel(files_, graph, DumpPath(index + 1, absl::StrCat("after_", pass.name)), {"pbtxt"}));
     }
     if (options_.verify != "each") return absl::OkStatus();
     report_.passes.push_back(pass);
@@ -261,7 +261,7 @@ class Run {
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
-      const ModelFormat format = options_.output_as_text ? ModelFormat::kText : ModelFormat::kBinary;
+      const SaveOptions format{options_.output_as_text ? "pbtxt" : "pb"};
       PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, format));
       PF_ASSIGN_OR_RETURN(report_.bytes_written, EncodedSize(*graph_, format));
       report_.is_written = true;

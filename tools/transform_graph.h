@@ -11,6 +11,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
+#include "tools/model_flags.h"
 
 namespace permafrost {
 
@@ -32,6 +33,7 @@ struct TransformGraphOptions {
   uint64_t seed = 1;
   int32_t threads = 0;  // 0: as many as there are cores.
   bool json = false;
+  ReadFlags read;
   bool list_passes = false;
   std::string describe_pass;
 };

@@ -47,6 +47,7 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("max_accuracy_drop", &options->max_accuracy_drop, "X",
              "Fail when the candidate's share of right answers is lower by more than X.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  AddReadFlags(&options->read, flags);
 }
 
 absl::Status CheckOptions(const ValidateModelOptions& options) {
@@ -227,8 +228,8 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
   }
   console.Progress("reading the models");
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> reference, OpenModel(files, options.reference));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> candidate, OpenModel(files, options.candidate));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> reference, OpenModelFile(files, options.reference, options.read));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> candidate, OpenModelFile(files, options.candidate, options.read));
   std::vector<std::string> notes;
   PF_RETURN_IF_ERROR(
       Annotate(DeclareOrFindInterface(NamedInputs(pieces), options.outputs, reference.get(), &notes), "reference"));

@@ -11,6 +11,7 @@
 #include "io/file_system.h"
 #include "tools/cli.h"
 #include "tools/console.h"
+#include "tools/model_flags.h"
 #include "tools/run_flags.h"
 
 namespace permafrost {
@@ -29,6 +30,7 @@ struct ValidateModelOptions {
   std::optional<double> tolerance;
   std::optional<double> max_accuracy_drop;
   bool json = false;
+  ReadFlags read;
 };
 
 // Prints what was measured. Aborted beyond `tolerance` or `max_accuracy_drop`, and when outputs can't be compared.

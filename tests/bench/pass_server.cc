@@ -38,7 +38,7 @@ absl::Status RunOnce(const Job& job, const std::string& transforms) {
   context.num_threads = job.threads;
   context.read_file = [](absl::string_view path) { return RealFileSystem().ReadFile(std::string(path)); };
   PF_RETURN_IF_ERROR(RunPipeline(&graph, calls, &context).status());
-  return SaveModel(RealFileSystem(), *graph, job.out, ModelFormat::kBinary);
+  return SaveModel(RealFileSystem(), *graph, job.out);
 }
 
 void Serve(const Job& job) {

@@ -52,11 +52,11 @@ class ModelFileTest : public ::testing::Test {
 TEST_F(ModelFileTest, TheContentTellsTheFormat) {
   const std::unique_ptr<Graph> graph = Open(digits_);
   ASSERT_GT(graph->num_nodes(), 0u);
-  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("text.pb"), ModelFormat::kText).ok());
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("text.pb"), {"pbtxt"}).ok());
   EXPECT_THAT(Get(Path("text.pb")).substr(0, 6), "node {");
   const std::unique_ptr<Graph> from_text = Open(Path("text.pb"));
   EXPECT_EQ(from_text->num_nodes(), graph->num_nodes());
-  EXPECT_EQ(*EncodedSize(*graph, ModelFormat::kText), fs::file_size(Path("text.pb")));
+  EXPECT_EQ(*EncodedSize(*graph, {"pbtxt"}), fs::file_size(Path("text.pb")));
   EXPECT_EQ(*EncodedSize(*graph), fs::file_size(digits_));
 }
 
@@ -64,20 +64,20 @@ TEST_F(ModelFileTest, SavesOverItsOwnInput) {
   fs::copy_file(digits_, Path("model.pb"));
   const std::unique_ptr<Graph> graph = Open(Path("model.pb"));
   Node* const extra = *graph->AddNode("extra", Op::Named("NoOp"));
-  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb"), ModelFormat::kBinary).ok());
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb")).ok());
   ASSERT_TRUE(graph->RemoveNode(extra).ok());
-  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb"), ModelFormat::kBinary).ok());
+  ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("model.pb")).ok());
   EXPECT_EQ(Get(Path("model.pb")), Get(digits_));
   EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
 }
 
 TEST_F(ModelFileTest, AFailedSaveLeavesTheOldFile) {
   const std::unique_ptr<Graph> graph = Open(digits_);
-  for (const ModelFormat format : {ModelFormat::kBinary, ModelFormat::kText}) {
+  for (const char* format : {"pb", "pbtxt"}) {
     Put("model.pb", "old");
     FaultyFileSystem files;
     files.calls().LimitDisk(1000);
-    const absl::Status status = SaveModel(files, *graph, Path("model.pb"), format);
+    const absl::Status status = SaveModel(files, *graph, Path("model.pb"), {format});
     EXPECT_EQ(status.message(), "cannot write '" + Path("model.pb") + "': No space left on device");
     EXPECT_EQ(Get(Path("model.pb")), "old");
     EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));

@@ -26,6 +26,8 @@ HOMES = [
     (r'google/protobuf/|.*\.pb\.h$', ['io/formats/']),
     (r'flatbuffers/', ['io/formats/tflite.']),
     (r'sodium', ['io/formats/age.']),
+    (r'leveldb/', ['io/formats/checkpoint/']),
+    (r'zlib\.h', ['io/formats/gzip.']),
     (r'zstd', ['io/formats/zstd.']),
     (r'(unsupported/)?Eigen/', ['runtime_check/kernels/']),
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),

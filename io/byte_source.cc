@@ -1,0 +1,36 @@
+// Bytes in memory as a source.
+#include "io/byte_source.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace permafrost {
+namespace {
+
+class Memory : public ByteSource {
+ public:
+  explicit Memory(FileView view) : view_(std::move(view)) {}
+
+  uint64_t size() const override { return view_.bytes.size(); }
+
+  absl::StatusOr<FileView> Read(uint64_t offset, uint64_t length) const override {
+    if (offset > size() || length > size() - offset) {
+      return absl::OutOfRangeError(
+          absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset, " on"));
+    }
+    return FileView{view_.bytes.substr(offset, length), view_.owner};
+  }
+
+ private:
+  const FileView view_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> MemorySource(FileView view) { return std::make_shared<Memory>(std::move(view)); }
+
+absl::StatusOr<FileView> ReadAll(const ByteSource& source) { return source.Read(0, source.size()); }
+
+}  // namespace permafrost

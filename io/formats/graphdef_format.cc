@@ -1,0 +1,30 @@
+// Fits the two forms of a GraphDef into the table of formats.
+#include "io/formats/graphdef_format.h"
+
+#include "graph/status.h"
+#include "io/formats/graphdef.h"
+#include "io/formats/graphdef_text.h"
+
+namespace permafrost {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Graph>> ReadBinary(const ModelSource& source, const OpenOptions& /*options*/) {
+  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
+  return ReadGraphDef(file.bytes, file.owner);
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const OpenOptions& /*options*/) {
+  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
+  return ReadGraphDefText(file.bytes);
+}
+
+}  // namespace
+
+const ModelFormat kGraphDefFormat{
+    "pb",       "GraphDef",    ".pb",       [](const ModelSource& source) { return !LooksLikeText(source); },
+    ReadBinary, WriteGraphDef, GraphDefSize};
+
+const ModelFormat kGraphDefTextFormat{"pbtxt",  "text GraphDef",   ".pbtxt", LooksLikeText,
+                                      ReadText, WriteGraphDefText, nullptr};
+
+}  // namespace permafrost

@@ -1,0 +1,72 @@
+// What a format of a model is, and what one is wrapped in. Each has one definition, in io/formats/; the tables in
+// io/model_file.cc list them.
+#ifndef PERMAFROST_IO_MODEL_FORMAT_H_
+#define PERMAFROST_IO_MODEL_FORMAT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "graph/wire.h"
+#include "io/byte_source.h"
+#include "io/file_system.h"
+
+namespace permafrost {
+
+// How a model is opened.
+struct OpenOptions {
+  // What a compressed model may grow to, in bytes, before it is refused: a file of a few kilobytes can stand for
+  // terabytes.
+  uint64_t max_model_bytes = uint64_t{16} << 30;
+};
+
+// A model to be read.
+struct ModelSource {
+  std::shared_ptr<const ByteSource> bytes;
+  // The first and the last bytes, at most kEndBytes of each.
+  FileView head, tail;
+  // Where it lies, for formats of several files; null and empty for bytes that are in no file.
+  FileSystem* files = nullptr;
+  std::string path;
+
+  static constexpr uint64_t kEndBytes = 4096;
+};
+
+// True when the beginning has no bytes but those of printable text, as UTF-8, and white space.
+bool LooksLikeText(const ModelSource& source);
+
+struct ModelFormat {
+  absl::string_view name;       // What a flag takes: "pb".
+  absl::string_view title;      // What a message says: "GraphDef".
+  absl::string_view extension;  // Of files that are to have this format, with its dot.
+
+  // Whether a file could be of this format: decides whose error a broken file gets. Null for one that is only written.
+  bool (*may_be)(const ModelSource& source);
+  absl::StatusOr<std::unique_ptr<Graph>> (*read)(const ModelSource& source, const OpenOptions& options);
+  // Null for one that is only read.
+  absl::Status (*write)(const Graph& graph, ByteSink* sink);
+  // Bytes that `write` will make; null, or 0, where only writing tells.
+  uint64_t (*size)(const Graph& graph);
+};
+
+// What a model can be wrapped in, compressed or encrypted. Reading looks through it.
+struct ModelWrapping {
+  absl::string_view title;  // "zstd".
+  bool (*is)(const ModelSource& source);
+  absl::StatusOr<std::shared_ptr<const ByteSource>> (*open)(const ModelSource& source, const OpenOptions& options);
+};
+
+// Changes what passes through on its way into another sink.
+class FilterSink : public ByteSink {
+ public:
+  // Passes on what is still held back. REQUIRES: called once, at the end.
+  virtual absl::Status Finish() = 0;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_MODEL_FORMAT_H_
