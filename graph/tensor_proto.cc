@@ -117,13 +117,24 @@ absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wa
   return reader.status();
 }
 
+// What becomes of a list that is shorter than the shape.
+enum class ShortList { kRepeatLast, kRefuse };
+
+absl::Status ListIsShort(size_t given, size_t wanted) {
+  return absl::DataLossError(absl::StrCat("a tensor's list has ", given, " values, expected ", wanted));
+}
+
 template <typename T>
-absl::StatusOr<Tensor> ExpandValues(absl::string_view encoded, DType dtype, Shape shape, size_t count) {
+absl::StatusOr<Tensor> ExpandValues(absl::string_view encoded, DType dtype, Shape shape, size_t count,
+                                    ShortList short_list) {
   using Component = typename ComponentOf<T>::type;
   using Stored = std::conditional_t<std::is_same_v<Component, bool>, uint8_t, Component>;
   constexpr size_t kPerElement = ComponentOf<T>::kPerElement;
   std::vector<Stored> values;
   PF_RETURN_IF_ERROR(CollectValues<Stored>(encoded, ValueField(dtype), count * kPerElement, &values));
+  if (short_list == ShortList::kRefuse && values.size() < count * kPerElement) {
+    return ListIsShort(values.size(), count * kPerElement);
+  }
   if constexpr (std::is_same_v<Component, bool>) {
     for (Stored& value : values) value = value != 0;
   }
@@ -142,7 +153,8 @@ absl::StatusOr<Tensor> ExpandValues(absl::string_view encoded, DType dtype, Shap
 }
 
 // Strings stand in string_val, or in tensor_content as all the lengths (varints) followed by all the characters.
-absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view content, Shape shape, size_t count) {
+absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view content, Shape shape, size_t count,
+                                    ShortList short_list) {
   std::vector<std::string> strings;
   if (!content.empty()) {
     std::vector<uint64_t> lengths;
@@ -167,6 +179,7 @@ absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view
     }
   }
   PF_RETURN_IF_ERROR(reader.status());
+  if (short_list == ShortList::kRefuse && strings.size() < count) return ListIsShort(strings.size(), count);
   const std::string last = strings.empty() ? std::string() : strings.back();
   if (count > strings.size()) {
     int64_t expanded;
@@ -180,6 +193,24 @@ absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view
     strings.resize(count, last);
   }
   return Tensor::FromStrings(std::move(shape), std::move(strings));
+}
+
+// Decodes the typed list of `encoded`. REQUIRES: the type has elements of fixed size.
+absl::StatusOr<Tensor> ParseList(absl::string_view encoded, DType dtype, Shape shape, size_t count,
+                                 ShortList short_list) {
+  absl::StatusOr<Tensor> tensor = absl::InternalError("no such type");
+  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8,
+             QInt32, BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
+      dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        tensor = ExpandValues<T>(encoded, dtype, std::move(shape), count, short_list);
+      });
+  return tensor;
+}
+
+absl::Status HasNoElements(DType dtype) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a tensor has the type ", DTypeName(dtype), ", whose elements cannot be read"));
 }
 
 }  // namespace
@@ -300,13 +331,10 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape.CheckedNumElements());
   if (header.dtype == DType::kString) {
-    return ParseStrings(encoded, content, std::move(header.shape), static_cast<size_t>(count));
+    return ParseStrings(encoded, content, std::move(header.shape), static_cast<size_t>(count), ShortList::kRepeatLast);
   }
   const size_t element_size = SizeOf(header.dtype);
-  if (element_size == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a tensor has the type ", DTypeName(header.dtype), ", whose elements cannot be read"));
-  }
+  if (element_size == 0) return HasNoElements(header.dtype);
   if (!content.empty()) return Tensor::FromBytes(header.dtype, std::move(header.shape), content, owner);
   int64_t size;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(element_size), &size) || size > kMaxExpandedBytes) {
@@ -314,14 +342,17 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
                                                      " repeats one value beyond the limit of ", kMaxExpandedBytes,
                                                      " bytes"));
   }
-  absl::StatusOr<Tensor> tensor = absl::InternalError("no such type");
-  DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8,
-             QInt32, BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
-      header.dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        tensor = ExpandValues<T>(encoded, header.dtype, std::move(header.shape), static_cast<size_t>(count));
-      });
-  return tensor;
+  return ParseList(encoded, header.dtype, std::move(header.shape), static_cast<size_t>(count), ShortList::kRepeatLast);
+}
+
+absl::StatusOr<Tensor> ParseTensorValues(absl::string_view encoded, DType dtype, const Shape& shape) {
+  PF_ASSIGN_OR_RETURN(const int64_t signed_count, shape.CheckedNumElements());
+  const auto count = static_cast<size_t>(signed_count);
+  size_t bytes;
+  if (__builtin_mul_overflow(count, 2 * sizeof(double), &bytes)) return ListIsShort(0, count);
+  if (dtype == DType::kString) return ParseStrings(encoded, "", shape, count, ShortList::kRefuse);
+  if (SizeOf(dtype) == 0) return HasNoElements(dtype);
+  return ParseList(encoded, dtype, shape, count, ShortList::kRefuse);
 }
 
 namespace {

@@ -32,6 +32,11 @@ absl::Status CheckTensorProto(absl::string_view encoded, TensorHeader* header);
 // ResourceExhausted: the expansion limit, or no memory.
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& owner);
 
+// Decodes the values of a TensorProto that leaves its type and shape to others, as checkpoints do. The list must be
+// complete: DataLoss when it holds fewer values than `shape`, which is fully known, has elements. InvalidArgument and
+// ResourceExhausted as above.
+absl::StatusOr<Tensor> ParseTensorValues(absl::string_view encoded, DType dtype, const Shape& shape);
+
 // A few bytes may ask for any amount of repeated values; more than this is refused (1 GiB).
 inline constexpr int64_t kMaxExpandedBytes = int64_t{1} << 30;
 

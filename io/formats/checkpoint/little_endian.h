@@ -1,0 +1,20 @@
+// Numbers of a fixed size, as tables and shards store them: lowest byte first.
+#ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
+#define PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
+
+#include <cstdint>
+
+namespace permafrost {
+
+inline uint32_t LoadLittleEndian32(const char* at) {
+  const auto byte = [at](int i) { return uint32_t{static_cast<unsigned char>(at[i])}; };
+  return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+}
+
+inline uint64_t LoadLittleEndian64(const char* at) {
+  return LoadLittleEndian32(at) | uint64_t{LoadLittleEndian32(at + 4)} << 32;
+}
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
