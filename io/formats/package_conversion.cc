@@ -125,14 +125,26 @@ class Planner {
       const std::vector<Attr> attrs(node->attrs().begin(), node->attrs().end());
       node->ClearAttrs();
       plan_.graph->ReserveAttrs(node, attrs.size() + 2);
+      // In the order of the file, so that the graph comes back as it was.
+      bool has_type = false;
       for (const Attr& attr : attrs) {
-        if (absl::StartsWith(attr.key, "_")) plan_.graph->AppendAttrView(node, attr.key, attr.value);
+        if (attr.key == "value") {
+          AppendRegion(constant, node);
+        } else if (attr.key == "dtype") {
+          plan_.graph->AppendAttrView(node, attr.key, AttrValue::Type(constant.dtype));
+          has_type = true;
+        } else if (absl::StartsWith(attr.key, "_")) {
+          plan_.graph->AppendAttrView(node, attr.key, attr.value);
+        }
       }
-      plan_.graph->AppendAttrView(node, "dtype", AttrValue::Type(constant.dtype));
-      plan_.graph->AppendAttrView(node, "memory_region_name", AttrValue::String(plan_.regions[constant.region].name));
-      plan_.graph->AppendAttrView(node, "shape", AttrValue::OfShape(constant.shape));
+      if (!has_type) plan_.graph->AppendAttrView(node, "dtype", AttrValue::Type(constant.dtype));
       node->set_op(ops::kImmutableConst);
     }
+  }
+
+  void AppendRegion(const PackedConstant& constant, Node* node) {
+    plan_.graph->AppendAttrView(node, "memory_region_name", AttrValue::String(plan_.regions[constant.region].name));
+    plan_.graph->AppendAttrView(node, "shape", AttrValue::OfShape(constant.shape));
   }
 
   absl::Status Measure() {
