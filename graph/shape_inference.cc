@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/integer_propagation.h"
 #include "graph/op_schema.h"
+#include "graph/shape_reads.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -46,11 +47,57 @@ absl::Span<const Shape> ShapeMap::OutputsOf(const Node& node) const {
   return absl::MakeConstSpan(shapes_).subspan(range.start, range.size);
 }
 
+namespace {
+
+// Passes on what is known, and notes who asked for it: a shape function, or the propagation on behalf of its node.
+class RecordingSource : public ValueSource {
+ public:
+  explicit RecordingSource(const ValueSource& source) : source_(source) {}
+
+  const KnownIntegers* Integers(TensorRef ref) const override {
+    const KnownIntegers* const known = source_.Integers(ref);
+    if (known != nullptr) (is_for_shape_ ? roots_ : derived_[consumer_]).push_back(ref.node->id());
+    return known;
+  }
+
+  // What is asked next is for the shapes of `node`, or for its values.
+  void SetConsumer(const Node& node, bool is_for_shape) {
+    consumer_ = node.id();
+    is_for_shape_ = is_for_shape;
+  }
+
+  // Every node that a shape depends on, by id: what was asked for, and what that was derived from.
+  std::vector<bool> Reached(size_t id_limit) const {
+    std::vector<bool> reached(id_limit, false);
+    std::vector<uint32_t> pending = roots_;
+    while (!pending.empty()) {
+      const uint32_t id = pending.back();
+      pending.pop_back();
+      if (reached[id]) continue;
+      reached[id] = true;
+      const auto producers = derived_.find(id);
+      if (producers != derived_.end())
+        pending.insert(pending.end(), producers->second.begin(), producers->second.end());
+    }
+    return reached;
+  }
+
+ private:
+  const ValueSource& source_;
+  uint32_t consumer_ = 0;
+  bool is_for_shape_ = true;
+  mutable std::vector<uint32_t> roots_;                                   // Node ids.
+  mutable absl::flat_hash_map<uint32_t, std::vector<uint32_t>> derived_;  // By node id: the ids of its producers.
+};
+
+}  // namespace
+
 // Kahn's algorithm, first in first out. The edge that closes a loop of V1 control flow, from NextIteration into Merge,
 // is not waited for; whatever lies in another cycle, or behind one, is never reached and keeps no shapes.
 class ShapeWalk {
  public:
-  ShapeWalk(const Graph& graph, const ShapeInferenceOptions& options) : graph_(graph), options_(options) {}
+  ShapeWalk(const Graph& graph, const ShapeInferenceOptions& options, bool records = false)
+      : graph_(graph), options_(options), records_(records) {}
 
   absl::StatusOr<ShapeMap> Run() {
     map_.by_node_.resize(graph_.id_limit());
@@ -75,10 +122,18 @@ class ShapeWalk {
     return std::move(map_);
   }
 
+  // Of a walk that records, after Run.
+  std::vector<bool> NodesRead() const { return recording_.Reached(graph_.id_limit()); }
+
  private:
   static bool ClosesLoop(const Node& producer, const Node& consumer) {
     return (consumer.op() == ops::kMerge || consumer.op() == ops::kRefMerge) &&
            (producer.op() == ops::kNextIteration || producer.op() == ops::kRefNextIteration);
+  }
+
+  const ValueSource& values() const {
+    if (records_) return recording_;
+    return integers_;
   }
 
   absl::Status Visit(const Node& node) {
@@ -88,7 +143,8 @@ class ShapeWalk {
     if (schema == nullptr || !num_outputs.ok()) return absl::OkStatus();
     inputs_.clear();
     for (int i = 0; i < node.num_data_inputs(); ++i) inputs_.push_back(map_.Find(node.input(i)));
-    ShapeContext context(node, inputs_, *num_outputs, integers_);
+    recording_.SetConsumer(node, /*is_for_shape=*/true);
+    ShapeContext context(node, inputs_, *num_outputs, values());
     const absl::Status status = schema->shape_function(&context);
     if (!status.ok()) {
       // Errors about an attribute name the node already.
@@ -108,6 +164,7 @@ class ShapeWalk {
             absl::StrCat(node.Describe(), ": an output has the rank ", shape.rank(), ", expected at most ", kMaxRank));
       }
     }
+    recording_.SetConsumer(node, /*is_for_shape=*/false);
     integers_.Visit(context);
     // Last: the shapes of the inputs, which the context refers to, may move.
     const absl::Span<const Shape> outputs = context.outputs();
@@ -141,13 +198,22 @@ class ShapeWalk {
 
   const Graph& graph_;
   const ShapeInferenceOptions& options_;
+  const bool records_;
   ShapeMap map_;
   std::vector<const Shape*> inputs_;  // Of the node that is visited.
   IntegerPropagation integers_;
+  RecordingSource recording_{integers_};
 };
 
 absl::StatusOr<ShapeMap> InferShapes(const Graph& graph, const ShapeInferenceOptions& options) {
   return ShapeWalk(graph, options).Run();
+}
+
+absl::StatusOr<std::vector<bool>> NodesReadByShapes(const Graph& graph) {
+  const ShapeInferenceOptions options;
+  ShapeWalk walk(graph, options, /*records=*/true);
+  PF_RETURN_IF_ERROR(walk.Run().status());
+  return walk.NodesRead();
 }
 
 }  // namespace permafrost

@@ -10,11 +10,12 @@
 #include "graph/status.h"
 #include "io/foreign_format.h"
 #include "io/formats/graphdef_format.h"
+#include "io/formats/package_format.h"
 
 namespace permafrost {
 namespace {
 
-constexpr const ModelFormat* kFormats[] = {&kGraphDefFormat, &kGraphDefTextFormat};
+constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat, &kGraphDefTextFormat};
 constexpr absl::Span<const ModelWrapping* const> kWrappings;
 // Wrappings inside each other: nobody means more, and each can cost memory.
 constexpr int kMostWrappings = 4;
@@ -96,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
     const absl::string_view foreign = ForeignFormat(source.head.bytes);
     if (graph.ok() && IsConvincing(**graph, foreign)) return graph;
     if (!foreign.empty()) return absl::InvalidArgumentError(absl::StrCat("the file ", foreign));
-    if (!is_likely) continue;
+    if (!is_likely || !error.ok()) continue;
     error = graph.ok() ? absl::InvalidArgumentError("the file holds no nodes, expected a frozen graph")
                        : Annotate(graph.status(), absl::StrCat("cannot be read as a ", format->title));
   }

@@ -1,11 +1,13 @@
 // The permafrost command: every tool as a subcommand.
 #include "tools/compare_graphs.h"
+#include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
 #include "tools/validate_model.h"
 
 int main(int argc, char** argv) {
-  return permafrost::SubcommandMain({permafrost::CompareGraphsTool(), permafrost::SummarizeGraphTool(),
-                                     permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
-                                    argc, argv);
+  return permafrost::SubcommandMain(
+      {permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(), permafrost::SummarizeGraphTool(),
+       permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+      argc, argv);
 }

@@ -1,4 +1,4 @@
-// Each file of bad/ is refused with the message that stands beside it: bad-x.pb or bad-x.pbtxt, and bad-x.error, whose
+// Each file of bad/ is refused with the message that stands beside it: bad-x.pb, say, and bad-x.error, whose
 // first line is the status code and whose rest the message.
 #include <filesystem>
 #include <map>

@@ -1,0 +1,335 @@
+// Reads and writes the regions and the directory of a package.
+#include "io/formats/memmapped_package.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "graph/node_def.h"
+#include "graph/status.h"
+#include "io/formats/graphdef.h"
+
+namespace permafrost {
+namespace {
+
+// MemmappedFileSystemDirectory and MemmappedFileSystemDirectoryElement of
+// tensorflow/core/util/memmapped_file_system.proto.
+constexpr uint32_t kElement = 1;
+enum Element : uint32_t { kOffset = 1, kName = 2, kLength = 3 };
+
+constexpr uint64_t kFooterBytes = 8;                  // Where the directory begins, little-endian.
+constexpr uint64_t kMostDirectoryBytes = 0x7fffffff;  // Protobuf's limit on a message.
+
+bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+
+uint64_t ReadFooter(absl::string_view footer) {
+  uint64_t value = 0;
+  for (size_t i = kFooterBytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(footer[i]);
+  return value;
+}
+
+// Proto3 leaves zeros out.
+void AppendUnlessZero(uint32_t number, uint64_t value, std::string* out) {
+  if (value != 0) AppendVarintField(number, value, out);
+}
+
+std::string EncodeEntry(absl::string_view name, uint64_t offset, uint64_t length) {
+  std::string element, entry;
+  AppendUnlessZero(kOffset, offset, &element);
+  AppendBytesField(kName, name, &element);
+  AppendUnlessZero(kLength, length, &element);
+  AppendBytesField(kElement, element, &entry);
+  return entry;
+}
+
+}  // namespace
+
+const PackageRegion* Package::Find(absl::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &regions_[found->second];
+}
+
+absl::StatusOr<FileView> Package::Read(absl::string_view name) const {
+  const PackageRegion* const region = Find(name);
+  if (region == nullptr) return absl::NotFoundError(absl::StrCat("the package has no region ", Quoted(name)));
+  return source_->Read(region->offset, region->length);
+}
+
+absl::Status Package::CheckTensorRegion(const PackageRegion& region, DType dtype, const Shape& shape,
+                                        uint64_t* size) const {
+  const int64_t element_size = static_cast<int64_t>(SizeOf(dtype));
+  if (element_size == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("type ", DTypeName(dtype), " has no fixed-size elements"));
+  }
+  if (!shape.IsFullyKnown()) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the shape ", shape.ToString()));
+  }
+  PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
+  int64_t wanted;
+  if (__builtin_mul_overflow(count, element_size, &wanted) || static_cast<uint64_t>(wanted) > region.length) {
+    return absl::DataLossError(absl::StrCat("the region ", Quoted(region.name), " has ", region.length,
+                                            " bytes, expected ", count, " elements of ", element_size));
+  }
+  if (region.offset % kLeastTensorAlignment != 0) {
+    return absl::DataLossError(absl::StrCat("the region ", Quoted(region.name), " of a tensor begins at byte ",
+                                            region.offset, ", expected a multiple of ", kLeastTensorAlignment));
+  }
+  *size = static_cast<uint64_t>(wanted);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> Package::ReadTensor(absl::string_view name, DType dtype, const Shape& shape) const {
+  const PackageRegion* const region = Find(name);
+  if (region == nullptr) return absl::NotFoundError(absl::StrCat("the package has no region ", Quoted(name)));
+  uint64_t size;
+  PF_RETURN_IF_ERROR(CheckTensorRegion(*region, dtype, shape, &size));
+  PF_ASSIGN_OR_RETURN(const FileView view, source_->Read(region->offset, size));
+  return Tensor::FromBytes(dtype, shape, view.bytes, view.owner);
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> Package::ReadGraph() const {
+  const PackageRegion* const region = Find(kPackageGraphName);
+  if (region == nullptr) {
+    return absl::DataLossError(absl::StrCat("has no region '", kPackageGraphName, "', which holds the graph"));
+  }
+  PF_ASSIGN_OR_RETURN(const FileView view, source_->Read(region->offset, region->length));
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(view.bytes, view.owner);
+  PF_RETURN_IF_ERROR(Annotate(graph.status(), absl::StrCat("the graph, which begins at byte ", region->offset)));
+  return graph;
+}
+
+absl::Status Package::MakeConstants(Graph* graph) const {
+  // By region. A view of a mapped region costs nothing, but a source may have to decrypt.
+  absl::flat_hash_map<const PackageRegion*, FileView> views;
+  for (Node* node = graph->first(); node != nullptr; node = node->next()) {
+    if (node->op() != ops::kImmutableConst) continue;
+    const auto make = [&]() -> absl::Status {
+      PF_ASSIGN_OR_RETURN(const std::string name, StringAttr(*node, "memory_region_name"));
+      if (!absl::StartsWith(name, kPackagePrefix)) return absl::OkStatus();
+      PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*node, "dtype"));
+      PF_ASSIGN_OR_RETURN(const Shape shape, ShapeAttr(*node, "shape"));
+      const PackageRegion* const region = Find(name);
+      if (region == nullptr) {
+        return absl::DataLossError(absl::StrCat("the package has no region ", Quoted(name)));
+      }
+      uint64_t size;
+      PF_RETURN_IF_ERROR(CheckTensorRegion(*region, dtype, shape, &size));
+      const auto [view, is_new] = views.try_emplace(region);
+      if (is_new) {
+        PF_ASSIGN_OR_RETURN(view->second, source_->Read(region->offset, region->length));
+      }
+      PF_ASSIGN_OR_RETURN(Tensor value,
+                          Tensor::FromBytes(dtype, shape, view->second.bytes.substr(0, size), view->second.owner));
+      // In place, so that the attributes keep their order.
+      const std::vector<Attr> attrs(node->attrs().begin(), node->attrs().end());
+      node->ClearAttrs();
+      graph->ReserveAttrs(node, attrs.size());
+      for (const Attr& attr : attrs) {
+        if (attr.key == "shape") continue;
+        const bool is_name = attr.key == "memory_region_name";
+        graph->AppendAttrView(node, is_name ? absl::string_view("value") : attr.key,
+                              is_name ? AttrValue::OfTensor(value) : attr.value);
+      }
+      node->set_op(ops::kConst);
+      return absl::OkStatus();
+    };
+    if (const absl::Status status = make(); !status.ok()) return Annotate(status, node->Describe());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Package::AddRegion(const PackageRegion& region, uint64_t end) {
+  const auto place = [&] { return absl::StrCat("directory entry ", regions_.size(), " (", Quoted(region.name), ")"); };
+  if (region.name.empty()) return absl::DataLossError(absl::StrCat(place(), " has no name"));
+  if (region.offset >= end) {
+    return absl::DataLossError(
+        absl::StrCat(place(), " begins at byte ", region.offset, ", but the directory at byte ", end));
+  }
+  if (!regions_.empty()) {
+    PackageRegion& before = regions_.back();
+    if (region.offset <= before.offset) {
+      return absl::DataLossError(absl::StrCat(place(), " begins at byte ", region.offset, ", expected one beyond byte ",
+                                              before.offset, ", where the entry before begins"));
+    }
+    const uint64_t room = region.offset - before.offset;
+    if (before.length == 0) before.length = room;
+    if (before.length > room) {
+      return absl::DataLossError(absl::StrCat("directory entry ", regions_.size() - 1, " (", Quoted(before.name),
+                                              ") has ", before.length, " bytes from byte ", before.offset,
+                                              " on, but the next begins at byte ", region.offset));
+    }
+  }
+  if (!by_name_.try_emplace(region.name, regions_.size()).second) {
+    return absl::DataLossError(absl::StrCat(place(), " has the name of entry ", by_name_[region.name]));
+  }
+  regions_.push_back(region);
+  return absl::OkStatus();
+}
+
+absl::Status Package::ReadDirectory() {
+  const uint64_t size = source_->size();
+  if (size <= kFooterBytes) {
+    return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", kFooterBytes));
+  }
+  PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - kFooterBytes, kFooterBytes));
+  const uint64_t begin = ReadFooter(footer.bytes), end = size - kFooterBytes;
+  if (begin >= end) {
+    return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
+                                            ", expected one before byte ", end, ", where it ends"));
+  }
+  if (end - begin > kMostDirectoryBytes) {
+    return absl::DataLossError(
+        absl::StrCat("the directory has ", end - begin, " bytes, expected at most ", kMostDirectoryBytes));
+  }
+  PF_ASSIGN_OR_RETURN(directory_, source_->Read(begin, end - begin));
+  WireReader reader(directory_.bytes, begin);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (!IsMessage(field, kElement)) continue;
+    PackageRegion region;
+    WireReader entry(field.bytes, begin + static_cast<uint64_t>(field.bytes.data() - directory_.bytes.data()));
+    WireField part;
+    while (entry.Next(&part)) {
+      if (part.number == kOffset && part.type == WireType::kVarint) region.offset = part.value;
+      if (part.number == kName && part.type == WireType::kLengthDelimited) region.name = part.bytes;
+      if (part.number == kLength && part.type == WireType::kVarint) region.length = part.value;
+    }
+    PF_RETURN_IF_ERROR(Annotate(entry.status(), "the directory"));
+    PF_RETURN_IF_ERROR(AddRegion(region, begin));
+  }
+  PF_RETURN_IF_ERROR(Annotate(reader.status(), "the directory"));
+  if (regions_.empty()) return absl::DataLossError("the directory is empty");
+  PackageRegion& last = regions_.back();
+  if (last.length == 0) last.length = begin - last.offset;
+  if (last.length > begin - last.offset) {
+    return absl::DataLossError(absl::StrCat("directory entry ", regions_.size() - 1, " (", Quoted(last.name), ") has ",
+                                            last.length, " bytes from byte ", last.offset,
+                                            " on, but the directory begins at byte ", begin));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Package>> OpenPackage(std::shared_ptr<const ByteSource> source) {
+  auto package = std::make_shared<Package>();
+  package->source_ = std::move(source);
+  PF_RETURN_IF_ERROR(package->ReadDirectory());
+  return std::shared_ptr<const Package>(std::move(package));
+}
+
+absl::Status PackageWriter::Write(absl::string_view bytes) {
+  offset_ += bytes.size();
+  return bytes.empty() ? absl::OkStatus() : sink_->Append(bytes);
+}
+
+absl::Status PackageWriter::EndRegion() {
+  if (name_.empty()) return absl::OkStatus();
+  if (offset_ == begin_) {
+    return absl::InvalidArgumentError(absl::StrCat("the region ", Quoted(name_), " has no bytes"));
+  }
+  directory_.append(EncodeEntry(name_, begin_, offset_ - begin_));
+  name_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status PackageWriter::Begin(absl::string_view name) {
+  const absl::string_view rest = absl::StripPrefix(name, kPackagePrefix);
+  if (rest.size() == name.size() || !std::all_of(rest.begin(), rest.end(), IsNameCharacter)) {
+    return absl::InvalidArgumentError(absl::StrCat("a region has the name ", Quoted(name), ", expected '",
+                                                   kPackagePrefix, "' and letters, digits, '_' and '.'"));
+  }
+  if (!names_.insert(std::string(name)).second) {
+    return absl::InvalidArgumentError(absl::StrCat("two regions have the name ", Quoted(name)));
+  }
+  name_ = std::string(name);
+  begin_ = offset_;
+  return absl::OkStatus();
+}
+
+absl::Status PackageWriter::BeginTensor(absl::string_view name) {
+  PF_RETURN_IF_ERROR(EndRegion());
+  static constexpr char kZeros[kPageAlignment] = {};
+  for (uint64_t padding = AlignUp(offset_, alignment_) - offset_; padding > 0;) {
+    const uint64_t count = std::min<uint64_t>(padding, sizeof(kZeros));
+    PF_RETURN_IF_ERROR(Write(absl::string_view(kZeros, count)));
+    padding -= count;
+  }
+  return Begin(name);
+}
+
+absl::Status PackageWriter::BeginMessage(absl::string_view name) {
+  PF_RETURN_IF_ERROR(EndRegion());
+  return Begin(name);
+}
+
+absl::Status PackageWriter::Append(absl::string_view bytes) { return Write(bytes); }
+
+absl::Status PackageWriter::AddTensor(absl::string_view name, absl::string_view elements) {
+  PF_RETURN_IF_ERROR(BeginTensor(name));
+  return Append(elements);
+}
+
+absl::Status PackageWriter::AddGraph(const Graph& graph) {
+  PF_RETURN_IF_ERROR(BeginMessage(kPackageGraphName));
+  class Region : public ByteSink {
+   public:
+    explicit Region(PackageWriter* writer) : writer_(writer) {}
+    absl::Status Append(absl::string_view bytes) override { return writer_->Append(bytes); }
+
+   private:
+    PackageWriter* writer_;
+  };
+  Region region(this);
+  return WriteGraphDef(graph, &region);
+}
+
+absl::Status PackageWriter::Finish() {
+  PF_RETURN_IF_ERROR(EndRegion());
+  std::string end = std::move(directory_);
+  const uint64_t begin = offset_;
+  for (uint64_t i = 0; i < kFooterBytes; ++i) end.push_back(static_cast<char>(begin >> (8 * i)));
+  return Write(end);
+}
+
+uint64_t PackageEntrySize(absl::string_view name, uint64_t offset, uint64_t length) {
+  return EncodeEntry(name, offset, length).size();
+}
+
+std::string RegionNames::NameFor(absl::string_view node_name) {
+  std::string name = absl::StrCat(kPackagePrefix, node_name);
+  for (size_t i = kPackagePrefix.size(); i < name.size(); ++i) {
+    if (!IsNameCharacter(name[i])) name[i] = '_';
+  }
+  // Names that differ in such characters only may be many: nobody tries a suffix twice, and long rows of "_" end.
+  constexpr size_t kMostUnderscores = 64;
+  size_t& suffix = suffixes_[name];
+  std::string unique;
+  do {
+    unique =
+        suffix <= kMostUnderscores ? absl::StrCat(name, std::string(suffix, '_')) : absl::StrCat(name, "_", suffix);
+    ++suffix;
+  } while (!taken_.insert(unique).second);
+  return unique;
+}
+
+bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::string_view tail) {
+  const uint64_t size = source.size();
+  if (size > kFooterBytes && tail.size() >= kFooterBytes) {
+    const uint64_t begin = ReadFooter(tail.substr(tail.size() - kFooterBytes)), end = size - kFooterBytes;
+    if (begin < end) {
+      // The name stands among the first bytes of the first entry, behind an offset at most.
+      constexpr uint64_t kLooked = 64;
+      const absl::StatusOr<FileView> entry = source.Read(begin, std::min(end - begin, kLooked));
+      if (entry.ok() && absl::StrContains(entry->bytes, kPackagePrefix)) return true;
+    }
+  }
+  // A GraphDef that names regions ends like a package whose end is missing, but begins with one of its own fields.
+  const bool begins_like_graph = !head.empty() && (head[0] == '\x0a' || head[0] == '\x12' || head[0] == '\x22');
+  const bool begins_like_text = absl::StartsWith(head, "node") || absl::StartsWith(head, "library");
+  return !begins_like_graph && !begins_like_text && absl::StrContains(tail, kPackagePrefix);
+}
+
+}  // namespace permafrost

@@ -1,0 +1,202 @@
+// Plans the layout of a package, and writes it.
+#include "io/formats/package_conversion.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/integer_propagation.h"
+#include "graph/shape_reads.h"
+#include "graph/status.h"
+#include "io/formats/graphdef.h"
+
+namespace permafrost {
+namespace {
+
+bool IsQuantized(DType dtype) {
+  return dtype == DType::kQInt8 || dtype == DType::kQUint8 || dtype == DType::kQInt16 || dtype == DType::kQUint16 ||
+         dtype == DType::kQInt32;
+}
+
+// Which nodes the shapes of others read, by id. Where the shapes of a graph cannot be inferred, any constant that they
+// could read counts.
+class ShapeReads {
+ public:
+  explicit ShapeReads(const Graph& graph) : read_(NodesReadByShapes(graph)) {}
+
+  bool Include(const Node& node, DType dtype, int64_t count) const {
+    if (read_.ok()) return (*read_)[node.id()];
+    return (dtype == DType::kInt32 || dtype == DType::kInt64) && count <= kMostPropagatedElements;
+  }
+
+ private:
+  const absl::StatusOr<std::vector<bool>> read_;
+};
+
+// Finds values with the same bytes.
+class SameBytes {
+ public:
+  // The region that holds the bytes of `constant`, or the next one that there will be.
+  absl::StatusOr<size_t> RegionOf(const PackedConstant& constant, const std::vector<PlannedRegion>& regions) {
+    PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant.node));
+    std::vector<size_t>& candidates = by_hash_[absl::HashOf(constant.bytes, value.bytes())];
+    for (const size_t candidate : candidates) {
+      if (regions[candidate].length != constant.bytes) continue;
+      PF_ASSIGN_OR_RETURN(const Tensor other, ConstValue(*regions[candidate].node));
+      if (other.bytes() == value.bytes()) return candidate;
+    }
+    candidates.push_back(regions.size());
+    return regions.size();
+  }
+
+ private:
+  absl::flat_hash_map<size_t, std::vector<size_t>> by_hash_;
+};
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const PackageOptions& options) : graph_(graph), options_(options), shape_reads_(graph) {}
+
+  absl::StatusOr<PackagePlan> Plan() {
+    plan_.alignment = options_.alignment;
+    names_.Reserve(kPackageGraphName);
+    ReserveForeignNames();
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (node->op() == ops::kConst) PF_RETURN_IF_ERROR(Annotate(PlanConstant(*node), node->Describe()));
+    }
+    MakeGraph();
+    PF_RETURN_IF_ERROR(Measure());
+    return std::move(plan_);
+  }
+
+ private:
+  // A graph that was taken out of another package may name its regions.
+  void ReserveForeignNames() {
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (node->op() != ops::kImmutableConst) continue;
+      const absl::StatusOr<std::string> name = StringAttr(*node, "memory_region_name");
+      if (name.ok() && absl::StartsWith(*name, kPackagePrefix)) names_.Reserve(*name);
+    }
+  }
+
+  absl::Status PlanConstant(const Node& node) {
+    const AttrValue* const value = node.FindAttr("value");
+    if (value == nullptr) return absl::InvalidArgumentError("has no attr 'value'");
+    PackedConstant constant;
+    constant.node = &node;
+    PF_RETURN_IF_ERROR(Annotate(value->CheckTensor(&constant.dtype, &constant.shape), "attr 'value'"));
+    if (constant.dtype == DType::kResource || constant.dtype == DType::kVariant) return absl::OkStatus();
+    PF_ASSIGN_OR_RETURN(const int64_t count, constant.shape.CheckedNumElements());
+    if (constant.dtype == DType::kString) {
+      if (value->EncodedSize() >= options_.min_conversion_tensor_size) ++plan_.kept.of_type;
+      return absl::OkStatus();
+    }
+    // CheckTensor has multiplied these.
+    constant.bytes = static_cast<uint64_t>(count) * SizeOf(constant.dtype);
+    if (constant.bytes == 0 || constant.bytes < options_.min_conversion_tensor_size) return absl::OkStatus();
+    if (IsQuantized(constant.dtype) && !options_.include_quantized) {
+      ++plan_.kept.of_type;
+      return absl::OkStatus();
+    }
+    if (shape_reads_.Include(node, constant.dtype, count)) {
+      ++plan_.kept.for_shapes;
+      return absl::OkStatus();
+    }
+    constant.region = plan_.regions.size();
+    if (options_.dedupe) {
+      PF_ASSIGN_OR_RETURN(constant.region, same_bytes_.RegionOf(constant, plan_.regions));
+    }
+    if (constant.region == plan_.regions.size()) {
+      plan_.regions.push_back({names_.NameFor(node.name()), 0, constant.bytes, &node});
+    }
+    plan_.constants.push_back(std::move(constant));
+    return absl::OkStatus();
+  }
+
+  void MakeGraph() {
+    plan_.graph = graph_.Clone();
+    size_t next = 0;
+    const Node* from = graph_.first();
+    for (Node* node = plan_.graph->first(); node != nullptr; node = node->next(), from = from->next()) {
+      if (next == plan_.constants.size() || plan_.constants[next].node != from) continue;
+      const PackedConstant& constant = plan_.constants[next++];
+      const std::vector<Attr> attrs(node->attrs().begin(), node->attrs().end());
+      node->ClearAttrs();
+      plan_.graph->ReserveAttrs(node, attrs.size() + 2);
+      // In the order of the file, so that the graph comes back as it was.
+      bool has_type = false;
+      for (const Attr& attr : attrs) {
+        if (attr.key == "value") {
+          AppendRegion(constant, node);
+        } else if (attr.key == "dtype") {
+          plan_.graph->AppendAttrView(node, attr.key, AttrValue::Type(constant.dtype));
+          has_type = true;
+        } else if (absl::StartsWith(attr.key, "_")) {
+          plan_.graph->AppendAttrView(node, attr.key, attr.value);
+        }
+      }
+      if (!has_type) plan_.graph->AppendAttrView(node, "dtype", AttrValue::Type(constant.dtype));
+      node->set_op(ops::kImmutableConst);
+    }
+  }
+
+  void AppendRegion(const PackedConstant& constant, Node* node) {
+    plan_.graph->AppendAttrView(node, "memory_region_name", AttrValue::String(plan_.regions[constant.region].name));
+    plan_.graph->AppendAttrView(node, "shape", AttrValue::OfShape(constant.shape));
+  }
+
+  absl::Status Measure() {
+    uint64_t offset = 0, directory = 0;
+    const auto add = [&](uint64_t bytes) { return !__builtin_add_overflow(offset, bytes, &offset); };
+    for (PlannedRegion& region : plan_.regions) {
+      if (offset > UINT64_MAX - plan_.alignment) return TooLarge();
+      region.offset = offset = AlignUp(offset, plan_.alignment);
+      if (!add(region.length)) return TooLarge();
+      directory += PackageEntrySize(region.name, region.offset, region.length);
+    }
+    plan_.graph_bytes = GraphDefSize(*plan_.graph);
+    if (plan_.graph_bytes > kMaxGraphDefBytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("what stays in the graph needs ", plan_.graph_bytes, " bytes, but a GraphDef has at most ",
+                       kMaxGraphDefBytes, "; a smaller least size of the constants that become regions leaves less"));
+    }
+    if (plan_.graph_bytes == 0) return absl::InvalidArgumentError("the graph is empty: a package has no empty regions");
+    directory += PackageEntrySize(kPackageGraphName, offset, plan_.graph_bytes);
+    constexpr uint64_t kFooterBytes = 8;
+    if (!add(plan_.graph_bytes) || !add(directory) || !add(kFooterBytes)) return TooLarge();
+    plan_.file_bytes = offset;
+    return absl::OkStatus();
+  }
+
+  static absl::Status TooLarge() {
+    return absl::InvalidArgumentError("the constants have more than 2^64 bytes in all");
+  }
+
+  const Graph& graph_;
+  const PackageOptions& options_;
+  ShapeReads shape_reads_;
+  RegionNames names_;
+  SameBytes same_bytes_;
+  PackagePlan plan_;
+};
+
+}  // namespace
+
+absl::StatusOr<PackagePlan> PlanPackage(const Graph& graph, const PackageOptions& options) {
+  return Planner(graph, options).Plan();
+}
+
+absl::Status WritePackage(const PackagePlan& plan, ByteSink* sink) {
+  PackageWriter writer(sink, plan.alignment);
+  for (const PlannedRegion& region : plan.regions) {
+    const absl::StatusOr<Tensor> value = ConstValue(*region.node);
+    PF_RETURN_IF_ERROR(value.status());
+    PF_RETURN_IF_ERROR(writer.AddTensor(region.name, value->bytes()));
+  }
+  PF_RETURN_IF_ERROR(writer.AddGraph(*plan.graph));
+  return writer.Finish();
+}
+
+}  // namespace permafrost

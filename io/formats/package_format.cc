@@ -1,0 +1,40 @@
+// Fits the memory-mapped package into the table of formats.
+#include "io/formats/package_format.h"
+
+#include "graph/status.h"
+#include "io/formats/memmapped_package.h"
+#include "io/formats/package_conversion.h"
+
+namespace permafrost {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Graph>> Read(const ModelSource& source, const OpenOptions& /*options*/) {
+  PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(source.bytes));
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, package->ReadGraph());
+  PF_RETURN_IF_ERROR(package->MakeConstants(graph.get()));
+  return graph;
+}
+
+absl::Status Write(const Graph& graph, ByteSink* sink) {
+  PF_ASSIGN_OR_RETURN(const PackagePlan plan, PlanPackage(graph, PackageOptions()));
+  return WritePackage(plan, sink);
+}
+
+// What cannot be planned cannot be written either, and writing says why.
+uint64_t Size(const Graph& graph) {
+  const absl::StatusOr<PackagePlan> plan = PlanPackage(graph, PackageOptions());
+  return plan.ok() ? plan->file_bytes : 0;
+}
+
+}  // namespace
+
+const ModelFormat kPackageFormat{
+    "package",
+    "memory-mapped package",
+    ".pbmm",
+    [](const ModelSource& source) { return LooksLikePackage(*source.bytes, source.head.bytes, source.tail.bytes); },
+    Read,
+    Write,
+    Size};
+
+}  // namespace permafrost

@@ -1,0 +1,15 @@
+// The memory-mapped package as a format of a model file.
+#ifndef PERMAFROST_IO_FORMATS_PACKAGE_FORMAT_H_
+#define PERMAFROST_IO_FORMATS_PACKAGE_FORMAT_H_
+
+#include "io/model_format.h"
+
+namespace permafrost {
+
+// Reading gives the graph with the package's tensors as constants that view them; writing takes the default
+// PackageOptions. The extension is the one that mozilla/DeepSpeech's releases made common; TensorFlow has none.
+extern const ModelFormat kPackageFormat;
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_PACKAGE_FORMAT_H_

@@ -1,0 +1,247 @@
+// Converts between a frozen graph and a memory-mapped package, and reports.
+#include "tools/convert_graphdef_memmapped_format.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "io/formats/graphdef.h"
+#include "io/formats/memmapped_package.h"
+#include "io/formats/package_conversion.h"
+#include "io/model_file.h"
+#include "tools/json.h"
+
+namespace permafrost {
+namespace {
+
+void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
+  flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read, in any format that is read here.");
+  flags->Add("out_graph", &options->out_graph, "FILE",
+             "Where to write the package. It appears whole or not at all, and may be the file that is read.");
+  flags->Add("min_conversion_tensor_size", &options->min_conversion_tensor_size, "N",
+             "Constants of fewer bytes stay in the graph.");
+  flags->Add("page_aligned", &options->page_aligned,
+             "Begin every tensor on a page of its own (4096 bytes) instead of at a multiple of 64 bytes.");
+  flags->Add("dedupe", &options->dedupe, "Let constants with the same bytes share one region.");
+  flags->Add("include_quantized", &options->include_quantized,
+             "Also convert constants of the quantized types, which the original leaves in the graph.");
+  flags->Add("unpack", &options->unpack, "The other way: write the graph with all its constants as a binary GraphDef.");
+  flags->Add("verify", &options->verify, "Read back what was written and compare every byte.");
+  flags->Add("dry_run", &options->dry_run, "Report, and write nothing.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  AddReadFlags(&options->read, flags);
+}
+
+absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
+  // The wording of the original tool.
+  if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty");
+  if (options.out_graph.empty() && !options.dry_run) {
+    return absl::InvalidArgumentError("out_graph graph can't be empty");
+  }
+  if (options.min_conversion_tensor_size <= 0) {
+    return absl::InvalidArgumentError("min_conversion_tensor_size must be > 0");
+  }
+  if (options.verify && options.dry_run) {
+    return absl::InvalidArgumentError("--verify needs what --dry_run does not write");
+  }
+  if (options.unpack && (options.page_aligned || options.dedupe || options.include_quantized)) {
+    return absl::InvalidArgumentError(
+        "--page_aligned, --dedupe and --include_quantized say how to pack, not to unpack");
+  }
+  return absl::OkStatus();
+}
+
+// Compares what is written into it with bytes that are there.
+class ComparingSink : public ByteSink {
+ public:
+  explicit ComparingSink(absl::string_view expected) : expected_(expected) {}
+
+  absl::Status Append(absl::string_view bytes) override {
+    if (bytes.size() > expected_.size() || expected_.substr(0, bytes.size()) != bytes) return Different();
+    expected_.remove_prefix(bytes.size());
+    return absl::OkStatus();
+  }
+  absl::Status Finish() const { return expected_.empty() ? absl::OkStatus() : Different(); }
+
+ private:
+  static absl::Status Different() { return absl::DataLossError("the graph that was written is another one"); }
+
+  absl::string_view expected_;
+};
+
+absl::Status VerifyGraph(const Graph& graph, absl::string_view written) {
+  ComparingSink sink(written);
+  PF_RETURN_IF_ERROR(WriteGraphDef(graph, &sink));
+  return sink.Finish();
+}
+
+absl::Status VerifyPackage(const PackagePlan& plan, const std::string& path, FileSystem& files) {
+  PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
+  PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(MemorySource(std::move(file))));
+  for (const PackedConstant& constant : plan.constants) {
+    PF_ASSIGN_OR_RETURN(const Tensor expected, ConstValue(*constant.node));
+    PF_ASSIGN_OR_RETURN(const Tensor found,
+                        package->ReadTensor(plan.regions[constant.region].name, constant.dtype, constant.shape));
+    if (found != expected) {
+      return absl::DataLossError(absl::StrCat(constant.node->Describe(), ": its region holds another value"));
+    }
+  }
+  PF_ASSIGN_OR_RETURN(const FileView graph, package->Read(kPackageGraphName));
+  return VerifyGraph(*plan.graph, graph.bytes);
+}
+
+// What the report says, of a package or of what was unpacked.
+struct Report {
+  size_t converted = 0;           // Nodes.
+  uint64_t largest_constant = 0;  // Bytes.
+  bool was_written = false;
+  bool was_verified = false;
+};
+
+uint64_t LargestConstant(const Graph& graph) {
+  uint64_t largest = 0;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const AttrValue* const value = node->op() == ops::kConst ? node->FindAttr("value") : nullptr;
+    DType dtype;
+    Shape shape;
+    if (value == nullptr || !value->CheckTensor(&dtype, &shape).ok()) continue;
+    largest = std::max(largest, static_cast<uint64_t>(shape.num_elements()) * SizeOf(dtype));
+  }
+  return largest;
+}
+
+void PrintPackage(const ConvertMemmappedOptions& options, const PackagePlan& plan, const Report& report,
+                  const Console& console) {
+  console.out << "Converted " << report.converted << " nodes\n";
+  uint64_t region_bytes = 0;
+  for (const PlannedRegion& region : plan.regions) region_bytes += region.length;
+  console.out << "Regions: " << FormatCount(plan.regions.size()) << ", " << FormatBytesExactly(region_bytes)
+              << ", aligned to " << plan.alignment << " bytes\n"
+              << "Graph: " << FormatBytesExactly(plan.graph_bytes) << "\n"
+              << "Package: " << FormatBytesExactly(plan.file_bytes)
+              << (report.was_written ? "" : ", not written (--dry_run)") << (report.was_verified ? ", verified" : "")
+              << "\n";
+  if (plan.kept.for_shapes > 0) {
+    console.out << "In the graph stay " << FormatCount(plan.kept.for_shapes)
+                << " constants that the shapes of other nodes depend on\n";
+  }
+  if (plan.kept.of_type > 0) {
+    console.out << "In the graph stay " << FormatCount(plan.kept.of_type) << " constants of text"
+                << (options.include_quantized ? "" : " or of quantized types (see --include_quantized)") << "\n";
+  }
+  if (report.converted == 0) {
+    console.out << "The largest constant has " << FormatBytes(report.largest_constant)
+                << "; --min_conversion_tensor_size is " << options.min_conversion_tensor_size << "\n";
+  }
+}
+
+void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostream& out) {
+  std::vector<std::vector<std::string>> nodes(plan.regions.size());
+  for (const PackedConstant& constant : plan.constants) nodes[constant.region].emplace_back(constant.node->name());
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Key("converted_nodes").Count(report.converted);
+  json.Key("kept_for_shapes").Count(plan.kept.for_shapes);
+  json.Key("kept_for_type").Count(plan.kept.of_type);
+  json.Key("alignment").Count(plan.alignment);
+  json.Key("graph_bytes").Count(plan.graph_bytes);
+  json.Key("file_bytes").Count(plan.file_bytes);
+  json.Key("written").Bool(report.was_written);
+  json.Key("verified").Bool(report.was_verified);
+  json.Key("regions").BeginArray();
+  for (size_t i = 0; i < plan.regions.size(); ++i) {
+    json.BeginObject();
+    json.Key("name").Text(plan.regions[i].name);
+    json.Key("offset").Count(plan.regions[i].offset);
+    json.Key("bytes").Count(plan.regions[i].length);
+    json.Key("nodes").Texts(nodes[i]);
+    json.End();
+  }
+  json.End();
+  json.End();
+}
+
+absl::Status Pack(const ConvertMemmappedOptions& options, const Graph& graph, FileSystem& files, Console& console) {
+  PackageOptions package;
+  package.min_conversion_tensor_size = static_cast<uint64_t>(options.min_conversion_tensor_size);
+  package.alignment = options.page_aligned ? kPageAlignment : kTensorAlignment;
+  package.dedupe = options.dedupe;
+  package.include_quantized = options.include_quantized;
+  absl::StatusOr<PackagePlan> plan = PlanPackage(graph, package);
+  PF_RETURN_IF_ERROR(Annotate(plan.status(), absl::StrCat("'", options.in_graph, "'")));
+  Report report;
+  report.converted = plan->constants.size();
+  if (report.converted == 0) report.largest_constant = LargestConstant(graph);
+  if (!options.dry_run) {
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(options.out_graph, plan->file_bytes));
+    PF_RETURN_IF_ERROR(WritePackage(*plan, writer.get()));
+    PF_RETURN_IF_ERROR(writer->Commit());
+    report.was_written = true;
+  }
+  if (options.verify) {
+    PF_RETURN_IF_ERROR(Annotate(VerifyPackage(*plan, options.out_graph, files),
+                                absl::StrCat("'", options.out_graph, "' was written, but")));
+    report.was_verified = true;
+  }
+  if (options.json) {
+    WritePackageJson(*plan, report, console.out);
+  } else {
+    PrintPackage(options, *plan, report, console);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, FileSystem& files, Console& console) {
+  Report report;
+  // What the package holds outside its graph are the values that are not in their wire form.
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const AttrValue* const value = node->op() == ops::kConst ? node->FindAttr("value") : nullptr;
+    if (value != nullptr && value->held_tensor() != nullptr) ++report.converted;
+  }
+  const uint64_t size = GraphDefSize(graph);
+  if (!options.dry_run) {
+    PF_RETURN_IF_ERROR(SaveModel(files, graph, options.out_graph));
+    report.was_written = true;
+  }
+  if (options.verify) {
+    PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(options.out_graph));
+    PF_RETURN_IF_ERROR(
+        Annotate(VerifyGraph(graph, file.bytes), absl::StrCat("'", options.out_graph, "' was written, but")));
+    report.was_verified = true;
+  }
+  if (!options.json) {
+    console.out << "Converted " << report.converted << " nodes\n"
+                << "GraphDef: " << FormatBytesExactly(size) << (report.was_written ? "" : ", not written (--dry_run)")
+                << (report.was_verified ? ", verified" : "") << "\n";
+    return absl::OkStatus();
+  }
+  JsonWriter json(console.out);
+  json.BeginObject();
+  json.Key("converted_nodes").Count(report.converted);
+  json.Key("file_bytes").Count(size);
+  json.Key("written").Bool(report.was_written);
+  json.Key("verified").Bool(report.was_verified);
+  json.End();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console) {
+  PF_RETURN_IF_ERROR(CheckOptions(options));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModelFile(files, options.in_graph, options.read));
+  return options.unpack ? Unpack(options, *graph, files, console) : Pack(options, *graph, files, console);
+}
+
+Tool ConvertMemmappedTool() {
+  return DefineTool<ConvertMemmappedOptions>(
+      "convert_graphdef_memmapped_format", "Turns a frozen graph into a package whose weights are mapped, and back.",
+      {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
+       {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
+      DefineFlags, ConvertMemmapped);
+}
+
+}  // namespace permafrost

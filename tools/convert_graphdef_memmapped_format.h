@@ -1,0 +1,38 @@
+// convert_graphdef_memmapped_format: turns a frozen graph into a package whose weights are mapped, and back.
+#ifndef PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
+#define PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+#include "tools/model_flags.h"
+
+namespace permafrost {
+
+struct ConvertMemmappedOptions {
+  std::string in_graph;
+  std::string out_graph;
+  int32_t min_conversion_tensor_size = 10000;  // Bytes.
+  bool page_aligned = false;
+  bool dedupe = false;
+  bool include_quantized = false;
+  bool unpack = false;
+  bool verify = false;
+  bool dry_run = false;
+  bool json = false;
+  ReadFlags read;
+};
+
+// Writes the package, or with `unpack` the GraphDef, and says what became of the constants. DataLoss when what was
+// written does not read back as it should.
+absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console);
+
+Tool ConvertMemmappedTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
