@@ -25,7 +25,7 @@ PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/'
 HOMES = [
     (r'google/protobuf/|.*\.pb\.h$', ['io/formats/']),
     (r'flatbuffers/', ['io/formats/tflite.']),
-    (r'sodium', ['io/formats/age.']),
+    (r'sodium', ['io/formats/age/crypto.']),
     (r'leveldb/', ['io/formats/checkpoint/']),
     (r'zlib\.h', ['io/formats/gzip.']),
     (r'zstd', ['io/formats/zstd.']),
