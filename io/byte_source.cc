@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "graph/status.h"
 
 namespace permafrost {
 namespace {
@@ -16,10 +17,7 @@ class Memory : public ByteSource {
   uint64_t size() const override { return view_.bytes.size(); }
 
   absl::StatusOr<FileView> Read(uint64_t offset, uint64_t length) const override {
-    if (offset > size() || length > size() - offset) {
-      return absl::OutOfRangeError(
-          absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset, " on"));
-    }
+    PF_RETURN_IF_ERROR(CheckRange(offset, length));
     return FileView{view_.bytes.substr(offset, length), view_.owner};
   }
 
@@ -28,6 +26,12 @@ class Memory : public ByteSource {
 };
 
 }  // namespace
+
+absl::Status ByteSource::CheckRange(uint64_t offset, uint64_t length) const {
+  if (offset <= size() && length <= size() - offset) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset, " on"));
+}
 
 std::shared_ptr<const ByteSource> MemorySource(FileView view) { return std::make_shared<Memory>(std::move(view)); }
 

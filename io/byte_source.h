@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/file_system.h"
 
@@ -21,6 +22,13 @@ class ByteSource {
   // `length` bytes from `offset` on: a view where the source has them in memory, otherwise a copy of their own, which
   // the view's owner holds. OutOfRange: they end beyond size(); other errors are those of the source.
   virtual absl::StatusOr<FileView> Read(uint64_t offset, uint64_t length) const = 0;
+
+  // True for what was encrypted: whoever keeps more of it than a view puts it into LockedMemory.
+  virtual bool is_secret() const { return false; }
+
+ protected:
+  // OutOfRange when the bytes end beyond size().
+  absl::Status CheckRange(uint64_t offset, uint64_t length) const;
 };
 
 // The bytes of `view`, which the source keeps alive, and so does each piece that was read.

@@ -42,7 +42,6 @@ constexpr Format kFormats[] = {
                  "ELF",
                  4),
      "is a program or library, not a model"},
-    {0, string_view("age-encryption.org/", 19), "is encrypted with age; decrypt it first"},
 };
 
 // onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions began at 3 in 2017 and

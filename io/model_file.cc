@@ -2,6 +2,7 @@
 #include "io/model_file.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "io/foreign_format.h"
+#include "io/formats/age/age.h"
 #include "io/formats/graphdef_format.h"
 #include "io/formats/package_format.h"
 
@@ -16,7 +18,7 @@ namespace permafrost {
 namespace {
 
 constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat, &kGraphDefTextFormat};
-constexpr absl::Span<const ModelWrapping* const> kWrappings;
+constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping};
 // Wrappings inside each other: nobody means more, and each can cost memory.
 constexpr int kMostWrappings = 4;
 
@@ -42,6 +44,22 @@ class CountingSink : public ByteSink {
  private:
   uint64_t size_ = 0;
 };
+
+// What will be written, in bytes, or 0 where only writing tells.
+uint64_t KnownSize(const ModelFormat& format, const Graph& graph, const SaveOptions& options) {
+  return format.size != nullptr && options.filters.empty() ? format.size(graph) : 0;
+}
+
+// Writes the graph through the filters.
+absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOptions& options, ByteSink* out) {
+  std::vector<std::unique_ptr<FilterSink>> filters;  // The last one first.
+  for (auto make = options.filters.rbegin(); make != options.filters.rend(); ++make) {
+    PF_ASSIGN_OR_RETURN(filters.emplace_back(), (*make)(filters.empty() ? out : filters.back().get()));
+  }
+  PF_RETURN_IF_ERROR(format.write(graph, filters.empty() ? out : filters.back().get()));
+  for (auto filter = filters.rbegin(); filter != filters.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
+  return absl::OkStatus();
+}
 
 // Any bytes with valid tags are a GraphDef of unknown fields only, or nearly so: without nodes, a file that begins like
 // another format is of that format.
@@ -70,9 +88,9 @@ absl::Status SetBytes(std::shared_ptr<const ByteSource> bytes, ModelSource* sour
 // Opens what the model is compressed or encrypted in.
 absl::Status Unwrap(const OpenOptions& options, ModelSource* source) {
   for (int depth = 0;; ++depth) {
-    const auto wrapping = std::find_if(kWrappings.begin(), kWrappings.end(),
+    const auto wrapping = std::find_if(std::begin(kWrappings), std::end(kWrappings),
                                        [&](const ModelWrapping* wrapping) { return wrapping->is(*source); });
-    if (wrapping == kWrappings.end()) return absl::OkStatus();
+    if (wrapping == std::end(kWrappings)) return absl::OkStatus();
     if (depth == kMostWrappings) {
       return absl::InvalidArgumentError(absl::StrCat("found more than ", kMostWrappings,
                                                      " wrappings inside each other, the last is ", (*wrapping)->title,
@@ -137,18 +155,17 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, size));
-  PF_RETURN_IF_ERROR(format->write(graph, writer.get()));
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, KnownSize(*format, graph, options)));
+  PF_RETURN_IF_ERROR(Write(*format, graph, options, writer.get()));
   return writer->Commit();
 }
 
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
+  const uint64_t size = KnownSize(*format, graph, options);
   if (size > 0) return size;
   CountingSink sink;
-  PF_RETURN_IF_ERROR(format->write(graph, &sink));
+  PF_RETURN_IF_ERROR(Write(*format, graph, options, &sink));
   return sink.size();
 }
 

@@ -3,8 +3,10 @@
 #define PERMAFROST_IO_MODEL_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,9 +31,14 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options = {});
 
+// Makes a sink that changes what goes into `out`.
+using MakeFilter = std::function<absl::StatusOr<std::unique_ptr<FilterSink>>(ByteSink* out)>;
+
 // How a model is saved.
 struct SaveOptions {
   absl::string_view format = "pb";  // A name of ModelFormats().
+  // What the model passes through on its way into the file, in this order: compression comes before encryption.
+  std::vector<MakeFilter> filters = {};
 };
 
 // Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that

@@ -4,6 +4,7 @@
 #define PERMAFROST_IO_MODEL_FORMAT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "graph/wire.h"
 #include "io/byte_source.h"
 #include "io/file_system.h"
+#include "io/key_source.h"
 
 namespace permafrost {
 
@@ -22,6 +24,12 @@ struct OpenOptions {
   // What a compressed model may grow to, in bytes, before it is refused: a file of a few kilobytes can stand for
   // terabytes.
   uint64_t max_model_bytes = uint64_t{16} << 30;
+  // What opens encrypted models; null for nothing.
+  std::shared_ptr<KeySource> keys;
+  // Refuse an encrypted model when the system does not let all of it be kept out of swap.
+  bool require_locked_memory = false;
+  // Told, in a line, what the user should know of a model that opens all the same. Null: nobody is told.
+  std::function<void(absl::string_view note)> tell;
 };
 
 // A model to be read.

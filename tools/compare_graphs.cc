@@ -42,8 +42,9 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
   if (options.tolerance.has_value() && *options.tolerance < 0) {
     return absl::InvalidArgumentError("--tolerance is negative");
   }
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, OpenModelFile(files, options.actual, options.read));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, OpenModelFile(files, options.expected, options.read));
+  const ModelOpener opener(files, options.read, console);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, opener.Open(options.actual));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, opener.Open(options.expected));
   OriginsByName origins;
   if (!options.lineage.empty()) {
     PF_ASSIGN_OR_RETURN(origins, ReadLineageFile(files, options.lineage));

@@ -74,6 +74,15 @@ void FlagTable::Add(std::string name, int32_t* value, std::string value_name, st
       SetInteger(value, "a whole number");
 }
 
+void FlagTable::Add(std::string name, std::optional<int32_t>* value, std::string value_name, std::string help) {
+  AddSpec(std::move(name), std::move(value_name), "", std::move(help)).set = [value](const std::string& text) {
+    int32_t parsed;
+    if (!absl::SimpleAtoi(text, &parsed)) return Expected("a whole number");
+    *value = parsed;
+    return absl::OkStatus();
+  };
+}
+
 void FlagTable::Add(std::string name, uint64_t* value, std::string value_name, std::string help) {
   AddSpec(std::move(name), std::move(value_name), absl::StrCat(*value), std::move(help)).set =
       SetInteger(value, "a whole number of at least 0");

@@ -44,6 +44,7 @@ class FlagTable {
   void Add(std::string name, std::optional<std::string>* value, std::string value_name, std::string help);
   void Add(std::string name, std::vector<std::string>* values, std::string value_name, std::string help);
   void Add(std::string name, int32_t* value, std::string value_name, std::string help);
+  void Add(std::string name, std::optional<int32_t>* value, std::string value_name, std::string help);
   void Add(std::string name, uint64_t* value, std::string value_name, std::string help);
   void Add(std::string name, double* value, std::string value_name, std::string help);
   void Add(std::string name, std::optional<double>* value, std::string value_name, std::string help);

@@ -278,7 +278,8 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console) {
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
   console.Progress(absl::StrCat("reading ", options.in_graph));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModelFile(files, options.in_graph, options.read));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph,
+                      OpenModelFile(files, options.in_graph, options.read, console));
   PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.in_graph));
   PF_ASSIGN_OR_RETURN(const GraphSummary summary, Summarize(*graph));
   console.Progress(absl::StrCat("compressing ", options.in_graph));

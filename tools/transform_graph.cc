@@ -69,6 +69,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
              "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  AddWriteFlags(&options->write, flags);
   flags->Add("list_passes", &options->list_passes, "Print all passes and stop.");
   flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of a pass and stop.");
 }
@@ -131,6 +132,7 @@ class Run {
     PF_ASSIGN_OR_RETURN(calls_, ExpandPresets(*calls));
     if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
     PF_RETURN_IF_ERROR(CheckPipeline(calls_));
+    PF_ASSIGN_OR_RETURN(save_, MakeSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb", files_));
     if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {
       PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
     }
@@ -145,7 +147,7 @@ class Run {
  private:
   absl::Status Load() {
     console_.Progress(absl::StrCat("reading ", options_.in_graph));
-    PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read));
+    PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read, console_));
     PF_RETURN_IF_ERROR(
         DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
     for (const Endpoint& endpoint : graph_->inputs()) report_.inputs.push_back(endpoint.text);
@@ -261,10 +263,11 @@ class Run {
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
-      const SaveOptions format{options_.output_as_text ? "pbtxt" : "pb"};
-      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, format));
-      PF_ASSIGN_OR_RETURN(report_.bytes_written, EncodedSize(*graph_, format));
+      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, save_));
+      PF_ASSIGN_OR_RETURN(report_.bytes_written, BytesWritten());
       report_.is_written = true;
+      report_.is_text = options_.output_as_text;
+      report_.is_encrypted = !options_.write.encrypt_to.empty() || !options_.write.encrypt_to_file.empty();
     }
     if (passes && !options_.lineage.empty()) PF_RETURN_IF_ERROR(WriteLineage());
     if (options_.json) {
@@ -274,6 +277,12 @@ class Run {
       PrintVerdict(report_, console_);
     }
     return passes ? absl::OkStatus() : VerificationFailure(report_);
+  }
+
+  // A pipe does not say how much went through it.
+  absl::StatusOr<uint64_t> BytesWritten() const {
+    const absl::StatusOr<FileStat> stat = files_.Stat(options_.out_graph);
+    return stat.ok() && stat->is_regular ? stat->size : EncodedSize(*graph_, save_);
   }
 
   absl::Status WriteLineage() {
@@ -294,6 +303,7 @@ class Run {
   const int num_threads_;
   const KernelEvaluator evaluator_;
   std::vector<PassCall> calls_;
+  SaveOptions save_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.
   TransformReport report_;

@@ -97,10 +97,10 @@ void PrintVerdict(const TransformReport& report, const Console& console) {
     table.Print(console, "  ");
   }
   if (report.is_written) {
-    const bool is_text = report.bytes_written != report.bytes_after;
     console.out << "wrote '" << Printable(report.out_graph) << "': " << FormatCount(report.nodes_after) << " nodes, "
                 << FormatBytesExactly(report.bytes_written)
-                << (is_text ? " of text" : Percent(report.bytes_before, report.bytes_after)) << "\n";
+                << (report.is_text ? " of text" : Percent(report.bytes_before, report.bytes_after))
+                << (report.is_encrypted ? ", encrypted" : "") << "\n";
   } else {
     console.out << "nothing was written; the graph would have " << FormatCount(report.nodes_after) << " nodes and "
                 << FormatBytesExactly(report.bytes_after) << Percent(report.bytes_before, report.bytes_after) << "\n";

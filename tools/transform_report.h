@@ -17,6 +17,8 @@ struct TransformReport {
   std::string in_graph;
   std::string out_graph;  // Empty when nothing was to be written.
   bool is_written = false;
+  bool is_text = false;
+  bool is_encrypted = false;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<std::string> interface_notes;  // How inputs and outputs were found; empty when they were given.

@@ -228,8 +228,9 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
   }
   console.Progress("reading the models");
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> reference, OpenModelFile(files, options.reference, options.read));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> candidate, OpenModelFile(files, options.candidate, options.read));
+  const ModelOpener opener(files, options.read, console);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> reference, opener.Open(options.reference));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> candidate, opener.Open(options.candidate));
   std::vector<std::string> notes;
   PF_RETURN_IF_ERROR(
       Annotate(DeclareOrFindInterface(NamedInputs(pieces), options.outputs, reference.get(), &notes), "reference"));

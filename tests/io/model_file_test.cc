@@ -106,7 +106,7 @@ TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
       {"\n  <!DOCTYPE html><html>", "web page"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"{\"format\": \"graph-model\"}", "JSON"},
-      {"age-encryption.org/v1\n", "decrypt it first"},
+      {"age-encryption.org/v1\n", "age: header, byte 22: the file ends within the header"},
       {"hello", "cannot be read as a text GraphDef: line 1, column"},
       {std::string("\x0a\xff\0", 3), "cannot be read as a GraphDef: offset 3: "},
       {std::string("\x20\x01", 2), "holds no nodes"},

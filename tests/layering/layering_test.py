@@ -25,7 +25,7 @@ PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/'
 HOMES = [
     (r'google/protobuf/|.*\.pb\.h$', ['io/formats/']),
     (r'flatbuffers/', ['io/formats/tflite.']),
-    (r'sodium', ['io/formats/age.']),
+    (r'sodium', ['io/formats/age/crypto.']),
     (r'leveldb/', ['tests/']),
     (r'snappy\.h', ['io/formats/checkpoint/sorted_table.']),
     (r'zlib\.h', ['io/formats/gzip.']),
