@@ -232,7 +232,8 @@ absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, 
 
 absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModelFile(files, options.in_graph, options.read));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph,
+                      OpenModelFile(files, options.in_graph, options.read, console));
   return options.unpack ? Unpack(options, *graph, files, console) : Pack(options, *graph, files, console);
 }
 
