@@ -57,6 +57,10 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path,
                                                                 uint64_t expected_size = 0) = 0;
 
+  // Makes a file that only its owner may read or write, on the disk when this returns. AlreadyExists: there is one of
+  // this name, which is left alone.
+  virtual absl::Status WritePrivateFile(const std::string& path, absl::string_view bytes) = 0;
+
   virtual absl::StatusOr<FileStat> Stat(const std::string& path) = 0;
   // False also when it cannot be told.
   virtual bool Exists(const std::string& path) = 0;

@@ -159,6 +159,10 @@ absl::StatusOr<std::unique_ptr<FileWriter>> PosixFileSystem::NewWriter(const std
   return OpenPosixWriter(calls_, ExpandHome(path), expected_size);
 }
 
+absl::Status PosixFileSystem::WritePrivateFile(const std::string& path, absl::string_view bytes) {
+  return MakePrivateFile(calls_, ExpandHome(path), bytes);
+}
+
 absl::StatusOr<FileStat> PosixFileSystem::Stat(const std::string& given) {
   const std::string path = ExpandHome(given);
   struct stat about;

@@ -20,6 +20,7 @@ class PosixFileSystem : public FileSystem {
   absl::StatusOr<FileView> MapFile(const std::string& path) override;
   absl::StatusOr<std::string> ReadFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path, uint64_t expected_size) override;
+  absl::Status WritePrivateFile(const std::string& path, absl::string_view bytes) override;
   absl::StatusOr<FileStat> Stat(const std::string& path) override;
   bool Exists(const std::string& path) override;
   bool IsSameFile(const std::string& a, const std::string& b) override;
@@ -32,6 +33,9 @@ class PosixFileSystem : public FileSystem {
 
 // `cannot <action> '<path>': <text of the error number>`, with the status code that fits.
 absl::Status SystemError(absl::string_view action, const std::string& path, int error_number);
+
+// What WritePrivateFile describes. `path` has its home folder in place.
+absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 
 // Opens the writer that NewWriter describes. `path` has its home folder in place.
 absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path,

@@ -157,6 +157,30 @@ absl::StatusOr<int> OpenTemporary(SystemCalls* calls, const std::string& target,
 
 }  // namespace
 
+absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes) {
+  if (path.empty()) return absl::InvalidArgumentError("cannot write '': the path is empty");
+  int file;
+  do {
+    file = calls->Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  } while (file < 0 && errno == EINTR);
+  if (file < 0) return SystemError("write", path, errno);
+  // Written in place, since a rename could replace a file; removed again when anything fails.
+  int error_number = 0;
+  for (absl::string_view left = bytes; !left.empty() && error_number == 0;) {
+    const ssize_t count = calls->Write(file, left.data(), left.size());
+    if (count >= 0) {
+      left.remove_prefix(static_cast<size_t>(count));
+    } else if (errno != EINTR) {
+      error_number = errno;
+    }
+  }
+  if (error_number == 0 && calls->Sync(file) != 0) error_number = errno;
+  if (close(file) != 0 && errno != EINTR && error_number == 0) error_number = errno;
+  if (error_number == 0) return absl::OkStatus();
+  unlink(path.c_str());
+  return SystemError("write", path, error_number);
+}
+
 absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path,
                                                             uint64_t expected_size) {
   if (path.empty()) return absl::InvalidArgumentError("cannot write '': the path is empty");

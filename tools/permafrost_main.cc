@@ -1,13 +1,14 @@
 // The permafrost command: every tool as a subcommand.
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
+#include "tools/encrypt_model.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
 #include "tools/validate_model.h"
 
 int main(int argc, char** argv) {
   return permafrost::SubcommandMain(
-      {permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(), permafrost::SummarizeGraphTool(),
-       permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+      {permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(), permafrost::EncryptModelTool(),
+       permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
       argc, argv);
 }

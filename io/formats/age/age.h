@@ -43,8 +43,8 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> DecryptAge(AgeFile file, const
 
 // For whom to encrypt: for the holders of private keys, or for those who know a passphrase, not both.
 struct AgeRecipients {
-  std::vector<age::Recipient> recipients;
-  std::shared_ptr<const LockedMemory> passphrase;
+  std::vector<age::Recipient> recipients = {};
+  std::shared_ptr<const LockedMemory> passphrase = nullptr;
   int log_work = age::kScryptWork;  // Of the passphrase.
 };
 

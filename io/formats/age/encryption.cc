@@ -77,6 +77,12 @@ absl::StatusOr<std::unique_ptr<FilterSink>> EncryptInto(const AgeRecipients& rec
             ? "found nobody to encrypt for, expected public keys or a passphrase"
             : "found public keys and a passphrase to encrypt for, expected the ones or the other");
   }
+  // The header of so many fits kMaxHeaderBytes.
+  constexpr size_t kMostRecipients = 10000;
+  if (recipients.recipients.size() > kMostRecipients) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", recipients.recipients.size(), " recipients, expected at most ", kMostRecipients));
+  }
   PF_RETURN_IF_ERROR(age::PrepareCrypto());
   age::FileKey file_key;
   age::FillRandom(file_key.data(), file_key.bytes().size());
@@ -91,10 +97,6 @@ absl::StatusOr<std::unique_ptr<FilterSink>> EncryptInto(const AgeRecipients& rec
   std::string text = age::AuthenticatedText(stanzas);
   const std::string mac = age::Hmac(age::Hkdf(file_key.bytes(), "", "header").bytes(), text);
   absl::StrAppend(&text, age::MacLine(mac));
-  if (text.size() > age::kMaxHeaderBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "found ", stanzas.size(), " recipients, expected so few that they fit ", age::kMaxHeaderBytes, " bytes"));
-  }
   std::string nonce(age::kPayloadNonceBytes, '\0');
   age::FillRandom(reinterpret_cast<uint8_t*>(nonce.data()), nonce.size());
   PF_RETURN_IF_ERROR(out->Append(absl::StrCat(text, nonce)));
