@@ -2,21 +2,28 @@
 #include "io/model_file.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
+#include "graph/wire.h"
 #include "io/foreign_format.h"
+#include "io/formats/dot_format.h"
 #include "io/formats/graphdef_format.h"
+#include "io/formats/json_format.h"
 #include "io/formats/package_format.h"
+#include "io/formats/tfjs.h"
+#include "io/formats/zstd.h"
 
 namespace permafrost {
 namespace {
 
-constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat, &kGraphDefTextFormat};
-constexpr absl::Span<const ModelWrapping* const> kWrappings;
+constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat,        &kTfjsFormat, &kGraphDefTextFormat,
+                                           &kJsonFormat,    &kJsonWithWeightsFormat, &kDotFormat};
+constexpr const ModelWrapping* kWrappings[] = {&kZstdWrapping};
 // Wrappings inside each other: nobody means more, and each can cost memory.
 constexpr int kMostWrappings = 4;
 
@@ -30,18 +37,6 @@ absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
   return absl::InvalidArgumentError(
       absl::StrCat("no format '", name, "' to write, expected one of ", absl::StrJoin(known, ", ")));
 }
-
-class CountingSink : public ByteSink {
- public:
-  absl::Status Append(absl::string_view bytes) override {
-    size_ += bytes.size();
-    return absl::OkStatus();
-  }
-  uint64_t size() const { return size_; }
-
- private:
-  uint64_t size_ = 0;
-};
 
 // Any bytes with valid tags are a GraphDef of unknown fields only, or nearly so: without nodes, a file that begins like
 // another format is of that format.
@@ -70,9 +65,9 @@ absl::Status SetBytes(std::shared_ptr<const ByteSource> bytes, ModelSource* sour
 // Opens what the model is compressed or encrypted in.
 absl::Status Unwrap(const OpenOptions& options, ModelSource* source) {
   for (int depth = 0;; ++depth) {
-    const auto wrapping = std::find_if(kWrappings.begin(), kWrappings.end(),
+    const auto wrapping = std::find_if(std::begin(kWrappings), std::end(kWrappings),
                                        [&](const ModelWrapping* wrapping) { return wrapping->is(*source); });
-    if (wrapping == kWrappings.end()) return absl::OkStatus();
+    if (wrapping == std::end(kWrappings)) return absl::OkStatus();
     if (depth == kMostWrappings) {
       return absl::InvalidArgumentError(absl::StrCat("found more than ", kMostWrappings,
                                                      " wrappings inside each other, the last is ", (*wrapping)->title,
@@ -102,6 +97,25 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
                        : Annotate(graph.status(), absl::StrCat("cannot be read as a ", format->title));
   }
   return error;
+}
+
+// Bytes of the graph before any filter; 0 where only writing tells.
+uint64_t PlainSize(const ModelFormat& format, const Graph& graph) {
+  return format.size != nullptr ? format.size(graph) : 0;
+}
+
+bool IsFiltered(const SaveOptions& options) { return options.zstd_level.has_value(); }
+
+// Writes through the filters that the options ask for. Each is finished before the one that it feeds.
+absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOptions& options, ByteSink* sink) {
+  std::vector<std::unique_ptr<FilterSink>> filters;  // The one that is next to the file first.
+  if (options.zstd_level.has_value()) {
+    filters.push_back(std::make_unique<ZstdSink>(sink, *options.zstd_level, PlainSize(format, graph)));
+    sink = filters.back().get();
+  }
+  PF_RETURN_IF_ERROR(format.write(graph, sink));
+  for (auto filter = filters.rbegin(); filter != filters.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -137,18 +151,18 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
+  const uint64_t size = IsFiltered(options) ? 0 : PlainSize(*format, graph);
   PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, size));
-  PF_RETURN_IF_ERROR(format->write(graph, writer.get()));
+  PF_RETURN_IF_ERROR(Write(*format, graph, options, writer.get()));
   return writer->Commit();
 }
 
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = format->size != nullptr ? format->size(graph) : 0;
+  const uint64_t size = IsFiltered(options) ? 0 : PlainSize(*format, graph);
   if (size > 0) return size;
   CountingSink sink;
-  PF_RETURN_IF_ERROR(format->write(graph, &sink));
+  PF_RETURN_IF_ERROR(Write(*format, graph, options, &sink));
   return sink.size();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOption
 // How a model is saved.
 struct SaveOptions {
   absl::string_view format = "pb";  // A name of ModelFormats().
+  std::optional<int> zstd_level = std::nullopt;    // Compressed by zstd at this level (io/formats/zstd.h).
 };
 
 // Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that

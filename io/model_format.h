@@ -67,6 +67,19 @@ class FilterSink : public ByteSink {
   virtual absl::Status Finish() = 0;
 };
 
+// Keeps only how many bytes it was given.
+class CountingSink : public ByteSink {
+ public:
+  absl::Status Append(absl::string_view bytes) override {
+    size_ += bytes.size();
+    return absl::OkStatus();
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t size_ = 0;
+};
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_IO_MODEL_FORMAT_H_

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 #include "io/file_system.h"
+#include "io/model_file.h"
 #include "io/model_format.h"
 #include "tools/flags.h"
 
@@ -21,6 +22,17 @@ struct ReadFlags {
 
 // --max_model_bytes.
 void AddReadFlags(ReadFlags* read, FlagTable* flags);
+
+// What the user says of the models that a tool writes.
+struct WriteFlags {
+  std::string compress;  // "zstd", "zstd:19"; empty: not at all.
+};
+
+// --compress.
+void AddWriteFlags(WriteFlags* write, FlagTable* flags);
+
+// For SaveModel. InvalidArgument for a compression or level that does not exist. `format` must outlive the result.
+absl::StatusOr<SaveOptions> ToSaveOptions(const WriteFlags& write, absl::string_view format);
 
 // OpenModel as the flags say.
 absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const std::string& path, const ReadFlags& read);

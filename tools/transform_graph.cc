@@ -69,6 +69,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
              "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  AddWriteFlags(&options->write, flags);
   flags->Add("list_passes", &options->list_passes, "Print all passes and stop.");
   flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of a pass and stop.");
 }
@@ -145,6 +146,7 @@ class Run {
  private:
   absl::Status Load() {
     console_.Progress(absl::StrCat("reading ", options_.in_graph));
+    PF_ASSIGN_OR_RETURN(save_options_, ToSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb"));
     PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read));
     PF_RETURN_IF_ERROR(
         DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
@@ -261,9 +263,8 @@ class Run {
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
-      const SaveOptions format{options_.output_as_text ? "pbtxt" : "pb"};
-      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, format));
-      PF_ASSIGN_OR_RETURN(report_.bytes_written, EncodedSize(*graph_, format));
+      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, save_options_));
+      PF_ASSIGN_OR_RETURN(report_.bytes_written, WrittenSize());
       report_.is_written = true;
     }
     if (passes && !options_.lineage.empty()) PF_RETURN_IF_ERROR(WriteLineage());
@@ -282,6 +283,13 @@ class Run {
     return WriteLineageFile(*graph_, note, files_, options_.lineage);
   }
 
+  // Bytes of the file, or of what a pipe or device was sent.
+  absl::StatusOr<uint64_t> WrittenSize() {
+    PF_ASSIGN_OR_RETURN(const FileStat stat, files_.Stat(options_.out_graph));
+    if (stat.is_regular) return stat.size;
+    return EncodedSize(*graph_, save_options_);
+  }
+
   static uint64_t Measure(const Graph& graph) { return EncodedSize(graph).value_or(0); }
 
   std::string DumpPath(size_t index, absl::string_view what) const {
@@ -294,6 +302,7 @@ class Run {
   const int num_threads_;
   const KernelEvaluator evaluator_;
   std::vector<PassCall> calls_;
+  SaveOptions save_options_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.
   TransformReport report_;

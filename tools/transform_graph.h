@@ -34,6 +34,7 @@ struct TransformGraphOptions {
   int32_t threads = 0;  // 0: as many as there are cores.
   bool json = false;
   ReadFlags read;
+  WriteFlags write;
   bool list_passes = false;
   std::string describe_pass;
 };
