@@ -18,7 +18,6 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {0, string_view("\x28\xb5\x2f\xfd", 4), "is zstd-compressed; decompress it first (zstd -d)"},
     {0, string_view("\x1f\x8b", 2), "is gzip-compressed; decompress it first (gunzip)"},
     {0, string_view("PK\x03\x04", 4),
      "is a zip archive (a .keras or .tflite bundle, or a packed model); unpack it first"},
@@ -59,12 +58,6 @@ bool LooksLikeHtml(string_view bytes) {
   return absl::StartsWithIgnoreCase(start, "<!doctype html") || absl::StartsWithIgnoreCase(start, "<html");
 }
 
-bool LooksLikeJson(string_view bytes) {
-  constexpr size_t kLooked = 512;
-  const string_view start = absl::StripLeadingAsciiWhitespace(bytes.substr(0, kLooked));
-  return absl::StartsWith(start, "{") || absl::StartsWith(start, "[{");
-}
-
 }  // namespace
 
 string_view ForeignFormat(string_view bytes) {
@@ -75,7 +68,6 @@ string_view ForeignFormat(string_view bytes) {
   }
   if (LooksLikeOnnx(bytes)) return "is an ONNX model, not a TensorFlow graph; convert it first";
   if (LooksLikeHtml(bytes)) return "is a web page, not a model: a download went to a page instead of the file";
-  if (LooksLikeJson(bytes)) return "is JSON, not a frozen graph";
   return {};
 }
 

@@ -9,16 +9,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
+#include "graph/wire.h"
 #include "io/foreign_format.h"
 #include "io/formats/age/age.h"
+#include "io/formats/dot_format.h"
 #include "io/formats/graphdef_format.h"
+#include "io/formats/json_format.h"
 #include "io/formats/package_format.h"
+#include "io/formats/tfjs.h"
+#include "io/formats/zstd.h"
 
 namespace permafrost {
 namespace {
 
-constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat, &kGraphDefTextFormat};
-constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping};
+constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat,        &kTfjsFormat, &kGraphDefTextFormat,
+                                           &kJsonFormat,    &kJsonWithWeightsFormat, &kDotFormat};
+constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping, &kZstdWrapping};
 // Wrappings inside each other: nobody means more, and each can cost memory.
 constexpr int kMostWrappings = 4;
 
@@ -31,34 +37,6 @@ absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no format '", name, "' to write, expected one of ", absl::StrJoin(known, ", ")));
-}
-
-class CountingSink : public ByteSink {
- public:
-  absl::Status Append(absl::string_view bytes) override {
-    size_ += bytes.size();
-    return absl::OkStatus();
-  }
-  uint64_t size() const { return size_; }
-
- private:
-  uint64_t size_ = 0;
-};
-
-// What will be written, in bytes, or 0 where only writing tells.
-uint64_t KnownSize(const ModelFormat& format, const Graph& graph, const SaveOptions& options) {
-  return format.size != nullptr && options.filters.empty() ? format.size(graph) : 0;
-}
-
-// Writes the graph through the filters.
-absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOptions& options, ByteSink* out) {
-  std::vector<std::unique_ptr<FilterSink>> filters;  // The last one first.
-  for (auto make = options.filters.rbegin(); make != options.filters.rend(); ++make) {
-    PF_ASSIGN_OR_RETURN(filters.emplace_back(), (*make)(filters.empty() ? out : filters.back().get()));
-  }
-  PF_RETURN_IF_ERROR(format.write(graph, filters.empty() ? out : filters.back().get()));
-  for (auto filter = filters.rbegin(); filter != filters.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
-  return absl::OkStatus();
 }
 
 // Any bytes with valid tags are a GraphDef of unknown fields only, or nearly so: without nodes, a file that begins like
@@ -122,6 +100,24 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
   return error;
 }
 
+// Bytes of the graph before any filter; 0 where only writing tells.
+uint64_t PlainSize(const ModelFormat& format, const Graph& graph) {
+  return format.size != nullptr ? format.size(graph) : 0;
+}
+
+// Writes through the filters that the options ask for. Each is finished before the one that it feeds.
+absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOptions& options, ByteSink* sink) {
+  std::vector<std::unique_ptr<FilterSink>> filters;  // The one that is next to the file first.
+  for (auto make = options.filters.rbegin(); make != options.filters.rend(); ++make) {
+    const bool is_first = std::next(make) == options.filters.rend();
+    PF_ASSIGN_OR_RETURN(filters.emplace_back(), (*make)(sink, is_first ? PlainSize(format, graph) : 0));
+    sink = filters.back().get();
+  }
+  PF_RETURN_IF_ERROR(format.write(graph, sink));
+  for (auto filter = filters.rbegin(); filter != filters.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool LooksLikeText(const ModelSource& source) {
@@ -155,14 +151,15 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, KnownSize(*format, graph, options)));
+  const uint64_t size = options.filters.empty() ? PlainSize(*format, graph) : 0;
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, size));
   PF_RETURN_IF_ERROR(Write(*format, graph, options, writer.get()));
   return writer->Commit();
 }
 
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = KnownSize(*format, graph, options);
+  const uint64_t size = options.filters.empty() ? PlainSize(*format, graph) : 0;
   if (size > 0) return size;
   CountingSink sink;
   PF_RETURN_IF_ERROR(Write(*format, graph, options, &sink));

@@ -3,7 +3,6 @@
 #define PERMAFROST_IO_MODEL_FILE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,9 +29,6 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options = {});
-
-// Makes a sink that changes what goes into `out`.
-using MakeFilter = std::function<absl::StatusOr<std::unique_ptr<FilterSink>>(ByteSink* out)>;
 
 // How a model is saved.
 struct SaveOptions {

@@ -75,6 +75,22 @@ class FilterSink : public ByteSink {
   virtual absl::Status Finish() = 0;
 };
 
+// Makes a sink that changes what goes into `out`. `size` is how many bytes it will be given, 0 when that is not known.
+using MakeFilter = std::function<absl::StatusOr<std::unique_ptr<FilterSink>>(ByteSink* out, uint64_t size)>;
+
+// Keeps only how many bytes it was given.
+class CountingSink : public ByteSink {
+ public:
+  absl::Status Append(absl::string_view bytes) override {
+    size_ += bytes.size();
+    return absl::OkStatus();
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t size_ = 0;
+};
+
 }  // namespace permafrost
 
 #endif  // PERMAFROST_IO_MODEL_FORMAT_H_

@@ -6,54 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "io/formats/json_value.h"
 
 namespace permafrost {
-namespace {
-
-// Bytes of the well-formed UTF-8 sequence at the start of `text`, or 0.
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
-                        : lead >= 0xE0 && lead < 0xF0 ? 3
-                        : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                      : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) >= 0xA0) || (lead == 0xF0 && byte(1) < 0x90) ||
-      (lead == 0xF4 && byte(1) >= 0x90)) {
-    return 0;
-  }
-  return length;
-}
-
-}  // namespace
-
-std::string JsonQuoted(absl::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    const unsigned char byte = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else if (byte == '"' || byte == '\\') {
-      out += '\\';
-      out += text[0];
-    } else if (byte == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", byte);
-    } else {
-      absl::StrAppend(&out, text.substr(0, length));
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out + "\"";
-}
 
 void JsonWriter::Separate() {
   if (after_key_) {

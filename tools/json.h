@@ -49,9 +49,6 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-// `text` with the quotes and escapes of JSON.
-std::string JsonQuoted(absl::string_view text);
-
 }  // namespace permafrost
 
 #endif  // PERMAFROST_TOOLS_JSON_H_

@@ -3,8 +3,11 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "graph/status.h"
+#include "io/formats/zstd.h"
 
 namespace permafrost {
 
@@ -59,18 +62,37 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const st
 }
 
 void AddWriteFlags(WriteFlags* write, FlagTable* flags) {
+  flags->Add(
+      "compress", &write->compress, "zstd[:LEVEL]",
+      absl::StrCat("Compress what is written, at a level from ", kFastestZstdLevel, " (fast) to ", kSmallestZstdLevel,
+                   " (small); without one, ", kDefaultZstdLevel, ". Every tool reads it as it is."));
   flags->Add("encrypt_to", &write->encrypt_to, "KEY",
              "Encrypt what is written for the holder of this public key (age1...). May be given several times.");
   flags->Add("encrypt_to_file", &write->encrypt_to_file, "FILE", "The same, for the public keys in the file.");
 }
 
+// The level that --compress asks for.
+absl::StatusOr<int> ZstdLevel(absl::string_view compress) {
+  absl::string_view text = compress;
+  int level = kDefaultZstdLevel;
+  bool is_known = absl::ConsumePrefix(&text, "zstd");
+  if (is_known && !text.empty()) is_known = absl::ConsumePrefix(&text, ":") && absl::SimpleAtoi(text, &level);
+  if (is_known && level >= kFastestZstdLevel && level <= kSmallestZstdLevel) return level;
+  return absl::InvalidArgumentError(absl::StrCat("--compress is '", compress, "', expected zstd or zstd:LEVEL, ",
+                                                 kFastestZstdLevel, " to ", kSmallestZstdLevel));
+}
+
 absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files) {
   SaveOptions options;
   options.format = format;
+  if (!write.compress.empty()) {
+    PF_ASSIGN_OR_RETURN(const int level, ZstdLevel(write.compress));
+    options.filters.push_back(ZstdFilter(level));
+  }
   if (!write.encrypt_to.empty() || !write.encrypt_to_file.empty()) {
     AgeRecipients recipients;
     PF_ASSIGN_OR_RETURN(recipients.recipients, ReadRecipients(write.encrypt_to, write.encrypt_to_file, files));
-    options.filters.push_back([recipients](ByteSink* out) { return EncryptInto(recipients, out); });
+    options.filters.push_back([recipients](ByteSink* out, uint64_t) { return EncryptInto(recipients, out); });
   }
   return options;
 }

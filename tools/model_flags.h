@@ -66,15 +66,16 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const st
 
 // What the user says of the models that a tool writes.
 struct WriteFlags {
+  std::string compress;  // "zstd", "zstd:19"; empty: not at all.
   std::vector<std::string> encrypt_to;
   std::vector<std::string> encrypt_to_file;
 };
 
-// --encrypt_to, --encrypt_to_file.
+// --compress, --encrypt_to, --encrypt_to_file.
 void AddWriteFlags(WriteFlags* write, FlagTable* flags);
 
-// How SaveModel has to save in `format`. To be asked for before any work is done: InvalidArgument and the errors of
-// reading files say what is wrong with the flags.
+// How SaveModel has to save in `format`, which must outlive the result. To be asked for before any work is done:
+// InvalidArgument and the errors of reading files say what is wrong with the flags.
 absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files);
 
 // The recipients that are named, one by one and in files.

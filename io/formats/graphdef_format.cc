@@ -1,6 +1,8 @@
 // Fits the two forms of a GraphDef into the table of formats.
 #include "io/formats/graphdef_format.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
@@ -18,13 +20,18 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const
   return ReadGraphDefText(file.bytes);
 }
 
+// Text that begins with a brace is JSON.
+bool MayBeText(const ModelSource& source) {
+  return LooksLikeText(source) && !absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.head.bytes), "{");
+}
+
 }  // namespace
 
 const ModelFormat kGraphDefFormat{
     "pb",       "GraphDef",    ".pb",       [](const ModelSource& source) { return !LooksLikeText(source); },
     ReadBinary, WriteGraphDef, GraphDefSize};
 
-const ModelFormat kGraphDefTextFormat{"pbtxt",  "text GraphDef",   ".pbtxt", LooksLikeText,
+const ModelFormat kGraphDefTextFormat{"pbtxt",  "text GraphDef",   ".pbtxt", MayBeText,
                                       ReadText, WriteGraphDefText, nullptr};
 
 }  // namespace permafrost

@@ -2,20 +2,218 @@
 #include "io/formats/zstd.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <string>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
 
 namespace permafrost {
+namespace {
 
-struct CompressedSizeSink::State {
+// RFC 8878, 3.1.1 and 3.1.2: how a frame begins. The low half of the byte of a skippable one is free.
+constexpr absl::string_view kFrameMagic("\x28\xb5\x2f\xfd", 4);
+constexpr absl::string_view kSkippableMagic("\x2a\x4d\x18", 3);
+
+// What decoders grant unless they are told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, and what the zstd tool takes
+// without --long), as a power of 2.
+constexpr int kMostWindowLog = 27;
+// Beyond the window that the levels choose by themselves, repetitions far apart are worth looking for.
+constexpr uint64_t kLongDistanceBytes = uint64_t{8} << 20;
+
+// RFC 8878, 3.1.1.2: a block has a header of 3 bytes and a content of 1 at least, and gives 128 KiB at most.
+constexpr uint64_t kMostBlockBytes = uint64_t{128} << 10;
+constexpr uint64_t kLeastBlockSize = 4;
+
+bool IsSkippable(absl::string_view bytes) {
+  return bytes.size() >= 4 && (bytes[0] & '\xf0') == '\x50' && absl::StartsWith(bytes.substr(1), kSkippableMagic);
+}
+
+// Memory that grows by what is found. What is not written to yet costs addresses only, and large blocks grow by moving
+// pages, not bytes: both are the C library's doing.
+class GrowingBytes {
+ public:
+  GrowingBytes() = default;
+  GrowingBytes(const GrowingBytes&) = delete;
+  GrowingBytes& operator=(const GrowingBytes&) = delete;
+  ~GrowingBytes() { std::free(data_); }
+
+  absl::Status Reserve(uint64_t capacity) {
+    if (capacity <= capacity_) return absl::OkStatus();
+    void* grown =
+        capacity > std::numeric_limits<size_t>::max() ? nullptr : std::realloc(data_, static_cast<size_t>(capacity));
+    if (grown == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no memory for the ", capacity, " bytes that it decompresses to"));
+    }
+    data_ = static_cast<char*>(grown);
+    capacity_ = static_cast<size_t>(capacity);
+    return absl::OkStatus();
+  }
+
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  char* end() { return data_ + size_; }
+  void Grow(size_t bytes) { size_ += bytes; }
+
+  // Hands the bytes over, without the capacity that was not needed.
+  FileView Release() {
+    if (data_ == nullptr) return {};
+    if (void* trimmed = std::realloc(data_, std::max<size_t>(size_, 1)); trimmed != nullptr) {
+      data_ = static_cast<char*>(trimmed);
+    }
+    std::shared_ptr<const void> owner(data_, [](const void* data) { std::free(const_cast<void*>(data)); });
+    const absl::string_view bytes(data_, size_);
+    data_ = nullptr;
+    return {bytes, std::move(owner)};
+  }
+
+ private:
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+absl::Status AtByte(const absl::Status& status, uint64_t offset) {
+  return Annotate(status, absl::StrCat("byte ", offset));
+}
+
+class FrameReader {
+ public:
+  FrameReader(absl::string_view file, uint64_t most) : file_(file), most_(most), context_(ZSTD_createDCtx()) {
+    if (context_ != nullptr) ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
+  }
+  FrameReader(const FrameReader&) = delete;
+  FrameReader& operator=(const FrameReader&) = delete;
+  ~FrameReader() { ZSTD_freeDCtx(context_); }
+
+  absl::StatusOr<FileView> Run() {
+    if (context_ == nullptr) return absl::ResourceExhaustedError("no memory to decompress");
+    while (at_ < file_.size()) {
+      const size_t frame = at_;
+      const absl::string_view rest = file_.substr(at_);
+      if (IsSkippable(rest)) {
+        PF_RETURN_IF_ERROR(AtByte(Skip(rest), frame));
+      } else if (absl::StartsWith(rest, kFrameMagic)) {
+        PF_RETURN_IF_ERROR(AtByte(Declare(rest), frame));
+        PF_RETURN_IF_ERROR(AtByte(Decompress(), frame));
+      } else {
+        return AtByte(absl::DataLossError("found no frame, expected one or the end of the file"), frame);
+      }
+    }
+    return bytes_.Release();
+  }
+
+ private:
+  absl::Status Skip(absl::string_view rest) {
+    const size_t size = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
+    if (ZSTD_isError(size)) return absl::DataLossError("the file ends within a skippable frame");
+    at_ += size;
+    return absl::OkStatus();
+  }
+
+  absl::Status TooLarge(absl::string_view verb, uint64_t bytes) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model ", verb, " ", bytes, " bytes, expected at most ", most_, " (max_model_bytes)"));
+  }
+
+  // Takes the size that the frame's header declares, if any, and makes room for it, but only when it can be true.
+  absl::Status Declare(absl::string_view rest) {
+    const unsigned long long declared = ZSTD_getFrameContentSize(rest.data(), rest.size());
+    if (declared == ZSTD_CONTENTSIZE_ERROR)
+      return absl::DataLossError("the header of the frame is broken or truncated");
+    if (declared == ZSTD_CONTENTSIZE_UNKNOWN) return absl::OkStatus();
+    if (declared > most_ - bytes_.size()) {
+      const uint64_t room = std::numeric_limits<uint64_t>::max() - bytes_.size();
+      return TooLarge("declares", bytes_.size() + std::min<uint64_t>(declared, room));
+    }
+    if (declared > (rest.size() / kLeastBlockSize + 1) * kMostBlockBytes) {
+      return absl::DataLossError(absl::StrCat("the frame declares ", declared, " bytes, more than the ", rest.size(),
+                                              " bytes that are left can hold"));
+    }
+    return bytes_.Reserve(bytes_.size() + declared);
+  }
+
+  absl::Status MakeRoom() {
+    constexpr uint64_t kFirst = uint64_t{1} << 20;
+    if (bytes_.size() < bytes_.capacity()) return absl::OkStatus();
+    const uint64_t wanted = std::max(kFirst, 2 * static_cast<uint64_t>(bytes_.capacity()));
+    // One byte more than is allowed tells a model of just that size from a larger one.
+    const uint64_t limit = most_ == std::numeric_limits<uint64_t>::max() ? most_ : most_ + 1;
+    return bytes_.Reserve(std::min(wanted, limit));
+  }
+
+  // One frame, of which at_ is the beginning.
+  absl::Status Decompress() {
+    ZSTD_DCtx_reset(context_, ZSTD_reset_session_only);
+    ZSTD_inBuffer input = {file_.data() + at_, file_.size() - at_, 0};
+    for (;;) {
+      ZSTD_outBuffer output = {bytes_.end(), bytes_.capacity() - bytes_.size(), 0};
+      const size_t left = ZSTD_decompressStream(context_, &output, &input);
+      if (ZSTD_isError(left)) return DecodingError(left, input);
+      bytes_.Grow(output.pos);
+      if (bytes_.size() > most_) return TooLarge("has more than", most_);
+      if (left == 0) break;
+      if (output.pos < output.size && input.pos == input.size) {
+        return absl::DataLossError("the file ends within the frame");
+      }
+      PF_RETURN_IF_ERROR(MakeRoom());
+    }
+    at_ += input.pos;
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodingError(size_t code, const ZSTD_inBuffer& input) const {
+    switch (ZSTD_getErrorCode(code)) {
+      case ZSTD_error_checksum_wrong:
+        return absl::DataLossError("the checksum of the frame is wrong");
+      case ZSTD_error_dictionary_wrong:
+        return absl::InvalidArgumentError(absl::StrCat("the frame needs dictionary ",
+                                                       ZSTD_getDictID_fromFrame(input.src, input.size),
+                                                       ", expected one without a dictionary"));
+      case ZSTD_error_frameParameter_windowTooLarge:
+        return absl::InvalidArgumentError(absl::StrCat("the frame needs a window of more than ",
+                                                       1 << (kMostWindowLog - 20),
+                                                       " MiB; compress it anew without --ultra or --long"));
+      case ZSTD_error_memory_allocation:
+        return absl::ResourceExhaustedError("no memory to decompress");
+      default:
+        return absl::DataLossError(absl::StrCat("the frame is broken (", ZSTD_getErrorName(code), ")"));
+    }
+  }
+
+  absl::string_view file_;
+  uint64_t most_;
+  ZSTD_DCtx* context_;
+  size_t at_ = 0;
+  GrowingBytes bytes_;
+};
+
+bool IsZstd(const ModelSource& source) {
+  return absl::StartsWith(source.head.bytes, kFrameMagic) || IsSkippable(source.head.bytes);
+}
+
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenZstd(const ModelSource& source, const OpenOptions& options) {
+  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
+  PF_ASSIGN_OR_RETURN(FileView bytes, FrameReader(file.bytes, options.max_model_bytes).Run());
+  return MemorySource(std::move(bytes));
+}
+
+}  // namespace
+
+const ModelWrapping kZstdWrapping{"zstd", IsZstd, OpenZstd};
+
+struct ZstdSink::State {
+  ByteSink* out = nullptr;
   ZSTD_CCtx* context = nullptr;
   std::string scratch;
-  uint64_t size = 0;
 
   absl::Status Compress(absl::string_view bytes, ZSTD_EndDirective mode) {
     if (context == nullptr) return absl::ResourceExhaustedError("no memory to compress");
@@ -23,34 +221,51 @@ struct CompressedSizeSink::State {
     for (;;) {
       ZSTD_outBuffer output = {scratch.data(), scratch.size(), 0};
       const size_t left = ZSTD_compressStream2(context, &output, &input, mode);
+      if (ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation) {
+        return absl::ResourceExhaustedError("no memory to compress");
+      }
       if (ZSTD_isError(left)) return absl::InternalError(absl::StrCat("cannot compress: ", ZSTD_getErrorName(left)));
-      size += output.pos;
+      if (output.pos > 0) PF_RETURN_IF_ERROR(out->Append({scratch.data(), output.pos}));
       if (mode == ZSTD_e_end ? left == 0 : input.pos == input.size) return absl::OkStatus();
     }
   }
 };
 
-CompressedSizeSink::CompressedSizeSink(int level) : state_(std::make_unique<State>()) {
-  constexpr int kFastest = 1, kSmallest = 19;  // Beyond 19 zstd needs hundreds of megabytes.
+ZstdSink::ZstdSink(ByteSink* out, int level, uint64_t size) : state_(std::make_unique<State>()) {
+  state_->out = out;
   state_->context = ZSTD_createCCtx();
   state_->scratch.resize(ZSTD_CStreamOutSize());
   if (state_->context == nullptr) return;
-  ZSTD_CCtx_setParameter(state_->context, ZSTD_c_compressionLevel, std::clamp(level, kFastest, kSmallest));
+  const auto set = [&](ZSTD_cParameter parameter, int value) {
+    ZSTD_CCtx_setParameter(state_->context, parameter, value);
+  };
+  set(ZSTD_c_compressionLevel, std::clamp(level, kFastestZstdLevel, kSmallestZstdLevel));
+  set(ZSTD_c_checksumFlag, 1);
+  if (size > kLongDistanceBytes) {
+    set(ZSTD_c_enableLongDistanceMatching, 1);
+    set(ZSTD_c_windowLog, kMostWindowLog);  // Less for a smaller size: zstd sees to that.
+  }
+  if (size > 0) ZSTD_CCtx_setPledgedSrcSize(state_->context, size);
 }
 
-CompressedSizeSink::~CompressedSizeSink() { ZSTD_freeCCtx(state_->context); }
+ZstdSink::~ZstdSink() { ZSTD_freeCCtx(state_->context); }
 
-absl::Status CompressedSizeSink::Append(absl::string_view bytes) { return state_->Compress(bytes, ZSTD_e_continue); }
+absl::Status ZstdSink::Append(absl::string_view bytes) { return state_->Compress(bytes, ZSTD_e_continue); }
 
-absl::StatusOr<uint64_t> CompressedSizeSink::Finish() {
-  PF_RETURN_IF_ERROR(state_->Compress({}, ZSTD_e_end));
-  return state_->size;
+absl::Status ZstdSink::Finish() { return state_->Compress({}, ZSTD_e_end); }
+
+MakeFilter ZstdFilter(int level) {
+  return [level](ByteSink* out, uint64_t size) -> absl::StatusOr<std::unique_ptr<FilterSink>> {
+    return std::make_unique<ZstdSink>(out, level, size);
+  };
 }
 
 absl::StatusOr<uint64_t> CompressedSize(const Graph& graph, int level) {
-  CompressedSizeSink sink(level);
-  PF_RETURN_IF_ERROR(WriteGraphDef(graph, &sink));
-  return sink.Finish();
+  CountingSink size;
+  ZstdSink compressed(&size, level, GraphDefSize(graph));
+  PF_RETURN_IF_ERROR(WriteGraphDef(graph, &compressed));
+  PF_RETURN_IF_ERROR(compressed.Finish());
+  return size.size();
 }
 
 }  // namespace permafrost

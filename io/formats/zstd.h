@@ -1,4 +1,4 @@
-// Zstandard: how small a model gets when it is compressed, as app stores and package managers do.
+// Zstandard (docs/formats/zstd.md): models that are compressed, and how small one would get.
 #ifndef PERMAFROST_IO_FORMATS_ZSTD_H_
 #define PERMAFROST_IO_FORMATS_ZSTD_H_
 
@@ -10,28 +10,41 @@
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
 #include "graph/wire.h"
+#include "io/model_format.h"
 
 namespace permafrost {
 
-inline constexpr int kDefaultZstdLevel = 3;  // The zstd tool's own default.
+inline constexpr int kFastestZstdLevel = 1;
+inline constexpr int kDefaultZstdLevel = 3;    // The zstd tool's own default.
+inline constexpr int kSmallestZstdLevel = 19;  // Beyond it zstd needs most of a gigabyte, and so may who reads it.
 
-// Counts what the bytes given to it come to when compressed, and keeps none of them.
-class CompressedSizeSink : public ByteSink {
+// Reading: all frames of the file, decompressed into memory. DataLoss, with the byte where the frame begins: a broken
+// or truncated frame, a checksum that is wrong. ResourceExhausted: more than OpenOptions::max_model_bytes, declared or
+// found, or no memory. InvalidArgument: a dictionary or window that we do not have.
+extern const ModelWrapping kZstdWrapping;
+
+// Compresses what passes through into one frame with a checksum. No dictionary is needed to read it, and no more memory
+// than every decoder grants: a window of at most 128 MiB.
+class ZstdSink : public FilterSink {
  public:
-  // `level` is 1 (fast) to 19 (small); others are brought into that range.
-  explicit CompressedSizeSink(int level = kDefaultZstdLevel);
-  ~CompressedSizeSink() override;
+  // Does not own `out`. `level` is 1 (fast) to 19 (small); others are brought into that range. `size` is how many bytes
+  // will be appended, 0 when not known.
+  ZstdSink(ByteSink* out, int level, uint64_t size);
+  ~ZstdSink() override;
 
   absl::Status Append(absl::string_view bytes) override;
-  // Bytes of the compressed whole. REQUIRES: called once, at the end.
-  absl::StatusOr<uint64_t> Finish();
+  // Internal when other than `size` bytes were appended.
+  absl::Status Finish() override;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Bytes of the graph as a compressed binary GraphDef, in memory that does not depend on the graph.
+// To save models through.
+MakeFilter ZstdFilter(int level);
+
+// Bytes of the graph as a binary GraphDef compressed by ZstdSink, in memory that does not depend on the graph.
 absl::StatusOr<uint64_t> CompressedSize(const Graph& graph, int level = kDefaultZstdLevel);
 
 }  // namespace permafrost

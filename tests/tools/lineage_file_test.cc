@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/lineage.h"
+#include "io/formats/json_value.h"
 #include "tests/tools/graph_from_text.h"
 #include "tools/graph_difference.h"
 #include "tools/json.h"
-#include "tools/json_value.h"
 
 namespace permafrost {
 namespace {
@@ -151,7 +151,21 @@ TEST(ParseJson, RefusesWhatIsNoJson) {
     EXPECT_FALSE(ParseJson(text).ok()) << text;
   }
   EXPECT_FALSE(ParseJson(std::string(1000000, '[')).ok());
+  EXPECT_EQ(ParseJson(R"({"a": 1, "b": {}, "a": 2})").status().message(),
+            "line 1, column 26: the object has the key 'a' twice");
   EXPECT_EQ(ParseJson("[\n  1,\n  x]").status().message(), "line 3, column 3: expected a value");
+}
+
+TEST(ParseJson, BuildsNoMoreThanIsAskedFor) {
+  const std::string text = R"( {"a": [1, {"b": 2}] , "c": "\u0041"})";
+  const absl::StatusOr<JsonValue> value = ParseJson(text, {1});
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(value->Find("a")->kind, JsonValue::Kind::kArray);
+  EXPECT_TRUE(value->Find("a")->items.empty());
+  EXPECT_EQ(value->Find("a")->raw, R"([1, {"b": 2}])");
+  EXPECT_EQ(value->Find("c")->text, "A");
+  EXPECT_FALSE(ParseJson(R"({"a": [1, {"b": 2}})", {1}).ok());
+  EXPECT_EQ(ParseJson("[1, 2, 3]", {64, 3}).status().message(), "line 1, column 8: found more than 3 values");
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST_F(AgeToolTest, AModelOpensAndSaves) {
 
   const AgeRecipients me{{ParseIdentities(Get("key.txt"))->front().recipient}};
   SaveOptions save;
-  save.filters.push_back([&](ByteSink* out) { return EncryptInto(me, out); });
+  save.filters.push_back([&](ByteSink* out, uint64_t) { return EncryptInto(me, out); });
   ASSERT_TRUE(SaveModel(RealFileSystem(), **graph, Path("saved.age"), save).ok());
   EXPECT_EQ(*EncodedSize(**graph, save), fs::file_size(Path("saved.age")));
   Run(absl::StrCat("age -d -i key.txt -o saved.pb saved.age && cmp saved.pb '", digits, "'"));

@@ -1,11 +1,13 @@
 // A JSON parser by recursive descent, to a fixed depth.
-#include "tools/json_value.h"
+#include "io/formats/json_value.h"
 
 #include <cstdint>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -24,29 +26,9 @@ void AppendUtf8(uint32_t code, std::string* out) {
   for (int i = more - 1; i >= 0; --i) out->push_back(static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F)));
 }
 
-// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if (!follows(1) || !follows(2)) return 0;
-    const bool is_long = first == 0xE0 && byte(1) < 0xA0;
-    const bool is_surrogate = first == 0xED && byte(1) > 0x9F;
-    return is_long || is_surrogate ? 0 : 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    return (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
-  }
-  return 0;
-}
-
 class Parser {
  public:
-  explicit Parser(absl::string_view text) : text_(text) {}
+  Parser(absl::string_view text, const JsonOptions& options) : text_(text), options_(options) {}
 
   absl::StatusOr<JsonValue> Run() {
     JsonValue value;
@@ -79,52 +61,76 @@ class Parser {
     return true;
   }
 
+  // A null `value` is one that is not built.
   absl::Status Value(int depth, JsonValue* value) {
     if (depth > kMaxDepth) return Error(absl::StrCat("nests deeper than ", kMaxDepth));
     SkipBlanks();
+    if (value != nullptr && ++num_values_ > options_.max_values) {
+      return Error(absl::StrCat("found more than ", options_.max_values, " values"));
+    }
+    const size_t start = at_;
+    JsonValue unused;
+    JsonValue& found = value != nullptr ? *value : unused;
     switch (Peek()) {
       case '{':
-        return Object(depth, value);
-      case '[':
-        return Array(depth, value);
+      case '[': {
+        JsonValue* const built = depth < options_.built_depth ? value : nullptr;
+        const bool is_object = Peek() == '{';
+        found.kind = is_object ? JsonValue::Kind::kObject : JsonValue::Kind::kArray;
+        PF_RETURN_IF_ERROR(is_object ? Object(depth, built) : Array(depth, built));
+        found.raw = text_.substr(start, at_ - start);
+        return absl::OkStatus();
+      }
       case '"':
-        value->kind = JsonValue::Kind::kText;
-        return Text(&value->text);
+        found.kind = JsonValue::Kind::kText;
+        return Text(value != nullptr ? &value->text : nullptr);
       default:
         break;
     }
     if (Take("null")) return absl::OkStatus();
-    value->kind = JsonValue::Kind::kBool;
-    if ((value->boolean = Take("true")) || Take("false")) return absl::OkStatus();
-    return Number(value);
+    found.kind = JsonValue::Kind::kBool;
+    if ((found.boolean = Take("true")) || Take("false")) return absl::OkStatus();
+    return Number(&found);
   }
 
   absl::Status Object(int depth, JsonValue* value) {
-    value->kind = JsonValue::Kind::kObject;
     ++at_;
     SkipBlanks();
     if (Take("}")) return absl::OkStatus();
     while (true) {
       SkipBlanks();
       if (Peek() != '"') return Error("expected a key in double quotes");
-      auto& [key, member] = value->members.emplace_back();
-      PF_RETURN_IF_ERROR(Text(&key));
+      JsonValue* member = nullptr;
+      std::string* key = nullptr;
+      if (value != nullptr) {
+        auto& added = value->members.emplace_back();
+        key = &added.first;
+        member = &added.second;
+      }
+      PF_RETURN_IF_ERROR(Text(key));
       SkipBlanks();
       if (!Take(":")) return Error("expected ':'");
-      PF_RETURN_IF_ERROR(Value(depth + 1, &member));
+      PF_RETURN_IF_ERROR(Value(depth + 1, member));
       SkipBlanks();
-      if (Take("}")) return absl::OkStatus();
+      if (Take("}")) return value != nullptr ? CheckKeys(*value) : absl::OkStatus();
       if (!Take(",")) return Error("expected ',' or '}'");
     }
   }
 
+  absl::Status CheckKeys(const JsonValue& object) const {
+    absl::flat_hash_set<absl::string_view> keys;
+    for (const auto& [key, value] : object.members) {
+      if (!keys.insert(key).second) return Error(absl::StrCat("the object has the key '", key, "' twice"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Array(int depth, JsonValue* value) {
-    value->kind = JsonValue::Kind::kArray;
     ++at_;
     SkipBlanks();
     if (Take("]")) return absl::OkStatus();
     while (true) {
-      PF_RETURN_IF_ERROR(Value(depth + 1, &value->items.emplace_back()));
+      PF_RETURN_IF_ERROR(Value(depth + 1, value != nullptr ? &value->items.emplace_back() : nullptr));
       SkipBlanks();
       if (Take("]")) return absl::OkStatus();
       if (!Take(",")) return Error("expected ',' or ']'");
@@ -172,7 +178,7 @@ class Parser {
     constexpr absl::string_view kLetters = "\"\\/bfnrt";
     constexpr absl::string_view kMeanings = "\"\\/\b\f\n\r\t";
     if (const size_t which = kLetters.find(Peek()); which != absl::string_view::npos && Peek() != '\0') {
-      out->push_back(kMeanings[which]);
+      if (out != nullptr) out->push_back(kMeanings[which]);
       ++at_;
       return absl::OkStatus();
     }
@@ -185,10 +191,11 @@ class Parser {
     } else if (code >= 0xDC00 && code < 0xE000) {
       return Error("a second surrogate stands alone");
     }
-    AppendUtf8(code, out);
+    if (out != nullptr) AppendUtf8(code, out);
     return absl::OkStatus();
   }
 
+  // A null `out` is not written to.
   absl::Status Text(std::string* out) {
     ++at_;
     while (true) {
@@ -201,13 +208,15 @@ class Parser {
       if (static_cast<unsigned char>(Peek()) < 0x20) return Error("a control character must be escaped");
       const size_t length = Utf8Length(text_.substr(at_));
       if (length == 0) return Error("not UTF-8");
-      out->append(text_.data() + at_, length);
+      if (out != nullptr) out->append(text_.data() + at_, length);
       at_ += length;
     }
   }
 
   absl::string_view text_;
+  JsonOptions options_;
   size_t at_ = 0;
+  uint64_t num_values_ = 0;
 };
 
 absl::Status WrongMember(absl::string_view key, absl::string_view expected) {
@@ -216,6 +225,47 @@ absl::Status WrongMember(absl::string_view key, absl::string_view expected) {
 
 }  // namespace
 
+size_t Utf8Length(absl::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (!follows(1) || !follows(2)) return 0;
+    const bool is_long = first == 0xE0 && byte(1) < 0xA0;
+    const bool is_surrogate = first == 0xED && byte(1) > 0x9F;
+    return is_long || is_surrogate ? 0 : 3;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    return (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
+  }
+  return 0;
+}
+
+std::string JsonQuoted(absl::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    const unsigned char byte = static_cast<unsigned char>(text[0]);
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (byte == '"' || byte == '\\') {
+      out += '\\';
+      out += text[0];
+    } else if (byte == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20) {
+      absl::StrAppendFormat(&out, "\\u%04x", byte);
+    } else {
+      absl::StrAppend(&out, text.substr(0, length));
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out + "\"";
+}
+
 const JsonValue* JsonValue::Find(absl::string_view key) const {
   for (const auto& [name, value] : members) {
     if (name == key) return &value;
@@ -223,7 +273,9 @@ const JsonValue* JsonValue::Find(absl::string_view key) const {
   return nullptr;
 }
 
-absl::StatusOr<JsonValue> ParseJson(absl::string_view text) { return Parser(text).Run(); }
+absl::StatusOr<JsonValue> ParseJson(absl::string_view text, const JsonOptions& options) {
+  return Parser(text, options).Run();
+}
 
 absl::StatusOr<std::string> TextMember(const JsonValue& object, absl::string_view key) {
   const JsonValue* value = object.Find(key);
