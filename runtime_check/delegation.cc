@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/profiler.h"
 
 namespace permafrost {
 namespace {
@@ -21,6 +22,7 @@ struct PartitionState final : public KernelState {
   std::unique_ptr<CompiledPartition> compiled;
   Reservation constant_bytes;
   PieceCallback on_piece;
+  Profiler* profiler = nullptr;
   LoweredProgram* lowered = nullptr;
   mutable std::vector<const char*> inputs;
   mutable std::vector<char*> outputs;
@@ -30,8 +32,9 @@ absl::Status RunPartition(ComputeContext* context) {
   const auto& state = context->state<PartitionState>();
   for (int i = 0; i < context->num_inputs(); ++i) state.inputs[i] = context->input_at(i).data;
   for (int i = 0; i < context->num_outputs(); ++i) state.outputs[i] = context->output_at(i).data;
-  const absl::Status status =
-      state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(), state.on_piece);
+  const bool is_recording = state.profiler != nullptr && state.profiler->is_recording();
+  const absl::Status status = state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(),
+                                                  is_recording ? state.profiler->on_piece() : state.on_piece);
   if (!status.ok()) state.lowered->failure = Annotate(status, context->node().Describe());
   return status;
 }
@@ -205,6 +208,7 @@ class Splitter {
     state->outputs.resize(partition.outputs.size());
     state->compiled = std::move(compiled);
     if (environment_.on_piece != nullptr) state->on_piece = *environment_.on_piece;
+    state->profiler = environment_.profiler;
     return state;
   }
 

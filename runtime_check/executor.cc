@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "graph/status.h"
 #include "runtime_check/flow_executor.h"
+#include "runtime_check/profiler.h"
 #include "runtime_check/step_runner.h"
 
 namespace permafrost {
@@ -26,6 +27,30 @@ void Bind(absl::Span<const Value> feeds, absl::Span<char* const> memory, Plan* p
   }
 }
 
+int64_t OutputBytes(const NodeContext& context) {
+  int64_t bytes = 0;
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    const Value& output = context.made(i);
+    bytes += ValueBytes(output.dtype, output.shape).value_or(0);
+  }
+  return bytes;
+}
+
+// A step that is recorded.
+absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> release, StepRunner* runner,
+                         Profiler* profiler) {
+  const Node& node = step->context.node();
+  const bool is_partition = plan.lowered != nullptr && &node.graph() == &plan.lowered->nodes;
+  profiler->Enter(node, is_partition);
+  const int64_t start_ns = Profiler::NowNanoseconds();
+  if (absl::Status status = runner->Run(step, release); !status.ok()) {
+    profiler->Abandon();
+    return status;
+  }
+  profiler->Leave(node, is_partition, start_ns, OutputBytes(step->context));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
@@ -34,10 +59,15 @@ absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<c
   Bind(feeds, memory, plan);
   for (std::shared_ptr<HeapOutput>& held : plan->held) held.reset();
   StepRunner runner(plan, program, environment);
+  Profiler* profiler =
+      environment->profiler != nullptr && environment->profiler->is_recording() ? environment->profiler : nullptr;
   const auto run = [&](Step* step, absl::Span<const int> release) -> absl::Status {
-    if (on_node == nullptr) return runner.Run(step, release);
+    const auto run_step = [&] {
+      return profiler == nullptr ? runner.Run(step, release) : RunRecorded(*plan, step, release, &runner, profiler);
+    };
+    if (on_node == nullptr) return run_step();
     const absl::Time start = absl::Now();
-    PF_RETURN_IF_ERROR(runner.Run(step, release));
+    PF_RETURN_IF_ERROR(run_step());
     on_node(step->context.node(), absl::Now() - start);
     return absl::OkStatus();
   };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/executor.h"
+#include "runtime_check/profiler.h"
 
 namespace permafrost {
 namespace {
@@ -107,7 +108,10 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* to_run, absl::Sp
                         AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
     memory[i] = results[i].value.data;
   }
-  PF_RETURN_IF_ERROR(ExecutePlan(&plan, feeds, memory, &environment, nullptr));
+  const std::string* caller = environment.profiler == nullptr ? nullptr : environment.profiler->EnterFunction(&name());
+  const absl::Status status = ExecutePlan(&plan, feeds, memory, &environment, nullptr);
+  if (environment.profiler != nullptr) environment.profiler->EnterFunction(caller);
+  PF_RETURN_IF_ERROR(status);
   const ResultTaker taker(plan, arguments, environment.budget);
   for (size_t i = 0; i < count; ++i) {
     if (plan.flow != nullptr && plan.flow->dead_tensors[fetches[i]]) {

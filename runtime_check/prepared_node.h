@@ -21,6 +21,8 @@
 
 namespace permafrost {
 
+class Profiler;
+
 // When a loop has to end.
 struct LoopLimits {
   std::function<bool()> is_cancelled;  // Empty: never.
@@ -40,6 +42,7 @@ struct Environment {
   RunLog* log = nullptr;                    // Null outside a session.
   const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
   const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
+  Profiler* profiler = nullptr;             // Null: nobody asks.
 
   // Errors name the calls that led to them, but not hundreds.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
@@ -117,6 +120,7 @@ class NodeContext final : public ComputeContext {
   const Node& node() const override { return *node_; }
   const Value& input_at(int i) const override { return *inputs_[i]; }
   Value& output_at(int i) override { return outputs_[i]; }
+  const Value& made(int i) const { return outputs_[i]; }
   int num_inputs() const override { return static_cast<int>(inputs_.size()); }
   int num_outputs() const override { return num_outputs_; }
   char* scratch() override { return scratch_; }

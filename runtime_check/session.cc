@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
   }
   const ProgramContext context = {session->options_.kernel_lookup, &session->budget_, session->functions_.get(),
                                   session->options_.region_reader};
-  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, {feeds, fetches, {}}, context));
+  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, {feeds, fetches, session->options_.targets}, context));
   PF_RETURN_IF_ERROR(session->Load(graph, context));
   PF_RETURN_IF_ERROR(session->CheckInterface());
   return session;
@@ -131,7 +131,10 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
 absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
   std::vector<Value> values;
   for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
+  Profiler* profiler = options_.profiler != nullptr && options_.profiler->is_recording() ? options_.profiler : nullptr;
+  if (profiler != nullptr) profiler->BeginRun();
   PF_RETURN_IF_ERROR(ExecutePlan(entry_->plan.get(), values, memory, &environment_, options_.on_node));
+  if (profiler != nullptr) profiler->EndRun();
   return CheckAlive();
 }
 

@@ -24,6 +24,7 @@
 #include "runtime_check/plan.h"
 #include "runtime_check/plan_cache.h"
 #include "runtime_check/prepared_node.h"
+#include "runtime_check/profiler.h"
 #include "runtime_check/program.h"
 #include "runtime_check/run_log.h"
 #include "runtime_check/thread_pool.h"
@@ -42,10 +43,14 @@ struct SessionOptions {
   KernelLookup kernel_lookup = &FindKernel;
   std::shared_ptr<const Delegate> delegate;  // Null: the reference kernels run everything.
   PieceCallback on_piece;                    // What runs inside of partitions, for profiling.
+  // Records runs while it is told to; must outlive the session. May be null.
+  Profiler* profiler = nullptr;
   // Where nodes that print (Print, PrintV2) write to: by default standard error, or standard output where they say so.
   RunLog::Writer print;
   // Gives the tensor of a memory region that an ImmutableConst names. Empty: there are none.
   RegionReader region_reader;
+  // Names of nodes that run besides what the fetches need; nobody gets what they give.
+  std::vector<std::string> targets;
   // A graph may loop for ever.
   LoopLimits loop_limits;
 };
@@ -116,7 +121,8 @@ class Session {
                     &call_depth_,
                     &log_,
                     options_.delegate.get(),
-                    options_.on_piece == nullptr ? nullptr : &options_.on_piece};
+                    options_.on_piece == nullptr ? nullptr : &options_.on_piece,
+                    options_.profiler};
   }
 
   // Runs what fills the tables.

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-
-#include "graph/shape_inference.h"
 
 namespace permafrost {
 namespace {
@@ -22,8 +19,9 @@ std::optional<uint64_t> TwiceProduct(const Shape& shape, std::initializer_list<i
   return static_cast<uint64_t>(product);
 }
 
-// Whether EstimateFlops counts the op; *flops stays empty where shapes are missing.
-bool Count(const Node& node, const ShapeMap& shapes, std::optional<uint64_t>* flops) {
+}  // namespace
+
+bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t>* flops) {
   const Op op = node.op();
   const auto input = [&](int i) {
     return i < node.num_data_inputs() ? shapes.Of(node.input(i)) : Shape::UnknownRank();
@@ -71,11 +69,9 @@ bool Count(const Node& node, const ShapeMap& shapes, std::optional<uint64_t>* fl
   return false;
 }
 
-}  // namespace
-
-FlopsEstimate EstimateFlops(const Graph& graph) {
-  FlopsEstimate estimate;
+absl::StatusOr<ShapeMap> ShapesToCount(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed) {
   ShapeInferenceOptions options;
+  options.fed = fed;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kPlaceholder) continue;
     absl::StatusOr<Shape> shape = ShapeAttr(*node, "shape");
@@ -83,13 +79,18 @@ FlopsEstimate EstimateFlops(const Graph& graph) {
     shape->set_dim(0, 1);
     options.fed.emplace(std::string(node->name()), *std::move(shape));
   }
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(graph, options);
+  return InferShapes(graph, options);
+}
+
+FlopsEstimate EstimateFlops(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed) {
+  FlopsEstimate estimate;
+  const absl::StatusOr<ShapeMap> shapes = ShapesToCount(graph, fed);
   estimate.status = shapes.status();
   if (!shapes.ok()) return estimate;
   std::map<std::string, uint64_t> by_op;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     std::optional<uint64_t> flops;
-    if (!Count(*node, *shapes, &flops)) continue;
+    if (!CountFlops(*node, *shapes, &flops)) continue;
     if (!flops.has_value() || __builtin_add_overflow(estimate.total, *flops, &estimate.total)) {
       ++estimate.num_unknown;
     } else {

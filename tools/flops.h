@@ -3,12 +3,16 @@
 #define PERMAFROST_TOOLS_FLOPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "graph/graph.h"
+#include "graph/shape_inference.h"
 
 namespace permafrost {
 
@@ -22,8 +26,15 @@ struct FlopsEstimate {
   absl::Status status;
 };
 
-// Inputs with an unknown first dimension are taken for batches of one.
-FlopsEstimate EstimateFlops(const Graph& graph);
+// Inputs with an unknown first dimension are taken for batches of one. `fed` has the shapes that are really fed, by the
+// name of the node.
+FlopsEstimate EstimateFlops(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed = {});
+
+// Whether the op is one that is counted; *flops gets what one run of the node takes, and stays empty where shapes are
+// missing or the number is beyond 64 bits.
+bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t>* flops);
+// The shapes that EstimateFlops counts with.
+absl::StatusOr<ShapeMap> ShapesToCount(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed);
 
 }  // namespace permafrost
 

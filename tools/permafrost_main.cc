@@ -1,4 +1,5 @@
 // The permafrost command: every tool as a subcommand.
+#include "tools/benchmark_model.h"
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/encrypt_model.h"
@@ -8,7 +9,8 @@
 
 int main(int argc, char** argv) {
   return permafrost::SubcommandMain(
-      {permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(), permafrost::EncryptModelTool(),
-       permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+      {permafrost::BenchmarkModelTool(), permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(),
+       permafrost::EncryptModelTool(), permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(),
+       permafrost::ValidateModelTool()},
       argc, argv);
 }

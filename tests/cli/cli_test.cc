@@ -89,7 +89,7 @@ Case ParseCase(const std::string& text) {
 // What differs from run to run: times, and the blanks round columns of other widths.
 std::string Normalized(const std::string& line) {
   static const std::regex* const kTime = new std::regex("[0-9]+(\\.[0-9]+)? (us|ms|s)\\b");
-  static const std::regex* const kSeconds = new std::regex("\"([a-z_]*seconds)\": [0-9.e+-]+");
+  static const std::regex* const kSeconds = new std::regex("\"([a-z0-9_]*seconds)\": [0-9.e+-]+");
   static const std::regex* const kBlanks = new std::regex(" {2,}");
   std::string text = std::regex_replace(line, *kTime, "<time>");
   text = std::regex_replace(text, *kSeconds, "\"$1\": <time>");

@@ -25,12 +25,12 @@
 #include "absl/types/span.h"
 #include "graph/status.h"
 #include "io/file_system.h"
+#include "io/formats/json_value.h"
 #include "io/formats/npy.h"
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
-#include "tools/json.h"
 #include "tools/model_inputs.h"
 
 namespace permafrost {
