@@ -38,6 +38,9 @@ class OneFile : public FileSystem {
     return absl::InvalidArgumentError(path);
   }
   absl::Status MakeDirectory(const std::string& path) override { return absl::PermissionDeniedError(path); }
+  absl::Status WritePrivateFile(const std::string& path, absl::string_view) override {
+    return absl::PermissionDeniedError(path);
+  }
 
  private:
   absl::string_view bytes_;

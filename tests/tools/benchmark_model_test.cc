@@ -14,8 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "io/formats/json_value.h"
 #include "tools/benchmark_entries.h"
-#include "tools/json_value.h"
 
 namespace permafrost {
 namespace {

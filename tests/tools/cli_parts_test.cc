@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
+#include "io/formats/json_value.h"
 #include "tools/cli.h"
 #include "tools/console.h"
 #include "tools/flags.h"
