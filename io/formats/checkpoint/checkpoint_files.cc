@@ -178,7 +178,10 @@ class Finder {
     }
     if (prefixes.size() == 1) return CheckpointFiles{Join(folder, prefixes[0]), {}};
     if (prefixes.size() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", prefixes.size(),
+      constexpr size_t kMostNamed = 5;
+      const size_t count = prefixes.size();
+      if (count > kMostNamed) prefixes.resize(kMostNamed);
+      return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", count,
                                                      " checkpoints and no file 'checkpoint' that names the latest: "
                                                      "name one of '",
                                                      absl::StrJoin(prefixes, "', '"), "'"));
