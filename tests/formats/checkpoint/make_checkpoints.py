@@ -4,7 +4,7 @@
     python3 tests/formats/checkpoint/make_checkpoints.py      (needs TensorFlow)
 
 written/<name>* are the files of each checkpoint. written/<name>.expected.pb is a GraphDef with a constant for each
-variable, whose attribute _name is the variable's name.
+variable, whose attribute _name is the variable's name. Also writes the corpus of tests/fuzz/checkpoint_fuzz.cc.
 """
 
 import os
@@ -16,6 +16,7 @@ os.environ['CUDA_VISIBLE_DEVICES'] = ''
 import numpy as np
 import tensorflow as tf
 
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / 'fuzz' / 'corpus' / 'checkpoint'
 FOLDER = pathlib.Path(__file__).resolve().parent / 'written'
 RANDOM = np.random.default_rng(20240229)
 
@@ -158,12 +159,31 @@ def write_objects():
     record('objects', {'kernel/.ATTRIBUTES/VARIABLE_VALUE': tf.constant(kernel)})
 
 
+def write_corpus():
+    """Seeds of tests/fuzz/checkpoint_fuzz.cc: a table each, and behind it the shard of a bundle."""
+    wholes, cut = all_types(), partitioned()['parts/rows']
+    pieces = [part(cut[0], extents) for extents in cut[1]]
+    few = ('types/float', 'types/string', 'types/bool', 'shapes/scalar', 'shapes/empty')
+    names, values = list(few), [wholes[name] for name in few]
+    names += ['rows'] * len(pieces)
+    specs = [''] * len(few) + [spec for spec, _ in pieces]
+    values += [piece for _, piece in pieces]
+    CORPUS.mkdir(exist_ok=True)
+    prefix = FOLDER / 'part'
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=specs, tensors=values)
+    index, shard = (pathlib.Path(f'{prefix}{end}').read_bytes() for end in ('.index', '.data-00000-of-00001'))
+    (CORPUS / 'bundle.bin').write_bytes(index + shard)
+    tf.raw_ops.SaveSlices(filename=str(prefix), tensor_names=names, shapes_and_slices=specs, data=values)
+    (CORPUS / 'slices.bin').write_bytes(prefix.read_bytes())
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     write_version_2()
     write_version_1()
     write_objects()
+    write_corpus()
     for path in FOLDER.glob('part*'):
         path.unlink()
     print(f'{sum(p.stat().st_size for p in FOLDER.rglob("*") if p.is_file())} bytes in {FOLDER}')
