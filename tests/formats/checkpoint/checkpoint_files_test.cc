@@ -49,6 +49,8 @@ TEST(CheckpointFiles, ByPrefixAndByFile) {
     EXPECT_EQ(Found(files, path), "a/m-1") << path;
   }
   EXPECT_EQ(Found(files, "m"), "m");
+  EXPECT_EQ(Found(files, R"(part-?????-of-00002)"), "part v1");
+  EXPECT_EQ(Found(files, R"(part-?????-of-?????)"), "part v1");
   EXPECT_EQ(Found(files, "old"), "old v1");
   for (const char* path : {"part", "part-00000-of-00002", "part-00001-of-00002"}) {
     EXPECT_EQ(Found(files, path), "part v1") << path;
@@ -69,7 +71,9 @@ TEST(CheckpointFiles, Folders) {
                           {"gone/checkpoint", "model_checkpoint_path: \"m-5\""},
                           {"several/a.index", Table()},
                           {"several/b.index", Table()},
-                          {"other/model.h5", "x"}});
+                          {"other/model.h5", "x"},
+                          {"same/graph.pb", "x"},
+                          {"same.index", Table()}});
   EXPECT_EQ(Found(files, "saved"), "saved/variables/variables");
   EXPECT_EQ(Found(files, "saved/variables"), "saved/variables/variables");
   EXPECT_EQ(Found(files, "saved/variables/variables"), "saved/variables/variables");
@@ -82,6 +86,7 @@ TEST(CheckpointFiles, Folders) {
   EXPECT_EQ(
       Found(files, "several"),
       "folder 'several' holds 2 checkpoints and no file 'checkpoint' that names the latest: name one of 'a', 'b'");
+  EXPECT_EQ(Found(files, "same"), "same");
   EXPECT_EQ(Found(files, "other"),
             "folder 'other' holds no checkpoint: expected a file 'checkpoint', '*.index' or "
             "'variables/variables.index'");
