@@ -4,7 +4,8 @@
     python3 tests/formats/checkpoint/make_checkpoints.py      (needs TensorFlow)
 
 written/<name>* are the files of each checkpoint. written/<name>.expected.pb is a GraphDef with a constant for each
-variable, whose attribute _name is the variable's name. Also writes the corpus of tests/fuzz/checkpoint_fuzz.cc.
+variable, whose attribute _name is the variable's name. Also writes the corpus of tests/fuzz/checkpoint_fuzz.cc
+and the weights of tests/golden/sparsify_gather and tests/cli.
 """
 
 import os
@@ -17,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / 'fuzz' / 'corpus' / 'checkpoint'
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / 'golden' / 'sparsify_gather'
 FOLDER = pathlib.Path(__file__).resolve().parent / 'written'
 RANDOM = np.random.default_rng(20240229)
 
@@ -177,6 +179,19 @@ def write_corpus():
     (CORPUS / 'slices.bin').write_bytes(prefix.read_bytes())
 
 
+def write_golden():
+    """The weights that the golden cases of sparsify_gather read."""
+    column = lambda *values: tf.constant([[value] for value in values], tf.float32)
+    halves = [[(0, 2), None], [(2, 4), None]]
+    part_values = column(0, 0.5, 0, 0, 0, -1)
+    pieces = [part(part_values, extents) for extents in halves]
+    tf.raw_ops.SaveV2(prefix=str(GOLDEN / 'weights'), tensor_names=['v', 'part', 'part'],
+                      shape_and_slices=[''] + [spec for spec, _ in pieces],
+                      tensors=[column(0, 3, 0, 0, 1e-6, -2)] + [piece for _, piece in pieces])
+    for path in GOLDEN.glob('weights.*'):
+        shutil.copy(path, GOLDEN.parents[1] / 'cli' / 'graphs')
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
@@ -184,6 +199,7 @@ def main():
     write_version_1()
     write_objects()
     write_corpus()
+    write_golden()
     for path in FOLDER.glob('part*'):
         path.unlink()
     print(f'{sum(p.stat().st_size for p in FOLDER.rglob("*") if p.is_file())} bytes in {FOLDER}')
