@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/status.h"
+#include "io/formats/checkpoint/checkpoint.h"
 #include "io/model_file.h"
 #include "runtime_check/evaluate.h"
 #include "tools/bisection.h"
@@ -191,6 +192,7 @@ class Run {
     context.num_threads = num_threads_;
     context.wants_misses = options_.explain;
     context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
+    context.open_checkpoint = [this](absl::string_view path) { return OpenCheckpoint(files_, std::string(path)); };
     return context;
   }
 

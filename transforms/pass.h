@@ -39,6 +39,7 @@
 #include "graph/graph.h"
 #include "graph/lineage.h"
 #include "graph/near_miss.h"
+#include "graph/variable_source.h"
 
 namespace permafrost {
 
@@ -65,6 +66,8 @@ struct PassContext {
   const Evaluator* evaluator = nullptr;
   // Reads a side file whole. Null: a pass that needs it gives FailedPrecondition.
   std::function<absl::StatusOr<std::string>(absl::string_view path)> read_file;
+  // Opens a checkpoint, by what names it. Null: a pass that needs it gives FailedPrecondition.
+  std::function<absl::StatusOr<std::unique_ptr<VariableSource>>(absl::string_view path)> open_checkpoint;
   // How many threads a pass may use for heavy arithmetic; the result does not depend on it.
   int num_threads = 1;
 

@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
+#include "io/file_system.h"
+#include "io/formats/checkpoint/checkpoint.h"
 #include "runtime_check/coded_feeds.h"
 #include "runtime_check/compare.h"
 #include "runtime_check/evaluate.h"
@@ -71,6 +73,9 @@ absl::StatusOr<Outcome> RunOver(const std::string& run, std::unique_ptr<Graph> g
   context.evaluator = evaluator;
   context.wants_misses = true;
   context.read_file = [](absl::string_view path) { return ReadWhole(absl::StrCat(kGoldenFolder, "/", path)); };
+  context.open_checkpoint = [](absl::string_view path) {
+    return OpenCheckpoint(RealFileSystem(), absl::StrCat(kGoldenFolder, "/", path));
+  };
   context.rewrite_limit = rewrite_limit;
   Outcome outcome;
   outcome.graph = std::move(graph);

@@ -1,5 +1,8 @@
 // Replaces gathers from a column of mostly zero weights by lookups in a table of the others.
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -9,6 +12,7 @@
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
+#include "transforms/rewrites/saved_variables.h"
 #include "transforms/rewrites/splicing.h"
 
 namespace permafrost {
@@ -25,8 +29,8 @@ struct Params {
 bool IsVariable(Op op) { return op == ops::kVariable || op == ops::kVariableV2 || op == ops::kVarHandleOp; }
 
 // The variable that a tensor is read from, or null.
-const Node* VariableBehind(TensorRef ref) {
-  const Node* node = ref.node;
+Node* VariableBehind(TensorRef ref) {
+  Node* node = ref.node;
   for (int reads = 0; reads < kMaxReads; ++reads) {
     if (node->op() != ops::kIdentity && node->op() != ops::kReadVariableOp) break;
     if (node->num_data_inputs() == 0) break;
@@ -52,17 +56,39 @@ absl::Status TakesRows(const Graph& graph, const Node& gather) {
       absl::StrCat("its axis is ", values.size() == 1 ? absl::StrCat(values[0]) : "no scalar", ", expected 0"));
 }
 
-// One constant, the nodes that only pass it on, and the gathers that read it.
+// Whether a node only keeps a variable in shape: saves it, or asks whether it has a value.
+bool IsCaretaker(Op op) {
+  return op == ops::kSave || op == ops::kSaveSlices || op == ops::kSaveV2 || op == ops::kIsVariableInitialized ||
+         op == ops::kVarIsInitializedOp;
+}
+
+// One constant or variable, the nodes that only pass it on, and the gathers that read it.
 struct Weights {
-  Node* constant = nullptr;
+  Node* source = nullptr;
   std::vector<Node*> gathers;
-  std::vector<Node*> readers;  // The constant and every Identity of it.
+  std::vector<Node*> readers;      // The source and every Identity or ReadVariableOp of it.
+  std::vector<Node*> assignments;  // To a variable.
+  bool has_caretaker = false;      // So that the variable stays.
 };
 
-// Collects weights->readers. FailedPrecondition when somebody else needs them, so that they would have to stay.
+// An assignment of `weights`, which goes with them.
+absl::Status AddAssignment(const Graph& graph, Node* assignment, Weights* weights) {
+  for (const Use& use : assignment->uses()) {
+    if (use.consumer->input(use.index).is_control()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(use.consumer->Describe(), " reads the weights as ", assignment->Describe(), " leaves them"));
+  }
+  weights->assignments.push_back(assignment);
+  if (graph.IsEndpoint(assignment)) weights->has_caretaker = true;
+  return absl::OkStatus();
+}
+
+// Collects what belongs to the weights. FailedPrecondition when somebody else needs them, so that they would have to
+// stay.
 absl::Status RequireOnlyGathers(const Graph& graph, Weights* weights) {
   const absl::flat_hash_set<const Node*> gathers(weights->gathers.begin(), weights->gathers.end());
-  weights->readers = {weights->constant};
+  weights->readers = {weights->source};
+  const bool is_variable = IsVariable(weights->source->op());
   for (size_t i = 0; i < weights->readers.size(); ++i) {
     Node* node = weights->readers[i];
     if (graph.IsEndpoint(node)) {
@@ -76,8 +102,13 @@ absl::Status RequireOnlyGathers(const Graph& graph, Weights* weights) {
     }
     for (const Use& use : node->uses()) {
       if (use.consumer->input(use.index).is_control()) continue;
-      if (use.consumer->op() == ops::kIdentity) {
+      const Op op = use.consumer->op();
+      if (op == ops::kIdentity || (is_variable && op == ops::kReadVariableOp)) {
         weights->readers.push_back(use.consumer);
+      } else if (is_variable && use.index == 0 && (op == ops::kAssign || op == ops::kAssignVariableOp)) {
+        PF_RETURN_IF_ERROR(AddAssignment(graph, use.consumer, weights));
+      } else if (is_variable && IsCaretaker(op)) {
+        weights->has_caretaker = true;
       } else if (use.index != 0 || !gathers.contains(use.consumer)) {
         return absl::FailedPreconditionError(
             absl::StrCat(use.consumer->Describe(), " reads the weights too, so they would stay beside the table"));
@@ -93,11 +124,15 @@ class Sparsification {
       : graph_(graph), params_(params), context_(context) {}
 
   absl::StatusOr<int64_t> Run() {
+    if (!params_.input_checkpoint.empty()) PF_RETURN_IF_ERROR(OpenCheckpoint());
     PF_ASSIGN_OR_RETURN(std::vector<Weights> found, Find());
     for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(&weights));
     if (num_gathers_ == 0) {
-      context_->Note("no gather reads a column of float constants that nobody else reads");
+      context_->Note("no gather reads a column of float weights that nobody else reads");
       return 0;
+    }
+    for (const std::string& name : assigned_) {
+      if (Node* node = graph_->Find(name); node != nullptr) no_longer_read_.push_back(node);
     }
     PF_ASSIGN_OR_RETURN(const int64_t unread, RemoveUnread(graph_, std::move(no_longer_read_)));
     DropDanglingColocations(graph_);
@@ -110,6 +145,13 @@ class Sparsification {
   }
 
  private:
+  absl::Status OpenCheckpoint() {
+    if (!context_->open_checkpoint) return absl::FailedPreconditionError("there is nothing to read checkpoints with");
+    PF_ASSIGN_OR_RETURN(checkpoint_, context_->open_checkpoint(params_.input_checkpoint));
+    saved_.emplace(*graph_);
+    return absl::OkStatus();
+  }
+
   // The weights that gathers read, in the order of the first gather of each.
   absl::StatusOr<std::vector<Weights>> Find() {
     std::vector<Weights> found;
@@ -117,9 +159,9 @@ class Sparsification {
     for (Node* node = graph_->first(); node != nullptr; node = node->next()) {
       const int num_inputs = node->op() == ops::kGather ? 2 : node->op() == ops::kGatherV2 ? 3 : -1;
       if (node->num_data_inputs() != num_inputs) continue;
-      Node* constant = ConstantBehind(node->input(0));
-      if (constant == nullptr) {
-        PF_RETURN_IF_ERROR(RefuseVariable(*node));
+      Node* source = ConstantBehind(node->input(0));
+      if (source == nullptr && checkpoint_ != nullptr) source = VariableBehind(node->input(0));
+      if (source == nullptr) {
         context_->Miss(*node, NotMatched(NearMiss::Kind::kNotConstant, node->input(0), "its weights are not constant"));
         continue;
       }
@@ -127,19 +169,18 @@ class Sparsification {
         context_->Miss(*node, status);
         continue;
       }
-      const auto [entry, is_new] = index.try_emplace(constant, found.size());
-      if (is_new) found.push_back({constant, {}, {}});
+      const auto [entry, is_new] = index.try_emplace(source, found.size());
+      if (is_new) found.emplace_back().source = source;
       found[entry->second].gathers.push_back(node);
     }
     return found;
   }
 
-  absl::Status RefuseVariable(const Node& gather) const {
-    const Node* variable = VariableBehind(gather.input(0));
-    if (variable == nullptr || params_.input_checkpoint.empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        gather.Describe(), " reads ", variable->Describe(), ", and checkpoints such as '", params_.input_checkpoint,
-        "' are not read here: freeze the graph with the checkpoint first, then leave input_checkpoint away"));
+  absl::StatusOr<Tensor> Value(const Node& source) const {
+    if (!IsVariable(source.op())) return ConstValue(source);
+    absl::StatusOr<Tensor> value = saved_->Read(*checkpoint_, source);
+    if (!value.ok()) return Annotate(value.status(), source.Describe());
+    return value;
   }
 
   void Miss(const Weights& weights, const absl::Status& why) {
@@ -147,8 +188,8 @@ class Sparsification {
   }
 
   absl::Status Convert(Weights* weights) {
-    const Node& constant = *weights->constant;
-    PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(constant));
+    const Node& source = *weights->source;
+    PF_ASSIGN_OR_RETURN(const Tensor value, Value(source));
     const Shape& shape = value.shape();
     if (value.dtype() != DType::kFloat || shape.rank() != 2 || shape.dim(1) != 1) {
       Miss(*weights, absl::FailedPreconditionError(absl::StrCat("its weights are ", DTypeName(value.dtype()),
@@ -183,7 +224,7 @@ class Sparsification {
     const RewriteScope rewrite(context_, graph_, matched);
     if (!rewrite) return absl::OkStatus();
     PF_ASSIGN_OR_RETURN(Node * table,
-                        AddTable(constant.name(), std::move(indices), std::move(values), weights->gathers.front()));
+                        AddTable(source.name(), std::move(indices), std::move(values), weights->gathers.front()));
     for (Node* gather : weights->gathers) PF_RETURN_IF_ERROR(BecomeLookup(gather, table));
     num_gathers_ += static_cast<int64_t>(weights->gathers.size());
     num_kept_ += kept;
@@ -272,15 +313,31 @@ class Sparsification {
     return absl::OkStatus();
   }
 
-  // Nobody reads the weights any more, and who only waits for a constant waits for nothing.
+  // Nobody waits for `node` any more.
+  void RemoveWaiting(Node* node) {
+    for (size_t i = node->uses().size(); i-- > 0;) {
+      const Use use = node->uses()[i];
+      if (use.consumer->input(use.index).is_control()) graph_->RemoveInput(use.consumer, use.index);
+    }
+  }
+
+  // Nobody reads the weights any more, and who only waits for them waits for nothing. A variable that is still saved
+  // stays, with what reads it for that and what gives it its value.
   absl::Status RemoveReaders(const Weights& weights) {
-    for (auto reader = weights.readers.rbegin(); reader != weights.readers.rend(); ++reader) {
-      Node* node = *reader;
-      for (size_t i = node->uses().size(); i-- > 0;) {
-        const Use use = node->uses()[i];
-        if (use.consumer->input(use.index).is_control()) graph_->RemoveInput(use.consumer, use.index);
+    if (!weights.has_caretaker) {
+      for (Node* assignment : weights.assignments) {
+        assigned_.emplace_back(assignment->input(1).node->name());
+        RemoveWaiting(assignment);
+        PF_RETURN_IF_ERROR(graph_->RemoveNode(assignment));
       }
-      PF_RETURN_IF_ERROR(graph_->RemoveNode(node));
+    }
+    for (auto reader = weights.readers.rbegin(); reader != weights.readers.rend(); ++reader) {
+      const absl::Span<const Use> uses = (*reader)->uses();
+      const bool is_read = std::any_of(uses.begin(), uses.end(),
+                                       [](const Use& use) { return !use.consumer->input(use.index).is_control(); });
+      if (is_read) continue;
+      RemoveWaiting(*reader);
+      PF_RETURN_IF_ERROR(graph_->RemoveNode(*reader));
     }
     return absl::OkStatus();
   }
@@ -288,9 +345,12 @@ class Sparsification {
   Graph* graph_;
   const Params& params_;
   PassContext* context_;
+  std::unique_ptr<VariableSource> checkpoint_;  // Null when none was given.
+  std::optional<SavedVariables> saved_;         // When there is one.
   absl::flat_hash_map<TensorRef, Node*> wide_ids_;
   std::vector<Node*> initialisers_;
   std::vector<Node*> no_longer_read_;
+  std::vector<std::string> assigned_;  // What variables were assigned; by name, since it may go before the end.
   int64_t num_gathers_ = 0, num_kept_ = 0, num_weights_ = 0;
 };
 
@@ -310,13 +370,17 @@ absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext
 // The table is filled by the NoOp group_init_node, which must run once before the outputs do. An id outside the weights
 // gives 0, where a gather fails. int32 ids get a Cast; several gathers of the same weights share a table.
 //
-// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph first), that something else reads
-// or that are a declared output, and gathers along another axis or with batch_dims. Checkpoints are not read.
+// With input_checkpoint, weights may be variables too: their values are what a saver of the graph would restore, part
+// of a partitioned variable included, or what the checkpoint has under the variable's name. The variable goes, with its
+// initialiser, unless something saves it.
+//
+// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph, or give the checkpoint), that
+// something else reads or that are a declared output, and gathers along another axis or with batch_dims.
 DEFINE_PASS(sparsify_gather) {
   return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
       .Why("Weights of a wide model that are nearly all zero take their space in the file and in memory for nothing.")
       .Param("input_checkpoint", &Params::input_checkpoint,
-             "Not read: with it, a gather from a variable is an error. Freeze the graph with the checkpoint first.")
+             "A training checkpoint that has the values of variables: its prefix, one of its files or its folder.")
       .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; made if it is absent.")
       .Param("threshold", &Params::threshold, "Weights smaller than this in magnitude count as zero.", AtLeast(0))
       .Param("min_sparsity", &Params::min_sparsity, "Weights of which a smaller share is zero stay.", Between(0, 1))

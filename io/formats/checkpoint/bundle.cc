@@ -122,6 +122,7 @@ class Bundle : public VariableSource {
   static std::string InVariable(absl::string_view name) { return absl::StrCat("variable '", name, "'"); }
 
   absl::Status CheckEntry(const BundleEntry& entry) const {
+    if (entry.dtype == DType::kInvalid) return absl::DataLossError("is of no type");
     const BundleExtent& extent = entry.extent;
     if (extent.shard < 0 || extent.shard >= header_.num_shards) {
       return absl::DataLossError(

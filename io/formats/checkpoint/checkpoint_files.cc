@@ -21,6 +21,7 @@ namespace {
 constexpr absl::string_view kIndex = ".index";
 constexpr absl::string_view kMeta = ".meta";
 constexpr absl::string_view kData = ".data";
+constexpr char kAnyShard[] = R"(-?????-of-)";
 constexpr absl::string_view kStateFile = "checkpoint";
 
 struct PathParts {
@@ -67,7 +68,14 @@ class Finder {
   absl::StatusOr<CheckpointFiles> Find(const std::string& path) {
     if (path.empty()) return absl::InvalidArgumentError("the path of the checkpoint is empty");
     const absl::StatusOr<FileStat> stat = files_.Stat(path);
-    if (stat.ok() && stat->is_directory) return InFolder(path);
+    if (stat.ok() && stat->is_directory) {
+      absl::StatusOr<CheckpointFiles> found = InFolder(path);
+      if (!absl::IsNotFound(found.status())) return found;
+      // A folder may have the name of a prefix.
+      PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(path, kIndex)));
+      if (has_index) return CheckpointFiles{path, {}};
+      return found;
+    }
     if (!stat.ok() && !absl::IsNotFound(stat.status())) return stat.status();
     if (stat.ok() && Split(path).name == kStateFile) return InFolderOfState(path);
     return stat.ok() ? OfFile(path) : OfPrefix(path);
@@ -96,7 +104,9 @@ class Finder {
   }
 
   // Of a path under which there is nothing.
-  absl::StatusOr<CheckpointFiles> OfPrefix(const std::string& prefix) {
+  absl::StatusOr<CheckpointFiles> OfPrefix(const std::string& given) {
+    // What a Saver calls the shards that it wrote.
+    const std::string prefix = given.substr(0, given.rfind(kAnyShard));
     PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(prefix, kIndex)));
     if (has_index) return CheckpointFiles{prefix, {}};
     const PathParts parts = Split(prefix);
@@ -178,7 +188,10 @@ class Finder {
     }
     if (prefixes.size() == 1) return CheckpointFiles{Join(folder, prefixes[0]), {}};
     if (prefixes.size() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", prefixes.size(),
+      constexpr size_t kMostNamed = 5;
+      const size_t count = prefixes.size();
+      if (count > kMostNamed) prefixes.resize(kMostNamed);
+      return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", count,
                                                      " checkpoints and no file 'checkpoint' that names the latest: "
                                                      "name one of '",
                                                      absl::StrJoin(prefixes, "', '"), "'"));

@@ -80,8 +80,12 @@ bool SortedTable::Is(absl::string_view file) { return file.size() >= kFooterSize
 
 absl::StatusOr<SortedTable::BlockHandle> SortedTable::ParseHandle(absl::string_view* bytes) const {
   BlockHandle handle;
+  const size_t before = bytes->size();
   bool error = false;
-  if (!NextPackedVarint(bytes, &handle.offset, &error) || !NextPackedVarint(bytes, &handle.size, &error)) {
+  const bool has_both =
+      NextPackedVarint(bytes, &handle.offset, &error) && NextPackedVarint(bytes, &handle.size, &error);
+  // In as few bytes as they fit in, so that damage cannot hide in the others.
+  if (!has_both || before - bytes->size() != VarintSize(handle.offset) + VarintSize(handle.size)) {
     return absl::DataLossError("found no offset and size of a block");
   }
   const uint64_t end = file_.bytes.size() - kFooterSize;

@@ -4,7 +4,8 @@
     python3 tests/formats/checkpoint/make_checkpoints.py      (needs TensorFlow)
 
 written/<name>* are the files of each checkpoint. written/<name>.expected.pb is a GraphDef with a constant for each
-variable, whose attribute _name is the variable's name.
+variable, whose attribute _name is the variable's name. Also writes the corpus of tests/fuzz/checkpoint_fuzz.cc
+and the weights of tests/golden/sparsify_gather and tests/cli.
 """
 
 import os
@@ -16,6 +17,8 @@ os.environ['CUDA_VISIBLE_DEVICES'] = ''
 import numpy as np
 import tensorflow as tf
 
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / 'fuzz' / 'corpus' / 'checkpoint'
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / 'golden' / 'sparsify_gather'
 FOLDER = pathlib.Path(__file__).resolve().parent / 'written'
 RANDOM = np.random.default_rng(20240229)
 
@@ -158,12 +161,45 @@ def write_objects():
     record('objects', {'kernel/.ATTRIBUTES/VARIABLE_VALUE': tf.constant(kernel)})
 
 
+def write_corpus():
+    """Seeds of tests/fuzz/checkpoint_fuzz.cc: a table each, and behind it the shard of a bundle."""
+    wholes, cut = all_types(), partitioned()['parts/rows']
+    pieces = [part(cut[0], extents) for extents in cut[1]]
+    few = ('types/float', 'types/string', 'types/bool', 'shapes/scalar', 'shapes/empty')
+    names, values = list(few), [wholes[name] for name in few]
+    names += ['rows'] * len(pieces)
+    specs = [''] * len(few) + [spec for spec, _ in pieces]
+    values += [piece for _, piece in pieces]
+    CORPUS.mkdir(exist_ok=True)
+    prefix = FOLDER / 'part'
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=specs, tensors=values)
+    index, shard = (pathlib.Path(f'{prefix}{end}').read_bytes() for end in ('.index', '.data-00000-of-00001'))
+    (CORPUS / 'bundle.bin').write_bytes(index + shard)
+    tf.raw_ops.SaveSlices(filename=str(prefix), tensor_names=names, shapes_and_slices=specs, data=values)
+    (CORPUS / 'slices.bin').write_bytes(prefix.read_bytes())
+
+
+def write_golden():
+    """The weights that the golden cases of sparsify_gather read."""
+    column = lambda *values: tf.constant([[value] for value in values], tf.float32)
+    halves = [[(0, 2), None], [(2, 4), None]]
+    part_values = column(0, 0.5, 0, 0, 0, -1)
+    pieces = [part(part_values, extents) for extents in halves]
+    tf.raw_ops.SaveV2(prefix=str(GOLDEN / 'weights'), tensor_names=['v', 'part', 'part'],
+                      shape_and_slices=[''] + [spec for spec, _ in pieces],
+                      tensors=[column(0, 3, 0, 0, 1e-6, -2)] + [piece for _, piece in pieces])
+    for path in GOLDEN.glob('weights.*'):
+        shutil.copy(path, GOLDEN.parents[1] / 'cli' / 'graphs')
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     write_version_2()
     write_version_1()
     write_objects()
+    write_corpus()
+    write_golden()
     for path in FOLDER.glob('part*'):
         path.unlink()
     print(f'{sum(p.stat().st_size for p in FOLDER.rglob("*") if p.is_file())} bytes in {FOLDER}')
