@@ -2,6 +2,7 @@
 #include "runtime_check/delegate_registry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,13 +21,15 @@ struct Row {
 
 const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
-      {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}},
+      {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
        [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }},
-      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}},
+      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}, {"int8", "mixed"}},
        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
-         return MakeOneDnnDelegate(options.precision == "bf16" ? OneDnnPrecision::kBf16 : OneDnnPrecision::kF32);
+         PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
+         if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
+         return MakeOneDnnDelegate(std::move(plan));
        }},
-      {{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}},
+      {{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},
        [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeXnnpackDelegate(); }},
   };
   return *rows;
@@ -46,13 +49,22 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view n
     const DelegateInfo& info = row.info;
     names.push_back(info.name);
     if (info.name != name) continue;
-    if (std::find(info.precisions.begin(), info.precisions.end(), options.precision) != info.precisions.end()) {
+    const auto is_among = [&](const std::vector<std::string>& precisions) {
+      return std::find(precisions.begin(), precisions.end(), options.precision) != precisions.end();
+    };
+    if (is_among(info.planned_precisions) && options.plan == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': precision '", options.precision,
+                                                     "' wants a plan for the model, which is made from sample inputs"));
+    }
+    if (is_among(info.precisions) || is_among(info.planned_precisions)) {
       absl::StatusOr<std::shared_ptr<const Delegate>> made = row.make(options);
       PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("delegate '", name, "'")));
       return made;
     }
     return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': found precision '", options.precision,
-                                                   "', expected ", absl::StrJoin(info.precisions, ", ")));
+                                                   "', expected ", absl::StrJoin(info.precisions, ", "),
+                                                   info.planned_precisions.empty() ? "" : ", ",
+                                                   absl::StrJoin(info.planned_precisions, ", ")));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no delegate '", name, "'; there are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));

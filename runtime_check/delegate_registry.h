@@ -9,24 +9,28 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/precision_plan.h"
 
 namespace permafrost {
 
 struct DelegateOptions {
   std::string precision = "f32";
+  std::shared_ptr<const PrecisionPlan> plan;  // For precisions that want one; see ChoosePrecision.
 };
 
 struct DelegateInfo {
   std::string name;
   std::string description;              // One line.
   std::vector<std::string> precisions;  // The first is the default.
+  // Those that besides want a plan for the model.
+  std::vector<std::string> planned_precisions;
 };
 
 // All of them, "reference" first.
 std::vector<DelegateInfo> KnownDelegates();
 
 // Null for "reference", which is what runs without a delegate. InvalidArgument for another name or precision, with the
-// known ones.
+// known ones, and for a precision that wants a plan without one.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options);
 
 }  // namespace permafrost

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_CHOICE_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_CHOICE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,39 +10,48 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/output_error.h"
+#include "runtime_check/precision_plan.h"
 #include "runtime_check/session.h"
+#include "runtime_check/value_range.h"
 
 namespace permafrost {
 
-// Against the reference kernels, for each output and over all samples together: the root mean square of the differences
-// must be within one of the two bounds. An output that holds probabilities of classes (rows of two or more numbers from
-// 0 to 1 that add up to 1) must besides have its largest at the same place in each row.
-struct AccuracyBudget {
-  double relative_rms = 0.03;  // Of the root mean square of the output.
-  double absolute_rms = 1e-4;
+struct ChoiceOptions {
+  AccuracyBudget budget;
+  std::vector<std::string> precisions;            // Those to try; empty: all that the delegate has.
+  RangeMethod calibration = RangeMethod::kMse;    // How the ranges of eight bits are found.
+  std::vector<std::vector<Tensor>> calibrate_on;  // Inputs for that; empty: the samples.
+  double search_seconds = 30;                     // About how long "mixed" may look for a plan.
 };
 
 struct PrecisionTrial {
   std::string precision;
-  double milliseconds = 0;  // The median of a few runs of the first sample.
+  std::shared_ptr<const PrecisionPlan> plan;  // Null where the precision wants none.
+  double milliseconds = 0;                    // The least of a few runs of the first sample, in turns with the others.
   // The largest over the outputs of: rms of the difference over rms of the output.
   double worst_relative_rms = 0;
   bool is_within_budget = false;
-  std::string reason;  // Why not: the output and what is found and expected, or the error of the session.
+  std::string reason;              // Why not: the output and what is found and expected, or the error of the session.
+  std::vector<std::string> notes;  // What the plan is like, a line each.
 };
 
 struct PrecisionChoice {
-  std::string precision;               // The fastest of those within the budget; the delegate's first if there is none.
-  std::vector<PrecisionTrial> trials;  // All, in the delegate's order.
+  std::string precision;                      // The fastest of those within the budget; the first if there is none.
+  std::shared_ptr<const PrecisionPlan> plan;  // Of that one.
+  std::vector<PrecisionTrial> trials;         // All, in the delegate's order.
 };
 
 // Tries each precision of delegate `name` but "auto". `samples` are inputs as Session::Run takes them; the more like
-// real ones, the better the choice. `options` without a delegate, as the session will have them. InvalidArgument
-// without samples or for an unknown delegate; errors of the reference run.
+// real ones, the better the choice. For precisions that want a plan, the samples calibrate: "int8" is eight bits where
+// they are possible, but for the first and the last layer; "mixed" is what SearchPlan finds. `session_options` are
+// without a delegate, as the session will have them. InvalidArgument without samples, for an unknown delegate and for a
+// precision that it does not have; errors of the reference run.
 absl::StatusOr<PrecisionChoice> ChoosePrecision(const Graph& graph, absl::Span<const std::string> feeds,
                                                 absl::Span<const std::string> fetches,
                                                 absl::Span<const std::vector<Tensor>> samples, const std::string& name,
-                                                const SessionOptions& options, const AccuracyBudget& budget = {});
+                                                const SessionOptions& session_options,
+                                                const ChoiceOptions& options = {});
 
 }  // namespace permafrost
 

@@ -263,7 +263,7 @@ absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& fi
                       BenchmarkSubject::Open(options.subject, files, console));
   SessionOptions session_options = std::move(run_options.chosen);
   PF_RETURN_IF_ERROR(SettlePrecision(run, subject->graph(), subject->graph().inputs(), subject->graph().outputs(),
-                                     {subject->feeds()}, &session_options, console));
+                                     {subject->feeds()}, files, &session_options, console));
   if (!options.init_ops.empty()) {
     PF_RETURN_IF_ERROR(RunOnce(subject->graph(), SplitList(options.init_ops), session_options));
   }

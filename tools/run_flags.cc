@@ -15,6 +15,7 @@
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
 #include "runtime_check/precision_choice.h"
+#include "tools/precision_plan_file.h"
 #include "tools/run_options.h"
 
 namespace permafrost {
@@ -26,14 +27,25 @@ constexpr size_t kMostSamples = 8;
 
 bool IsLibrary(const std::string& name) { return absl::StrContains(name, '/') || absl::EndsWith(name, ".so"); }
 
-absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const std::string& name, const std::string& precision) {
+// Whether the precision depends on the model and its inputs: SettlePrecision then makes the delegate.
+bool IsSettledLater(const RunFlags& run) {
+  if (run.precision == kAuto) return true;
+  for (const DelegateInfo& info : KnownDelegates()) {
+    const std::vector<std::string>& planned = info.planned_precisions;
+    if (info.name == run.delegate) return std::find(planned.begin(), planned.end(), run.precision) != planned.end();
+  }
+  return false;
+}
+
+absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run) {
+  const std::string& name = run.delegate;
   if (IsLibrary(name)) {
     absl::StatusOr<std::shared_ptr<const Delegate>> loaded = LoadExternalDelegate(name);
     PF_RETURN_IF_ERROR(Annotate(loaded.status(), "--delegate"));
     return loaded;
   }
   DelegateOptions options;
-  if (!precision.empty() && precision != kAuto) options.precision = precision;
+  if (!run.precision.empty() && !IsSettledLater(run)) options.precision = run.precision;
   absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegate(name, options);
   PF_RETURN_IF_ERROR(Annotate(made.status(), "--delegate"));
   return made;
@@ -50,6 +62,7 @@ absl::Status CheckPrecision(const std::string& name, const std::string& precisio
   for (const DelegateInfo& info : KnownDelegates()) {
     if (info.name != name) continue;
     std::vector<std::string> precisions = info.precisions;
+    precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
     if (name != "reference") precisions.emplace_back(kAuto);
     if (std::find(precisions.begin(), precisions.end(), precision) != precisions.end()) break;
     return absl::InvalidArgumentError(absl::StrCat("--precision: found '", precision, "', expected what --delegate=",
@@ -58,8 +71,8 @@ absl::Status CheckPrecision(const std::string& name, const std::string& precisio
   return absl::OkStatus();
 }
 
-// One line: what was measured, or why nothing was.
-void PrintTrial(const PrecisionTrial& trial, bool is_chosen, Console& console) {
+// One line: what was measured, or why nothing was; then, if asked for, what the plan is like.
+void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Console& console) {
   console.err << "precision " << trial.precision << ": ";
   if (trial.milliseconds > 0) {
     console.err << FormatSeconds(trial.milliseconds / 1000) << ", largest rms error "
@@ -69,6 +82,26 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, Console& console) {
     console.err << "does not run: ";
   }
   console.err << Printable(trial.reason) << (is_chosen ? "; chosen" : "") << "\n";
+  for (const std::string& note : trial.notes) {
+    if (explain) console.err << "  " << Printable(note) << "\n";
+  }
+}
+
+absl::Status UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& files, SessionOptions* chosen,
+                          Console& console) {
+  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(run.precision_plan));
+  PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlan(text));
+  const auto check = [](absl::string_view what, absl::string_view found, absl::string_view expected) {
+    if (found == expected) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
+                                                      expected, "'; remove the file to have it made again"));
+  };
+  PF_RETURN_IF_ERROR(check("the model", saved.model, ModelFingerprint(graph)));
+  PF_RETURN_IF_ERROR(check("the delegate", saved.delegate, run.delegate));
+  if (run.precision != kAuto) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
+  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {saved.precision, saved.plan}));
+  console.err << "precision " << saved.precision << ": as '" << Printable(run.precision_plan) << "' says\n";
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -82,9 +115,16 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
                    absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
   flags->Add(
       "precision", &run->precision, "NAME",
-      "What the delegate computes with: f32, bf16, or auto. auto measures on the inputs, and takes the fastest of "
-      "those that keep the rms error of each output within 3 % of its rms (or within 1e-4) and the likeliest "
-      "class of each row as it is. Left out: f32.");
+      "What the delegate computes with: f32, bf16, int8, mixed, or auto. int8 and mixed are planned with the inputs: "
+      "int8 is eight bits wherever they are possible, mixed the fastest choice for each part of the model that stays "
+      "inside the budget. auto measures all of them on the inputs, and takes the fastest of those inside the budget: "
+      "the rms error of each output within 3 % of its rms (or within 1e-4) and the likeliest class of each row as it "
+      "is. Left out: f32.");
+  flags->Add("calibration", &run->calibration, "METHOD",
+             absl::StrCat("How int8 and mixed find the range of values that eight bits tell apart: ",
+                          absl::StrJoin(RangeMethodNames(), ", "), "."));
+  flags->Add("precision_plan", &run->precision_plan, "FILE",
+             "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
@@ -97,12 +137,18 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   if (run.threads < 0) {
     return absl::InvalidArgumentError(absl::StrCat("--threads: found ", run.threads, ", expected at least 0"));
   }
+  if (!run.precision_plan.empty() && !IsSettledLater(run)) {
+    return absl::InvalidArgumentError(absl::StrCat("--precision_plan: found '", run.precision_plan,
+                                                   "' with --precision=", run.precision,
+                                                   ", expected none: only auto, int8 and mixed settle on something"));
+  }
   const int num_threads = run.threads > 0 ? run.threads : static_cast<int>(std::thread::hardware_concurrency());
   RunOptions options;
   options.reference = ToolSessionOptions(std::max(1, num_threads), files);
   options.chosen = options.reference;
   PF_RETURN_IF_ERROR(CheckPrecision(run.delegate, run.precision));
-  PF_ASSIGN_OR_RETURN(options.chosen.delegate, FindDelegate(run.delegate, run.precision));
+  PF_RETURN_IF_ERROR(Annotate(RangeMethodOf(run.calibration).status(), "--calibration"));
+  PF_ASSIGN_OR_RETURN(options.chosen.delegate, FindDelegate(run));
   std::vector<std::string> paths;
   for (const std::string& list : run.custom_ops) {
     for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
@@ -117,23 +163,35 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
 
 absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
                              absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
-                             SessionOptions* chosen, Console& console) {
-  if (run.precision != kAuto) return absl::OkStatus();
+                             FileSystem& files, SessionOptions* chosen, Console& console) {
+  if (!IsSettledLater(run)) return absl::OkStatus();
+  const bool is_kept = !run.precision_plan.empty();
+  if (is_kept && files.Exists(run.precision_plan)) {
+    return Annotate(UseSavedPlan(run, graph, files, chosen, console), absl::StrCat("'", run.precision_plan, "'"));
+  }
   std::vector<std::string> feeds, fetches;
   for (const Endpoint& input : inputs) feeds.push_back(input.text);
   for (const Endpoint& output : outputs) fetches.push_back(output.text);
   SessionOptions plain = *chosen;
   plain.delegate = nullptr;
+  ChoiceOptions options;
+  PF_ASSIGN_OR_RETURN(options.calibration, RangeMethodOf(run.calibration));
+  if (run.precision != kAuto) options.precisions = {run.precision};
   PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
                       ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
-                                      run.delegate, plain));
+                                      run.delegate, plain, options));
   for (const PrecisionTrial& trial : choice.trials) {
-    PrintTrial(trial, trial.precision == choice.precision, console);
+    PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
+    if (run.precision != kAuto && trial.milliseconds == 0) {
+      return absl::FailedPreconditionError(absl::StrCat("--precision=", run.precision, ": ", trial.reason));
+    }
   }
-  DelegateOptions options;
-  options.precision = choice.precision;
-  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, options));
-  return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {choice.precision, choice.plan}));
+  if (!is_kept) return absl::OkStatus();
+  const std::string text = PrecisionPlanText({ModelFingerprint(graph), run.delegate, choice.precision, choice.plan});
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(run.precision_plan, text.size()));
+  PF_RETURN_IF_ERROR(writer->Append(text));
+  return writer->Commit();
 }
 
 }  // namespace permafrost

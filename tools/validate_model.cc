@@ -244,7 +244,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   ValidationSettings settings;
   settings.reference = std::move(run.reference);
   settings.candidate = std::move(run.chosen);
-  PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets,
+  PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
                                      &settings.candidate, console));
   settings.timed_runs = options.runs;
   PF_ASSIGN_OR_RETURN(const Validation validation,

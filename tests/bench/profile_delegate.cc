@@ -14,6 +14,7 @@
 #include "io/file_system.h"
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"
+#include "runtime_check/precision_choice.h"
 #include "runtime_check/seeded_inputs.h"
 #include "runtime_check/session.h"
 
@@ -122,11 +123,33 @@ double LargestDifference(const Tensor& a, const Tensor& b) {
   return most;
 }
 
+// Plans the precisions that want it with the feeds.
+absl::StatusOr<std::shared_ptr<const Delegate>> DelegateFor(const Request& request, const Graph& graph,
+                                                            const std::vector<Tensor>& feeds) {
+  DelegateOptions options = request.options;
+  for (const DelegateInfo& info : KnownDelegates()) {
+    const std::vector<std::string>& planned = info.planned_precisions;
+    if (info.name != request.delegate ||
+        std::find(planned.begin(), planned.end(), options.precision) == planned.end()) {
+      continue;
+    }
+    SessionOptions session_options;
+    session_options.num_threads = request.threads;
+    ChoiceOptions choice_options;
+    choice_options.precisions = {options.precision};
+    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoosePrecision(graph, request.inputs, request.outputs, {feeds},
+                                                                      info.name, session_options, choice_options));
+    for (const std::string& note : choice.trials[0].notes) std::printf("%s\n", note.c_str());
+    options.plan = choice.plan;
+  }
+  return MakeDelegate(request.delegate, options);
+}
+
 absl::Status Run(const Request& request) {
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), request.model));
   PF_RETURN_IF_ERROR(graph->DeclareInterface(request.inputs, request.outputs));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, SeededInputs(graph->inputs(), {}, /*seed=*/1));
-  PF_ASSIGN_OR_RETURN(std::shared_ptr<const Delegate> delegate, MakeDelegate(request.delegate, request.options));
+  PF_ASSIGN_OR_RETURN(std::shared_ptr<const Delegate> delegate, DelegateFor(request, *graph, feeds));
   PF_RETURN_IF_ERROR(Profile(request, *graph, feeds, delegate));
   PF_ASSIGN_OR_RETURN(const Timed reference, Time(request, *graph, feeds, nullptr, std::min(5, request.runs)));
   PF_ASSIGN_OR_RETURN(const Timed timed, Time(request, *graph, feeds, delegate, request.runs));

@@ -20,13 +20,14 @@ constexpr int kNone = -1;
 
 class Pieces final : public CompiledPartition {
  public:
-  absl::Status Init(const Partition& partition, bool use_bf16, int num_threads) {
+  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, int num_threads) {
     // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it.
     num_threads = std::min(num_threads, std::max(1, omp_get_num_procs()));
     num_threads_ = num_threads;
     const ThreadsInScope threads(num_threads);
-    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, use_bf16, num_threads));
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads));
     pieces_ = std::move(fused.pieces);
+    if (fused.has_int8) partition_ = std::make_unique<Partition>(partition);
     for (const int input : partition.inputs) {
       const DelegateTensor& tensor = partition.tensors[input];
       inputs_.push_back(input);
@@ -64,6 +65,7 @@ class Pieces final : public CompiledPartition {
     for (size_t i = 0; i < inputs.size(); ++i) {
       has_non_finite = has_non_finite || HasNonFinite(inputs[i], input_floats_[i]);
     }
+    if (has_non_finite && partition_ != nullptr) return RunInFloats(inputs, outputs, on_piece);
     const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_, has_non_finite};
     for (const std::unique_ptr<Piece>& piece : pieces_) {
       if (on_piece == nullptr) {
@@ -124,6 +126,22 @@ class Pieces final : public CompiledPartition {
     return absl::OkStatus();
   }
 
+  // Numbers that are not finite have no eight bits. What computes them in floats is made when it is first needed.
+  absl::Status RunInFloats(absl::Span<const char* const> inputs, absl::Span<char* const> outputs,
+                           const PieceCallback& on_piece) {
+    if (in_floats_ == nullptr) {
+      auto made = std::make_unique<Pieces>();
+      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), num_threads_));
+      floats_scratch_.resize(static_cast<size_t>(made->scratch_bytes()) + 64);
+      in_floats_ = std::move(made);
+    }
+    const auto address = reinterpret_cast<uintptr_t>(floats_scratch_.data());
+    return in_floats_->Run(inputs, outputs, floats_scratch_.data() + (64 - address % 64) % 64, on_piece);
+  }
+
+  std::unique_ptr<Partition> partition_;  // Where some of it is computed with eight bits.
+  std::unique_ptr<Pieces> in_floats_;
+  std::vector<char> floats_scratch_;
   int num_threads_ = 1;
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::vector<int> inputs_, outputs_;  // Storages.
@@ -136,10 +154,10 @@ class Pieces final : public CompiledPartition {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, bool use_bf16,
-                                                                    int num_threads) {
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
+                                                                    const PrecisionPlan& plan, int num_threads) {
   auto compiled = std::make_unique<Pieces>();
-  PF_RETURN_IF_ERROR(compiled->Init(partition, use_bf16, num_threads));
+  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, num_threads));
   return std::unique_ptr<CompiledPartition>(std::move(compiled));
 }
 

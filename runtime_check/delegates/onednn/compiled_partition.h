@@ -6,12 +6,14 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/precision_plan.h"
 
 namespace permafrost {
 namespace onednn {
 
-absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition, bool use_bf16,
-                                                                    int num_threads);
+// The plan must outlive the result.
+absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
+                                                                    const PrecisionPlan& plan, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost

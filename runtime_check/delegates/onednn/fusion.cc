@@ -12,6 +12,7 @@
 #include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/quantization.h"
 #include "runtime_check/delegates/onednn/steps.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
@@ -27,12 +28,13 @@ bool IsWeighted(NodeKind kind) {
 
 class Fuser {
  public:
-  Fuser(const Partition& partition, bool use_bf16, int num_threads)
-      : partition_(partition), use_bf16_(use_bf16), num_threads_(num_threads) {}
+  Fuser(const Partition& partition, const PrecisionPlan& plan, int num_threads)
+      : partition_(partition), plan_(plan), num_threads_(num_threads) {}
 
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
       PF_ASSIGN_OR_RETURN(plans_.emplace_back(), PlanNode(partition_, node));
+      precisions_.push_back(plan_.Of(node.node->name()));
     }
     FindStorages();
     MakeSteps();
@@ -327,49 +329,56 @@ class Fuser {
     op.post_steps = std::move(chain.post_steps);
     if (!chain.steps.empty()) op.output = steps_[chain.steps.back()].result;
     const int position = EndOf(i);
-    op.is_bf16 = use_bf16_ && !IsNarrow(op.plan);
-    op.input = As(op.input, op.is_bf16, InputShape(i), position);
+    const TensorStatistics* statistics = statistics_[op.input];
+    if (statistics != nullptr) op.means = statistics->means;
+    absl::Status status;
+    for (Precision precision = PrecisionOf(i);; precision = Wider(precision)) {
+      const size_t num_made = made_.size();
+      const auto converted = converted_;
+      status = MakeWeightedAs(precision, op, i, position);
+      if (status.ok()) {
+        fused_.has_int8 = fused_.has_int8 || precision == Precision::kInt8;
+        return absl::OkStatus();
+      }
+      // oneDNN may have it for wider numbers alone.
+      if (precision == Precision::kF32) return status;
+      made_.resize(num_made);
+      converted_ = converted;
+    }
+  }
+
+  static Precision Wider(Precision precision) {
+    return precision == Precision::kInt8 ? Precision::kBf16 : Precision::kF32;
+  }
+
+  absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i, int position) {
+    op.input = As(op.input, InputType(precision, op.input), InputShape(i), op.name, position);
+    const int result = op.output;
+    const StorageType type = types_.Of(result);
+    if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
+      op.output = NewStorage(OutputShape(i).num_elements());
+    }
     absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_);
     if (piece.ok()) {
       made_.push_back({position, *std::move(piece)});
-      return absl::OkStatus();
-    }
-    if (op.is_bf16 && op.post_steps.empty()) {
-      // oneDNN may have it for floats alone.
-      op.is_bf16 = false;
-      op.input = As(op.input, false, InputShape(i), position);
-      const int result = op.output;
-      if (types_.IsBf16(result)) op.output = NewStorage(OutputShape(i).num_elements());
-      PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> wide, MakeWeighted(op, types_, num_threads_));
-      made_.push_back({position, std::move(wide)});
-      if (op.output != result) Convert(op.output, result, OutputShape(i), position);
+      if (op.output != result) Convert(op.output, result, OutputShape(i), op.name, position);
       return absl::OkStatus();
     }
     if (!absl::IsUnimplemented(piece.status()) || op.post_steps.empty()) return piece.status();
     // The steps run in a pass of their own.
     std::vector<Step> steps;
     steps.swap(op.post_steps);
-    const int result = op.output;
     op.output = NewStorage(steps[0].rows.elements());
     for (size_t k = 0; k < steps.size(); ++k) {
       steps[k].value = k == 0 ? op.output : steps[k - 1].result;
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
-    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeBare(&op, i, position));
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, types_, num_threads_));
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
     made_.push_back({position, MakeLoopNest(pointers, {result}, types_, op.name, num_threads_)});
     return absl::OkStatus();
-  }
-
-  // Without post-steps; in float when oneDNN has no other.
-  absl::StatusOr<std::unique_ptr<Piece>> MakeBare(WeightedOp* op, size_t i, int position) {
-    absl::StatusOr<std::unique_ptr<Piece>> bare = MakeWeighted(*op, types_, num_threads_);
-    if (bare.ok() || !op->is_bf16) return bare;
-    op->is_bf16 = false;
-    op->input = As(op->input, false, InputShape(i), position);
-    return MakeWeighted(*op, types_, num_threads_);
   }
 
   // What a weighted node reads, with the pad that it took over taken off.
@@ -383,75 +392,188 @@ class Fuser {
     return Shape({window.batch, window.y.input, window.x.input, window.input_channels});
   }
 
-  // Whether a node can read and write bfloat16 as well.
-  bool TakesBf16(size_t i) const {
-    switch (plans_[i].kind) {
-      case NodeKind::kConvolution:
-      case NodeKind::kTransposedConvolution:
-        return !IsNarrow(plans_[i]);
-      case NodeKind::kMatMul:
-      case NodeKind::kElementwise:
-      case NodeKind::kBatchNorm:
-      case NodeKind::kPool:
-      case NodeKind::kConcat:
-      case NodeKind::kPad:
-      case NodeKind::kAlias:
-        return true;
-      default:
-        return false;
+  // What a weighted node computes with, unless oneDNN has no such primitive.
+  Precision PrecisionOf(size_t i) const {
+    if (IsNarrow(plans_[i])) return Precision::kF32;
+    if (precisions_[i] != Precision::kInt8) return precisions_[i];
+    const int data = plans_[i].kind == NodeKind::kTransposedConvolution ? 2 : 0;
+    const int input = input_of_[i] != kNone ? input_of_[i] : Input(i, data);
+    const bool has_eight_bits = eight_bits_[input].IsInt8() && plans_[i].kind != NodeKind::kTransposedConvolution;
+    return has_eight_bits ? Precision::kInt8 : Precision::kBf16;
+  }
+
+  // What it then reads.
+  StorageType InputType(Precision precision, int storage) const {
+    switch (precision) {
+      case Precision::kF32:
+        return {};
+      case Precision::kBf16:
+        return {Element::kBf16};
+      case Precision::kInt8:
+        return eight_bits_[storage];
+    }
+    return {};
+  }
+
+  void FindStatistics() {
+    statistics_.assign(fused_.storage.size(), nullptr);
+    const auto note = [&](int tensor, absl::string_view name) {
+      const TensorStatistics*& known = statistics_[fused_.storage[tensor]];
+      if (known == nullptr) known = plan_.StatisticsOf(name);
+    };
+    for (const DelegateNode& node : partition_.nodes) {
+      for (size_t j = 0; j < node.inputs.size(); ++j) {
+        const TensorRef from = node.node->input(static_cast<int>(j));
+        if (from.port == 0) note(node.inputs[j], from.node->name());
+      }
+      note(node.outputs[0], node.node->name());
     }
   }
 
-  // A storage inside the partition holds bfloat16 when who writes it and somebody who reads it can work with that.
-  void AssignTypes() {
-    types_.is_bf16.assign(fused_.storage.size(), false);
-    if (!use_bf16_) return;
-    std::vector<bool> may(fused_.storage.size(), false);
+  // Nodes that only move numbers of eight bits need the same scale before and after, so those that they join share one.
+  void FindEightBits() {
+    std::vector<int> group(fused_.storage.size());
+    std::iota(group.begin(), group.end(), 0);
+    const auto find = [&](int storage) {
+      while (group[storage] != storage) storage = group[storage] = group[group[storage]];
+      return storage;
+    };
     for (size_t i = 0; i < plans_.size(); ++i) {
-      if (plans_[i].kind != NodeKind::kAlias && TakesBf16(i)) may[Output(i)] = true;
+      if (is_taken_[i] || precisions_[i] != Precision::kInt8 || !MovesNumbers(plans_[i].kind)) continue;
+      const int num_values = plans_[i].kind == NodeKind::kConcat ? plans_[i].num_values : 1;
+      for (int j = 0; j < num_values; ++j) group[find(Input(i, j))] = find(Output(i));
     }
-    for (const Step& step : steps_) may[step.result] = true;
-    for (size_t i = 0; i < chains_.size(); ++i) {
-      // A narrow convolution writes floats, whatever is fused to it.
-      if (!chains_[i].steps.empty() && !TakesBf16(i)) may[steps_[chains_[i].steps.back()].result] = false;
+    std::vector<TensorStatistics> joined(group.size());
+    std::vector<bool> is_known(group.size(), false);
+    for (size_t s = 0; s < group.size(); ++s) {
+      if (statistics_[s] == nullptr) continue;
+      const auto root = static_cast<size_t>(find(static_cast<int>(s)));
+      joined[root].least = std::min(joined[root].least, statistics_[s]->least);
+      joined[root].bound = std::max(joined[root].bound, statistics_[s]->bound);
+      is_known[root] = true;
     }
-    for (size_t i = 0; i < may.size(); ++i) {
-      if (!may[i] || is_output_[i] || fused_.storage[i] != static_cast<int>(i)) continue;
-      bool is_wanted = !readers_[i].steps.empty();
-      for (const int reader : node_readers_[i]) is_wanted = is_wanted || TakesBf16(static_cast<size_t>(reader));
-      if (!is_wanted) continue;
-      types_.is_bf16[i] = true;
-      fused_.bytes[i] /= 2;
+    eight_bits_.assign(group.size(), {});
+    for (size_t s = 0; s < group.size(); ++s) {
+      const auto root = static_cast<size_t>(find(static_cast<int>(s)));
+      if (statistics_[s] != nullptr && is_known[root]) eight_bits_[s] = EightBitType(joined[root]);
     }
   }
 
-  void Convert(int from, int to, const Shape& shape, int position) {
+  static bool MovesNumbers(NodeKind kind) {
+    return kind == NodeKind::kPool || kind == NodeKind::kConcat || kind == NodeKind::kPad;
+  }
+
+  // What each storage holds: as few bits as all who read it compute with and who writes it can write. Those that are
+  // read by what is kept in floats hold floats.
+  void AssignTypes() {
+    types_.types.assign(fused_.storage.size(), {});
+    FindStatistics();
+    FindEightBits();
+    if (std::all_of(precisions_.begin(), precisions_.end(), [](Precision p) { return p == Precision::kF32; })) return;
+    // Who writes a storage: the narrowest numbers that it can write. A chain writes its last result.
+    std::vector<Precision> narrowest(fused_.storage.size(), Precision::kF32);
+    std::vector<std::pair<int, int>> order;  // Position, storage.
+    std::vector<bool> is_ordered(fused_.storage.size(), false);
+    const auto write = [&](int storage, int position, Precision precision) {
+      narrowest[storage] = precision;
+      if (!is_ordered[storage]) order.emplace_back(position, storage);
+      is_ordered[storage] = true;
+    };
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (!is_chained_[i] && !steps_[i].is_dropped) {
+        write(steps_[i].result, steps_[i].position, precisions_[static_cast<size_t>(steps_[i].node)]);
+      }
+    }
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      if (IsWeighted(plans_[i].kind)) {
+        const std::vector<int>& steps = chains_[i].steps;
+        write(steps.empty() ? Output(i) : steps_[steps.back()].result, EndOf(i), PrecisionOf(i));
+      } else if (MovesNumbers(plans_[i].kind) && !is_taken_[i]) {
+        write(Output(i), static_cast<int>(i), precisions_[i]);
+      }
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<size_t> root_of_step(steps_.size(), plans_.size());
+    for (size_t i = 0; i < chains_.size(); ++i) {
+      for (const int step : chains_[i].steps) root_of_step[static_cast<size_t>(step)] = i;
+    }
+    for (auto next = order.rbegin(); next != order.rend(); ++next) {
+      const int s = next->second;
+      if (is_output_[s] || fused_.storage[s] != s || narrowest[s] == Precision::kF32) continue;
+      bool wants_floats = false, wants_bf16 = false, wants_int8 = false, is_read_by_steps = false;
+      for (const int step : readers_[s].steps) {
+        const size_t root = root_of_step[static_cast<size_t>(step)];
+        const size_t node = root < plans_.size() ? root : static_cast<size_t>(steps_[step].node);
+        is_read_by_steps = true;
+        (precisions_[node] == Precision::kF32 ? wants_floats : wants_bf16) = true;
+      }
+      for (const int reader : node_readers_[s]) {
+        const auto i = static_cast<size_t>(reader);
+        if (IsWeighted(plans_[i].kind)) {
+          const Precision precision = PrecisionOf(i);
+          if (precision == Precision::kF32 && !IsNarrow(plans_[i])) wants_floats = true;
+          wants_bf16 = wants_bf16 || precision == Precision::kBf16;
+          wants_int8 = wants_int8 || precision == Precision::kInt8;
+        } else if (MovesNumbers(plans_[i].kind) && !is_taken_[i]) {
+          const StorageType type = types_.Of(Output(i));
+          wants_bf16 = wants_bf16 || type.IsBf16();
+          wants_int8 = wants_int8 || type.IsInt8();
+          if (precisions_[i] == Precision::kF32) wants_floats = true;
+        } else if (is_taken_[i]) {
+          // The convolution that does the node's work reads in its place.
+          const auto by = static_cast<size_t>(node_readers_[Output(i)][0]);
+          const Precision precision = PrecisionOf(by);
+          wants_floats = wants_floats || precision == Precision::kF32;
+          wants_bf16 = wants_bf16 || precision == Precision::kBf16;
+          wants_int8 = wants_int8 || precision == Precision::kInt8;
+        }
+      }
+      if (wants_floats) continue;
+      // Sums of many numbers of eight bits would lose what they add up to.
+      if (wants_int8 && narrowest[s] == Precision::kInt8 && !is_read_by_steps && eight_bits_[s].IsInt8()) {
+        SetType(s, eight_bits_[s]);
+      } else if (wants_bf16 || wants_int8) {
+        SetType(s, {Element::kBf16});
+      }
+    }
+  }
+
+  // REQUIRES: it holds floats.
+  void SetType(int storage, StorageType type) {
+    if (static_cast<size_t>(storage) >= types_.types.size()) types_.types.resize(static_cast<size_t>(storage) + 1);
+    types_.types[storage] = type;
+    fused_.bytes[storage] = fused_.bytes[storage] / 4 * type.bytes();
+  }
+
+  // For the node of that name.
+  void Convert(int from, int to, const Shape& shape, const std::string& name, int position) {
     PlainOp op;
     op.inputs.emplace_back(from, shape);
     op.output = {to, shape};
     op.num_threads = num_threads_;
-    op.name = "conversion";
-    made_.push_back({position, MakeConversion(op, types_.IsBf16(to))});
+    op.name = name;
+    made_.push_back({position, MakeConversion(op, types_.Of(from), types_.Of(to))});
   }
 
-  // The storage, or a copy of the wanted type, made before what runs at `position`.
-  int As(int storage, bool bf16, const Shape& shape, int position) {
-    if (types_.IsBf16(storage) == bf16) return storage;
-    const auto found = converted_.find(storage);
-    if (found != converted_.end() && found->second.first <= position) return found->second.second;
+  // The storage, or a copy of the wanted type, made before what runs at `position` for the node of that name.
+  int As(int storage, StorageType type, const Shape& shape, const std::string& name, int position) {
+    if (types_.Of(storage) == type) return storage;
+    const std::pair<int, int> key(storage, static_cast<int>(type.element));
+    const auto found = converted_.find(key);
+    if (found != converted_.end() && found->second.first <= position && types_.Of(found->second.second) == type) {
+      return found->second.second;
+    }
     const int copy = NewStorage(shape.num_elements());
-    types_.is_bf16.resize(static_cast<size_t>(copy) + 1, false);
-    types_.is_bf16[copy] = bf16;
-    if (bf16) fused_.bytes[copy] /= 2;
-    Convert(storage, copy, shape, position);
-    converted_[storage] = {position, copy};
+    SetType(copy, type);
+    Convert(storage, copy, shape, name, position);
+    converted_[key] = {position, copy};
     return copy;
   }
 
   // The same for all inputs of a piece that works with one type.
-  PlainOp InOneType(PlainOp op, bool bf16, int position) {
-    op.is_bf16 = bf16;
-    for (auto& [storage, shape] : op.inputs) storage = As(storage, bf16, shape, position);
+  PlainOp InOneType(PlainOp op, StorageType type, int position) {
+    op.type = type;
+    for (auto& [storage, shape] : op.inputs) storage = As(storage, type, shape, op.name, position);
     return op;
   }
 
@@ -546,15 +668,15 @@ class Fuser {
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (is_taken_[i]) continue;
       const auto add = [&](std::unique_ptr<Piece> piece) { made_.push_back({static_cast<int>(i), std::move(piece)}); };
-      const auto typed = [&](int num_inputs, bool bf16) {
-        return InOneType(Plain(i, num_inputs), bf16, static_cast<int>(i));
+      const auto typed = [&](int num_inputs, StorageType type) {
+        return InOneType(Plain(i, num_inputs), type, static_cast<int>(i));
       };
       switch (plans_[i].kind) {
         case NodeKind::kElementwise:
         case NodeKind::kBatchNorm:
           break;
         case NodeKind::kAlias:
-          if (is_copied_[i]) add(MakeCopy(typed(1, false)));
+          if (is_copied_[i]) add(MakeCopy(typed(1, {})));
           break;
         case NodeKind::kConvolution:
         case NodeKind::kTransposedConvolution:
@@ -562,24 +684,24 @@ class Fuser {
           PF_RETURN_IF_ERROR(MakeWeightedPiece(i));
           break;
         case NodeKind::kPool: {
-          PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> piece, MakePool(typed(1, types_.IsBf16(Output(i)))));
+          PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> piece, MakePool(typed(1, types_.Of(Output(i)))));
           add(std::move(piece));
           break;
         }
         case NodeKind::kMean:
-          add(MakeMean(typed(1, false)));
+          add(MakeMean(typed(1, {})));
           break;
         case NodeKind::kConcat:
-          add(MakeConcat(typed(plans_[i].num_values, types_.IsBf16(Output(i)))));
+          add(MakeConcat(typed(plans_[i].num_values, types_.Of(Output(i)))));
           break;
         case NodeKind::kPad:
-          add(MakePad(typed(1, types_.IsBf16(Output(i)))));
+          add(MakePad(typed(1, types_.Of(Output(i)))));
           break;
         case NodeKind::kResize:
-          add(MakeResize(typed(1, false)));
+          add(MakeResize(typed(1, {})));
           break;
         case NodeKind::kSoftmax:
-          add(MakeSoftmax(typed(1, false)));
+          add(MakeSoftmax(typed(1, {})));
           break;
       }
     }
@@ -588,10 +710,14 @@ class Fuser {
   }
 
   const Partition& partition_;
-  const bool use_bf16_;
+  const PrecisionPlan& plan_;
   const int num_threads_;
+  std::vector<Precision> precisions_;  // By node.
   StorageTypes types_;
-  std::map<int, std::pair<int, int>> converted_;  // By storage: position and storage of its conversion.
+  std::vector<const TensorStatistics*> statistics_;  // By storage, null where unknown.
+  std::vector<StorageType> eight_bits_;  // By storage: its type if it had eight bits; floats where it can not.
+  // By storage and type: position and storage of the conversion.
+  std::map<std::pair<int, int>, std::pair<int, int>> converted_;
   Fused fused_;
   std::vector<NodePlan> plans_;  // By node.
   std::vector<bool> is_output_;  // By tensor and storage.
@@ -610,8 +736,8 @@ class Fuser {
 
 }  // namespace
 
-absl::StatusOr<Fused> Fuse(const Partition& partition, bool use_bf16, int num_threads) {
-  return Fuser(partition, use_bf16, num_threads).Run();
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads) {
+  return Fuser(partition, plan, num_threads).Run();
 }
 
 }  // namespace onednn

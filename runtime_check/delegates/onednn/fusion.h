@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/delegates/onednn/piece.h"
+#include "runtime_check/precision_plan.h"
 
 namespace permafrost {
 namespace onednn {
@@ -18,12 +19,13 @@ struct Fused {
   // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
   std::vector<int> storage;
   std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
+  bool has_int8 = false;       // Some piece computes with eight bits, which hold no NaN and no infinity.
 };
 
 // What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
-// work is joined into as few passes over memory as its shape allows. With bfloat16, what lies between pieces that can
-// work with it is stored so. Errors as of the pieces.
-absl::StatusOr<Fused> Fuse(const Partition& partition, bool use_bf16, int num_threads);
+// work is joined into as few passes over memory as its shape allows. What lies between pieces is stored as narrow as
+// the plan has those that read it compute. Errors as of the pieces.
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads);
 
 }  // namespace onednn
 }  // namespace permafrost

@@ -9,6 +9,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
+#include "runtime_check/delegates/onednn/storage_values.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/sampling.h"
 
@@ -29,8 +30,8 @@ class Pool final : public Piece {
     const int64_t work = op.output.second.num_elements() * y.taps * x.taps;
     num_threads_ = work < kWorthAThread ? 1 : op.num_threads;
     const ThreadsInScope threads(num_threads_);
-    const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels, op.is_bf16);
-    const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels, op.is_bf16);
+    const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels, op.type.element);
+    const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels, op.type.element);
     is_average_ = op.plan.is_average;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -164,28 +165,35 @@ class Pad final : public Piece {
 
 class Conversion final : public Piece {
  public:
-  Conversion(int64_t elements, bool to_bf16, int num_threads)
-      : elements_(elements), to_bf16_(to_bf16), num_threads_(elements < kWorthAThread ? 1 : num_threads) {}
+  Conversion(int64_t elements, StorageType from, StorageType to, int num_threads)
+      : elements_(elements), from_(from), to_(to), num_threads_(elements < kWorthAThread ? 1 : num_threads) {}
 
   absl::Status Run(const RunContext& context) override {
+    const char* const from = context.tensors[reads[0]];
+    char* const to = context.tensors[writes[0]];
 #pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
-    for (int64_t begin = 0; begin < elements_; begin += kWorthAThread) {
-      const int64_t count = std::min(kWorthAThread, elements_ - begin);
-      if (to_bf16_) {
-        ToBf16(count, context.at<float>(reads[0]) + begin, context.at<uint16_t>(writes[0]) + begin);
+    for (int64_t begin = 0; begin < elements_; begin += kBlock) {
+      const int64_t count = std::min(kBlock, elements_ - begin);
+      if (from_.IsFloat()) {
+        StoreFloats(to_, reinterpret_cast<const float*>(from) + begin, count, to, begin);
+      } else if (to_.IsFloat()) {
+        LoadFloats(from_, from, begin, count, reinterpret_cast<float*>(to) + begin);
       } else {
-        FromBf16(count, context.at<uint16_t>(reads[0]) + begin, context.at<float>(writes[0]) + begin);
+        float block[kBlock];
+        LoadFloats(from_, from, begin, count, block);
+        StoreFloats(to_, block, count, to, begin);
       }
     }
     return absl::OkStatus();
   }
   std::string Describe() const override {
-    return absl::StrCat(name, ": ", to_bf16_ ? "to bfloat16" : "from bfloat16", " (loops)");
+    return absl::StrCat(name, ": conversion of ", NameOf(from_.element), " to ", NameOf(to_.element), " (loops)");
   }
 
  private:
+  static constexpr int64_t kBlock = 4096;
   int64_t elements_;
-  bool to_bf16_;
+  StorageType from_, to_;
   int num_threads_;
 };
 
@@ -220,7 +228,7 @@ class Concat final : public Piece {
   Concat(const PlainOp& op, int axis) : num_threads_(op.num_threads) {
     for (int i = 0; i < axis; ++i) outer_ *= op.output.second.dim(i);
     for (const auto& [tensor, shape] : op.inputs) {
-      runs_.push_back(shape.num_elements() / outer_ * (op.is_bf16 ? 2 : 4));
+      runs_.push_back(shape.num_elements() / outer_ * op.type.bytes());
     }
   }
 
@@ -274,8 +282,14 @@ std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
 
 std::unique_ptr<Piece> MakePad(const PlainOp& op) {
   const Shape& image = op.inputs[0].second;
-  return op.is_bf16 ? Named(std::make_unique<Pad<uint16_t>>(op.plan, image, op.output.second), op)
-                    : Named(std::make_unique<Pad<float>>(op.plan, image, op.output.second), op);
+  switch (op.type.bytes()) {
+    case 1:
+      return Named(std::make_unique<Pad<uint8_t>>(op.plan, image, op.output.second), op);
+    case 2:
+      return Named(std::make_unique<Pad<uint16_t>>(op.plan, image, op.output.second), op);
+    default:
+      return Named(std::make_unique<Pad<float>>(op.plan, image, op.output.second), op);
+  }
 }
 
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
@@ -286,9 +300,9 @@ std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
 
 std::unique_ptr<Piece> MakeConcat(const PlainOp& op) { return Named(std::make_unique<Concat>(op, op.plan.axis), op); }
 
-std::unique_ptr<Piece> MakeConversion(const PlainOp& op, bool to_bf16) {
+std::unique_ptr<Piece> MakeConversion(const PlainOp& op, StorageType from, StorageType to) {
   const int64_t elements = op.output.second.num_elements();
-  return Named(std::make_unique<Conversion>(elements, to_bf16, op.num_threads), op);
+  return Named(std::make_unique<Conversion>(elements, from, to, op.num_threads), op);
 }
 
 std::unique_ptr<Piece> MakeCopy(const PlainOp& op) { return Named(std::make_unique<Concat>(op, 0), op); }

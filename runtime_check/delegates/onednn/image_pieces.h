@@ -21,7 +21,7 @@ struct PlainOp {
   std::pair<int, Shape> output;
   std::string name;
   int num_threads = 1;
-  bool is_bf16 = false;  // Inputs and output; for pooling, padding, concatenation and copies alone.
+  StorageType type;  // Of inputs and output; other than floats for pooling, padding, concatenation and copies alone.
 };
 
 absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op);
@@ -30,8 +30,8 @@ std::unique_ptr<Piece> MakeResize(const PlainOp& op);
 std::unique_ptr<Piece> MakePad(const PlainOp& op);
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op);
 std::unique_ptr<Piece> MakeConcat(const PlainOp& op);
-// From float to bfloat16, or back, as `output` says.
-std::unique_ptr<Piece> MakeConversion(const PlainOp& op, bool to_bf16);
+// The same numbers in another type.
+std::unique_ptr<Piece> MakeConversion(const PlainOp& op, StorageType from, StorageType to);
 // For an alias whose memory cannot be shared.
 std::unique_ptr<Piece> MakeCopy(const PlainOp& op);
 

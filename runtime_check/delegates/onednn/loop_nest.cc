@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/delegates/onednn/loops.h"
+#include "runtime_check/delegates/onednn/storage_values.h"
 
 namespace permafrost {
 namespace onednn {
@@ -83,7 +84,7 @@ class LoopNest final : public Piece {
     std::vector<float> values;  // A constant, for a whole block.
     int slot = -1;              // Of a value that is spread over a block: where, in the shared scratch memory.
     int buffer = -1;            // Of one that is spread or widened for each block: where, in the thread's.
-    bool is_bf16 = false;
+    StorageType type;
   };
   struct Source {
     enum class Kind { kNone, kOperand, kBuffer, kOutput } kind = Kind::kNone;
@@ -93,9 +94,9 @@ class LoopNest final : public Piece {
     LoopOp op;
     float alpha, beta;
     Source a, b;
-    int buffer;            // -1: into the output.
-    int output;            // Tensor, or -1.
-    bool is_bf16 = false;  // The output is narrowed from the buffer.
+    int buffer;        // -1: into the output.
+    int output;        // Tensor, or -1.
+    StorageType type;  // Of the output, which is narrowed from the buffer unless it holds floats.
   };
 
   Source OperandFor(int tensor, Meeting meeting) {
@@ -107,8 +108,8 @@ class LoopNest final : public Piece {
     Operand& operand = operands_.emplace_back();
     operand.tensor = tensor;
     operand.meeting = meeting;
-    operand.is_bf16 = types_.IsBf16(tensor);
-    if (meeting == Meeting::kPerRow || (meeting == Meeting::kSame && operand.is_bf16)) {
+    operand.type = types_.Of(tensor);
+    if (meeting == Meeting::kPerRow || (meeting == Meeting::kSame && !operand.type.IsFloat())) {
       operand.buffer = num_buffers_++;
     } else if (meeting != Meeting::kSame) {
       operand.slot = shared_++;
@@ -151,7 +152,7 @@ class LoopNest final : public Piece {
     size_t first_write = steps.size();
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = *steps[i];
-      Instruction instruction{step.op, step.alpha, step.beta, {}, {}, -1, -1};
+      Instruction instruction{step.op, step.alpha, step.beta, {}, {}, -1, -1, {}};
       const auto source = [&](int tensor, Meeting meeting) {
         const auto found = made.find(tensor);
         return found != made.end() ? found->second : OperandFor(tensor, meeting);
@@ -176,8 +177,8 @@ class LoopNest final : public Piece {
         writes.push_back(step.result);
         first_write = std::min(first_write, i);
         made[step.result] = {Source::Kind::kOutput, step.result};
-        if (types_.IsBf16(step.result)) {
-          instruction.is_bf16 = true;
+        instruction.type = types_.Of(step.result);
+        if (!instruction.type.IsFloat()) {
           instruction.buffer = num_buffers_++;  // For itself, since others may read it at any time.
           made[step.result] = {Source::Kind::kBuffer, instruction.buffer};
           kept_.push_back(instruction.buffer);
@@ -223,11 +224,7 @@ class LoopNest final : public Piece {
   }
 
   static void Widen(const RunContext& context, const Operand& operand, int64_t offset, int64_t count, float* to) {
-    if (operand.is_bf16) {
-      FromBf16(count, context.at<uint16_t>(operand.tensor) + offset, to);
-    } else {
-      std::memcpy(to, context.at<float>(operand.tensor) + offset, static_cast<size_t>(count) * sizeof(float));
-    }
+    LoadFloats(operand.type, context.tensors[operand.tensor], offset, count, to);
   }
 
   const float* At(const RunContext& context, const Source& source, int64_t offset, int thread) const {
@@ -271,7 +268,9 @@ class LoopNest final : public Piece {
                                           : context.at<float>(instruction.output) + offset;
       RunLoop(instruction.op, count, At(context, instruction.a, offset, thread),
               At(context, instruction.b, offset, thread), instruction.alpha, instruction.beta, to);
-      if (instruction.is_bf16) ToBf16(count, to, context.at<uint16_t>(instruction.output) + offset);
+      if (!instruction.type.IsFloat()) {
+        StoreFloats(instruction.type, to, count, context.tensors[instruction.output], offset);
+      }
     }
   }
 

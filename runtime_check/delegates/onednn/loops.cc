@@ -108,6 +108,34 @@ PERMAFROST_CLONES void WidenBf16(int64_t count, const uint16_t* from, uint32_t* 
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;
 }
 
+// What is added rounds to an integer, which then stands in the lowest bits.
+constexpr float kRounding = 12582912.0f;
+
+template <typename T>
+inline T RoundedTo(float value, float least, float most) {
+  const float inside = value < least ? least : (value > most ? most : value);
+  const float rounded = inside + kRounding;
+  uint32_t bits;
+  std::memcpy(&bits, &rounded, sizeof(bits));
+  return static_cast<T>(bits);
+}
+
+PERMAFROST_CLONES void RoundToU8(int64_t count, float factor, const float* from, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = RoundedTo<uint8_t>(from[i] * factor, 0.0f, 255.0f);
+}
+
+PERMAFROST_CLONES void RoundToS8(int64_t count, float factor, const float* from, int8_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = RoundedTo<int8_t>(from[i] * factor, -127.0f, 127.0f);
+}
+
+PERMAFROST_CLONES void WidenU8(int64_t count, float scale, const uint8_t* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = scale * static_cast<float>(from[i]);
+}
+
+PERMAFROST_CLONES void WidenS8(int64_t count, float scale, const int8_t* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = scale * static_cast<float>(from[i]);
+}
+
 PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
                                               Block moving, Block fixed, float* results) {
   for (int64_t m = 0; m < moves; ++m) {
@@ -170,6 +198,11 @@ void ToBf16(int64_t count, const float* from, uint16_t* to) {
 void FromBf16(int64_t count, const uint16_t* from, float* to) {
   WidenBf16(count, from, reinterpret_cast<uint32_t*>(to));
 }
+
+void ToU8(int64_t count, float scale, const float* from, uint8_t* to) { RoundToU8(count, 1.0f / scale, from, to); }
+void ToS8(int64_t count, float scale, const float* from, int8_t* to) { RoundToS8(count, 1.0f / scale, from, to); }
+void FromU8(int64_t count, float scale, const uint8_t* from, float* to) { WidenU8(count, scale, from, to); }
+void FromS8(int64_t count, float scale, const int8_t* from, float* to) { WidenS8(count, scale, from, to); }
 
 void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                     float* results) {

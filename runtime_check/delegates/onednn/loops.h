@@ -50,6 +50,13 @@ void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alp
 void ToBf16(int64_t count, const float* from, uint16_t* to);
 void FromBf16(int64_t count, const uint16_t* from, float* to);
 
+// Between numbers and integers of eight bits that stand for `scale` times themselves: to the nearest, ties to even, and
+// to the last one for what is beyond. What NaN becomes is not told.
+void ToU8(int64_t count, float scale, const float* from, uint8_t* to);
+void ToS8(int64_t count, float scale, const float* from, int8_t* to);
+void FromU8(int64_t count, float scale, const uint8_t* from, float* to);
+void FromS8(int64_t count, float scale, const int8_t* from, float* to);
+
 // Scalar products of blocks: both have `rows` rows of `count` floats; one stays, the other moves on by `move_step`
 // floats from one result to the next.
 struct Block {

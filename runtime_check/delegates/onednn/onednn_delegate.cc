@@ -2,6 +2,7 @@
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
@@ -14,7 +15,7 @@ namespace {
 
 class OneDnnDelegate final : public Delegate {
  public:
-  explicit OneDnnDelegate(OneDnnPrecision precision) : precision_(precision) {}
+  explicit OneDnnDelegate(PrecisionPlan plan) : plan_(std::move(plan)) {}
 
   absl::string_view name() const override { return "onednn"; }
 
@@ -45,20 +46,27 @@ class OneDnnDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return onednn::CompilePartition(partition, precision_ == OneDnnPrecision::kBf16, num_threads);
+    return onednn::CompilePartition(partition, plan_, num_threads);
   }
 
  private:
-  const OneDnnPrecision precision_;
+  const PrecisionPlan plan_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(OneDnnPrecision precision) {
-  if (precision == OneDnnPrecision::kBf16 && !onednn::HasBf16()) {
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan) {
+  const auto uses = [&](Precision precision) {
+    return plan.precision == precision || std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                                                      [&](const auto& node) { return node.second == precision; });
+  };
+  if (uses(Precision::kBf16) && !onednn::HasBf16()) {
     return absl::UnimplementedError("precision bf16 needs a processor with AVX-512: expected f32 on this one");
   }
-  return std::make_shared<OneDnnDelegate>(precision);
+  if (uses(Precision::kInt8) && !onednn::HasInt8()) {
+    return absl::UnimplementedError("precision int8 needs a processor with VNNI: expected f32 or bf16 on this one");
+  }
+  return std::make_shared<OneDnnDelegate>(std::move(plan));
 }
 
 }  // namespace permafrost

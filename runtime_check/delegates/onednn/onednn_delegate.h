@@ -7,14 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/precision_plan.h"
 
 namespace permafrost {
 
-// Of products and of what lies between; sums are of float, and so is the interface.
-enum class OneDnnPrecision { kF32, kBf16 };
-
-// Unimplemented for kBf16 on a processor without AVX-512, on which oneDNN has no convolutions of bfloat16.
-absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(OneDnnPrecision precision);
+// Unimplemented for bf16, or int8, on a processor without AVX-512, or VNNI: oneDNN has no fast convolutions of them
+// there.
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan);
 
 }  // namespace permafrost
 

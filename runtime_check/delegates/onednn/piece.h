@@ -42,12 +42,29 @@ class Piece {
   std::string name;  // Of the node, or the last of those that were fused.
 };
 
-// Which storages hold bfloat16; the others hold float.
-struct StorageTypes {
-  std::vector<bool> is_bf16;
+// How a storage holds numbers. Those of eight bits stand for `scale` times themselves.
+enum class Element : uint8_t { kFloat, kBf16, kU8, kS8 };
 
-  bool IsBf16(int storage) const {
-    return static_cast<size_t>(storage) < is_bf16.size() && is_bf16[static_cast<size_t>(storage)];
+struct StorageType {
+  Element element = Element::kFloat;
+  float scale = 1;
+
+  int64_t bytes() const { return element == Element::kFloat ? 4 : element == Element::kBf16 ? 2 : 1; }
+  bool IsFloat() const { return element == Element::kFloat; }
+  bool IsBf16() const { return element == Element::kBf16; }
+  bool IsInt8() const { return element == Element::kU8 || element == Element::kS8; }
+  friend bool operator==(const StorageType& a, const StorageType& b) {
+    return a.element == b.element && a.scale == b.scale;
+  }
+  friend bool operator!=(const StorageType& a, const StorageType& b) { return !(a == b); }
+};
+
+// Of each storage; those beyond the end hold floats.
+struct StorageTypes {
+  std::vector<StorageType> types;
+
+  StorageType Of(int storage) const {
+    return static_cast<size_t>(storage) < types.size() ? types[static_cast<size_t>(storage)] : StorageType();
   }
 };
 

@@ -25,10 +25,27 @@ bool HasBf16() {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
-dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, bool is_bf16) {
-  return dnnl::memory::desc({batch, channels, height, width},
-                            is_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32,
-                            dnnl::memory::format_tag::nhwc);
+bool HasInt8() {
+  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+dnnl::memory::data_type TypeOf(Element element) {
+  switch (element) {
+    case Element::kFloat:
+      return dnnl::memory::data_type::f32;
+    case Element::kBf16:
+      return dnnl::memory::data_type::bf16;
+    case Element::kU8:
+      return dnnl::memory::data_type::u8;
+    case Element::kS8:
+      return dnnl::memory::data_type::s8;
+  }
+  return dnnl::memory::data_type::undef;
+}
+
+dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, Element element) {
+  return dnnl::memory::desc({batch, channels, height, width}, TypeOf(element), dnnl::memory::format_tag::nhwc);
 }
 
 bool IsReferenceImplementation(const char* name) { return std::strstr(name, "ref") != nullptr; }

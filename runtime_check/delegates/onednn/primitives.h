@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime_check/delegates/onednn/piece.h"
 
 namespace permafrost {
 namespace onednn {
@@ -21,6 +22,11 @@ const dnnl::engine& CpuEngine();
 
 // Whether the library computes with bfloat16 on this processor.
 bool HasBf16();
+
+// Whether it has fast convolutions of eight bits: VNNI.
+bool HasInt8();
+
+dnnl::memory::data_type TypeOf(Element element);
 
 // Runs f(), which may throw what oneDNN throws.
 template <typename F>
@@ -36,7 +42,8 @@ absl::Status Guarded(absl::string_view what, F f) {
 }
 
 // An image tensor as oneDNN names its dimensions (N, C, H, W), in memory NHWC.
-dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels, bool is_bf16 = false);
+dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels,
+                             Element element = Element::kFloat);
 
 // True for the implementations that oneDNN keeps for correctness alone.
 bool IsReferenceImplementation(const char* name);

@@ -13,6 +13,7 @@
 #include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/primitives.h"
+#include "runtime_check/delegates/onednn/quantization.h"
 
 namespace permafrost {
 namespace onednn {
@@ -23,23 +24,23 @@ using dnnl::memory;
 constexpr auto kFloat = memory::data_type::f32;
 
 // Where oneDNN finds weights that lie as TensorFlow has them: [H, W, I, O], [H, W, C, M] or [I, O].
-memory::desc GivenWeights(const NodePlan& plan) {
+memory::desc GivenWeights(const NodePlan& plan, memory::data_type type = kFloat) {
   if (plan.kind == NodeKind::kMatMul) {
-    return plan.transpose_b ? memory::desc({plan.columns, plan.depth}, kFloat, memory::dims{plan.depth, 1})
-                            : memory::desc({plan.columns, plan.depth}, kFloat, memory::dims{1, plan.columns});
+    return plan.transpose_b ? memory::desc({plan.columns, plan.depth}, type, memory::dims{plan.depth, 1})
+                            : memory::desc({plan.columns, plan.depth}, type, memory::dims{1, plan.columns});
   }
   const WindowPlan& window = plan.window;
   const int64_t outputs = window.output_channels, inputs = window.input_channels / window.groups;
   const int64_t height = window.y.taps, width = window.x.taps;
   if (plan.kind == NodeKind::kTransposedConvolution) {
     // [H, W, outputs, inputs]
-    return memory::desc({outputs, inputs, height, width}, kFloat,
+    return memory::desc({outputs, inputs, height, width}, type,
                         memory::dims{inputs, 1, width * outputs * inputs, outputs * inputs});
   }
-  if (window.groups == 1) return memory::desc({outputs, inputs, height, width}, kFloat, memory::format_tag::hwio);
+  if (window.groups == 1) return memory::desc({outputs, inputs, height, width}, type, memory::format_tag::hwio);
   const int64_t per_group = outputs / window.groups;
   // Outputs of a group lie together: also those of a depthwise multiplier, in [H, W, C, M].
-  return memory::desc({window.groups, per_group, inputs, height, width}, kFloat,
+  return memory::desc({window.groups, per_group, inputs, height, width}, type,
                       memory::dims{per_group, 1, outputs, width * inputs * outputs, inputs * outputs});
 }
 
@@ -51,21 +52,25 @@ struct Descs {
   memory::desc source, weights, bias, target;
 };
 
-Descs DescsOf(const NodePlan& plan, bool has_bias, bool is_bf16 = false, bool has_bf16_target = false) {
+memory::data_type WeightType(Element source) {
+  return source == Element::kFloat  ? kFloat
+         : source == Element::kBf16 ? memory::data_type::bf16
+                                    : memory::data_type::s8;
+}
+
+Descs DescsOf(const NodePlan& plan, bool has_bias, Element source = Element::kFloat, Element target = Element::kFloat) {
   Descs descs;
-  const auto type = is_bf16 ? memory::data_type::bf16 : kFloat;
-  const auto target_type = has_bf16_target ? memory::data_type::bf16 : kFloat;
-  descs.weights = AnyLayout(GivenWeights(plan), type);
+  descs.weights = AnyLayout(GivenWeights(plan), WeightType(source));
   const WindowPlan& window = plan.window;
   if (plan.kind == NodeKind::kMatMul) {
-    descs.source = memory::desc({plan.rows, plan.depth}, type, memory::format_tag::ab);
-    descs.target = memory::desc({plan.rows, plan.columns}, target_type, memory::format_tag::ab);
+    descs.source = memory::desc({plan.rows, plan.depth}, TypeOf(source), memory::format_tag::ab);
+    descs.target = memory::desc({plan.rows, plan.columns}, TypeOf(target), memory::format_tag::ab);
   } else if (plan.kind == NodeKind::kTransposedConvolution) {
-    descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels, is_bf16);
-    descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels, has_bf16_target);
+    descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels, source);
+    descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels, target);
   } else {
-    descs.source = ImageDesc(window.batch, window.y.input, window.x.input, window.input_channels, is_bf16);
-    descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels, has_bf16_target);
+    descs.source = ImageDesc(window.batch, window.y.input, window.x.input, window.input_channels, source);
+    descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels, target);
   }
   if (has_bias) {
     const int64_t channels = plan.kind == NodeKind::kMatMul ? plan.columns : window.output_channels;
@@ -227,16 +232,21 @@ class Weighted final : public Piece {
     writes = {op.output};
     input_ = op.input;
     output_ = op.output;
-    const bool has_bias = !op.bias.empty();
-    const Descs descs = DescsOf(op.plan, has_bias, op.is_bf16, types.IsBf16(op.output));
+    source_type_ = types.Of(op.input);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    PF_ASSIGN_OR_RETURN(const Tensor weights, PrepareWeights(&op, &attributes));
+    const bool has_bias = !op.bias.empty();
+    const Descs descs = DescsOf(op.plan, has_bias, source_type_.element, types.Of(op.output).element);
     std::vector<memory::desc> operands(op.post_steps.size());
     if (!op.post_steps.empty()) attributes.set_post_ops(PostOps(op, descs.target, &operands));
     Chosen chosen;
     Choose(op.plan, descs, attributes, false, &chosen);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
       return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+    }
+    for (const Step& step : op.post_steps) {
+      if (types_.Of(step.other).IsInt8()) return absl::UnimplementedError("operands of post-ops have no scales");
     }
     if (LosesOperands(chosen.implementation) && HasOperands(op)) {
       return absl::UnimplementedError(absl::StrCat("'", chosen.implementation, "' misreads operands of post-ops"));
@@ -248,10 +258,11 @@ class Weighted final : public Piece {
     target_ = primitive_.Declare(DNNL_ARG_DST, descs.target);
     scratch_bytes_ = static_cast<int64_t>(chosen.scratch.get_size());
     if (scratch_bytes_ > 0) scratch_ = primitive_.Declare(DNNL_ARG_SCRATCHPAD, chosen.scratch);
-    BindWeights(op, chosen.weights);
+    BindWeights(op, weights, chosen.weights);
     if (has_bias) BindConstants(DNNL_ARG_BIAS, descs.bias, op.bias);
     BindPostOps(op, operands);
-    if (!op.post_steps.empty()) KeepForNonFinite(std::move(op));
+    // What is not finite has no eight bits: the partition is then computed otherwise.
+    if (!op.post_steps.empty() && !source_type_.IsInt8()) KeepForNonFinite(std::move(op));
     return absl::OkStatus();
   }
 
@@ -272,6 +283,68 @@ class Weighted final : public Piece {
   std::string Describe() const override { return absl::StrCat(name, ": ", description_, " (", implementation_, ")"); }
 
  private:
+  // The weights as the primitive multiplies them, but for their layout. Puts the op's bias right for what they lose,
+  // and with eight bits sees to all scales: bias and post-steps are then those of a result that is divided by its own.
+  absl::StatusOr<Tensor> PrepareWeights(WeightedOp* op, dnnl::primitive_attr* attributes) {
+    const bool is_corrected = !source_type_.IsFloat() && !op->means.empty();
+    if (op->scale.empty() && !is_corrected && !source_type_.IsInt8()) return op->weights;
+    std::vector<float> exact = ScaledWeights(*op);
+    const Shape& shape = op->weights.shape();
+    if (!source_type_.IsInt8()) {
+      if (is_corrected) CorrectBias(exact, RoundedToBf16(exact), op);
+      // Whoever makes the op again, without its post-steps, must not put the bias right twice.
+      op->means.clear();
+      return Tensor::FromVector<float>(shape, std::move(exact));
+    }
+    PF_ASSIGN_OR_RETURN(EightBitWeights weights, QuantizeWeights(*op, exact));
+    const OutputsOf output_of(*op);
+    std::vector<float> actual(exact.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      actual[i] = static_cast<float>(weights.values[i]) * weights.scales[output_of(i)];
+    }
+    CorrectBias(exact, actual, op);
+    PF_RETURN_IF_ERROR(ScaleTo(types_.Of(op->output), weights.scales, op, attributes));
+    return Tensor::FromVector<int8_t>(shape, std::move(weights.values));
+  }
+
+  // A sum of products of integers stands for source * weight scale times itself.
+  absl::Status ScaleTo(StorageType target, const std::vector<float>& weight_scales, WeightedOp* op,
+                       dnnl::primitive_attr* attributes) const {
+    std::vector<float> scales(weight_scales.size());
+    for (size_t o = 0; o < scales.size(); ++o) {
+      scales[o] = source_type_.scale * weight_scales[o];
+      if (!op->bias.empty()) op->bias[o] /= scales[o];
+    }
+    if (target.IsInt8()) {
+      const float factor = 1.0f / target.scale;
+      std::vector<Step>& steps = op->post_steps;
+      if (std::all_of(steps.begin(), steps.end(), IsHomogeneous)) {
+        for (float& scale : scales) scale *= factor;
+        for (Step& step : steps) {
+          if (step.op == LoopOp::kClip) step.alpha *= factor, step.beta *= factor;
+        }
+        // What saturates at the type's bounds needs no clip.
+        const auto does_nothing = [&](const Step& step) {
+          return target.element == Element::kU8 &&
+                 (step.op == LoopOp::kRelu || (step.op == LoopOp::kClip && step.alpha == 0 && step.beta > 254.5f));
+        };
+        if (!steps.empty() && does_nothing(steps.back())) steps.pop_back();
+      } else {
+        Step scale(Shape{});
+        scale.op = LoopOp::kAffine;
+        scale.alpha = factor;
+        if (!AppendPostStep(scale, &steps)) return absl::UnimplementedError("its post-steps leave no way to scale");
+      }
+    }
+    attributes->set_output_scales(1 << 1, scales);
+    return absl::OkStatus();
+  }
+
+  static bool IsHomogeneous(const Step& step) {
+    return step.op == LoopOp::kRelu || step.op == LoopOp::kClip || step.op == LoopOp::kLeakyRelu ||
+           step.op == LoopOp::kAbs || step.op == LoopOp::kNeg;
+  }
+
   // oneDNN's activations make numbers of NaN. When there may be any, the op runs bare and the steps in loops of ours,
   // which keep it.
   void KeepForNonFinite(WeightedOp op) {
@@ -311,13 +384,13 @@ class Weighted final : public Piece {
         post_ops.append_eltwise(1.0f, eltwise.algorithm, eltwise.alpha, eltwise.beta);
       } else if (BinaryOf(step.op, &binary)) {
         if (step.meeting == Meeting::kSame) {
-          const auto type = types_.IsBf16(step.other) ? memory::data_type::bf16 : kFloat;
+          const auto type = TypeOf(types_.Of(step.other).element);
           (*operands)[i] = memory::desc(target.dims(), type,
                                         target.dims().size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
         } else {
           memory::dims dims(target.dims().size(), 1);
           if (step.meeting != Meeting::kScalar) dims[1] = op.output_channels();
-          const auto type = types_.IsBf16(step.other) ? memory::data_type::bf16 : kFloat;
+          const auto type = TypeOf(types_.Of(step.other).element);
           (*operands)[i] =
               memory::desc(dims, type, dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ab);
         }
@@ -349,21 +422,21 @@ class Weighted final : public Piece {
     primitive_.Bind(argument, std::move(made));
   }
 
-  void BindWeights(const WeightedOp& op, const memory::desc& wanted) {
+  void BindWeights(const WeightedOp& op, const Tensor& weights, const memory::desc& wanted) {
     description_ = op.plan.kind == NodeKind::kMatMul                  ? "matmul"
                    : op.plan.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
                    : op.plan.window.groups > 1                        ? "depthwise convolution"
                                                                       : "convolution";
-    const memory::desc given = GivenWeights(op.plan);
-    const char* bytes = op.weights.bytes().data();
+    const bool is_int8 = weights.dtype() == DType::kInt8;
+    const memory::desc given = GivenWeights(op.plan, is_int8 ? memory::data_type::s8 : kFloat);
+    const char* bytes = weights.bytes().data();
     std::vector<float> copy;
-    if (!op.scale.empty() || reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0) {
-      copy = FloatsOf(op.weights);
-      if (!op.scale.empty()) Scale(op, &copy);
+    if (!is_int8 && reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0) {
+      copy = FloatsOf(weights);
       bytes = reinterpret_cast<const char*>(copy.data());
     }
     has_non_finite_weights_ =
-        HasNonFinite(bytes, op.weights.num_elements()) ||
+        (!is_int8 && HasNonFinite(bytes, weights.num_elements())) ||
         HasNonFinite(reinterpret_cast<const char*>(op.bias.data()), static_cast<int64_t>(op.bias.size()));
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
     memory packed(wanted, CpuEngine());
@@ -374,16 +447,6 @@ class Weighted final : public Piece {
     primitive_.Bind(DNNL_ARG_WEIGHTS, std::move(packed));
   }
 
-  static void Scale(const WeightedOp& op, std::vector<float>* weights) {
-    const auto outputs = static_cast<size_t>(op.output_channels());
-    const NodePlan& plan = op.plan;
-    // Output channels are the last dimension, but for some.
-    size_t inner = 1;
-    if (plan.kind == NodeKind::kMatMul && plan.transpose_b) inner = static_cast<size_t>(plan.depth);
-    if (plan.kind == NodeKind::kTransposedConvolution) inner = static_cast<size_t>(plan.window.input_channels);
-    for (size_t i = 0; i < weights->size(); ++i) (*weights)[i] *= op.scale[i / inner % outputs];
-  }
-
   BoundPrimitive primitive_;
   int input_ = 0, output_ = 0;
   int source_ = -1, target_ = -1, scratch_ = -1;
@@ -391,6 +454,7 @@ class Weighted final : public Piece {
   int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
   std::string implementation_, description_;
   StorageTypes types_;
+  StorageType source_type_;
   int num_threads_ = 1;
   // For what is not finite; null without post-ops.
   bool has_non_finite_weights_ = false;

@@ -23,7 +23,9 @@ struct WeightedOp {
   std::vector<Step> post_steps;  // Each reads the result of the one before.
   int input = 0, output = 0;     // Storages.
   std::string name;
-  bool is_bf16 = false;  // The products are of bfloat16, which the input then is too; sums are of float.
+  // Of the input's channels, where calibration has found them: the errors of narrow weights are then put right on
+  // average. Empty otherwise.
+  std::vector<float> means;
 
   int64_t output_channels() const {
     return plan.kind == NodeKind::kMatMul ? plan.columns : plan.window.output_channels;
@@ -38,7 +40,9 @@ bool AppendPostStep(const Step& step, std::vector<Step>* post_steps);
 // OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
 absl::Status CheckFast(const NodePlan& plan);
 
-// Internal when oneDNN fails. Unimplemented when it has only a slow implementation with these post-steps.
+// Products are of the input's type: of floats, bfloat16 or eight bits; sums are of 32 bits. A result of eight bits
+// needs such an input, one of bfloat16 one that is narrow. Internal when oneDNN fails. Unimplemented when it has only a
+// slow implementation with these post-steps.
 absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads);
 
 }  // namespace onednn

@@ -40,6 +40,7 @@ REDUCED = [
     Configuration(OURS, "onednn auto", "pb", (("delegate", "onednn"), ("precision", "auto"))),
     Configuration(OURS, "onednn bf16", "pb", (("delegate", "onednn"), ("precision", "bf16"))),
     Configuration(OURS, "onednn int8", "pb", (("delegate", "onednn"), ("precision", "int8"))),
+    Configuration(OURS, "onednn mixed", "pb", (("delegate", "onednn"), ("precision", "mixed"))),
     Configuration(OURS, "xnnpack int8", "pb", (("delegate", "xnnpack"), ("precision", "int8"))),
     Configuration("TensorFlow", "bf16", "pb", (("precision", "bf16"),)),
     Configuration("LiteRT", "int8 dynamic", "tflite_dynamic"),

@@ -4,10 +4,12 @@
 // with {"error": "..."}; worker.py answers the same ones for the peers. At the start it says {"import_ns": 0}.
 //
 //   load   model=PATH inputs=A,B outputs=C,D threads=N delegate=NAME precision=NAME   {"ns": N}
+//          samples=A0.npy,B0.npy,A1.npy,B1.npy   what precisions are chosen and planned with; else the first feed
 //   feed   A.npy B.npy          the inputs, in the order of load's; plans             {"ns": N}
 //   run    N                    computes N times into the same buffers                {"ns": [N, ...]}
 //   save   PREFIX               the last outputs, to PREFIX_0.npy, PREFIX_1.npy, ...  {"outputs": N}
 //   quit
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -47,7 +49,7 @@ int64_t Nanoseconds(Clock::duration duration) {
 
 struct Settings {
   std::string model, delegate = "reference", precision = "f32";
-  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> inputs, outputs, samples;
   int threads = 1;
 };
 
@@ -62,6 +64,8 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
       settings.inputs = absl::StrSplit(value, ',', absl::SkipEmpty());
     } else if (key == "outputs") {
       settings.outputs = absl::StrSplit(value, ',', absl::SkipEmpty());
+    } else if (key == "samples") {
+      settings.samples = absl::StrSplit(value, ',', absl::SkipEmpty());
     } else if (key == "delegate") {
       settings.delegate = value;
     } else if (key == "precision") {
@@ -72,7 +76,7 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
       }
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
-          "unknown key '", key, "', expected one of model, inputs, outputs, threads, delegate, precision"));
+          "unknown key '", key, "', expected one of model, inputs, outputs, threads, delegate, precision, samples"));
     }
   }
   if (settings.model.empty() || settings.outputs.empty()) {
@@ -83,11 +87,28 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
 
 constexpr char kAuto[] = "auto";
 
+// Whether the precision depends on the inputs: it is then chosen, or planned, with the first feeds.
+bool IsSettledLater(const Settings& settings) {
+  if (settings.precision == kAuto) return true;
+  for (const DelegateInfo& info : KnownDelegates()) {
+    const std::vector<std::string>& planned = info.planned_precisions;
+    if (info.name == settings.delegate) {
+      return std::find(planned.begin(), planned.end(), settings.precision) != planned.end();
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<Tensor> ReadAligned(const std::string& path) {
+  PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(RealFileSystem(), path));
+  return tensor.Aligned();
+}
+
 // What the session does with the names of a delegate and of a precision.
 absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings) {
   SessionOptions options;
   options.num_threads = settings.threads;
-  if (settings.precision == kAuto) return options;  // Chosen with the first feeds.
+  if (IsSettledLater(settings)) return options;
   DelegateOptions delegate_options;
   delegate_options.precision = settings.precision;
   PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(settings.delegate, delegate_options));
@@ -114,6 +135,7 @@ class Server {
     const Settings& settings = settings_;
     PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings));
     session_ = nullptr;
+    is_settled_ = false;
     outputs_.clear();
     memory_.clear();
     const auto start = Clock::now();
@@ -128,13 +150,12 @@ class Server {
     feeds_.clear();
     std::vector<Shape> shapes;
     for (const std::string& path : arguments) {
-      PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(RealFileSystem(), path));
-      PF_ASSIGN_OR_RETURN(Tensor aligned, tensor.Aligned());
+      PF_ASSIGN_OR_RETURN(Tensor aligned, ReadAligned(path));
       shapes.push_back(aligned.shape());
       feeds_.push_back(std::move(aligned));
     }
     const auto start = Clock::now();
-    if (settings_.precision == kAuto) PF_RETURN_IF_ERROR(Choose());
+    if (!is_settled_ && IsSettledLater(settings_)) PF_RETURN_IF_ERROR(Choose());
     PF_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, session_->Plan(shapes));
     outputs_.clear();
     memory_.clear();
@@ -151,15 +172,36 @@ class Server {
     return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
   }
 
-  // Takes the feeds for the sample that decides on the precision.
+  // With the samples, or else the feeds.
   absl::Status Choose() {
     SessionOptions options;
     options.num_threads = settings_.threads;
-    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoosePrecision(*graph_, settings_.inputs, settings_.outputs,
-                                                                      {feeds_}, settings_.delegate, options));
-    settings_.precision = choice.precision;
-    PF_ASSIGN_OR_RETURN(options, OptionsFor(settings_));
+    const size_t each = settings_.inputs.size();
+    if (each == 0 || settings_.samples.size() % each != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", settings_.samples.size(), " samples, expected some for ", each, " inputs each"));
+    }
+    std::vector<std::vector<Tensor>> samples;
+    for (size_t i = 0; i < settings_.samples.size(); ++i) {
+      if (i % each == 0) samples.emplace_back();
+      PF_ASSIGN_OR_RETURN(samples.back().emplace_back(), ReadAligned(settings_.samples[i]));
+    }
+    if (samples.empty()) samples.push_back(feeds_);
+    ChoiceOptions choice_options;
+    if (settings_.precision != kAuto) choice_options.precisions = {settings_.precision};
+    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                        ChoosePrecision(*graph_, settings_.inputs, settings_.outputs, samples, settings_.delegate,
+                                        options, choice_options));
+    for (const PrecisionTrial& trial : choice.trials) {
+      std::cerr << trial.precision << ": " << trial.milliseconds << " ms, error " << trial.worst_relative_rms << " "
+                << trial.reason << "\n";
+      for (const std::string& note : trial.notes) std::cerr << "  " << note << "\n";
+    }
+    DelegateOptions delegate_options{choice.precision, choice.plan};
+    PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(settings_.delegate, delegate_options));
     PF_ASSIGN_OR_RETURN(session_, Session::Create(*graph_, settings_.inputs, settings_.outputs, std::move(options)));
+    settings_.precision = choice.precision;
+    is_settled_ = true;
     return absl::OkStatus();
   }
 
@@ -190,6 +232,7 @@ class Server {
   }
 
   Settings settings_;
+  bool is_settled_ = false;       // The precision, with samples.
   std::unique_ptr<Graph> graph_;  // Outlives the session.
   std::unique_ptr<Session> session_;
   std::vector<Tensor> feeds_;

@@ -76,8 +76,10 @@ def load_line(configuration, model, setup, threads):
     """The load request; makes the conversion. ConversionError."""
     path = converted(model, configuration.artifact, setup.work_dir / "models")
     names = [entry["name"] for entry in model.inputs]
+    # Peers were calibrated with all recorded inputs when their models were converted; we are at the first feed.
+    samples = [f"samples={','.join(str(file) for file in model.input_files)}"] if configuration.is_ours else []
     return "\t".join(["load", f"model={path}", f"inputs={','.join(names)}", f"outputs={','.join(model.outputs)}",
-                      f"threads={threads}", *(f"{key}={value}" for key, value in configuration.options)])
+                      f"threads={threads}", *(f"{key}={value}" for key, value in configuration.options), *samples])
 
 
 def feed_line(model, run=0):

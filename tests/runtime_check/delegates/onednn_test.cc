@@ -40,7 +40,7 @@ class OneDnnTest : public testing::Test {
     return graph->Const(name, Tensor::Scalar<float>(value));
   }
 
-  const std::shared_ptr<const Delegate> delegate_ = *MakeOneDnnDelegate(OneDnnPrecision::kF32);
+  const std::shared_ptr<const Delegate> delegate_ = *MakeOneDnnDelegate({});
 };
 
 TEST_F(OneDnnTest, FoldsWhatIsLinearIntoWeightsAndBias) {
@@ -219,7 +219,7 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
 }
 
 TEST_F(OneDnnTest, StaysCloseWithBfloat16) {
-  const auto bf16 = MakeOneDnnDelegate(OneDnnPrecision::kBf16);
+  const auto bf16 = MakeOneDnnDelegate({Precision::kBf16, {}, {}});
   if (absl::IsUnimplemented(bf16.status())) GTEST_SKIP() << bf16.status();
   ImageGraph graph(kImage);
   graph.Convolution("conv", "x", {3, 3, 12, 16});

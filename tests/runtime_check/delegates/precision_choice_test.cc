@@ -1,6 +1,9 @@
 // Precision `auto` by measurement: what the budget allows, and what is said where it does not.
 #include "runtime_check/precision_choice.h"
 
+#include <limits>
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegate_registry.h"
@@ -22,9 +25,13 @@ class PrecisionChoiceTest : public testing::Test {
     graph_.Convolution("out", "b", {1, 1, 32, 16});
   }
 
-  absl::StatusOr<PrecisionChoice> Choose(const AccuracyBudget& budget, const std::string& delegate = "onednn") {
+  absl::StatusOr<PrecisionChoice> Choose(const AccuracyBudget& budget, const std::string& delegate = "onednn",
+                                         std::vector<std::string> precisions = {"f32", "bf16"}) {
+    ChoiceOptions options;
+    options.budget = budget;
+    options.precisions = std::move(precisions);
     return ChoosePrecision(graph_.graph(), {"x"}, {"out"}, {{SomeFloats(kImage, 1)}, {SomeFloats(kImage, 2)}}, delegate,
-                           {}, budget);
+                           {}, options);
   }
 
   ImageGraph graph_;
@@ -39,7 +46,7 @@ TEST_F(PrecisionChoiceTest, TriesAllAndTakesTheFastestWithinTheBudget) {
   EXPECT_EQ(full.precision, "f32");
   EXPECT_LT(full.worst_relative_rms, 1e-5);
   EXPECT_EQ(half.precision, "bf16");
-  if (absl::IsUnimplemented(MakeDelegate("onednn", {"bf16"}).status())) {
+  if (absl::IsUnimplemented(MakeDelegate("onednn", {"bf16", nullptr}).status())) {
     EXPECT_FALSE(half.is_within_budget);
     EXPECT_THAT(half.reason, HasSubstr("AVX-512"));
     GTEST_SKIP() << half.reason;
@@ -55,7 +62,7 @@ TEST_F(PrecisionChoiceTest, KeepsToTheBudget) {
   ASSERT_TRUE(choice.ok()) << choice.status();
   EXPECT_EQ(choice->precision, "f32");
   EXPECT_FALSE(choice->trials[1].is_within_budget);
-  if (!absl::IsUnimplemented(MakeDelegate("onednn", {"bf16"}).status())) {
+  if (!absl::IsUnimplemented(MakeDelegate("onednn", {"bf16", nullptr}).status())) {
     EXPECT_THAT(choice->trials[1].reason, HasSubstr("output 'out': found rms error"));
   }
 }
@@ -64,6 +71,57 @@ TEST_F(PrecisionChoiceTest, FallsBackToTheFirstWhenNothingFits) {
   const auto choice = Choose({-1, -1});
   ASSERT_TRUE(choice.ok()) << choice.status();
   EXPECT_EQ(choice->precision, "f32");
+}
+
+TEST_F(PrecisionChoiceTest, PlansWhatWantsAPlan) {
+  const auto choice = Choose({}, "onednn", {});
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  ASSERT_THAT(choice->trials, SizeIs(4));
+  for (size_t i = 2; i < 4; ++i) {
+    const PrecisionTrial& trial = choice->trials[i];
+    EXPECT_EQ(trial.precision, i == 2 ? "int8" : "mixed");
+    if (trial.milliseconds == 0) {
+      EXPECT_FALSE(trial.is_within_budget);
+      EXPECT_NE(trial.reason, "");
+      continue;
+    }
+    ASSERT_NE(trial.plan, nullptr);
+    EXPECT_FALSE(trial.notes.empty());
+    EXPECT_THAT(trial.plan->tensors, testing::Contains(testing::Key("b")));
+    // The plan is all that it takes to have the same again.
+    const auto delegate = MakeDelegate("onednn", {trial.precision, trial.plan});
+    ASSERT_TRUE(delegate.ok()) << delegate.status();
+    EXPECT_TRUE(trial.is_within_budget || trial.precision != "mixed") << trial.reason;
+  }
+}
+
+TEST_F(PrecisionChoiceTest, MixedKeepsToTheBudget) {
+  // Bfloat16 alone is too coarse for it.
+  const AccuracyBudget budget{1e-3, 1e-12};
+  const auto choice = Choose(budget, "onednn", {"bf16", "mixed"});
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  const PrecisionTrial& mixed = choice->trials[1];
+  EXPECT_EQ(mixed.is_within_budget, mixed.plan != nullptr);
+  EXPECT_TRUE(!mixed.is_within_budget || mixed.worst_relative_rms <= budget.relative_rms);
+}
+
+TEST_F(PrecisionChoiceTest, SaysWhichPrecisionsThereAre) {
+  EXPECT_THAT(std::string(Choose({}, "onednn", {"int4"}).status().message()),
+              HasSubstr("found precision 'int4', expected f32, bf16, int8, mixed"));
+  EXPECT_THAT(std::string(MakeDelegate("onednn", {"int8", nullptr}).status().message()), HasSubstr("wants a plan"));
+}
+
+TEST_F(PrecisionChoiceTest, RefusesToCalibrateOnWhatIsNotFinite) {
+  std::vector<float> values(static_cast<size_t>(kImage.num_elements()), 1.0f);
+  values[5] = std::numeric_limits<float>::quiet_NaN();
+  ChoiceOptions options;
+  options.precisions = {"f32", "int8"};
+  const auto choice =
+      ChoosePrecision(graph_.graph(), {"x"}, {"out"}, {{Floats(kImage, values)}}, "onednn", {}, options);
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->precision, "f32");
+  EXPECT_EQ(choice->trials[1].milliseconds, 0);
+  EXPECT_NE(choice->trials[1].reason, "");
 }
 
 TEST_F(PrecisionChoiceTest, NeedsSamplesAndAKnownDelegate) {

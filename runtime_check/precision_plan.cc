@@ -1,0 +1,18 @@
+// Names of precisions.
+#include "runtime_check/precision_plan.h"
+
+namespace permafrost {
+
+absl::string_view NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return "f32";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kInt8:
+      return "int8";
+  }
+  return "";
+}
+
+}  // namespace permafrost
