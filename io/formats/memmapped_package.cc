@@ -129,7 +129,7 @@ absl::Status Package::MakeConstants(Graph* graph) const {
       node->ClearAttrs();
       graph->ReserveAttrs(node, attrs.size());
       for (const Attr& attr : attrs) {
-        if (attr.key == "shape") continue;
+        if (attr.key == "shape" || attr.key == "value") continue;
         const bool is_name = attr.key == "memory_region_name";
         graph->AppendAttrView(node, is_name ? absl::string_view("value") : attr.key,
                               is_name ? AttrValue::OfTensor(value) : attr.value);
