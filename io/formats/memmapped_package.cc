@@ -179,7 +179,8 @@ absl::Status Package::ReadDirectory() {
   const uint64_t begin = ReadFooter(footer.bytes), end = size - kFooterBytes;
   if (begin >= end) {
     return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
-                                            ", expected one before byte ", end, ", where it ends"));
+                                            ", expected one before byte ", end,
+                                            ", where it ends; the file may be cut short"));
   }
   if (end - begin > kMostDirectoryBytes) {
     return absl::DataLossError(
