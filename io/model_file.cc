@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "graph/wire.h"
+#include "io/byte_source.h"
 #include "io/foreign_format.h"
 #include "io/formats/age/age.h"
 #include "io/formats/dot_format.h"
@@ -61,6 +62,17 @@ absl::Status SetBytes(std::shared_ptr<const ByteSource> bytes, ModelSource* sour
   PF_ASSIGN_OR_RETURN(source->tail, bytes->Read(size - length, length));
   source->bytes = std::move(bytes);
   return absl::OkStatus();
+}
+
+absl::StatusOr<ModelSource> OpenFile(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileStat> stat = files.Stat(path);
+  if (stat.ok() && stat->is_directory) return DirectoryError(files, path);
+  PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
+  ModelSource source;
+  source.files = &files;
+  source.path = path;
+  PF_RETURN_IF_ERROR(SetBytes(MemorySource(std::move(file)), &source));
+  return source;
 }
 
 // Opens what the model is compressed or encrypted in.
@@ -137,16 +149,17 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOption
 
 absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path,
                                                  const OpenOptions& options) {
-  const absl::StatusOr<FileStat> stat = files.Stat(path);
-  if (stat.ok() && stat->is_directory) return DirectoryError(files, path);
-  PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
-  ModelSource source;
-  source.files = &files;
-  source.path = path;
-  PF_RETURN_IF_ERROR(SetBytes(MemorySource(std::move(file)), &source));
+  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path));
   absl::StatusOr<std::unique_ptr<Graph>> graph = Read(std::move(source), options);
   if (!graph.ok()) return Annotate(graph.status(), absl::StrCat("'", path, "'"));
   return graph;
+}
+
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenModelBytes(FileSystem& files, const std::string& path,
+                                                                 const OpenOptions& options) {
+  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path));
+  PF_RETURN_IF_ERROR(Annotate(Unwrap(options, &source), absl::StrCat("'", path, "'")));
+  return source.bytes;
 }
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
+#include "io/byte_source.h"
 #include "io/file_system.h"
 #include "io/model_format.h"
 
@@ -29,6 +30,11 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 // As OpenModel, for bytes that are at hand already. Errors do not name a path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options = {});
+
+// The bytes of the model at `path` inside of whatever it is compressed or encrypted in, for those who read parts of it:
+// what is encrypted is decrypted as it is read. Errors as of OpenModel.
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenModelBytes(FileSystem& files, const std::string& path,
+                                                                 const OpenOptions& options = {});
 
 // How a model is saved.
 struct SaveOptions {

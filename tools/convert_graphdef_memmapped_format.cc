@@ -125,12 +125,11 @@ void PrintPackage(const ConvertMemmappedOptions& options, const PackagePlan& pla
               << (report.was_written ? "" : ", not written (--dry_run)") << (report.was_verified ? ", verified" : "")
               << "\n";
   if (plan.kept.for_shapes > 0) {
-    console.out << "In the graph stay " << FormatCount(plan.kept.for_shapes)
-                << " constants that the shapes of other nodes depend on\n";
+    console.out << "Kept in the graph for the shapes of other nodes: " << FormatCount(plan.kept.for_shapes) << "\n";
   }
   if (plan.kept.of_type > 0) {
-    console.out << "In the graph stay " << FormatCount(plan.kept.of_type) << " constants of text"
-                << (options.include_quantized ? "" : " or of quantized types (see --include_quantized)") << "\n";
+    console.out << "Kept in the graph for their type: " << FormatCount(plan.kept.of_type)
+                << (options.include_quantized ? " of text" : " of text or quantized (see --include_quantized)") << "\n";
   }
   if (report.converted == 0) {
     console.out << "The largest constant has " << FormatBytes(report.largest_constant)
@@ -239,7 +238,7 @@ absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem
 
 Tool ConvertMemmappedTool() {
   return DefineTool<ConvertMemmappedOptions>(
-      "convert_graphdef_memmapped_format", "Turns a frozen graph into a package whose weights are mapped, and back.",
+      "convert_graphdef_memmapped_format", "turns a frozen graph into a package whose weights are mapped, and back",
       {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
        {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
       DefineFlags, ConvertMemmapped);

@@ -2,6 +2,7 @@
 #include "tools/run_options.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,8 +10,6 @@
 
 namespace permafrost {
 namespace {
-
-constexpr absl::string_view kPackagePrefix = "memmapped_package://";
 
 absl::StatusOr<Tensor> ReadRegion(FileSystem& files, const std::string& region, DType dtype, const Shape& shape) {
   if (absl::StartsWith(region, kPackagePrefix)) {
@@ -33,6 +32,13 @@ SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
     return ReadRegion(files, region, dtype, shape);
   };
   return options;
+}
+
+RegionReader PackageRegions(std::shared_ptr<const Package> package, FileSystem& files) {
+  return [package = std::move(package), &files](const std::string& region, DType dtype, const Shape& shape) {
+    if (absl::StartsWith(region, kPackagePrefix)) return package->ReadTensor(region, dtype, shape);
+    return ReadRegion(files, region, dtype, shape);
+  };
 }
 
 }  // namespace permafrost

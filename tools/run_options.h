@@ -3,8 +3,10 @@
 #define PERMAFROST_TOOLS_RUN_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "io/file_system.h"
+#include "io/formats/memmapped_package.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {
@@ -16,6 +18,10 @@ inline constexpr int64_t kMostLoopIterations = 1'000'000;
 // "memmapped_package://": it lies inside a model file. InvalidArgument for a file of another size than the tensor.
 // `files` must outlive the result.
 SessionOptions ToolSessionOptions(int num_threads, FileSystem& files);
+
+// For the graph of a package as Package::ReadGraph gives it: regions of the package are read when a session needs them,
+// those that are files as above. `files` must outlive the result.
+RegionReader PackageRegions(std::shared_ptr<const Package> package, FileSystem& files);
 
 }  // namespace permafrost
 

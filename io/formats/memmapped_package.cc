@@ -129,7 +129,7 @@ absl::Status Package::MakeConstants(Graph* graph) const {
       node->ClearAttrs();
       graph->ReserveAttrs(node, attrs.size());
       for (const Attr& attr : attrs) {
-        if (attr.key == "shape") continue;
+        if (attr.key == "shape" || attr.key == "value") continue;
         const bool is_name = attr.key == "memory_region_name";
         graph->AppendAttrView(node, is_name ? absl::string_view("value") : attr.key,
                               is_name ? AttrValue::OfTensor(value) : attr.value);
@@ -179,7 +179,8 @@ absl::Status Package::ReadDirectory() {
   const uint64_t begin = ReadFooter(footer.bytes), end = size - kFooterBytes;
   if (begin >= end) {
     return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
-                                            ", expected one before byte ", end, ", where it ends"));
+                                            ", expected one before byte ", end,
+                                            ", where it ends; the file may be cut short"));
   }
   if (end - begin > kMostDirectoryBytes) {
     return absl::DataLossError(

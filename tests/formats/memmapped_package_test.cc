@@ -329,6 +329,27 @@ TEST(Package, OldDirectoriesSayNoLengths) {
   EXPECT_EQ(ReadModel(Kept(bytes)).value()->num_nodes(), 1u);
 }
 
+TEST(Package, ReadsWhatTensorFlowWrites) {
+  // Written by tests/oracle/packages_oracle.py.
+  const absl::StatusOr<std::unique_ptr<Graph>> theirs =
+      OpenModel(RealFileSystem(), DataFile("tests/formats/packages/tensorflow.pbmm"));
+  const absl::StatusOr<std::unique_ptr<Graph>> original =
+      OpenModel(RealFileSystem(), DataFile("tests/formats/packages/linear.pbtxt"));
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  ASSERT_TRUE(original.ok()) << original.status();
+  EXPECT_NE((*theirs)->Find("layer/w")->FindAttr("value")->held_tensor(), nullptr);
+  EXPECT_EQ((*theirs)->Find("layer/b")->FindAttr("value")->held_tensor(), nullptr);
+  ASSERT_EQ((*theirs)->num_nodes(), (*original)->num_nodes());
+  for (const Node* node = (*original)->first(); node != nullptr; node = node->next()) {
+    const Node* const found = (*theirs)->Find(node->name());
+    ASSERT_NE(found, nullptr) << node->name();
+    EXPECT_EQ(found->op(), node->op());
+    ASSERT_EQ(found->attrs().size(), node->attrs().size());
+    if (node->op() != ops::kConst) continue;
+    EXPECT_EQ(*ConstValue(*found), *ConstValue(*node));
+  }
+}
+
 // Everything that can be read of the bytes.
 absl::Status ReadAllOf(const std::string& bytes) {
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ReadModel(Kept(bytes)));
