@@ -88,7 +88,8 @@ absl::Status Run(const std::string& path, const std::string& folder, int rounds)
   {
     PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), path));
     SaveOptions save;
-    save.filters.push_back([&](ByteSink* out) { return EncryptInto(AgeRecipients{{identity.recipient}}, out); });
+    save.filters.push_back(
+        [&](ByteSink* out, uint64_t) { return EncryptInto(AgeRecipients{{identity.recipient}}, out); });
     const auto start = std::chrono::steady_clock::now();
     PF_RETURN_IF_ERROR(SaveModel(RealFileSystem(), *graph, encrypted, save));
     seal_seconds = Seconds(start);

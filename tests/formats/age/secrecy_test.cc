@@ -52,7 +52,7 @@ TEST(AgeSecrecy, OnlyCiphertextIsWritten) {
   PosixFileSystem files(&calls);
   const AgeRecipients me{{TestIdentity().recipient}};
   SaveOptions save;
-  save.filters.push_back([&](ByteSink* out) { return EncryptInto(me, out); });
+  save.filters.push_back([&](ByteSink* out, uint64_t) { return EncryptInto(me, out); });
   const std::string first = (folder / "first.age").string(), second = (folder / "second.age").string();
   ASSERT_TRUE(SaveModel(files, graph, first, save).ok());
   OpenOptions open;
