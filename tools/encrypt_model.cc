@@ -101,7 +101,7 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenInput(const std::string& p
   return MemorySource(std::move(file));
 }
 
-absl::Status PrintWritten(const EncryptModelOptions& options, uint64_t bytes, absl::string_view how, Console& console) {
+void PrintWritten(const EncryptModelOptions& options, uint64_t bytes, absl::string_view how, Console& console) {
   if (options.json) {
     JsonWriter json(console.out);
     json.BeginObject();
@@ -111,7 +111,6 @@ absl::Status PrintWritten(const EncryptModelOptions& options, uint64_t bytes, ab
   } else {
     console.out << "wrote '" << Printable(options.out) << "': " << FormatBytesExactly(bytes) << how << "\n";
   }
-  return absl::OkStatus();
 }
 
 absl::Status Encrypt(const EncryptModelOptions& options, FileSystem& files, Console& console) {
@@ -128,11 +127,12 @@ absl::Status Encrypt(const EncryptModelOptions& options, FileSystem& files, Cons
   PF_RETURN_IF_ERROR(sink->Finish());
   PF_RETURN_IF_ERROR(writer->Commit());
   const size_t count = recipients.recipients.size();
-  return PrintWritten(options, source->size(),
-                      recipients.passphrase != nullptr
-                          ? std::string(", encrypted with a passphrase")
-                          : absl::StrCat(", encrypted for ", count, count == 1 ? " recipient" : " recipients"),
-                      console);
+  PrintWritten(options, source->size(),
+               recipients.passphrase != nullptr
+                   ? std::string(", encrypted with a passphrase")
+                   : absl::StrCat(", encrypted for ", count, count == 1 ? " recipient" : " recipients"),
+               console);
+  return absl::OkStatus();
 }
 
 absl::Status Decrypt(const EncryptModelOptions& options, FileSystem& files, Console& console) {
@@ -147,7 +147,8 @@ absl::Status Decrypt(const EncryptModelOptions& options, FileSystem& files, Cons
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(options.out, (*source)->size()));
   PF_RETURN_IF_ERROR(Annotate(Copy(**source, "decrypting", console, writer.get()), absl::StrCat("'", options.in, "'")));
   PF_RETURN_IF_ERROR(writer->Commit());
-  return PrintWritten(options, (*source)->size(), ", decrypted", console);
+  PrintWritten(options, (*source)->size(), ", decrypted", console);
+  return absl::OkStatus();
 }
 
 absl::Status MakeKey(const EncryptModelOptions& options, FileSystem& files, Console& console) {

@@ -2,7 +2,7 @@
 #include "io/formats/age/stream.h"
 
 #include <pthread.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -46,9 +46,10 @@ int NumThreads(uint64_t count) {
   // A thread is worth starting for about a millisecond of work.
   constexpr uint64_t kChunksOfThread = 16;
   constexpr uint64_t kMaxThreads = 16;  // Memory is the limit from here on.
-  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return static_cast<int>(
-      std::min({count / kChunksOfThread, kMaxThreads, static_cast<uint64_t>(std::max(processors, 1L))}));
+  cpu_set_t allowed;                    // This process may have fewer processors than the machine.
+  const bool is_known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  const auto processors = static_cast<uint64_t>(is_known ? CPU_COUNT(&allowed) : 1);
+  return static_cast<int>(std::min({count / kChunksOfThread, kMaxThreads, processors}));
 }
 
 }  // namespace
