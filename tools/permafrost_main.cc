@@ -3,6 +3,7 @@
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/encrypt_model.h"
+#include "tools/print_selective_registration_header.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
 #include "tools/validate_model.h"
@@ -10,7 +11,7 @@
 int main(int argc, char** argv) {
   return permafrost::SubcommandMain(
       {permafrost::BenchmarkModelTool(), permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(),
-       permafrost::EncryptModelTool(), permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(),
-       permafrost::ValidateModelTool()},
+       permafrost::EncryptModelTool(), permafrost::PrintSelectiveRegistrationHeaderTool(),
+       permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
       argc, argv);
 }

@@ -1,0 +1,136 @@
+// Collects what the models need and prints it in the style asked for.
+#include "tools/print_selective_registration_header.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/node_def.h"
+#include "graph/status.h"
+#include "tools/selective/kernel_classes.h"
+#include "tools/selective/model_nodes.h"
+#include "tools/selective/tensorflow_header.h"
+
+namespace permafrost {
+namespace {
+
+// TensorFlow rewrites it before it runs, so it is registered without a kernel.
+constexpr absl::string_view kRewrittenOp = "AccumulateNV2";
+
+// Nodes that no kernel serves, by the reason.
+struct Unserved {
+  std::string example;  // "'model.pb': node 'a'".
+  size_t count = 0;
+};
+using UnservedNodes = std::map<std::string, Unserved>;
+
+std::string Line(const std::string& reason, const Unserved& nodes) {
+  const std::string others = nodes.count == 1 ? "" : absl::StrCat(" and ", FormatCount(nodes.count - 1), " more");
+  return absl::StrCat(reason, " (", nodes.example, others, ")");
+}
+
+absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelClasses* classes, OpsAndKernels* pairs,
+                          UnservedNodes* unserved) {
+  return VisitNodes(graph, [&](const ModelNode& node) {
+    if (node.is_call) return absl::OkStatus();
+    const absl::StatusOr<std::string> kernel = classes->Find(node.op, node.device, node.attrs);
+    if (kernel.ok()) {
+      pairs->insert({std::string(node.op), *kernel});
+    } else if (!absl::IsNotFound(kernel.status())) {
+      return kernel.status();
+    } else if (node.op == kRewrittenOp) {
+      pairs->insert({std::string(node.op), std::nullopt});
+    } else {
+      Unserved& nodes = (*unserved)[std::string(kernel.status().message())];
+      if (nodes.count++ == 0) nodes.example = absl::StrCat("'", path, "': ", Describe(node));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status CollectFile(const PrintSelectiveRegistrationHeaderOptions& options, const std::string& path,
+                         const ModelOpener& opener, FileSystem& files, KernelClasses* classes, OpsAndKernels* pairs,
+                         UnservedNodes* unserved) {
+  if (options.proto_fileformat == "ops_list") {
+    PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
+    absl::StatusOr<OpsAndKernels> listed = ParseOpsList(text);
+    if (!listed.ok()) return Annotate(listed.status(), absl::StrCat("'", path, "'"));
+    pairs->merge(*listed);
+    return absl::OkStatus();
+  }
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
+  return Annotate(CollectPairs(*graph, path, classes, pairs, unserved), absl::StrCat("'", path, "'"));
+}
+
+void DefineFlags(PrintSelectiveRegistrationHeaderOptions* options, FlagTable* flags) {
+  flags->Add("graphs", &options->graphs, "FILES",
+             "The models, separated by commas; may be given several times. Functions and the bodies of control flow "
+             "count. Each may have any format and wrapping that can be read.");
+  flags->AddChoice("proto_fileformat", &options->proto_fileformat, {"rawproto", "textproto", "ops_list"},
+                   "What the files are. rawproto and textproto stand for any model, since the content tells; ops_list "
+                   "is JSON: [[\"op\", \"kernel\"], ...].");
+  flags->Add("default_ops", &options->default_ops, "OP:KERNEL,...",
+             "What is registered besides: ops that TensorFlow itself puts into graphs. 'all' registers everything.");
+  flags->AddChoice("style", &options->style, {"tensorflow", "ops_list"},
+                   "What is printed: the header ops_to_register.h for a build of TensorFlow, or what it would hold, as "
+                   "a list for --proto_fileformat=ops_list.");
+  flags->Add("strict", &options->strict, "An op that no kernel serves is an error instead of a warning.");
+  AddReadFlags(&options->read, flags);
+}
+
+}  // namespace
+
+absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHeaderOptions& options, FileSystem& files,
+                                              Console& console) {
+  std::vector<std::string> paths;
+  for (const std::string& list : options.graphs) {
+    for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
+  }
+  if (paths.empty()) return absl::InvalidArgumentError("--graphs names no file");
+
+  PF_ASSIGN_OR_RETURN(KernelClasses classes, KernelClasses::OfTensorFlow());
+  const ModelOpener opener(files, options.read, console);
+  OpsAndKernels pairs;
+  UnservedNodes unserved;
+  for (const std::string& path : paths) {
+    PF_RETURN_IF_ERROR(CollectFile(options, path, opener, files, &classes, &pairs, &unserved));
+  }
+  const bool registers_all = options.default_ops == "all";
+  if (!registers_all) {
+    absl::StatusOr<OpsAndKernels> defaults = ParseDefaultOps(options.default_ops);
+    if (!defaults.ok()) return Annotate(defaults.status(), "--default_ops");
+    pairs.merge(*defaults);
+  }
+
+  std::string problems;
+  for (const auto& [reason, nodes] : unserved) {
+    if (options.strict) {
+      absl::StrAppend(&problems, problems.empty() ? "" : "; ", Line(reason, nodes));
+    } else {
+      console.err << "warning: " << Printable(Line(reason, nodes)) << ": left out\n";
+    }
+  }
+  if (!problems.empty()) return absl::UnimplementedError(problems);
+  if (pairs.empty()) {
+    console.out << "Error reading graph!\n1\n";
+    return absl::FailedPreconditionError("no op to register in the models and in --default_ops");
+  }
+  if (options.style == "ops_list") {
+    console.out << OpsList(pairs);
+  } else {
+    console.out << (registers_all ? TensorFlowHeaderOfAll() : TensorFlowHeader(pairs));
+  }
+  return absl::OkStatus();
+}
+
+Tool PrintSelectiveRegistrationHeaderTool() {
+  return DefineTool<PrintSelectiveRegistrationHeaderOptions>(
+      "print_selective_registration_header", "says which ops and kernels models need, as a header for a build",
+      {{"For TensorFlow, compiled with -DSELECTIVE_REGISTRATION -DSUPPORT_SELECTIVE_REGISTRATION.",
+        "--graphs=a.pb,b.pb > ops_to_register.h"},
+       {"Fail where TensorFlow would lack a kernel.", "--graphs=model.pb --strict > ops_to_register.h"}},
+      &DefineFlags, &PrintSelectiveRegistrationHeader);
+}
+
+}  // namespace permafrost
