@@ -2,6 +2,7 @@
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/encrypt_model.h"
+#include "tools/freeze_graph.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
 #include "tools/validate_model.h"
@@ -9,6 +10,7 @@
 int main(int argc, char** argv) {
   return permafrost::SubcommandMain(
       {permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(), permafrost::EncryptModelTool(),
-       permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+       permafrost::FreezeGraphTool(), permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(),
+       permafrost::ValidateModelTool()},
       argc, argv);
 }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/attr.h"
-#include "graph/nearest.h"
 #include "graph/status.h"
 #include "graph/wire.h"
 #include "io/formats/graphdef.h"
@@ -284,7 +283,7 @@ absl::StatusOr<const Signature*> FindSignature(const MetaGraph& meta_graph, absl
   if (name.empty() && names.size() == 1) return only;
   return absl::InvalidArgumentError(absl::StrCat(
       name.empty() ? "which signature is meant is open" : absl::StrCat("there is no signature '", name, "'"),
-      DidYouMean(name, names), ", found '", absl::StrJoin(names, "', '"), "'"));
+      ", found '", absl::StrJoin(names, "', '"), "'"));
 }
 
 }  // namespace permafrost
