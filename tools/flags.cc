@@ -98,8 +98,9 @@ void FlagTable::Add(std::string name, std::optional<double>* value, std::string 
 
 void FlagTable::Add(std::string name, bool* value, std::string help) {
   AddSpec(std::move(name), "", *value ? "true" : "", std::move(help)).set = [value](const std::string& text) {
-    if (text != "true" && text != "false") return Expected("true or false");
-    *value = text == "true";
+    const std::string lower = absl::AsciiStrToLower(text);  // Scripts in Python say True and False.
+    if (lower != "true" && lower != "false") return Expected("true or false");
+    *value = lower == "true";
     return absl::OkStatus();
   };
 }

@@ -258,6 +258,25 @@ absl::StatusOr<std::vector<Node*>> NamedNodes(const Graph& graph, const std::vec
   return nodes;
 }
 
+// Where the graph came with an interface, that is what is not given.
+absl::Status DeclareAsSigned(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
+                             Graph* graph, std::vector<std::string>* notes) {
+  const auto names = [&](absl::string_view kind, const std::optional<std::string>& given,
+                         const std::vector<Endpoint>& signed_ones) {
+    if (given.has_value()) return SplitList(*given);
+    std::vector<std::string> texts;
+    for (const Endpoint& endpoint : signed_ones) {
+      texts.push_back(endpoint.text);
+      notes->push_back(absl::StrCat(kind, " '", endpoint.text, "': the model's signature has it"));
+    }
+    return texts;
+  };
+  const std::vector<std::string> input_names = names("input", inputs, graph->inputs());
+  const std::vector<std::string> output_names = names("output", outputs, graph->outputs());
+  PF_RETURN_IF_ERROR(graph->DeclareInterface(input_names, output_names));
+  return NamedNodes(*graph, graph->inputs()).status();
+}
+
 }  // namespace
 
 FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs, const std::vector<Node*>* outputs) {
@@ -280,6 +299,9 @@ FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* input
 
 absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                                     Graph* graph, std::vector<std::string>* notes) {
+  if (!graph->outputs().empty() && !(inputs.has_value() && outputs.has_value())) {
+    return DeclareAsSigned(inputs, outputs, graph, notes);
+  }
   std::vector<std::string> input_names = SplitList(inputs.value_or(""));
   std::vector<std::string> output_names = SplitList(outputs.value_or(""));
   PF_RETURN_IF_ERROR(graph->DeclareInterface(input_names, output_names));

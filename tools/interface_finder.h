@@ -34,8 +34,9 @@ FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* input
                              const std::vector<Node*>* outputs = nullptr);
 
 // Declares the graph's interface: the names given (comma separated), and where `inputs` or `outputs` is absent, those
-// found. What was found, with the reasons, goes to *notes, one line each. InvalidArgument: a name that does not exist
-// (with the nearest), or a doubt, with the candidates.
+// that the graph has declared already (a model's signature), or else those found. What was found, with the reasons,
+// goes to *notes, one line each. InvalidArgument: a name that does not exist (with the nearest), or a doubt, with the
+// candidates.
 absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                                     Graph* graph, std::vector<std::string>* notes);
 

@@ -2,12 +2,16 @@
 #include "tools/model_flags.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "graph/status.h"
+#include "io/formats/saved_model.h"
 #include "io/formats/zstd.h"
+#include "io/model_file.h"
+#include "tools/frozen_model.h"
 
 namespace permafrost {
 
@@ -33,6 +37,11 @@ std::shared_ptr<KeySource> KeysOf(const KeyFlags& keys, FileSystem& files) {
 }
 
 void AddReadFlags(ReadFlags* read, FlagTable* flags) {
+  flags->Add("saved_model_tags", &read->saved_model_tags, "TAGS",
+             "Which graph of a SavedModel to read: the one with these tags, separated by commas.");
+  flags->Add("signature", &read->signature, "NAME",
+             "Which signature of a SavedModel says what its inputs and outputs are. Left out: serving_default, or the "
+             "only one.");
   flags->Add("max_model_bytes", &read->max_model_bytes, "N",
              "What a compressed model may grow to, in bytes; one that would be larger is refused.");
   AddKeyFlags(&read->keys, flags);
@@ -46,14 +55,30 @@ ModelOpener::ModelOpener(FileSystem& files, const ReadFlags& read, Console& cons
   options_.max_model_bytes = read.max_model_bytes;
   options_.keys = KeysOf(read.keys, files);
   options_.require_locked_memory = read.require_locked_memory;
+  tags_ = SplitList(read.saved_model_tags);
+  signature_ = read.signature;
+}
+
+OpenOptions ModelOpener::OptionsFor(const std::string& path) const {
+  OpenOptions options = options_;
+  options.tell = [this, path](absl::string_view note) {
+    console_.err << "note: '" << Printable(path) << "': " << Printable(note) << "\n";
+  };
+  return options;
 }
 
 absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path) const {
-  OpenOptions options = options_;
-  options.tell = [this, &path](absl::string_view note) {
-    console_.err << "note: '" << Printable(path) << "': " << Printable(note) << "\n";
-  };
-  return OpenModel(files_, path, options);
+  const OpenOptions options = OptionsFor(path);
+  if (!IsSavedModel(files_, path)) return OpenModel(files_, path, options);
+  FrozenModelRequest request;
+  request.saved_model = path;
+  request.tags = tags_;
+  request.signature = signature_;
+  request.open = options;
+  absl::StatusOr<FrozenModel> model = OpenFrozenModel(files_, request);
+  PF_RETURN_IF_ERROR(Annotate(model.status(), absl::StrCat("'", path, "'")));
+  for (const std::string& note : model->report.notes) options.tell(note);
+  return std::move(model->graph);
 }
 
 absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const std::string& path, const ReadFlags& read,

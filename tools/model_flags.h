@@ -38,11 +38,13 @@ std::shared_ptr<KeySource> KeysOf(const KeyFlags& keys, FileSystem& files);
 // What the user says of the models that a tool reads.
 struct ReadFlags {
   uint64_t max_model_bytes = OpenOptions().max_model_bytes;
+  std::string saved_model_tags = "serve";  // Comma separated.
+  std::string signature;
   KeyFlags keys;
   bool require_locked_memory = false;
 };
 
-// --max_model_bytes, the flags of keys, --require_locked_memory.
+// --max_model_bytes, --saved_model_tags, --signature, the flags of keys, --require_locked_memory.
 void AddReadFlags(ReadFlags* read, FlagTable* flags);
 
 // Opens models as the flags say. A tool makes one for all its models, since a key may come from where it can be read
@@ -51,13 +53,19 @@ class ModelOpener {
  public:
   ModelOpener(FileSystem& files, const ReadFlags& read, Console& console);
 
-  // OpenModel.
+  // OpenModel. A SavedModel folder is frozen as it is read, and its signature declares the interface of the graph;
+  // other graphs come without one.
   absl::StatusOr<std::unique_ptr<Graph>> Open(const std::string& path) const;
+
+  // What OpenModel takes for this path. This must outlive the result.
+  OpenOptions OptionsFor(const std::string& path) const;
 
  private:
   FileSystem& files_;
   Console& console_;
   OpenOptions options_;
+  std::vector<std::string> tags_;
+  std::string signature_;
 };
 
 // For a tool with one model.

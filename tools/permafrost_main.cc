@@ -3,6 +3,7 @@
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/encrypt_model.h"
+#include "tools/freeze_graph.h"
 #include "tools/print_selective_registration_header.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
@@ -10,8 +11,14 @@
 
 int main(int argc, char** argv) {
   return permafrost::SubcommandMain(
-      {permafrost::BenchmarkModelTool(), permafrost::CompareGraphsTool(), permafrost::ConvertMemmappedTool(),
-       permafrost::EncryptModelTool(), permafrost::PrintSelectiveRegistrationHeaderTool(),
-       permafrost::SummarizeGraphTool(), permafrost::TransformGraphTool(), permafrost::ValidateModelTool()},
+      {permafrost::BenchmarkModelTool(),
+       permafrost::CompareGraphsTool(),
+       permafrost::ConvertMemmappedTool(),
+       permafrost::EncryptModelTool(),
+       permafrost::FreezeGraphTool(),
+       permafrost::PrintSelectiveRegistrationHeaderTool(),
+       permafrost::SummarizeGraphTool(),
+       permafrost::TransformGraphTool(),
+       permafrost::ValidateModelTool()},
       argc, argv);
 }

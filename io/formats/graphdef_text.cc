@@ -1,116 +1,22 @@
 // The text form, through protobuf's text format and our own codec.
 #include "io/formats/graphdef_text.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/proto/graphdef.pb.h"
+#include "io/formats/text_message.h"
 
 namespace permafrost {
 namespace {
 
 namespace pb = google::protobuf;
-
-// Keeps the first error; protobuf counts lines and columns from 0.
-class FirstError : public pb::io::ErrorCollector {
- public:
-  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
-    if (++count_ > 1) return;
-    line_ = line;
-    column_ = column;
-    message_ = message;
-  }
-
-  int count() const { return count_; }
-  int line() const { return line_; }
-  int column() const { return column_; }
-  const std::string& message() const { return message_; }
-
- private:
-  int count_ = 0;
-  int line_ = 0;
-  int column_ = 0;
-  std::string message_;
-};
-
-absl::string_view LineOf(absl::string_view text, int line) {
-  for (; line > 0; --line) {
-    const size_t end = text.find('\n');
-    if (end == absl::string_view::npos) return {};
-    text.remove_prefix(end + 1);
-  }
-  return text.substr(0, text.find('\n'));
-}
-
-// What word processors and web pages make of quotes and dashes.
-absl::string_view TypographyHint(absl::string_view line) {
-  for (const absl::string_view quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"}) {
-    if (absl::StrContains(line, quote)) return "; the line has typographic quotes, expected plain ones (\" or ')";
-  }
-  for (const absl::string_view dash : {"\u2013", "\u2014", "\u2212"}) {
-    if (absl::StrContains(line, dash)) return "; the line has a typographic dash, expected a plain one (-)";
-  }
-  return "";
-}
-
-// The beginning of a line, fit to be shown.
-std::string Excerpt(absl::string_view line) {
-  size_t shown = std::min<size_t>(line.size(), 80);
-  while (shown < line.size() && (static_cast<uint8_t>(line[shown]) & 0xc0) == 0x80) --shown;  // Not within a character.
-  std::string text(line.substr(0, shown));
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
-  }
-  return absl::StrCat("'", text, shown < line.size() ? "...'" : "'");
-}
-
-absl::Status ParseError(absl::string_view text, const FirstError& error) {
-  const absl::string_view line = absl::StripAsciiWhitespace(LineOf(text, error.line()));
-  std::string message = absl::StrReplaceAll(absl::StripSuffix(error.message(), "."), {{"permafrost.graphdef.", ""}});
-  if (!message.empty()) message[0] = absl::ascii_tolower(static_cast<unsigned char>(message[0]));
-  return absl::InvalidArgumentError(absl::StrCat("line ", error.line() + 1, ", column ", error.column() + 1, ": ",
-                                                 message, ", in ", Excerpt(line), TypographyHint(line)));
-}
-
-absl::StatusOr<std::string> TextToBinary(absl::string_view text) {
-  if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the text has ", text.size(), " bytes, expected at most ", kMaxTextBytes));
-  }
-  FirstError error;
-  pb::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  parser.SetRecursionLimit(kMaxWireDepth);
-  graphdef::GraphDef message;
-  pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  if (!parser.Parse(&stream, &message)) return ParseError(text, error);
-  const uint64_t size = message.ByteSizeLong();
-  if (size > kMaxGraphDefBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the graph needs ", size, " bytes, but a GraphDef has at most ", kMaxGraphDefBytes));
-  }
-  std::string binary;
-  const pb::LogSilencer reader_reports;  // Of text that is not UTF-8: ReadGraphDef says it as a status.
-  pb::io::StringOutputStream raw_output(&binary);
-  pb::io::CodedOutputStream output(&raw_output);
-  output.SetSerializationDeterministic(true);  // Map entries in the order of their keys.
-  message.SerializeWithCachedSizes(&output);
-  output.Trim();
-  return binary;
-}
 
 // Hands what protobuf prints on to a ByteSink.
 class SinkStream : public pb::io::CopyingOutputStream {
@@ -132,7 +38,9 @@ class SinkStream : public pb::io::CopyingOutputStream {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text) {
-  PF_ASSIGN_OR_RETURN(std::string binary, TextToBinary(text));
+  graphdef::GraphDef message;
+  PF_ASSIGN_OR_RETURN(std::string binary, TextToBinary(text, {}, &message));
+  message.Clear();
   auto kept = std::make_shared<const std::string>(std::move(binary));
   absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(*kept, kept, /*name_offsets=*/false);
   // The only such error that is left to find: a string with escapes that are not UTF-8.

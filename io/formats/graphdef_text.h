@@ -21,9 +21,6 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text);
 // largest node, not of the graph.
 absl::Status WriteGraphDefText(const Graph& graph, ByteSink* sink);
 
-// A longer text is refused (InvalidArgument): parsing needs many times its size in memory.
-inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
-
 }  // namespace permafrost
 
 #endif  // PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_

@@ -1,0 +1,246 @@
+// Freezes the models of models/ and holds what the runtime answers against what TensorFlow did. make_models.py made
+// them.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "graph/validate.h"
+#include "gtest/gtest.h"
+#include "io/file_system.h"
+#include "io/formats/npy.h"
+#include "runtime_check/compare.h"
+#include "runtime_check/session.h"
+#include "tools/frozen_model.h"
+#include "tools/model_flags.h"
+
+namespace permafrost {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// TensorFlow adds in another order.
+constexpr double kTolerance = 1e-5;
+constexpr char kModels[] = "tests/freeze/models";
+
+std::string Folder(absl::string_view model) { return absl::StrCat(kModels, "/", model); }
+
+FrozenModelRequest SavedModel(absl::string_view model) {
+  FrozenModelRequest request;
+  request.saved_model = Folder(model);
+  request.tags = {"serve"};
+  return request;
+}
+
+FrozenModelRequest Checkpoint(absl::string_view model, absl::string_view file) {
+  FrozenModelRequest request;
+  const std::string path = absl::StrCat(Folder(model), "/", file);
+  (absl::EndsWith(file, ".meta") ? request.meta_graph : request.graph) = path;
+  request.checkpoint = Folder(model) + "/model.ckpt";
+  request.outputs = {"scores"};
+  return request;
+}
+
+// The tensors of the case, by name: "in.x" and "out.y".
+std::map<std::string, Tensor> Recorded(absl::string_view model) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& entry : fs::directory_iterator(Folder(model) + "/case")) {
+    const absl::StatusOr<FileView> file = RealFileSystem().MapFile(entry.path().string());
+    EXPECT_TRUE(file.ok()) << file.status();
+    const absl::StatusOr<Tensor> tensor = ParseNpy(file->bytes, file->owner);
+    EXPECT_TRUE(tensor.ok()) << entry.path() << tensor.status();
+    tensors.emplace(entry.path().stem().string(), *tensor);
+  }
+  return tensors;
+}
+
+// By key of the signature, or by the name of the tensor.
+std::string NameOf(const std::vector<SignatureTensor>* tensors, absl::string_view key) {
+  for (size_t i = 0; tensors != nullptr && i < tensors->size(); ++i) {
+    if ((*tensors)[i].key == key) return (*tensors)[i].name;
+  }
+  return std::string(key);
+}
+
+// Freezes, runs, compares. `answers` says which recorded outputs are right.
+void ExpectTensorFlowsAnswers(absl::string_view model, const FrozenModelRequest& request,
+                              absl::string_view answers = "out.") {
+  SCOPED_TRACE(model);
+  const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), request);
+  ASSERT_TRUE(frozen.ok()) << frozen.status();
+  EXPECT_TRUE(Validate(*frozen->graph).ok()) << Validate(*frozen->graph);
+  EXPECT_TRUE(ValidateFunctions(*frozen->graph).ok()) << ValidateFunctions(*frozen->graph);
+  for (const Node* node = frozen->graph->first(); node != nullptr; node = node->next()) {
+    EXPECT_FALSE(absl::StrContains(node->op().name(), "Var")) << node->Describe();
+  }
+  const Signature* signature = frozen->signature.has_value() ? &*frozen->signature : nullptr;
+  std::vector<std::string> feeds, fetches;
+  std::vector<Tensor> inputs, expected;
+  for (const auto& [name, tensor] : Recorded(model)) {
+    absl::string_view key = name;
+    if (absl::ConsumePrefix(&key, "in.")) {
+      feeds.push_back(NameOf(signature == nullptr ? nullptr : &signature->inputs, key));
+      inputs.push_back(tensor);
+    } else if (absl::ConsumePrefix(&key, answers)) {
+      fetches.push_back(NameOf(signature == nullptr ? nullptr : &signature->outputs, key));
+      expected.push_back(tensor);
+    }
+  }
+  ASSERT_FALSE(expected.empty());
+  const auto session = Session::Create(*frozen->graph, feeds, fetches);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto outputs = (*session)->Run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const OutputDifference difference = CompareTensors(expected[i], (*outputs)[i]);
+    EXPECT_TRUE(difference.IsWithin(kTolerance)) << fetches[i] << ": " << difference.ToString();
+  }
+}
+
+std::string Error(const FrozenModelRequest& request) {
+  return std::string(OpenFrozenModel(RealFileSystem(), request).status().message());
+}
+
+TEST(FrozenModelsTest, CheckpointsOfTensorFlow1) {
+  ExpectTensorFlowsAnswers("tf1_checkpoint_v1", Checkpoint("tf1_checkpoint_v1", "graph.pbtxt"));
+  ExpectTensorFlowsAnswers("tf1_checkpoint_v1", Checkpoint("tf1_checkpoint_v1", "model.ckpt.meta"));
+  ExpectTensorFlowsAnswers("tf1_checkpoint_v2", Checkpoint("tf1_checkpoint_v2", "graph.pb"));
+  ExpectTensorFlowsAnswers("tf1_checkpoint_v2", Checkpoint("tf1_checkpoint_v2", "model.ckpt.meta"));
+}
+
+TEST(FrozenModelsTest, PartitionedVariables) {
+  ExpectTensorFlowsAnswers("tf1_partitioned", Checkpoint("tf1_partitioned", "graph.pb"));
+  ExpectTensorFlowsAnswers("tf1_partitioned", Checkpoint("tf1_partitioned", "model.ckpt.meta"));
+}
+
+TEST(FrozenModelsTest, MovingAverages) {
+  FrozenModelRequest request = Checkpoint("tf1_average", "model.ckpt.meta");
+  ExpectTensorFlowsAnswers("tf1_average", request);
+  request.options.naming.average_suffix = "/ExponentialMovingAverage";
+  ExpectTensorFlowsAnswers("tf1_average", request, "average.");
+}
+
+TEST(FrozenModelsTest, SavedModels) {
+  for (const char* model : {"tf1_saved_model", "tf2_cnn", "tf2_lstm", "tf2_transformer", "tf2_control_flow"}) {
+    FrozenModelRequest request = SavedModel(model);
+    ExpectTensorFlowsAnswers(model, request);
+    request.options.inline_calls = false;
+    ExpectTensorFlowsAnswers(model, request);
+  }
+}
+
+TEST(FrozenModelsTest, ToolsTakeSavedModelFolders) {
+  std::ostringstream out, err;
+  Console console = {out, err};
+  const auto graph = OpenModelFile(RealFileSystem(), Folder("tf2_control_flow"), {}, console);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<std::string> inputs, outputs;
+  for (const Endpoint& input : (*graph)->inputs()) inputs.push_back(input.text);
+  for (const Endpoint& output : (*graph)->outputs()) outputs.push_back(output.text);
+  EXPECT_THAT(inputs, ElementsAre("serving_default_n:0", "serving_default_x:0"));
+  EXPECT_THAT(outputs, ElementsAre("StatefulPartitionedCall:0", "StatefulPartitionedCall:1"));
+  EXPECT_EQ(err.str(), "");
+  ReadFlags read;
+  read.signature = "serve";
+  EXPECT_THAT(
+      std::string(OpenModelFile(RealFileSystem(), Folder("tf2_control_flow"), read, console).status().message()),
+      HasSubstr("there is no signature 'serve', found 'serving_default'"));
+  ASSERT_TRUE(OpenModelFile(RealFileSystem(), Folder("tf2_table"), {}, console).ok());
+  EXPECT_THAT(err.str(), HasSubstr("tables are not frozen"));
+}
+
+TEST(FrozenModelsTest, WhatIsNotFrozenIsTold) {
+  const auto table = OpenFrozenModel(RealFileSystem(), SavedModel("tf2_table"));
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->report.notes.size(), 1u);
+  EXPECT_THAT(table->report.notes[0], HasSubstr("tables are not frozen"));
+  EXPECT_THAT(Error(SavedModel("tf2_assigns")), HasSubstr("(AssignAddVariableOp): changes variable"));
+}
+
+TEST(FrozenModelsTest, Errors) {
+  FrozenModelRequest request = SavedModel("tf2_cnn");
+  request.tags = {"gpu"};
+  EXPECT_EQ(Error(request),
+            "'tests/freeze/models/tf2_cnn/saved_model.pb': no meta graph has the tags 'gpu', found 'serve'");
+  EXPECT_THAT(Error(SavedModel("nothing")), HasSubstr("tests/freeze/models/nothing"));
+  request = Checkpoint("tf1_checkpoint_v2", "graph.pb");
+  request.outputs = {"score"};
+  EXPECT_THAT(Error(request), HasSubstr("did you mean 'scores'"));
+  request.outputs = {};
+  EXPECT_THAT(Error(request), HasSubstr("--output_node_names is missing"));
+  request = Checkpoint("tf1_checkpoint_v2", "graph.pb");
+  request.checkpoint = "";
+  EXPECT_THAT(Error(request), HasSubstr("--input_checkpoint is missing"));
+  request.checkpoint = Folder("tf2_cnn") + "/variables/variables";
+  EXPECT_THAT(Error(request), HasSubstr("the checkpoint has no value for variable 'net/"));
+}
+
+// Copies a SavedModel without what `leave_out` names, with `saved_model.pb` as given.
+class BrokenModel {
+ public:
+  explicit BrokenModel(absl::string_view model) {
+    std::string pattern = testing::TempDir() + "/freezeXXXXXX";
+    path_ = mkdtemp(pattern.data());
+    fs::copy(Folder(model), path_, fs::copy_options::recursive);
+  }
+  ~BrokenModel() { fs::remove_all(path_); }
+
+  void Write(absl::string_view file, absl::string_view bytes) {
+    fs::remove(absl::StrCat(path_, "/", file));
+    std::ofstream out(absl::StrCat(path_, "/", file), std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::string Read(absl::string_view file) { return *RealFileSystem().ReadFile(absl::StrCat(path_, "/", file)); }
+  void Remove(absl::string_view file) { fs::remove_all(absl::StrCat(path_, "/", file)); }
+  absl::Status Open() {
+    FrozenModelRequest request;
+    request.saved_model = path_;
+    request.tags = {"serve"};
+    return OpenFrozenModel(RealFileSystem(), request).status();
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(BrokenSavedModelTest, FilesThatAreMissing) {
+  for (const char* file :
+       {"saved_model.pb", "variables", "variables/variables.index", "variables/variables.data-00000-of-00001"}) {
+    BrokenModel broken("tf2_transformer");
+    broken.Remove(file);
+    const absl::Status status = broken.Open();
+    EXPECT_FALSE(status.ok()) << file;
+    EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("\n"))) << file;
+  }
+}
+
+// Cut anywhere, and with any bit flipped, the file is refused or gives a graph; it never does worse.
+TEST(BrokenSavedModelTest, DamagedProtobuf) {
+  BrokenModel broken("tf2_assigns");
+  const std::string whole = broken.Read("saved_model.pb");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const std::string cut = whole.substr(0, size);
+    const std::vector<std::string> tags = {"serve"};
+    EXPECT_FALSE(ReadSavedModel({cut, nullptr}, false, tags).ok()) << size;
+  }
+  std::string flipped = whole;
+  for (size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    (void)ReadSavedModel({flipped, nullptr}, false, {});
+    flipped[bit / 8] = whole[bit / 8];
+  }
+}
+
+}  // namespace
+}  // namespace permafrost

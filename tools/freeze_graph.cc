@@ -1,0 +1,227 @@
+// Freezes what the flags name.
+#include "tools/freeze_graph.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "graph/status.h"
+#include "io/formats/graphdef.h"
+#include "io/model_file.h"
+#include "runtime_check/evaluate.h"
+#include "tools/frozen_model.h"
+#include "tools/json.h"
+
+namespace permafrost {
+namespace {
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const ModelFormat* format : ModelFormats()) {
+    if (format->write != nullptr) names.emplace_back(format->name);
+  }
+  return names;
+}
+
+void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
+  flags->Add("input_saved_model_dir", &options->input_saved_model_dir, "FOLDER",
+             "A SavedModel, of TensorFlow 1 or 2. Needs no other input.");
+  flags->Add("input_meta_graph", &options->input_meta_graph, "FILE",
+             "A MetaGraph (model.ckpt.meta), binary or text, instead of --input_graph.");
+  flags->Add("input_graph", &options->input_graph, "FILE", "A GraphDef with variables, binary or text.");
+  flags->Add("input_checkpoint", &options->input_checkpoint, "PREFIX",
+             "The checkpoint with the values of the variables: what the names of its files have in common.");
+  flags->Add("output_graph", &options->output_graph, "FILE", "Where to write the frozen graph.");
+  flags->Add("output_node_names", &options->output_node_names, "NAMES",
+             "The outputs, separated by commas; what they do not need is left out. May be left out where there is a "
+             "signature.");
+  flags->Add("clear_devices", &options->clear_devices, "Forget which node runs on which device.");
+  flags->Add("initializer_nodes", &options->initializer_nodes, "NAMES",
+             "Nodes that would run before freezing: what they assign to variables takes the place of what the "
+             "checkpoint has.");
+  flags->Add("variable_names_whitelist", &options->variable_names_whitelist, "NAMES",
+             "Freeze only these variables; the others stay variables.");
+  flags->Add("variable_names_blacklist", &options->variable_names_blacklist, "NAMES", "Do not freeze these variables.");
+  flags->Add("variable_names_denylist", &options->variable_names_blacklist, "NAMES",
+             "The newer name of --variable_names_blacklist.");
+  flags->Add("moving_averages", &options->moving_averages,
+             "Where the checkpoint has a moving average of a variable, take that for its value.");
+  flags->Add("moving_average_suffix", &options->moving_average_suffix, "TEXT",
+             "What the names of moving averages end with.");
+  flags->Add("inline_functions", &options->inline_functions,
+             "Put the bodies of called functions into the graph. Otherwise calls stay, and functions get the values as "
+             "arguments.");
+  flags->AddChoice("output_format", &options->output_format, FormatNames(), "The format of the frozen graph.");
+  flags->Add("dry_run", &options->dry_run, "Do everything but write the frozen graph.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Add("input_saver", &options->input_saver, "FILE",
+             "A SaverDef, binary or text, that names the node which restores the variables.");
+  flags->Add("restore_op_name", &options->restore_op_name, "NAME",
+             "The node that restores the variables, where neither MetaGraph nor saver says.");
+  flags->Add("filename_tensor_name", &options->filename_tensor_name, "NAME", "Has no effect, as in the original.");
+  flags->Add("input_binary", &options->input_binary, "Has no effect: the content tells binary from text.");
+  flags->Add("checkpoint_version", &options->checkpoint_version, "N",
+             "1 or 2. Has no effect: the content tells the version.");
+  AddReadFlags(&options->read, flags);
+  AddWriteFlags(&options->write, flags);
+}
+
+absl::Status CheckOptions(const FreezeGraphOptions& options) {
+  if (options.input_saved_model_dir.empty() && options.input_meta_graph.empty() && options.input_graph.empty()) {
+    return absl::InvalidArgumentError(
+        "what to freeze is missing: --input_saved_model_dir, --input_meta_graph or --input_graph");
+  }
+  if (options.output_graph.empty() && !options.dry_run) return absl::InvalidArgumentError("--output_graph is missing");
+  if (options.checkpoint_version != 1 && options.checkpoint_version != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint_version: found ", options.checkpoint_version, ", expected 1 or 2"));
+  }
+  return absl::OkStatus();
+}
+
+FrozenModelRequest MakeRequest(const FreezeGraphOptions& options) {
+  FrozenModelRequest request;
+  request.saved_model = options.input_saved_model_dir;
+  request.meta_graph = options.input_meta_graph;
+  request.graph = options.input_graph;
+  request.checkpoint = options.input_checkpoint;
+  request.saver = options.input_saver;
+  request.restore_op = options.restore_op_name;
+  request.tags = SplitList(options.read.saved_model_tags);
+  request.signature = options.read.signature;
+  request.outputs = SplitList(options.output_node_names);
+  FreezeOptions& freeze = request.options;
+  if (options.moving_averages) freeze.naming.average_suffix = options.moving_average_suffix;
+  freeze.clear_devices = options.clear_devices;
+  freeze.inline_calls = options.inline_functions;
+  freeze.only_variables = SplitList(options.variable_names_whitelist);
+  freeze.except_variables = SplitList(options.variable_names_blacklist);
+  freeze.initializers = SplitList(options.initializer_nodes);
+  return request;
+}
+
+uint64_t TotalBytes(const FreezeReport& report) {
+  uint64_t bytes = 0;
+  for (const FrozenVariable& variable : report.variables) bytes += variable.bytes;
+  return bytes;
+}
+
+std::vector<std::string> Texts(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> texts;
+  for (const Endpoint& endpoint : endpoints) texts.push_back(endpoint.text);
+  return texts;
+}
+
+void PrintEndpoints(absl::string_view kind, const std::vector<Endpoint>& endpoints,
+                    const std::vector<SignatureTensor>* tensors, const Console& console) {
+  for (const Endpoint& endpoint : endpoints) {
+    std::string line = absl::StrCat(kind, " ", endpoint.text);
+    for (size_t i = 0; tensors != nullptr && i < tensors->size(); ++i) {
+      const SignatureTensor& tensor = (*tensors)[i];
+      if (tensor.name != endpoint.text) continue;
+      absl::StrAppend(&line, "  '", tensor.key, "' ", DTypeName(tensor.dtype), tensor.shape.ToString());
+    }
+    console.out << Printable(line) << "\n";
+  }
+}
+
+void PrintText(const FrozenModel& model, uint64_t size, const FreezeGraphOptions& options, const Console& console) {
+  const FreezeReport& report = model.report;
+  const Graph& graph = *model.graph;
+  console.out << "Froze " << FormatCount(report.variables.size()) << " variables, " << FormatBytes(TotalBytes(report))
+              << "; " << FormatCount(graph.num_nodes()) << " nodes, before " << FormatCount(report.nodes_before)
+              << "\n";
+  if (options.moving_averages) {
+    size_t averages = 0;
+    for (const FrozenVariable& variable : report.variables) averages += variable.is_average ? 1 : 0;
+    console.out << FormatCount(averages) << " of the variables have the value of their moving average\n";
+  }
+  if (model.signature.has_value()) {
+    console.out << "Signature '" << Printable(model.signature->name) << "'\n";
+  }
+  const bool has_signature = model.signature.has_value();
+  PrintEndpoints("  input ", graph.inputs(), has_signature ? &model.signature->inputs : nullptr, console);
+  PrintEndpoints("  output", graph.outputs(), has_signature ? &model.signature->outputs : nullptr, console);
+  if (options.dry_run) {
+    console.out << "Would write " << FormatBytesExactly(size) << "\n";
+  } else {
+    console.out << "Wrote " << Printable(options.output_graph) << ", " << FormatBytesExactly(size) << "\n";
+  }
+  for (const std::string& note : report.notes) console.err << "note: " << Printable(note) << "\n";
+}
+
+void WriteJson(const FrozenModel& model, uint64_t size, const FreezeGraphOptions& options, std::ostream& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Key("output_graph").Text(options.dry_run ? "" : options.output_graph);
+  json.Key("file_bytes").Count(size);
+  json.Key("nodes_before").Count(model.report.nodes_before);
+  json.Key("nodes").Count(model.graph->num_nodes());
+  json.Key("signature").Text(model.signature.has_value() ? model.signature->name : "");
+  json.Key("inputs").Texts(Texts(model.graph->inputs()));
+  json.Key("outputs").Texts(Texts(model.graph->outputs()));
+  json.Key("variable_bytes").Count(TotalBytes(model.report));
+  json.Key("variables").BeginArray();
+  for (const FrozenVariable& variable : model.report.variables) {
+    json.BeginObject();
+    json.Key("node").Text(variable.node);
+    json.Key("key").Text(variable.key);
+    json.Key("type").Text(DTypeName(variable.dtype));
+    json.Key("shape").Text(variable.shape.ToString());
+    json.Key("bytes").Count(variable.bytes);
+    json.Key("is_moving_average").Bool(variable.is_average);
+    json.End();
+  }
+  json.End();
+  json.Key("notes").Texts(model.report.notes);
+  json.End();
+}
+
+}  // namespace
+
+absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, Console& console) {
+  PF_RETURN_IF_ERROR(CheckOptions(options));
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files));
+  const KernelEvaluator evaluator;
+  console.Progress("reading the model");
+  FrozenModelRequest request = MakeRequest(options);
+  const ModelOpener opener(files, options.read, console);
+  request.open = opener.OptionsFor(request.graph);
+  request.options.evaluator = &evaluator;
+  PF_ASSIGN_OR_RETURN(const FrozenModel model, OpenFrozenModel(files, request));
+  PF_ASSIGN_OR_RETURN(const uint64_t size, EncodedSize(*model.graph, save));
+  if (options.output_format == "pb" && size > kMaxGraphDefBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the frozen graph needs ", size, " bytes, but a GraphDef has at most ", kMaxGraphDefBytes,
+                     "; write a memory-mapped package instead (--output_format=package)"));
+  }
+  if (!options.dry_run) {
+    console.Progress("writing the frozen graph");
+    PF_RETURN_IF_ERROR(SaveModel(files, *model.graph, options.output_graph, save));
+  }
+  console.Progress("");
+  if (options.json) {
+    WriteJson(model, size, options, console.out);
+  } else {
+    PrintText(model, size, options, console);
+  }
+  return absl::OkStatus();
+}
+
+Tool FreezeGraphTool() {
+  return DefineTool<FreezeGraphOptions>(
+      "freeze_graph", "turns a model with variables into one file without",
+      {{"A SavedModel; its signature says what the inputs and outputs are.",
+        "--input_saved_model_dir=model --output_graph=frozen.pb"},
+       {"A graph and a checkpoint of TensorFlow 1.",
+        "--input_graph=graph.pbtxt --input_checkpoint=model.ckpt-1000 --output_node_names=softmax "
+        "--output_graph=frozen.pb"},
+       {"What training averaged over its last steps instead of the last step.",
+        "--input_meta_graph=model.ckpt.meta --input_checkpoint=model.ckpt --output_node_names=softmax "
+        "--moving_averages --output_graph=frozen.pb"}},
+      &DefineFlags, &FreezeGraph);
+}
+
+}  // namespace permafrost

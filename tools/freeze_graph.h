@@ -1,0 +1,51 @@
+// freeze_graph: turns a graph and the values of its variables into one file without variables.
+#ifndef PERMAFROST_TOOLS_FREEZE_GRAPH_H_
+#define PERMAFROST_TOOLS_FREEZE_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+#include "tools/model_flags.h"
+
+namespace permafrost {
+
+// The original's options, then ours.
+struct FreezeGraphOptions {
+  std::string input_graph;
+  std::string input_saver;
+  bool input_binary = false;  // The content tells.
+  std::string input_checkpoint;
+  int32_t checkpoint_version = 2;  // The content tells.
+  std::string output_graph;
+  std::string output_node_names;  // Comma separated.
+  std::string restore_op_name = "save/restore_all";
+  std::string filename_tensor_name = "save/Const:0";  // Unused, as in the original.
+  bool clear_devices = true;
+  std::string initializer_nodes;         // Comma separated.
+  std::string variable_names_whitelist;  // The same.
+  std::string variable_names_blacklist;  // The same.
+  std::string input_meta_graph;
+  std::string input_saved_model_dir;
+
+  ReadFlags read;  // With the tags and the signature of a SavedModel.
+  bool moving_averages = false;
+  std::string moving_average_suffix = "/ExponentialMovingAverage";
+  bool inline_functions = true;
+  std::string output_format = "pb";
+  WriteFlags write;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// Reads, freezes, reports on console.out and writes the frozen graph, in one step.
+absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, Console& console);
+
+Tool FreezeGraphTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_FREEZE_GRAPH_H_

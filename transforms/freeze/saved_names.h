@@ -1,0 +1,31 @@
+// Under which names a graph's own nodes restore its variables.
+#ifndef PERMAFROST_TRANSFORMS_FREEZE_SAVED_NAMES_H_
+#define PERMAFROST_TRANSFORMS_FREEZE_SAVED_NAMES_H_
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+
+namespace permafrost {
+
+struct SavedName {
+  std::string key;  // In the checkpoint.
+  std::string
+      slice;  // Which part of it: "20 3 0,10:0,3" are the shape of the whole and first,length for each dimension
+              // ("-" for all of it); empty for all.
+};
+
+// By the node that is the variable (Variable, VariableV2, VarHandleOp).
+using SavedNames = absl::flat_hash_map<std::string, SavedName>;
+
+// What Restore, RestoreSlice and RestoreV2 nodes read and Assign and AssignVariableOp put into a variable, wherever the
+// graph does so and in what `restore_op` calls; it may be empty. Nodes that do it in another way are left out. DataLoss
+// or InvalidArgument for functions that cannot be read. O(graph + functions that restore_op calls).
+absl::StatusOr<SavedNames> FindSavedNames(const Graph& graph, absl::string_view restore_op);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TRANSFORMS_FREEZE_SAVED_NAMES_H_
