@@ -37,6 +37,9 @@ class MemoryFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path, uint64_t /*expected_size*/) override {
     return absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "'"));
   }
+  absl::Status WritePrivateFile(const std::string& path, absl::string_view /*bytes*/) override {
+    return absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "'"));
+  }
   absl::StatusOr<FileStat> Stat(const std::string& path) override {
     const auto file = files_.find(path);
     if (file != files_.end()) return FileStat{file->second.size(), false, true};
