@@ -36,6 +36,7 @@ HOMES = [
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
     (r'pybind11/|Python\.h', ['python/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
+    (r'tensorflow/', ['tests/oracle/']),
 ]
 # May be included anywhere.
 EVERYWHERE = r'absl/'
