@@ -218,8 +218,7 @@ class Chooser {
       trial->notes.push_back(absl::StrCat(NameOf(precision), ": ", layers.size(),
                                           layers.size() == 1 ? " layer, " : " layers, ", ListOf(layers)));
     }
-    trial->notes.push_back(
-        absl::StrCat("found with ", found.measurements, " measurements of ", found.sections.size(), " sections"));
+    trial->notes.push_back(absl::StrCat("found with ", found.measurements, " measurements"));
     trial->plan = std::make_shared<const PrecisionPlan>(std::move(found.plan));
     return absl::OkStatus();
   }

@@ -22,7 +22,7 @@ struct ChoiceOptions {
   std::vector<std::string> precisions;            // Those to try; empty: all that the delegate has.
   RangeMethod calibration = RangeMethod::kMse;    // How the ranges of eight bits are found.
   std::vector<std::vector<Tensor>> calibrate_on;  // Inputs for that; empty: the samples.
-  double search_seconds = 30;                     // About how long "mixed" may look for a plan.
+  double search_seconds = 60;                     // About how long "mixed" may look for a plan.
 };
 
 struct PrecisionTrial {

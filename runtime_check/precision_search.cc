@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -13,7 +14,7 @@
 namespace permafrost {
 namespace {
 
-constexpr size_t kMostSections = 40, kFewestSections = 6;
+constexpr size_t kMostSections = 32, kFewestSections = 10;
 // Of the budget, for inputs that are not among the samples.
 constexpr double kMargin = 0.85;
 // Of the time that the search may take; then it is content with what it has.
@@ -51,9 +52,9 @@ std::vector<PlanSection> LayersOf(const Graph& graph, const DelegationReport& re
   return sections;
 }
 
-// A section with fewer bits than f32.
+// Layers with fewer bits than f32.
 struct Change {
-  size_t section = 0;
+  std::vector<size_t> layers;
   Precision precision = Precision::kF32;
   double saved = 0;  // Seconds.
   double harm = 0;   // The largest of the squares of the shares, when nothing else is changed.
@@ -79,37 +80,23 @@ std::vector<double> TimesOf(const std::vector<PlanSection>& sections, const Plan
   return times;
 }
 
-}  // namespace
-
-std::vector<PlanSection> SectionsOf(const Graph& graph, const DelegationReport& report,
-                                    const std::function<double(const std::string&)>& cost, size_t most) {
-  std::vector<PlanSection> layers = LayersOf(graph, report);
-  if (layers.size() <= most) return layers;
-  std::vector<double> costs;
-  double total = 0;
-  for (const PlanSection& layer : layers) {
-    double sum = 0;
-    for (const std::string& node : layer.nodes) sum += cost(node);
-    costs.push_back(sum);
-    total += sum;
-  }
-  std::vector<PlanSection> sections;
+// Joins neighbours until there are at most `most` sections that cost about the same.
+std::vector<std::vector<size_t>> SectionsOf(const std::vector<double>& costs, size_t most) {
+  const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
+  std::vector<std::vector<size_t>> sections;
   double before = 0;
-  for (size_t i = 0; i < layers.size(); ++i) {
+  for (size_t l = 0; l < costs.size(); ++l) {
     // By the middle of what it costs.
-    const double place = total > 0 ? (before + costs[i] / 2) / total : static_cast<double>(i) / layers.size();
-    const auto wanted = std::min(most, static_cast<size_t>(place * static_cast<double>(most)) + 1);
-    if (sections.size() < wanted) {
-      sections.push_back(std::move(layers[i]));
-    } else {
-      PlanSection& last = sections.back();
-      last.nodes.insert(last.nodes.end(), layers[i].nodes.begin(), layers[i].nodes.end());
-      last.layers.insert(last.layers.end(), layers[i].layers.begin(), layers[i].layers.end());
-    }
-    before += costs[i];
+    const double place = total > 0 ? (before + costs[l] / 2) / total : 0;
+    const size_t wanted = costs.size() <= most ? l + 1 : static_cast<size_t>(place * static_cast<double>(most)) + 1;
+    if (sections.empty() || sections.size() < wanted) sections.emplace_back();
+    sections.back().push_back(l);
+    before += costs[l];
   }
   return sections;
 }
+
+}  // namespace
 
 PrecisionPlan EightBitPlan(const Graph& graph, const DelegationReport& report, PrecisionPlan base) {
   PrecisionPlan plan = Uniform(base, Precision::kInt8);
@@ -140,71 +127,102 @@ absl::StatusOr<SearchResult> SearchPlan(const Graph& graph, const DelegationRepo
       seconds / std::max(each * static_cast<double>(std::max<size_t>(1, precisions.size())), 1e-6);
   const size_t most =
       std::max(kFewestSections, static_cast<size_t>(std::min(affordable, static_cast<double>(kMostSections))));
-  std::map<std::string, double> costs;
-  for (const auto& [node, time] : full.times) costs[node] += time;
-  result.sections = SectionsOf(
-      graph, report, [&](const std::string& node) { return costs.count(node) > 0 ? costs[node] : 0; }, most);
-  if (result.sections.empty()) return absl::NotFoundError("the delegate runs nothing that has a choice of precision");
+  result.sections = LayersOf(graph, report);
+  const std::vector<PlanSection>& layers = result.sections;
+  if (layers.empty()) return absl::NotFoundError("the delegate runs nothing that has a choice of precision");
+  const std::vector<double> full_times = TimesOf(layers, full);
+  const std::vector<std::vector<size_t>> sections = SectionsOf(full_times, most);
 
-  std::vector<Change> changes;
-  const std::vector<double> full_times = TimesOf(result.sections, full);
+  // By precision and layer: the seconds saved. What takes as long with fewer bits may still spare its neighbours
+  // conversions.
+  std::map<Precision, std::vector<double>> saved;
+  std::vector<Change> changes, too_large;
   for (size_t p = 0; p < precisions.size(); ++p) {
-    const std::vector<double> times = TimesOf(result.sections, uniform[p]);
-    for (size_t s = 0; s < result.sections.size(); ++s) {
-      // What takes as long with fewer bits may still spare its neighbours conversions.
-      if (times[s] > 1.03 * full_times[s]) continue;
+    std::vector<double>& by_layer = saved[precisions[p]];
+    const std::vector<double> times = TimesOf(layers, uniform[p]);
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const double difference = full_times[l] - times[l];
+      by_layer.push_back(difference < -0.03 * full_times[l] ? -1.0 : std::max(difference, 0.01 * full_times[l]));
+    }
+    for (const std::vector<size_t>& section : sections) {
+      Change change{{}, precisions[p], 0, 1e-9};
       PrecisionPlan plan = Uniform(base, Precision::kF32);
-      for (const std::string& node : result.sections[s].nodes) plan.nodes[node] = precisions[p];
+      for (const size_t l : section) {
+        if (by_layer[l] <= 0) continue;
+        change.layers.push_back(l);
+        change.saved += by_layer[l];
+        for (const std::string& node : layers[l].nodes) plan.nodes[node] = precisions[p];
+      }
+      if (change.layers.empty()) continue;
       PF_ASSIGN_OR_RETURN(const PlanMeasurement alone, measured(std::move(plan), false));
-      Change change{s, precisions[p], std::max(full_times[s] - times[s], 0.01 * full_times[s]), 1e-9};
       for (const double share : alone.shares) change.harm = std::max(change.harm, share * share);
-      if (!alone.has_other_class && change.harm <= kMargin * kMargin) changes.push_back(change);
+      const bool fits = !alone.has_other_class && change.harm <= kMargin * kMargin;
+      (fits ? changes : too_large).push_back(std::move(change));
     }
   }
-  std::sort(changes.begin(), changes.end(),
-            [](const Change& a, const Change& b) { return a.harm * b.saved < b.harm * a.saved; });
+  const auto by_ratio = [](const Change& a, const Change& b) { return a.harm * b.saved < b.harm * a.saved; };
+  std::sort(changes.begin(), changes.end(), by_ratio);
+  std::sort(too_large.begin(), too_large.end(), by_ratio);
 
-  // What each section has, and what it saves by that.
-  std::vector<Change> chosen(result.sections.size());
-  const auto with = [&](size_t begin, size_t end) {
-    std::vector<Change> changed = chosen;
-    for (size_t i = begin; i < end; ++i) {
-      if (changes[i].saved > changed[changes[i].section].saved) changed[changes[i].section] = changes[i];
+  std::vector<Precision> chosen(layers.size(), Precision::kF32);
+  const auto with = [&](const std::vector<Change>& more) {
+    std::vector<Precision> changed = chosen;
+    for (const Change& change : more) {
+      for (const size_t l : change.layers) {
+        const bool is_full = changed[l] == Precision::kF32;
+        if (is_full || saved[change.precision][l] > saved[changed[l]][l]) changed[l] = change.precision;
+      }
     }
     return changed;
   };
-  const auto plan_of = [&](const std::vector<Change>& of_sections) {
+  const auto plan_of = [&](const std::vector<Precision>& of_layers) {
     PrecisionPlan plan = Uniform(base, Precision::kF32);
-    for (size_t s = 0; s < of_sections.size(); ++s) {
-      if (of_sections[s].precision == Precision::kF32) continue;
-      for (const std::string& node : result.sections[s].nodes) plan.nodes[node] = of_sections[s].precision;
+    for (size_t l = 0; l < of_layers.size(); ++l) {
+      if (of_layers[l] == Precision::kF32) continue;
+      for (const std::string& node : layers[l].nodes) plan.nodes[node] = of_layers[l];
     }
     return plan;
   };
-  // All changes at once; of those that do not fit, the better half and then the other, and so on.
-  std::vector<std::pair<size_t, size_t>> ranges = {{0, changes.size()}};
-  while (!ranges.empty()) {
-    const auto [begin, end] = ranges.back();
-    ranges.pop_back();
-    if (begin == end) continue;
-    if (absl::ToDoubleSeconds(absl::Now() - start) > kMostOvertime * seconds) break;
-    std::vector<Change> changed = with(begin, end);
+  // All changes at once; of those that do not fit, the better half and then the other, and so on, down to single
+  // layers.
+  std::vector<std::vector<Change>> next;
+  const auto halve = [&](std::vector<Change> tried) {
+    if (tried.size() == 1) {
+      Change& first = tried[0];
+      if (first.layers.size() == 1) return;
+      const auto middle = first.layers.begin() + static_cast<ptrdiff_t>(first.layers.size() / 2);
+      Change second = first;
+      second.layers.assign(middle, first.layers.end());
+      first.layers.erase(middle, first.layers.end());
+      next.push_back({std::move(second)});
+      next.push_back(std::move(tried));
+      return;
+    }
+    const auto middle = tried.begin() + static_cast<ptrdiff_t>(tried.size() / 2);
+    next.emplace_back(middle, tried.end());
+    next.emplace_back(tried.begin(), middle);
+  };
+  for (auto change = too_large.rbegin(); change != too_large.rend(); ++change) halve({std::move(*change)});
+  if (!changes.empty()) next.push_back(std::move(changes));
+  while (!next.empty() && absl::ToDoubleSeconds(absl::Now() - start) < kMostOvertime * seconds) {
+    std::vector<Change> tried = std::move(next.back());
+    next.pop_back();
+    std::vector<Precision> changed = with(tried);
+    if (changed == chosen) continue;
     PF_ASSIGN_OR_RETURN(const PlanMeasurement together, measured(plan_of(changed), false));
     const bool is_inside = !together.has_other_class && std::all_of(together.shares.begin(), together.shares.end(),
                                                                     [](double share) { return share <= kMargin; });
     if (is_inside) {
       chosen = std::move(changed);
-    } else if (end - begin > 1) {
-      const size_t middle = begin + (end - begin) / 2;
-      ranges.emplace_back(middle, end);
-      ranges.emplace_back(begin, middle);
+    } else {
+      halve(std::move(tried));
     }
   }
-  for (size_t s = 0; s < chosen.size(); ++s) result.sections[s].precision = chosen[s].precision;
-  if (std::all_of(chosen.begin(), chosen.end(), [](const Change& c) { return c.precision == Precision::kF32; })) {
+  if (std::all_of(chosen.begin(), chosen.end(), [](Precision p) { return p == Precision::kF32; })) {
     return absl::NotFoundError("no choice of nodes with fewer bits stays inside the budget");
   }
   result.plan = plan_of(chosen);
+  for (size_t l = 0; l < layers.size(); ++l) result.sections[l].precision = chosen[l];
   return result;
 }
 

@@ -27,17 +27,12 @@ struct PlanMeasurement {
 using MeasurePlan =
     std::function<absl::StatusOr<PlanMeasurement>(const std::shared_ptr<const PrecisionPlan>& plan, bool with_times)>;
 
-// A part of the model that gets one precision: a convolution or matrix product with what follows it, or several.
+// A layer, a convolution or matrix product, with what follows it up to the next.
 struct PlanSection {
   std::vector<std::string> nodes;
-  std::vector<std::string> layers;  // The convolutions and matrix products among them.
+  std::vector<std::string> layers;  // The convolutions and matrix products among them: one, or none.
   Precision precision = Precision::kF32;
 };
-
-// The nodes that the report's partitions run, in order, each section about as costly as the others by `cost` of its
-// nodes, `most` at most.
-std::vector<PlanSection> SectionsOf(const Graph& graph, const DelegationReport& report,
-                                    const std::function<double(const std::string&)>& cost, size_t most);
 
 // Eight bits for all but the first and the last convolution or product, which have bfloat16.
 PrecisionPlan EightBitPlan(const Graph& graph, const DelegationReport& report, PrecisionPlan base);
@@ -48,10 +43,11 @@ struct SearchResult {
   int measurements = 0;
 };
 
-// Measures the error that each section adds when it alone is computed with fewer bits, and the time that this saves,
-// and then tries to change all sections, those with the best ratio first: what does not fit the budget, with a margin,
-// is halved until it does. `precisions` are those to use beside f32; `base` has the statistics. `seconds` bounds the
-// number of sections, and about how long it takes. NotFound where nothing fits.
+// Measures, for sections of some layers, the error that each adds when it alone is computed with fewer bits, and the
+// time that this saves, and then tries to change all of them, those with the best ratio first: what does not fit the
+// budget, with a margin, is halved until it does, down to single layers. `precisions` are those to use beside f32;
+// `base` has the statistics. `seconds` bounds the number of sections, and about how long it takes. NotFound where
+// nothing fits.
 absl::StatusOr<SearchResult> SearchPlan(const Graph& graph, const DelegationReport& report, const PrecisionPlan& base,
                                         absl::Span<const Precision> precisions, double seconds,
                                         const MeasurePlan& measure);
