@@ -32,7 +32,7 @@ constexpr Format kFormats[] = {
      "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
     {4, string_view("TFL3", 4),
      "is a TFLite model, which is converted already; start from the graph that it was made of"},
-    {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; freeze the SavedModel folder first (freeze_graph)"},
+    {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; name the folder that it is in instead"},
     {0, string_view("version https://git-lfs", 23),
      "is a pointer of git-lfs, not the model; fetch the model first (git lfs pull)"},
     {0, string_view("\x93NUMPY", 6), "is a NumPy array, not a model"},

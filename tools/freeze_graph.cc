@@ -130,7 +130,8 @@ void PrintEndpoints(absl::string_view kind, const std::vector<Endpoint>& endpoin
 void PrintText(const FrozenModel& model, uint64_t size, const FreezeGraphOptions& options, const Console& console) {
   const FreezeReport& report = model.report;
   const Graph& graph = *model.graph;
-  console.out << "Froze " << FormatCount(report.variables.size()) << " variables, " << FormatBytes(TotalBytes(report))
+  console.out << "Froze " << FormatCount(report.variables.size())
+              << (report.variables.size() == 1 ? " variable, " : " variables, ") << FormatBytes(TotalBytes(report))
               << "; " << FormatCount(graph.num_nodes()) << " nodes, before " << FormatCount(report.nodes_before)
               << "\n";
   if (options.moving_averages) {

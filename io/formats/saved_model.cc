@@ -242,6 +242,11 @@ absl::StatusOr<MetaGraph> ReadMetaGraph(FileView file, bool is_text) {
 absl::StatusOr<MetaGraph> OpenSavedModel(FileSystem& files, const std::string& folder,
                                          absl::Span<const std::string> tags) {
   PF_RETURN_IF_ERROR(files.Stat(folder).status());
+  if (!IsSavedModel(files, folder)) {
+    return absl::NotFoundError(absl::StrCat("'", folder,
+                                            "' is no SavedModel: it has neither a saved_model.pb nor a "
+                                            "saved_model.pbtxt"));
+  }
   std::string path = absl::StrCat(folder, "/saved_model.pb");
   const bool is_text = !files.Exists(path) && files.Exists(path + "txt");
   if (is_text) path += "txt";

@@ -4,8 +4,8 @@
     freeze.py [--megabytes 500] [--rounds 5] [--format pb] [--tf PYTHON] [--tool FREEZE_GRAPH --maker MAKE_CHECKPOINT]
 
 Each round copies the checkpoint's data (`dd conv=fsync`), then freezes it; the caches are warm, and the disk is synced
-before each. Without --tf TensorFlow is left out. Prints medians, and the most anonymous memory and the most memory in all
-that the process held, sampled every millisecond.
+before each. The graph has reference variables, since the original fails on others. Without --tf it is left out. Prints
+medians, and the most anonymous memory and the most memory in all that the process held, sampled every millisecond.
 """
 import argparse
 import pathlib
@@ -61,7 +61,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         prefix, graph, out = folder / "big", folder / "graph.pb", folder / "out"
-        subprocess.run([arguments.maker, prefix, str(arguments.megabytes), "1", "resource", graph], check=True)
+        subprocess.run([arguments.maker, prefix, str(arguments.megabytes), "1", "ref", graph], check=True)
         data = next(folder.glob("big.data-*"))
         flags = [f"--input_graph={graph}", f"--input_checkpoint={prefix}", "--output_node_names=y",
                  f"--output_graph={out}"]

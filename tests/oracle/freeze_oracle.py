@@ -23,6 +23,8 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 MODELS = WORKSPACE / 'tests/freeze/models'
 TOOL = os.environ.get('FREEZE_GRAPH', WORKSPACE / 'bazel-bin/tools/freeze_graph')
 TOLERANCE = 1e-5
+# What the original makes of them TensorFlow does not load: it leaves a ResourceGather inside a function as it is.
+BROKEN_ORIGINALS = {'tf2_transformer'}
 
 
 def freeze(output, **flags):
@@ -80,14 +82,20 @@ class FreezeTest(unittest.TestCase):
         theirs = self.original(input_saved_model_dir=model,
                                output_node_names=','.join(sorted({name.split(':')[0] for name in fetches})))
         self.assertFalse([n.name for n in ours.node if n.op in ('VarHandleOp', 'ReadVariableOp')])
-        for answers in (expected, run(theirs, feeds, fetches)):
+        right_answers = [expected]
+        if pathlib.Path(model).name in BROKEN_ORIGINALS:
+            with self.assertRaisesRegex(ValueError, 'gather_resource'):
+                run(theirs, feeds, fetches)
+        else:
+            right_answers.append(run(theirs, feeds, fetches))
+        for answers in right_answers:
             for name, found, right in zip(fetches, run(ours, feeds, fetches), answers):
                 self.assertLess(relative(found, right), TOLERANCE, name)
 
     def check_inlined_names(self, model):
         """What TensorFlow's second way of freezing gives has the same computing nodes, but for its own prefix."""
-        concrete = tf.saved_model.load(str(model)).signatures['serving_default']
-        theirs = convert_variables_to_constants_v2(concrete).graph.as_graph_def()
+        loaded = tf.saved_model.load(str(model))  # Holds the variables.
+        theirs = convert_variables_to_constants_v2(loaded.signatures['serving_default']).graph.as_graph_def()
         ours = freeze(self.folder / 'ours.pb', input_saved_model_dir=model)
         kinds = lambda graph: sorted(n.op for n in graph.node if n.op in ('Conv2D', 'MatMul', 'BatchMatMulV2', 'Softmax'))
         self.assertEqual(kinds(ours), kinds(theirs))
