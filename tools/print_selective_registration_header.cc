@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/node_def.h"
 #include "graph/status.h"
 #include "tools/selective/kernel_classes.h"
 #include "tools/selective/model_nodes.h"
+#include "tools/selective/permafrost_header.h"
 #include "tools/selective/tensorflow_header.h"
 
 namespace permafrost {
@@ -30,6 +32,11 @@ std::string Line(const std::string& reason, const Unserved& nodes) {
   return absl::StrCat(reason, " (", nodes.example, others, ")");
 }
 
+void Note(absl::string_view reason, const std::string& path, const ModelNode& node, UnservedNodes* unserved) {
+  Unserved& nodes = (*unserved)[std::string(reason)];
+  if (nodes.count++ == 0) nodes.example = absl::StrCat("'", path, "': ", Describe(node));
+}
+
 absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelClasses* classes, OpsAndKernels* pairs,
                           UnservedNodes* unserved) {
   return VisitNodes(graph, [&](const ModelNode& node) {
@@ -42,9 +49,19 @@ absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelCla
     } else if (node.op == kRewrittenOp) {
       pairs->insert({std::string(node.op), std::nullopt});
     } else {
-      Unserved& nodes = (*unserved)[std::string(kernel.status().message())];
-      if (nodes.count++ == 0) nodes.example = absl::StrCat("'", path, "': ", Describe(node));
+      Note(kernel.status().message(), path, node, unserved);
     }
+    return absl::OkStatus();
+  });
+}
+
+// For our runtime.
+absl::Status CollectSelection(const Graph& graph, const std::string& path, Selection* selection,
+                              UnservedNodes* unserved) {
+  return VisitNodes(graph, [&](const ModelNode& node) {
+    const absl::Status status = node.is_call ? absl::OkStatus() : Select(node, selection);
+    if (!absl::IsUnimplemented(status)) return status;
+    Note(status.message(), path, node, unserved);
     return absl::OkStatus();
   });
 }
@@ -63,6 +80,39 @@ absl::Status CollectFile(const PrintSelectiveRegistrationHeaderOptions& options,
   return Annotate(CollectPairs(*graph, path, classes, pairs, unserved), absl::StrCat("'", path, "'"));
 }
 
+// Warns of what is left out, or makes one error of it.
+absl::Status Report(const UnservedNodes& unserved, bool is_error, Console& console) {
+  std::string problems;
+  for (const auto& [reason, nodes] : unserved) {
+    if (is_error) {
+      absl::StrAppend(&problems, problems.empty() ? "" : "; ", Line(reason, nodes));
+    } else {
+      console.err << "warning: " << Printable(Line(reason, nodes)) << ": left out\n";
+    }
+  }
+  return problems.empty() ? absl::OkStatus() : absl::UnimplementedError(problems);
+}
+
+absl::Status PrintForPermafrost(const PrintSelectiveRegistrationHeaderOptions& options,
+                                const std::vector<std::string>& paths, FileSystem& files, Console& console) {
+  if (options.proto_fileformat == "ops_list") {
+    return absl::InvalidArgumentError("--proto_fileformat=ops_list is for --style=tensorflow and ops_list");
+  }
+  const ModelOpener opener(files, options.read, console);
+  Selection selection;
+  UnservedNodes unserved;
+  for (const std::string& path : paths) {
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
+    PF_RETURN_IF_ERROR(Annotate(CollectSelection(*graph, path, &selection, &unserved), absl::StrCat("'", path, "'")));
+  }
+  PF_RETURN_IF_ERROR(Report(unserved, !options.allow_missing, console));
+  if (selection.ops.empty()) return absl::FailedPreconditionError("no op to register in the models");
+  console.out << PermafrostHeader(
+      selection,
+      absl::StrCat("print_selective_registration_header --style=permafrost --graphs=", absl::StrJoin(paths, ",")));
+  return absl::OkStatus();
+}
+
 void DefineFlags(PrintSelectiveRegistrationHeaderOptions* options, FlagTable* flags) {
   flags->Add("graphs", &options->graphs, "FILES",
              "The models, separated by commas; may be given several times. Functions and the bodies of control flow "
@@ -72,10 +122,12 @@ void DefineFlags(PrintSelectiveRegistrationHeaderOptions* options, FlagTable* fl
                    "is JSON: [[\"op\", \"kernel\"], ...].");
   flags->Add("default_ops", &options->default_ops, "OP:KERNEL,...",
              "What is registered besides: ops that TensorFlow itself puts into graphs. 'all' registers everything.");
-  flags->AddChoice("style", &options->style, {"tensorflow", "ops_list"},
-                   "What is printed: the header ops_to_register.h for a build of TensorFlow, or what it would hold, as "
-                   "a list for --proto_fileformat=ops_list.");
-  flags->Add("strict", &options->strict, "An op that no kernel serves is an error instead of a warning.");
+  flags->AddChoice("style", &options->style, {"tensorflow", "permafrost", "ops_list"},
+                   "What is printed: the header ops_to_register.h for a build of TensorFlow or of our own runtime, or "
+                   "what the one for TensorFlow would hold, as a list for --proto_fileformat=ops_list.");
+  flags->Add("strict", &options->strict, "An op that no kernel of TensorFlow serves is an error instead of a warning.");
+  flags->Add("allow_missing", &options->allow_missing,
+             "An op that no kernel of ours serves is a warning instead of an error.");
   AddReadFlags(&options->read, flags);
 }
 
@@ -88,6 +140,7 @@ absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHe
     for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
   }
   if (paths.empty()) return absl::InvalidArgumentError("--graphs names no file");
+  if (options.style == "permafrost") return PrintForPermafrost(options, paths, files, console);
 
   PF_ASSIGN_OR_RETURN(KernelClasses classes, KernelClasses::OfTensorFlow());
   const ModelOpener opener(files, options.read, console);
@@ -103,15 +156,7 @@ absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHe
     pairs.merge(*defaults);
   }
 
-  std::string problems;
-  for (const auto& [reason, nodes] : unserved) {
-    if (options.strict) {
-      absl::StrAppend(&problems, problems.empty() ? "" : "; ", Line(reason, nodes));
-    } else {
-      console.err << "warning: " << Printable(Line(reason, nodes)) << ": left out\n";
-    }
-  }
-  if (!problems.empty()) return absl::UnimplementedError(problems);
+  PF_RETURN_IF_ERROR(Report(unserved, options.strict, console));
   if (pairs.empty()) {
     console.out << "Error reading graph!\n1\n";
     return absl::FailedPreconditionError("no op to register in the models and in --default_ops");
@@ -129,6 +174,8 @@ Tool PrintSelectiveRegistrationHeaderTool() {
       "print_selective_registration_header", "says which ops and kernels models need, as a header for a build",
       {{"For TensorFlow, compiled with -DSELECTIVE_REGISTRATION -DSUPPORT_SELECTIVE_REGISTRATION.",
         "--graphs=a.pb,b.pb > ops_to_register.h"},
+       {"For our own runtime, compiled with -DSELECTIVE_REGISTRATION.",
+        "--style=permafrost --graphs=model.pb > ops_to_register.h"},
        {"Fail where TensorFlow would lack a kernel.", "--graphs=model.pb --strict > ops_to_register.h"}},
       &DefineFlags, &PrintSelectiveRegistrationHeader);
 }

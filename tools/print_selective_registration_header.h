@@ -19,12 +19,13 @@ struct PrintSelectiveRegistrationHeaderOptions {
   std::string default_ops = "NoOp:NoOp,_Recv:RecvOp,_Send:SendOp";
   std::string style = "tensorflow";
   bool strict = false;
+  bool allow_missing = false;
   ReadFlags read;
 };
 
 // Prints the header on `out`. A node that no kernel serves is a warning on `err` and left out, as in the original, or
 // with `strict` part of one error that lists them all. Where nothing is left, prints the original's lines and is
-// FailedPrecondition.
+// FailedPrecondition. For our own runtime it is the error that is the rule, and `allow_missing` makes it a warning.
 absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHeaderOptions& options, FileSystem& files,
                                               Console& console);
 
