@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/status.h"
+#include "io/formats/json_value.h"
 #include "tools/json.h"
-#include "tools/json_value.h"
 
 namespace permafrost {
 namespace {
