@@ -123,17 +123,22 @@ absl::StatusOr<Tensor> TensorOfValues(DType dtype, const Shape& shape, absl::str
   return tensor;
 }
 
-// An NPY file, or the elements as they lie in memory.
-absl::StatusOr<Tensor> ReadValueFile(FileSystem& files, const std::string& path, DType dtype, const Shape& shape) {
-  Tensor tensor;
-  if (absl::EndsWith(path, ".npy")) {
-    PF_ASSIGN_OR_RETURN(tensor, ReadNpyFile(files, path));
-    if (tensor.dtype() != dtype) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", path, "' holds ", DTypeName(tensor.dtype()), ", expected ", DTypeName(dtype)));
-    }
-    return tensor;
+// An NPY file of that type, and of a shape that fits.
+absl::StatusOr<Tensor> ReadArray(FileSystem& files, const std::string& path, DType dtype, const Shape& shape) {
+  PF_ASSIGN_OR_RETURN(Tensor tensor, ReadNpyFile(files, path));
+  if (tensor.dtype() != dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' holds ", DTypeName(tensor.dtype()), ", expected ", DTypeName(dtype)));
   }
+  if (!shape.IsCompatibleWith(tensor.shape())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' has shape ", tensor.shape().ToString(), ", expected ", shape.ToString()));
+  }
+  return tensor;
+}
+
+// A file with the elements as they lie in memory.
+absl::StatusOr<Tensor> ReadElements(FileSystem& files, const std::string& path, DType dtype, const Shape& shape) {
   PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(path));
   absl::StatusOr<Tensor> raw = Tensor::FromBytes(dtype, shape, file.bytes, file.owner);
   PF_RETURN_IF_ERROR(Annotate(raw.status(), absl::StrCat("'", path, "'")));
@@ -176,90 +181,99 @@ absl::StatusOr<std::vector<std::string>> FilesByInput(const std::vector<std::str
   return paths;
 }
 
+// The lists of the flags, cut; empty where the flag is left out.
+struct InputLists {
+  std::vector<absl::string_view> shapes, types, values;
+  std::vector<std::string> paths;
+};
+
+absl::StatusOr<InputLists> CutLists(const BenchmarkInputFlags& flags, const std::vector<Endpoint>& declared) {
+  InputLists lists;
+  if (flags.shapes.has_value()) {
+    lists.shapes = absl::StrSplit(*flags.shapes, ':');
+    if (declared.empty() && flags.shapes->empty()) lists.shapes.clear();
+    PF_RETURN_IF_ERROR(CheckCount("input_layer_shape", lists.shapes.size(), declared.size()));
+  }
+  if (flags.types.has_value()) {
+    lists.types = absl::StrSplit(*flags.types, ',', absl::SkipEmpty());
+    PF_RETURN_IF_ERROR(CheckCount("input_layer_type", lists.types.size(), declared.size()));
+  }
+  if (flags.values.has_value() && !flags.values->empty()) {
+    lists.values = absl::StrSplit(*flags.values, ':');
+    PF_RETURN_IF_ERROR(CheckCount("input_layer_values", lists.values.size(), declared.size()));
+  }
+  PF_ASSIGN_OR_RETURN(lists.paths, FilesByInput(flags.files, declared));
+  return lists;
+}
+
+// InvalidArgument unless a type that is given is the model's.
+absl::Status CheckType(const std::vector<absl::string_view>& texts, size_t i, DType dtype) {
+  if (texts.empty()) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const DType named, ParseDType(texts[i]));
+  if (named == dtype) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("found ", DTypeName(named), ", expected ", DTypeName(dtype)));
+}
+
+// A shape that is given, if it fits what the model says.
+absl::StatusOr<Shape> GivenShape(absl::string_view text, const Shape& said) {
+  PF_ASSIGN_OR_RETURN(const Shape given, ParseDimensions(text));
+  if (said.IsCompatibleWith(given)) return given;
+  return absl::InvalidArgumentError(absl::StrCat("found ", given.ToString(), ", expected ", said.ToString()));
+}
+
+absl::StatusOr<Tensor> MakeInput(const Endpoint& endpoint, size_t i, const InputLists& lists, uint64_t seed,
+                                 FileSystem& files) {
+  const std::string place = absl::StrCat("input '", endpoint.text, "'");
+  const auto at = [&](absl::string_view flag, const absl::Status& status) {
+    return Annotate(status, absl::StrCat("--", flag, ": ", place));
+  };
+  if (endpoint.node == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(place, ": the graph has no such node"));
+  }
+  const absl::StatusOr<DType> dtype = TypeOf(endpoint);
+  PF_RETURN_IF_ERROR(Annotate(dtype.status(), place));
+  PF_RETURN_IF_ERROR(at("input_layer_type", CheckType(lists.types, i, *dtype)));
+  Shape shape = ShapeAttr(*endpoint.node, "shape").value_or(Shape::UnknownRank());
+  if (!lists.shapes.empty()) {
+    absl::StatusOr<Shape> given = GivenShape(lists.shapes[i], shape);
+    PF_RETURN_IF_ERROR(at("input_layer_shape", given.status()));
+    shape = *std::move(given);
+  }
+  const std::string& path = lists.paths[i];
+  if (absl::EndsWith(path, ".npy")) {
+    absl::StatusOr<Tensor> array = ReadArray(files, path, *dtype, shape);
+    PF_RETURN_IF_ERROR(at("input_layer_value_files", array.status()));
+    return array;
+  }
+  if (shape.has_rank() && shape.rank() > 0 && shape.dim(0) == kUnknownDim) shape.set_dim(0, 1);
+  if (!shape.IsFullyKnown()) {
+    return absl::InvalidArgumentError(absl::StrCat(place, " has the shape ", shape.ToString(),
+                                                   ": say with --input_layer_shape which to measure with"));
+  }
+  absl::StatusOr<Tensor> tensor = absl::UnknownError("");
+  if (!path.empty()) {
+    tensor = ReadElements(files, path, *dtype, shape);
+    PF_RETURN_IF_ERROR(at("input_layer_value_files", tensor.status()));
+  } else if (!lists.values.empty() && !lists.values[i].empty()) {
+    tensor = TensorOfValues(*dtype, shape, lists.values[i]);
+    PF_RETURN_IF_ERROR(at("input_layer_values", tensor.status()));
+  } else {
+    tensor = SeededTensor(*dtype, shape, seed + i);
+    PF_RETURN_IF_ERROR(Annotate(tensor.status(), place));
+  }
+  return tensor;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<BenchmarkInput>> MakeBenchmarkInputs(const Graph& graph, const BenchmarkInputFlags& flags,
                                                                 FileSystem& files) {
-  const std::vector<Endpoint>& declared = graph.inputs();
-  std::vector<absl::string_view> shape_texts, type_texts, value_texts;
-  if (flags.shapes.has_value()) {
-    shape_texts = absl::StrSplit(*flags.shapes, ':');
-    if (declared.empty() && flags.shapes->empty()) shape_texts.clear();
-    PF_RETURN_IF_ERROR(CheckCount("input_layer_shape", shape_texts.size(), declared.size()));
-  }
-  if (flags.types.has_value()) {
-    type_texts = absl::StrSplit(*flags.types, ',', absl::SkipEmpty());
-    PF_RETURN_IF_ERROR(CheckCount("input_layer_type", type_texts.size(), declared.size()));
-  }
-  if (flags.values.has_value() && !flags.values->empty()) {
-    value_texts = absl::StrSplit(*flags.values, ':');
-    PF_RETURN_IF_ERROR(CheckCount("input_layer_values", value_texts.size(), declared.size()));
-  }
-  PF_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesByInput(flags.files, declared));
+  PF_ASSIGN_OR_RETURN(const InputLists lists, CutLists(flags, graph.inputs()));
   std::vector<BenchmarkInput> inputs;
-  for (size_t i = 0; i < declared.size(); ++i) {
-    const Endpoint& endpoint = declared[i];
-    const std::string place = absl::StrCat("input '", endpoint.text, "'");
-    const auto fail = [&](absl::string_view flag, const absl::Status& status) {
-      return Annotate(status, absl::StrCat("--", flag, ": ", place));
-    };
-    if (endpoint.node == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(place, ": the graph has no such node"));
-    const absl::StatusOr<DType> dtype = TypeOf(endpoint);
-    PF_RETURN_IF_ERROR(Annotate(dtype.status(), place));
-    if (!type_texts.empty()) {
-      const absl::StatusOr<DType> named = ParseDType(type_texts[i]);
-      PF_RETURN_IF_ERROR(fail("input_layer_type", named.status()));
-      if (*named != *dtype) {
-        return fail("input_layer_type", absl::InvalidArgumentError(absl::StrCat("found ", DTypeName(*named),
-                                                                                ", expected ", DTypeName(*dtype))));
-      }
-    }
-    Shape shape = Shape::UnknownRank();
-    const absl::StatusOr<Shape> said = ShapeAttr(*endpoint.node, "shape");
-    if (said.ok()) shape = *said;
-    if (!shape_texts.empty()) {
-      absl::StatusOr<Shape> given = ParseDimensions(shape_texts[i]);
-      PF_RETURN_IF_ERROR(fail("input_layer_shape", given.status()));
-      if (!shape.IsCompatibleWith(*given)) {
-        return fail("input_layer_shape", absl::InvalidArgumentError(absl::StrCat("found ", given->ToString(),
-                                                                                 ", expected ", shape.ToString())));
-      }
-      shape = *std::move(given);
-    } else if (shape.has_rank() && shape.rank() > 0 && shape.dim(0) == kUnknownDim) {
-      shape.set_dim(0, 1);
-    }
-    BenchmarkInput& input = inputs.emplace_back();
-    input.name = endpoint.text;
-    if (!paths[i].empty() && absl::EndsWith(paths[i], ".npy")) {
-      absl::StatusOr<Tensor> read = ReadValueFile(files, paths[i], *dtype, shape);
-      PF_RETURN_IF_ERROR(fail("input_layer_value_files", read.status()));
-      if (!shape_texts.empty() || (said.ok() && !said->IsCompatibleWith(read->shape()))) {
-        if (!shape.IsCompatibleWith(read->shape())) {
-          return fail("input_layer_value_files",
-                      absl::InvalidArgumentError(absl::StrCat("'", paths[i], "' has shape ", read->shape().ToString(),
-                                                              ", expected ", shape.ToString())));
-        }
-      }
-      input.tensor = *std::move(read);
-      continue;
-    }
-    if (!shape.IsFullyKnown()) {
-      return absl::InvalidArgumentError(absl::StrCat(place, " has the shape ", shape.ToString(),
-                                                     ": say with --input_layer_shape which to measure with"));
-    }
-    absl::StatusOr<Tensor> tensor = absl::InternalError("");
-    if (!paths[i].empty()) {
-      tensor = ReadValueFile(files, paths[i], *dtype, shape);
-      PF_RETURN_IF_ERROR(fail("input_layer_value_files", tensor.status()));
-    } else if (!value_texts.empty() && !value_texts[i].empty()) {
-      tensor = TensorOfValues(*dtype, shape, value_texts[i]);
-      PF_RETURN_IF_ERROR(fail("input_layer_values", tensor.status()));
-    } else {
-      tensor = SeededTensor(*dtype, shape, flags.seed + i);
-      PF_RETURN_IF_ERROR(Annotate(tensor.status(), place));
-    }
-    input.tensor = *std::move(tensor);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Endpoint& endpoint = graph.inputs()[i];
+    PF_ASSIGN_OR_RETURN(Tensor tensor, MakeInput(endpoint, i, lists, flags.seed, files));
+    inputs.push_back({endpoint.text, std::move(tensor)});
   }
   return inputs;
 }

@@ -6,15 +6,21 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "graph/status.h"
 #include "runtime_check/profiler.h"
+#include "tools/benchmark_baseline.h"
 #include "tools/benchmark_entries.h"
+#include "tools/benchmark_questions.h"
 #include "tools/benchmark_report.h"
+#include "tools/hardware_counters.h"
 #include "tools/interruption.h"
 #include "tools/plan_listing.h"
+#include "tools/run_trace.h"
 #include "tools/timed_runs.h"
 
 namespace permafrost {
@@ -22,112 +28,6 @@ namespace {
 
 // How often a terminal sees how far a measurement is.
 constexpr double kProgressSeconds = 0.1;
-
-void DefineSubjectFlags(SubjectFlags* subject, FlagTable* flags) {
-  flags->Add("graph", &subject->graph, "FILE", "The model to measure, of any format that can be read.");
-  flags->Add("input_layer", &subject->input_layer, "NAMES",
-             "What is fed: names separated by commas. Left out: the placeholders that the outputs need.");
-  flags->Add("input_layer_shape", &subject->inputs.shapes, "SHAPES",
-             "Their shapes, separated by colons: 1,224,224,3:8. Left out: those in the model, with a batch of 1.");
-  flags->Add("input_layer_type", &subject->inputs.types, "TYPES",
-             "Their types, separated by commas, to be checked against the model. Left out: those in the model.");
-  flags->Add("input_layer_values", &subject->inputs.values, "VALUES",
-             "Values for the first elements, separated by commas, those of several inputs by colons; the rest is zero. "
-             "Left out: random numbers.");
-  flags->Add("input_layer_value_files", &subject->inputs.files, "FILES",
-             "INPUT=FILE, separated by commas: an NPY file, or the elements as they lie in memory.");
-  flags->Add("output_layer", &subject->output_layer, "NAMES", "What is fetched. Left out: found.");
-  flags->Add("target_layer", &subject->target_layer, "NAMES", "Nodes that run without being fetched.");
-  flags->Add("seed", &subject->inputs.seed, "N", "For random inputs.");
-}
-
-void DefineRunFlags(BenchmarkModelOptions* options, FlagTable* flags) {
-  flags->Add("init_ops", &options->init_ops, "NAMES",
-             "Nodes to run once before anything else. Tables fill themselves without.");
-  flags->Add("max_num_runs", &options->max_num_runs, "N",
-             "Runs in each of the two phases, without and with a profile; 0: until --max_time.");
-  flags->Add("num_runs", &options->max_num_runs, "N", "The same.");
-  flags->Add("max_time", &options->max_time, "SECONDS", "What the runs of a phase may take; 0: until --max_num_runs.");
-  flags->Add("max_secs", &options->max_time, "SECONDS", "The same.");
-  flags->Add("min_secs", &options->min_secs, "SECONDS", "What they take at least, even after --max_num_runs.");
-  flags->Add("warmup_runs", &options->warmup_runs, "N", "Runs before, measured apart; the first is the cold start.");
-  flags->Add("warmup_min_secs", &options->warmup_min_secs, "SECONDS", "What they take at least.");
-  flags->Add("inference_delay", &options->inference_delay, "SECONDS", "Sleep between two runs; -1: none.");
-  flags->Add("run_delay", &options->inference_delay, "SECONDS", "The same.");
-  flags->Add("inter_inference_sleep_seconds", &options->inference_delay, "SECONDS", "The same.");
-  flags->Add("inter_benchmark_delay", &options->inter_benchmark_delay, "SECONDS",
-             "Sleep before each of the two phases; -1: none.");
-  AddRunFlags(&options->run, flags);
-  flags->Add("num_threads", &options->num_threads, "N", "The same as --threads; -1: one for each core.");
-  flags->Add("use_delegate", &options->use_delegate, "NAME", "The same as --delegate.");
-  flags->Add("external_delegate_path", &options->external_delegate_path, "FILE",
-             "The same as --delegate with the path of a shared library.");
-  flags->Add("cpu_affinity", &options->cpu_affinity, "CPUS",
-             "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
-}
-
-void DefineOutputFlags(BenchmarkModelOptions* options, FlagTable* flags) {
-  flags->Add("enable_op_profiling", &options->enable_op_profiling, "Measure every node in a phase of its own.");
-  flags->Add("show_run_order", &options->tables.show_run_order, "All nodes, in the order in which they run.");
-  flags->Add("run_order_limit", &options->tables.run_order_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_time", &options->tables.show_time, "Those that take the most time.");
-  flags->Add("time_limit", &options->tables.time_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_memory", &options->tables.show_memory, "Those that make the largest tensors.");
-  flags->Add("memory_limit", &options->tables.memory_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_type", &options->tables.show_type, "Sums by type of node.");
-  flags->Add("show_summary", &options->tables.show_summary, "Sums over all nodes.");
-  flags->Add("show_flops", &options->show_flops, "Arithmetic of a run, and how much of it a second does.");
-  flags->Add("show_sizes", &options->show_sizes, "Types and shapes of the outputs.");
-  flags->Add("report_peak_memory_footprint", &options->report_peak_memory_footprint,
-             "The most memory that the tool held.");
-  flags->Add("profiling_output_csv_file", &options->profiling_output_csv_file, "FILE", "The profile as CSV.");
-  flags->Add("benchmark_name", &options->benchmark_name, "NAME",
-             "With --output_prefix: write reports under this name.");
-  flags->Add("output_prefix", &options->output_prefix, "PATH",
-             "With --benchmark_name: what the names of the reports begin with, folder included.");
-  flags->Add("json", &options->json, "Print one JSON object.");
-}
-
-void DefineFlags(BenchmarkModelOptions* options, FlagTable* flags) {
-  DefineSubjectFlags(&options->subject, flags);
-  DefineRunFlags(options, flags);
-  DefineOutputFlags(options, flags);
-  AddReadFlags(&options->subject.read, flags);
-}
-
-absl::Status CheckOptions(const BenchmarkModelOptions& options) {
-  if (options.subject.graph.empty()) return absl::InvalidArgumentError("--graph is missing");
-  if (options.max_num_runs <= 0 && options.max_time <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found --max_num_runs=", options.max_num_runs, " and --max_time=", options.max_time,
-                     ", expected one of them above 0: nothing else ends the measurement"));
-  }
-  if (options.warmup_runs < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--warmup_runs: found ", options.warmup_runs, ", expected at least 0"));
-  }
-  for (const auto& [flag, value] : {std::pair{"--run_order_limit", options.tables.run_order_limit},
-                                    std::pair{"--time_limit", options.tables.time_limit},
-                                    std::pair{"--memory_limit", options.tables.memory_limit}}) {
-    if (value < 0) return absl::InvalidArgumentError(absl::StrCat(flag, ": found ", value, ", expected at least 0"));
-  }
-  if (!options.profiling_output_csv_file.empty() && !options.enable_op_profiling) {
-    return absl::InvalidArgumentError("--profiling_output_csv_file needs --enable_op_profiling");
-  }
-  if (options.benchmark_name.empty() != options.output_prefix.empty()) {
-    return absl::InvalidArgumentError("--benchmark_name and --output_prefix need each other");
-  }
-  return absl::OkStatus();
-}
-
-// The flags with other names in their places.
-RunFlags SettledRunFlags(const BenchmarkModelOptions& options) {
-  RunFlags run = options.run;
-  if (options.num_threads > 0) run.threads = options.num_threads;
-  if (!options.use_delegate.empty()) run.delegate = options.use_delegate;
-  if (!options.external_delegate_path.empty()) run.delegate = options.external_delegate_path;
-  return run;
-}
 
 // Shows how far a phase is, now and then.
 class PhaseProgress {
@@ -158,9 +58,10 @@ RunLimits LimitsOf(const BenchmarkModelOptions& options) {
   return {std::max(0, options.max_num_runs), options.min_secs, options.max_time, options.inference_delay};
 }
 
-// The three phases of the original. `summary` is null without a profile.
+// The three phases of the original. `counters` may be null, and `summary` is without a profile.
 absl::Status RunPhases(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, Session* session,
-                       Profiler* profiler, ProfileSummary* summary, const Console& console, BenchmarkResult* result) {
+                       HardwareCounters* counters, Profiler* profiler, ProfileSummary* summary, const Console& console,
+                       BenchmarkResult* result) {
   std::vector<Tensor> outputs;
   const auto run = [&]() -> absl::Status {
     absl::StatusOr<std::vector<Tensor>> made = session->Run(subject.feeds());
@@ -177,7 +78,14 @@ absl::Status RunPhases(const BenchmarkModelOptions& options, const BenchmarkSubj
   PF_RETURN_IF_ERROR(phase("warm-up", warmup, &result->warmup));
   Pause(options.inter_benchmark_delay);
   const int64_t switches = ReadProcessFacts().involuntary_switches;
+  if (counters != nullptr) counters->Start();
   PF_RETURN_IF_ERROR(phase("measuring", LimitsOf(options), &result->plain));
+  if (counters != nullptr) {
+    counters->Stop();
+    result->counters = counters->Read();
+    const auto runs = static_cast<double>(std::max<size_t>(1, result->plain.seconds.size()));
+    for (CounterValue& counter : result->counters) counter.count /= runs;
+  }
   for (std::string& note : NonFiniteNotes(subject.outputs(), outputs)) result->notes.push_back(std::move(note));
   for (size_t i = 0; i < outputs.size(); ++i) result->outputs.push_back({subject.outputs()[i], outputs[i]});
   if (std::optional<std::string> note =
@@ -233,19 +141,212 @@ std::vector<BenchmarkEntry> Entries(const BenchmarkModelOptions& options, const 
   return entries;
 }
 
-// How a row of the profile is called: a piece of a partition like the node that it is named after.
-ProfileRowName NameOf(const NodeCosts& costs, const ProfileLabel& label) {
-  if (label.kind != ProfileLabel::Kind::kPiece) return {label.name, label.op};
-  const std::string node(NodeOfPiece(label.name));
-  const NodeCost* cost = costs.Find(node);
-  return {node, cost == nullptr ? node : cost->op};
+// Notes what makes a comparison with the baseline one of apples with pears.
+void CheckIsLikeBaseline(const Baseline& baseline, const BenchmarkModelOptions& options, BenchmarkResult* result) {
+  const auto check = [&](absl::string_view what, const std::string& then, const std::string& now) {
+    if (then == now) return;
+    result->notes.push_back(absl::StrCat("the baseline was measured with ", what, " ", then, ", this with ", now));
+  };
+  check("the model", baseline.model, options.subject.graph);
+  check("the delegate", baseline.delegate, result->delegate);
+  check("precision", baseline.precision, result->precision);
+  check("threads:", absl::StrCat(baseline.threads), absl::StrCat(result->num_threads));
+}
+
+// One more run, recorded.
+absl::Status TraceRun(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, const NodeCosts& costs,
+                      Session* session, Profiler* profiler, FileSystem& files) {
+  profiler->Clear();
+  profiler->set_recording(true);
+  const absl::Status status = session->Run(subject.feeds()).status();
+  profiler->set_recording(false);
+  PF_RETURN_IF_ERROR(status);
+  std::ostringstream text;
+  WriteTrace(*profiler, subject.graph(), costs, options.subject.graph, text);
+  return WriteText(options.trace, text.str(), files);
 }
 
 std::string PrecisionOf(const RunFlags& run) { return run.precision.empty() ? "f32" : run.precision; }
 
+// One call of the tool.
+class Benchmark {
+ public:
+  Benchmark(const BenchmarkModelOptions& options, FileSystem& files, Console& console)
+      : options_(options), run_(SettledRunFlags(options)), files_(files), console_(console) {}
+
+  absl::Status Run() {
+    PF_RETURN_IF_ERROR(Prepare());
+    PF_RETURN_IF_ERROR(OpenModel());
+    const Interruption interruption;
+    session_options_.loop_limits.is_cancelled = &Interruption::IsRequested;
+    if (AsksQuestion(options_)) return AnswerQuestion(options_, *subject_, session_options_, files_, console_);
+    PF_RETURN_IF_ERROR(MakeSession());
+    PF_RETURN_IF_ERROR(Measure());
+    Judge();
+    Report();
+    PF_RETURN_IF_ERROR(WriteFiles());
+    return Verdict();
+  }
+
+ private:
+  // What can be found wrong before a model is read.
+  absl::Status Prepare() {
+    PF_RETURN_IF_ERROR(CheckBenchmarkFlags(options_));
+    if (!options_.cpu_affinity.empty()) {
+      const absl::StatusOr<std::vector<int>> processors = ParseProcessors(options_.cpu_affinity);
+      PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
+      PF_RETURN_IF_ERROR(Annotate(binding_.Bind(*processors), "--cpu_affinity"));
+    }
+    PF_RETURN_IF_ERROR(CheckWritable(options_.profiling_output_csv_file, files_));
+    PF_RETURN_IF_ERROR(CheckWritable(options_.trace, files_));
+    if (!options_.baseline.empty()) {
+      absl::StatusOr<Baseline> read = ReadBaseline(files_, options_.baseline);
+      PF_RETURN_IF_ERROR(Annotate(read.status(), "--baseline"));
+      baseline_ = *std::move(read);
+    }
+    PF_ASSIGN_OR_RETURN(RunOptions run_options, MakeRunOptions(run_, files_));
+    session_options_ = std::move(run_options.chosen);
+    if (options_.hardware_counters) {
+      // Before any thread is started that they are to follow.
+      absl::StatusOr<std::unique_ptr<HardwareCounters>> opened = HardwareCounters::Open();
+      if (!opened.ok()) result_.notes.emplace_back(opened.status().message());
+      if (opened.ok()) counters_ = *std::move(opened);
+    }
+    result_.before = ReadProcessFacts();
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenModel() {
+    console_.Progress("reading the model");
+    PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
+    const Graph& graph = subject_->graph();
+    PF_RETURN_IF_ERROR(SettlePrecision(run_, graph, graph.inputs(), graph.outputs(), {subject_->feeds()},
+                                       &session_options_, console_));
+    if (options_.init_ops.empty()) return absl::OkStatus();
+    return RunOnce(graph, SplitList(options_.init_ops), session_options_);
+  }
+
+  absl::Status MakeSession() {
+    session_options_.profiler = &profiler_;
+    result_.delegate = run_.delegate;
+    result_.precision = PrecisionOf(run_);
+    result_.num_threads = session_options_.num_threads;
+    result_.load_seconds = subject_->load_seconds();
+    console_.Progress("preparing");
+    const auto start = std::chrono::steady_clock::now();
+    PF_ASSIGN_OR_RETURN(session_, subject_->NewSession(session_options_));
+    result_.init_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result_.after_init = ReadProcessFacts();
+    console_.Progress("");
+    if (!options_.json) PrintBenchmarkHead(options_, *subject_, result_, console_.out);
+    console_.out.flush();
+    costs_ = NodeCosts(subject_->graph(), subject_->fed_shapes());
+    return absl::OkStatus();
+  }
+
+  absl::Status Measure() {
+    const absl::Status status = RunPhases(options_, *subject_, session_.get(), counters_.get(), &profiler_,
+                                          options_.enable_op_profiling ? &summary_ : nullptr, console_, &result_);
+    console_.Progress("");
+    result_.was_interrupted = Interruption::IsRequested();
+    PF_RETURN_IF_ERROR(absl::IsCancelled(status) ? absl::OkStatus() : status);
+    result_.plan = session_->FullReport();
+    result_.after = ReadProcessFacts();
+    if (!result_.plan.delegation.failure.empty()) result_.notes.push_back(result_.plan.delegation.failure);
+    if (summary_.num_dropped() > 0) {
+      result_.notes.push_back(
+          absl::StrCat("the profile lacks ", summary_.num_dropped(), " events: runs were too long"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Against the machine, and against the baseline.
+  void Judge() {
+    if (options_.roofline && profile() != nullptr && !result_.was_interrupted) {
+      console_.Progress("measuring the machine");
+      result_.roofline = MakeRoofline(summary_, costs_, MeasureMachinePeaks(result_.num_threads));
+      console_.Progress("");
+    }
+    if (baseline_.has_value() && !result_.plain.seconds.empty()) {
+      CheckIsLikeBaseline(*baseline_, options_, &result_);
+      result_.baseline = CompareWithBaseline(*baseline_, Sample(result_.plain.seconds), options_.max_regression);
+    }
+  }
+
+  void Report() {
+    if (!options_.json) {
+      PrintBenchmark(options_, result_, profile(), costs_, console_);
+      if (run_.explain) PrintPlan(result_.plan, console_);
+      return;
+    }
+    JsonWriter json(console_.out);
+    json.BeginObject();
+    WriteBenchmark(*subject_, options_.subject.graph, result_, profile(), costs_, &json);
+    if (run_.explain) {
+      json.Key("plan");
+      WritePlan(result_.plan, &json);
+    }
+    json.End();
+  }
+
+  absl::Status WriteFiles() {
+    if (!options_.profiling_output_csv_file.empty() && profile() != nullptr) {
+      PF_RETURN_IF_ERROR(WriteText(options_.profiling_output_csv_file, ProfileCsv(summary_), files_));
+    }
+    if (!options_.trace.empty() && !result_.was_interrupted) {
+      PF_RETURN_IF_ERROR(TraceRun(options_, *subject_, costs_, session_.get(), &profiler_, files_));
+    }
+    if (options_.benchmark_name.empty()) return absl::OkStatus();
+    return WriteBenchmarkEntries(options_.output_prefix, Entries(options_, *subject_, result_, profile()), files_);
+  }
+
+  absl::Status Verdict() const {
+    if (result_.was_interrupted) {
+      return absl::CancelledError(absl::StrCat("interrupted after ", result_.plain.seconds.size(),
+                                               " measured runs; what was measured until then is printed"));
+    }
+    if (!result_.baseline.has_value() || !result_.baseline->is_regression) return absl::OkStatus();
+    return AnswerIsNo(absl::StrFormat("the median is %.3f times that of '%s', allowed %.3f", result_.baseline->ratio,
+                                      options_.baseline, 1 + options_.max_regression));
+  }
+
+  // Null where nothing was profiled.
+  const ProfileSummary* profile() const { return summary_.num_runs() > 0 ? &summary_ : nullptr; }
+
+  // How a row of the profile is called: a piece of a partition like the node that it is named after.
+  ProfileRowName NameOf(const ProfileLabel& label) const {
+    if (label.kind != ProfileLabel::Kind::kPiece) return {label.name, label.op};
+    const std::string node(NodeOfPiece(label.name));
+    const NodeCost* cost = costs_.Find(node);
+    return {node, cost == nullptr ? node : cost->op};
+  }
+
+  int64_t MemoryOf(const ProfileLabel& label) const {
+    const NodeCost* cost = costs_.Find(label);
+    return cost == nullptr ? -1 : static_cast<int64_t>(cost->output_bytes);
+  }
+
+  const BenchmarkModelOptions& options_;
+  const RunFlags run_;
+  FileSystem& files_;
+  Console& console_;
+  ProcessorBinding binding_;
+  std::optional<Baseline> baseline_;
+  std::unique_ptr<HardwareCounters> counters_;  // Null: nobody asks, or there are none.
+  std::unique_ptr<BenchmarkSubject> subject_;
+  SessionOptions session_options_;
+  Profiler profiler_;
+  std::unique_ptr<Session> session_;
+  NodeCosts costs_;
+  ProfileSummary summary_{[this](const ProfileLabel& label) { return NameOf(label); },
+                          [this](const ProfileLabel& label) { return MemoryOf(label); }};
+  BenchmarkResult result_;
+};
+
 }  // namespace
 
 absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& files, Console& console) {
+<<<<<<< HEAD
   PF_RETURN_IF_ERROR(CheckOptions(options));
   ProcessorBinding binding;
   if (!options.cpu_affinity.empty()) {
@@ -327,6 +428,9 @@ absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& fi
                                              " measured runs; what was measured until then is printed"));
   }
   return absl::OkStatus();
+=======
+  return Benchmark(options, files, console).Run();
+>>>>>>> 287ea27 (Say which configuration to ship, what is slower than before, and where the roof is)
 }
 
 Tool BenchmarkModelTool() {
@@ -336,8 +440,10 @@ Tool BenchmarkModelTool() {
        {"The fastest answer that one core gives.", "--graph=model.pb --delegate=onednn --precision=bf16 --threads=1"},
        {"The original's flags.",
         "--graph=model.pb --input_layer=image:0 --input_layer_shape=1,224,224,3 --input_layer_type=float "
-        "--output_layer=softmax:0 --max_num_runs=50"}},
-      &DefineFlags, &BenchmarkModel);
+        "--output_layer=softmax:0 --max_num_runs=50"},
+       {"Which delegate, precision and number of threads to ship.", "--graph=model.pb --compare"},
+       {"Fail a build that makes the model slower.", "--graph=model.pb --json --baseline=last_week.json"}},
+      &DefineBenchmarkFlags, &BenchmarkModel);
 }
 
 }  // namespace permafrost

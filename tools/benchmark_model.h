@@ -47,9 +47,27 @@ struct BenchmarkModelOptions {
   std::string benchmark_name;
   std::string output_prefix;
   bool json = false;
+
+  // Other questions than how long a model takes.
+  bool compare = false;
+  double compare_time = 30;  // Seconds that --compare and --against may take.
+  std::string against;
+  int32_t with_load = 0;
+  std::string baseline;
+  double max_regression = 0.05;
+  std::string trace;
+  bool roofline = false;
+  bool hardware_counters = false;
 };
 
-// Prints what was measured. Cancelled after Ctrl-C, with what was measured until then printed.
+void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags);
+// InvalidArgument for what does not go together or out of range.
+absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);
+// The flags with other names in their places.
+RunFlags SettledRunFlags(const BenchmarkModelOptions& options);
+
+// Prints what was measured. Cancelled after Ctrl-C, with what was measured until then printed; Aborted when the time is
+// a regression from the baseline.
 absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& files, Console& console);
 
 Tool BenchmarkModelTool();

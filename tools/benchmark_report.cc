@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "tools/summary_format.h"
 
 namespace permafrost {
@@ -52,6 +53,20 @@ void PrintSizes(const std::vector<OutputSize>& outputs, std::ostream& out) {
     out << Printable(output.name) << "\t1\t" << DTypeName(output.tensor.dtype()) << "\t" << shape.rank() << "\t"
         << Dimensions(shape) << "\n";
   }
+  out << "\n";
+}
+
+void PrintCounters(const std::vector<CounterValue>& counters, std::ostream& out) {
+  if (counters.empty()) return;
+  double cycles = 0, instructions = 0;
+  out << "Hardware counters (a run):";
+  for (const CounterValue& counter : counters) {
+    out << " " << absl::StrReplaceAll(counter.name, {{" ", "_"}}) << "="
+        << HumanCount(static_cast<int64_t>(counter.count));
+    if (counter.name == "cycles") cycles = counter.count;
+    if (counter.name == "instructions") instructions = counter.count;
+  }
+  if (cycles > 0 && instructions > 0) out << absl::StrFormat(" instructions_per_cycle=%.2f", instructions / cycles);
   out << "\n";
 }
 
@@ -193,6 +208,19 @@ void PrintBenchmark(const BenchmarkModelOptions& options, const BenchmarkResult&
           << "FLOPs/second: " << HumanCount(static_cast<int64_t>(PerSecond(flops.total, result))) << "\n";
     }
   }
+  PrintCounters(result.counters, out);
+  if (result.roofline.has_value()) {
+    PrintRoofline(*result.roofline, static_cast<size_t>(options.tables.time_limit), console);
+  }
+  if (result.baseline.has_value()) {
+    const BaselineVerdict& verdict = *result.baseline;
+    out << absl::StrFormat("Baseline: %.3f times as long (%.3f to %.3f): %s\n", verdict.ratio, verdict.interval.low,
+                           verdict.interval.high,
+                           verdict.is_regression       ? "a regression"
+                           : verdict.interval.high < 1 ? "faster"
+                           : verdict.interval.low > 1  ? "slower, within what is allowed"
+                                                       : "not told apart");
+  }
   for (const std::string& note : result.notes) {
     console.out << console.Styled(Style::kWarning, absl::StrCat("note: ", Printable(note))) << "\n";
   }
@@ -244,6 +272,23 @@ void WriteBenchmark(const BenchmarkSubject& subject, const std::string& model, c
   json->Key("peak_resident_bytes").Integer(result.after.peak_resident_bytes);
   json->Key("flops").Count(costs.flops().total);
   json->Key("notes").Texts(result.notes);
+  if (!result.counters.empty()) {
+    json->Key("hardware_counters").BeginObject();
+    for (const CounterValue& counter : result.counters) json->Key(counter.name).Number(counter.count);
+    json->End();
+  }
+  if (result.roofline.has_value()) {
+    json->Key("roofline");
+    WriteRoofline(*result.roofline, json);
+  }
+  if (result.baseline.has_value()) {
+    json->Key("baseline").BeginObject();
+    json->Key("ratio").Number(result.baseline->ratio);
+    json->Key("ratio_low").Number(result.baseline->interval.low);
+    json->Key("ratio_high").Number(result.baseline->interval.high);
+    json->Key("is_regression").Bool(result.baseline->is_regression);
+    json->End();
+  }
   if (summary == nullptr) return;
   json->Key("profiled");
   WriteSample(Sample(result.profiled.seconds), json);

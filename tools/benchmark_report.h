@@ -12,12 +12,15 @@
 #include "runtime_check/plan.h"
 #include "runtime_check/profile_summary.h"
 #include "runtime_check/run_statistics.h"
+#include "tools/benchmark_baseline.h"
 #include "tools/benchmark_model.h"
 #include "tools/benchmark_subject.h"
 #include "tools/console.h"
+#include "tools/hardware_counters.h"
 #include "tools/json.h"
 #include "tools/node_costs.h"
 #include "tools/process_facts.h"
+#include "tools/roofline.h"
 #include "tools/timed_runs.h"
 
 namespace permafrost {
@@ -37,8 +40,11 @@ struct BenchmarkResult {
   TimedRuns warmup, plain, profiled;
   PlanReport plan;
   ProcessFacts before, after_init, after;
-  std::vector<OutputSize> outputs;  // Of the last warm-up run.
-  std::vector<std::string> notes;   // What the user should know before believing the numbers.
+  std::vector<OutputSize> outputs;     // Of the last warm-up run.
+  std::vector<CounterValue> counters;  // Of the phase without a profile, a run each.
+  std::optional<Roofline> roofline;
+  std::optional<BaselineVerdict> baseline;
+  std::vector<std::string> notes;  // What the user should know before believing the numbers.
   bool was_interrupted = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "graph/nearest.h"
 #include "graph/status.h"
 #include "tools/console.h"
@@ -39,7 +40,12 @@ absl::StatusOr<std::unique_ptr<BenchmarkSubject>> BenchmarkSubject::Open(const S
   std::optional<std::string> outputs = flags.output_layer;
   if (!outputs.has_value() && !subject->targets_.empty()) outputs = "";
   std::vector<std::string> reasons;
-  PF_RETURN_IF_ERROR(DeclareOrFindInterface(flags.input_layer, outputs, subject->graph_.get(), &reasons));
+  const absl::Status found = DeclareOrFindInterface(flags.input_layer, outputs, subject->graph_.get(), &reasons);
+  if (!found.ok()) {
+    // The flags have the original's names here.
+    return absl::Status(found.code(), absl::StrReplaceAll(found.message(), {{"--outputs", "--output_layer"},
+                                                                            {"--inputs", "--input_layer"}}));
+  }
   for (const Endpoint& output : subject->graph_->outputs()) subject->outputs_.push_back(output.text);
   if (subject->outputs_.empty() && subject->targets_.empty()) {
     return absl::InvalidArgumentError("found no output to run: name some with --output_layer");

@@ -1,0 +1,88 @@
+// How far the measuring disturbs what it measures: measuring_error MODEL THREADS DELEGATE [PRECISION] prints the error
+// of the timed loop against a clock around it, and what a profiler costs while it is off and on.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/status.h"
+#include "io/file_system.h"
+#include "runtime_check/delegate_registry.h"
+#include "runtime_check/profile_summary.h"
+#include "runtime_check/profiler.h"
+#include "runtime_check/session.h"
+#include "tools/benchmark_subject.h"
+#include "tools/interleaved_runs.h"
+#include "tools/timed_runs.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int kRuns = 200;
+
+// Two sessions of which only one has a profiler, in turn.
+absl::Status PrintOverhead(const char* what, const BenchmarkSubject& subject, const SessionOptions& plain,
+                           bool is_recording) {
+  Profiler profiler;
+  SessionOptions profiled = plain;
+  profiled.profiler = &profiler;
+  profiler.set_recording(is_recording);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> without, subject.NewSession(plain));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> with, subject.NewSession(profiled));
+  const std::vector<Contestant> contestants = {{"without", [&] { return without->Run(subject.feeds()).status(); }},
+                                               {"with", [&] {
+                                                  profiler.Clear();
+                                                  return with->Run(subject.feeds()).status();
+                                                }}};
+  ContestLimits limits;
+  limits.min_rounds = limits.max_rounds = 100;
+  limits.hopeless_ratio = 1e9;
+  const std::vector<ContestResult> results = RunInterleaved(contestants, limits, [](int) {});
+  const Sample ratio = RatioOf(results[1], results[0]);
+  const Interval interval = ratio.MedianInterval();
+  std::printf("profiler %s: %+.2f %% (95 %% sure: %+.2f %% to %+.2f %%)\n", what, 100 * (ratio.median() - 1),
+              100 * (interval.low - 1), 100 * (interval.high - 1));
+  return absl::OkStatus();
+}
+
+absl::Status Measure(const std::string& model, int threads, const std::string& delegate, const std::string& precision) {
+  SubjectFlags flags;
+  flags.graph = model;
+  Console console{std::cout, std::cerr};
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<BenchmarkSubject> subject,
+                      BenchmarkSubject::Open(flags, RealFileSystem(), console));
+  SessionOptions options;
+  options.num_threads = threads;
+  DelegateOptions delegate_options;
+  delegate_options.precision = precision;
+  PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(delegate, delegate_options));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, subject->NewSession(options));
+  PF_RETURN_IF_ERROR(session->Run(subject->feeds()).status());
+  TimedRuns runs;
+  const auto start = std::chrono::steady_clock::now();
+  PF_RETURN_IF_ERROR(RunTimed(
+      {kRuns, 0, 0, -1}, [&] { return session->Run(subject->feeds()).status(); }, [](const TimedRuns&) {}, &runs));
+  const double outside = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%d runs: %.6f s by the tool, %.6f s by a clock around the loop: %.4f %% are lost\n", kRuns, runs.total(),
+              outside, 100 * (outside - runs.total()) / outside);
+  PF_RETURN_IF_ERROR(PrintOverhead("off", *subject, options, false));
+  return PrintOverhead("on", *subject, options, true);
+}
+
+}  // namespace
+}  // namespace permafrost
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: measuring_error MODEL THREADS DELEGATE [PRECISION]\n");
+    return 2;
+  }
+  const absl::Status status = permafrost::Measure(argv[1], std::atoi(argv[2]), argv[3], argc > 4 ? argv[4] : "f32");
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "measuring_error: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
