@@ -4,7 +4,9 @@
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/encrypt_model.h"
 #include "tools/freeze_graph.h"
+#include "tools/optimize_for_inference.h"
 #include "tools/print_selective_registration_header.h"
+#include "tools/strip_unused.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
 #include "tools/validate_model.h"
@@ -16,7 +18,9 @@ int main(int argc, char** argv) {
        permafrost::ConvertMemmappedTool(),
        permafrost::EncryptModelTool(),
        permafrost::FreezeGraphTool(),
+       permafrost::OptimizeForInferenceTool(),
        permafrost::PrintSelectiveRegistrationHeaderTool(),
+       permafrost::StripUnusedTool(),
        permafrost::SummarizeGraphTool(),
        permafrost::TransformGraphTool(),
        permafrost::ValidateModelTool()},

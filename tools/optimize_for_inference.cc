@@ -1,0 +1,56 @@
+// Runs the passes that do what the original does.
+#include "tools/optimize_for_inference.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "tools/strip_unused.h"
+#include "tools/transform_graph.h"
+
+namespace permafrost {
+namespace {
+
+void DefineFlags(OptimizeForInferenceOptions* options, FlagTable* flags) {
+  flags->Add("input", &options->input, "FILE", "The frozen graph, binary or text.");
+  flags->Add("output", &options->output, "FILE", "Where to write the result.");
+  flags->Add("input_names", &options->input_names, "NAMES",
+             "The inputs, separated by commas: each becomes a placeholder.");
+  flags->Add("output_names", &options->output_names, "NAMES",
+             "The outputs, separated by commas: what they do not need goes.");
+  flags->Add("frozen_graph", &options->frozen_graph, "Write the binary form, not text.");
+  flags->Add("placeholder_type_enum", &options->placeholder_type_enum, "N,...",
+             "The types of new placeholders, as numbers of TensorFlow's DataType: one for all inputs or one for each. "
+             "Left out: the types of what they replace.");
+  flags->Add("toco_compatible", &options->toco_compatible,
+             "Use only ops that TensorFlow's converter to TFLite knows: fuse no padding and resizing.");
+  AddReadFlags(&options->read, flags);
+}
+
+}  // namespace
+
+absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, FileSystem& files, Console& console) {
+  if (options.input.empty()) return absl::InvalidArgumentError("--input is missing");
+  if (options.output.empty()) return absl::InvalidArgumentError("--output is missing");
+  if (options.output_names.empty()) return absl::InvalidArgumentError("--output_names is missing");
+  TransformGraphOptions transform;
+  transform.in_graph = options.input;
+  transform.out_graph = options.output;
+  transform.inputs = options.input_names;
+  transform.outputs = options.output_names;
+  PF_ASSIGN_OR_RETURN(const std::string strip, StripCall(options.input_names, options.placeholder_type_enum));
+  transform.transforms = absl::StrCat(strip, " remove_nodes(op=CheckNumerics, op=Identity) fold_old_batch_norms",
+                                      options.toco_compatible ? ""
+                                                              : " fuse_resize_pad_and_conv fuse_resize_and_conv "
+                                                                "fuse_pad_and_conv");
+  transform.output_as_text = !options.frozen_graph;
+  transform.read = options.read;
+  return TransformGraph(transform, files, console);
+}
+
+Tool OptimizeForInferenceTool() {
+  return DefineTool<OptimizeForInferenceOptions>(
+      "optimize_for_inference", "removes what only training needs and folds batch norms",
+      {{"A trained classifier.", "--input=frozen.pb --output=small.pb --input_names=image --output_names=softmax"}},
+      &DefineFlags, &OptimizeForInference);
+}
+
+}  // namespace permafrost

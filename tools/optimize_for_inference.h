@@ -1,0 +1,34 @@
+// optimize_for_inference: removes what only training needs and folds what can be folded.
+#ifndef PERMAFROST_TOOLS_OPTIMIZE_FOR_INFERENCE_H_
+#define PERMAFROST_TOOLS_OPTIMIZE_FOR_INFERENCE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+#include "tools/model_flags.h"
+
+namespace permafrost {
+
+// The original's options.
+struct OptimizeForInferenceOptions {
+  std::string input;
+  std::string output;
+  std::string input_names;   // Comma separated.
+  std::string output_names;  // The same.
+  bool frozen_graph = true;  // Write the binary form. What is read, the content tells.
+  std::string placeholder_type_enum;
+  bool toco_compatible = false;
+  ReadFlags read;
+};
+
+// Optimises, verifies, reports on console.out and writes.
+absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, FileSystem& files, Console& console);
+
+Tool OptimizeForInferenceTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_OPTIMIZE_FOR_INFERENCE_H_
