@@ -221,7 +221,7 @@ class Benchmark {
     PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
     const Graph& graph = subject_->graph();
     PF_RETURN_IF_ERROR(SettlePrecision(run_, graph, graph.inputs(), graph.outputs(), {subject_->feeds()},
-                                       &session_options_, console_));
+                                       files_, &session_options_, console_));
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);
   }
@@ -346,91 +346,7 @@ class Benchmark {
 }  // namespace
 
 absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& files, Console& console) {
-<<<<<<< HEAD
-  PF_RETURN_IF_ERROR(CheckOptions(options));
-  ProcessorBinding binding;
-  if (!options.cpu_affinity.empty()) {
-    const absl::StatusOr<std::vector<int>> processors = ParseProcessors(options.cpu_affinity);
-    PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
-    PF_RETURN_IF_ERROR(Annotate(binding.Bind(*processors), "--cpu_affinity"));
-  }
-  PF_RETURN_IF_ERROR(CheckWritable(options.profiling_output_csv_file, files));
-  const RunFlags run = SettledRunFlags(options);
-  PF_ASSIGN_OR_RETURN(RunOptions run_options, MakeRunOptions(run, files));
-  BenchmarkResult result;
-  result.before = ReadProcessFacts();
-  console.Progress("reading the model");
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<BenchmarkSubject> subject,
-                      BenchmarkSubject::Open(options.subject, files, console));
-  SessionOptions session_options = std::move(run_options.chosen);
-  PF_RETURN_IF_ERROR(SettlePrecision(run, subject->graph(), subject->graph().inputs(), subject->graph().outputs(),
-                                     {subject->feeds()}, files, &session_options, console));
-  if (!options.init_ops.empty()) {
-    PF_RETURN_IF_ERROR(RunOnce(subject->graph(), SplitList(options.init_ops), session_options));
-  }
-  const Interruption interruption;
-  session_options.loop_limits.is_cancelled = &Interruption::IsRequested;
-  Profiler profiler;
-  session_options.profiler = &profiler;
-  result.delegate = run.delegate;
-  result.precision = PrecisionOf(run);
-  result.num_threads = session_options.num_threads;
-  result.load_seconds = subject->load_seconds();
-  console.Progress("preparing");
-  const auto start = std::chrono::steady_clock::now();
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, subject->NewSession(session_options));
-  result.init_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.after_init = ReadProcessFacts();
-  console.Progress("");
-  if (!options.json) PrintBenchmarkHead(options, *subject, result, console.out);
-  console.out.flush();
-
-  const NodeCosts costs(subject->graph(), subject->fed_shapes());
-  ProfileSummary summary([&](const ProfileLabel& label) { return NameOf(costs, label); },
-                         [&](const ProfileLabel& label) -> int64_t {
-                           const NodeCost* cost = costs.Find(label);
-                           return cost == nullptr ? -1 : static_cast<int64_t>(cost->output_bytes);
-                         });
-  const bool has_profile = options.enable_op_profiling;
-  const absl::Status status =
-      RunPhases(options, *subject, session.get(), &profiler, has_profile ? &summary : nullptr, console, &result);
-  console.Progress("");
-  result.was_interrupted = Interruption::IsRequested();
-  PF_RETURN_IF_ERROR(absl::IsCancelled(status) ? absl::OkStatus() : status);
-  result.plan = session->FullReport();
-  result.after = ReadProcessFacts();
-  if (!result.plan.delegation.failure.empty()) result.notes.push_back(result.plan.delegation.failure);
-  if (summary.num_dropped() > 0) {
-    result.notes.push_back(absl::StrCat("the profile lacks ", summary.num_dropped(), " events: runs were too long"));
-  }
-  const ProfileSummary* shown = has_profile && summary.num_runs() > 0 ? &summary : nullptr;
-  if (options.json) {
-    JsonWriter json(console.out);
-    json.BeginObject();
-    WriteBenchmark(*subject, options.subject.graph, result, shown, costs, &json);
-    if (run.explain) {
-      json.Key("plan");
-      WritePlan(result.plan, &json);
-    }
-    json.End();
-  } else {
-    PrintBenchmark(options, result, shown, costs, console);
-    if (run.explain) PrintPlan(result.plan, console);
-  }
-  if (!options.profiling_output_csv_file.empty() && shown != nullptr) {
-    PF_RETURN_IF_ERROR(WriteText(options.profiling_output_csv_file, ProfileCsv(summary), files));
-  }
-  if (!options.benchmark_name.empty()) {
-    PF_RETURN_IF_ERROR(WriteBenchmarkEntries(options.output_prefix, Entries(options, *subject, result, shown), files));
-  }
-  if (result.was_interrupted) {
-    return absl::CancelledError(absl::StrCat("interrupted after ", result.plain.seconds.size(),
-                                             " measured runs; what was measured until then is printed"));
-  }
-  return absl::OkStatus();
-=======
   return Benchmark(options, files, console).Run();
->>>>>>> 287ea27 (Say which configuration to ship, what is slower than before, and where the roof is)
 }
 
 Tool BenchmarkModelTool() {
