@@ -12,9 +12,10 @@ namespace {
 
 class Memory : public ByteSource {
  public:
-  explicit Memory(FileView view) : view_(std::move(view)) {}
+  Memory(FileView view, bool is_secret) : view_(std::move(view)), is_secret_(is_secret) {}
 
   uint64_t size() const override { return view_.bytes.size(); }
+  bool is_secret() const override { return is_secret_; }
 
   absl::StatusOr<FileView> Read(uint64_t offset, uint64_t length) const override {
     PF_RETURN_IF_ERROR(CheckRange(offset, length));
@@ -23,6 +24,7 @@ class Memory : public ByteSource {
 
  private:
   const FileView view_;
+  const bool is_secret_;
 };
 
 }  // namespace
@@ -33,7 +35,9 @@ absl::Status ByteSource::CheckRange(uint64_t offset, uint64_t length) const {
       absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset, " on"));
 }
 
-std::shared_ptr<const ByteSource> MemorySource(FileView view) { return std::make_shared<Memory>(std::move(view)); }
+std::shared_ptr<const ByteSource> MemorySource(FileView view, bool is_secret) {
+  return std::make_shared<Memory>(std::move(view), is_secret);
+}
 
 absl::StatusOr<FileView> ReadAll(const ByteSource& source) { return source.Read(0, source.size()); }
 

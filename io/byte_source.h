@@ -31,8 +31,9 @@ class ByteSource {
   absl::Status CheckRange(uint64_t offset, uint64_t length) const;
 };
 
-// The bytes of `view`, which the source keeps alive, and so does each piece that was read.
-std::shared_ptr<const ByteSource> MemorySource(FileView view);
+// The bytes of `view`, which the source keeps alive, and so does each piece that was read. `is_secret` is what the
+// source says of itself.
+std::shared_ptr<const ByteSource> MemorySource(FileView view, bool is_secret = false);
 
 // All of the source.
 absl::StatusOr<FileView> ReadAll(const ByteSource& source);

@@ -132,13 +132,6 @@ absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOpti
 
 }  // namespace
 
-bool LooksLikeText(const ModelSource& source) {
-  return std::none_of(source.head.bytes.begin(), source.head.bytes.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v') || byte == 0x7f;
-  });
-}
-
 absl::Span<const ModelFormat* const> ModelFormats() { return kFormats; }
 
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options) {

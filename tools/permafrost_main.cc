@@ -2,6 +2,7 @@
 #include "tools/benchmark_model.h"
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
+#include "tools/convert_model.h"
 #include "tools/encrypt_model.h"
 #include "tools/freeze_graph.h"
 #include "tools/optimize_for_inference.h"
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
       {permafrost::BenchmarkModelTool(),
        permafrost::CompareGraphsTool(),
        permafrost::ConvertMemmappedTool(),
+       permafrost::ConvertModelTool(),
        permafrost::EncryptModelTool(),
        permafrost::FreezeGraphTool(),
        permafrost::OptimizeForInferenceTool(),

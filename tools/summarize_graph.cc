@@ -10,6 +10,7 @@
 #include "graph/status.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
+#include "tools/compressed_sizes.h"
 #include "tools/graph_summary.h"
 #include "tools/json.h"
 #include "tools/summary_format.h"
@@ -210,7 +211,7 @@ void WriteIssues(absl::string_view key, const std::vector<OpIssue>& issues, Json
 }
 
 void WriteJson(const GraphSummary& summary, const Graph& graph, const std::string& path, const ModelSize& size,
-               std::ostream& out) {
+               const std::vector<CompressedSizes>& downloads, std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("graph").Text(path);
@@ -261,6 +262,10 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
   json.End();
   WriteIssues("unknown_ops", summary.unknown_ops, &json);
   WriteIssues("ops_without_kernel", summary.without_kernel, &json);
+  if (!downloads.empty()) {
+    json.Key("compressed_sizes");
+    WriteCompressedSizes(downloads, &json);
+  }
   json.Key("benchmark_command").Text(BenchmarkCommand(summary, path));
   json.End();
 }
@@ -269,6 +274,9 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read: a GraphDef, binary or text.");
   flags->Add("print_structure", &options->print_structure,
              "Also print every node with its inputs, and the start of constants, in an order in which they can run.");
+  flags->Add("compressed_sizes", &options->compressed_sizes,
+             "Also say what a download would weigh, with gzip and zstd: as the graph is, and as round_weights and "
+             "quantize_weights would make it.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
 }
@@ -286,14 +294,20 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
   ModelSize size;
   size.file = stat.size;
   PF_ASSIGN_OR_RETURN(size.compressed, CompressedSize(*graph));
+  std::vector<CompressedSizes> downloads;
+  if (options.compressed_sizes) {
+    const auto progress = [&](const std::string& form) { console.Progress(absl::StrCat("compressing ", form)); };
+    PF_ASSIGN_OR_RETURN(downloads, MeasureCompressedSizes(*graph, progress));
+  }
   console.Progress("");
   if (options.json) {
-    WriteJson(summary, *graph, options.in_graph, size, console.out);
+    WriteJson(summary, *graph, options.in_graph, size, downloads, console.out);
     return absl::OkStatus();
   }
   PrintOriginalLines(summary, options.in_graph, console.out);
   if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
   PrintAdditions(summary, *graph, size, console);
+  if (!downloads.empty()) PrintCompressedSizes(downloads, console);
   return absl::OkStatus();
 }
 
@@ -301,6 +315,7 @@ Tool SummarizeGraphTool() {
   return DefineTool<SummarizeGraphOptions>(
       "summarize_graph", "says what is in a frozen graph: inputs, outputs, ops, weights, arithmetic",
       {{"The lines of the original tool, then what it does not say.", "--in_graph=model.pb"},
+       {"What would a download weigh?", "--in_graph=model.pb --compressed_sizes"},
        {"For a program.", "--in_graph=model.pb --json"}},
       &DefineFlags, &SummarizeGraph);
 }

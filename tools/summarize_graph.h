@@ -15,6 +15,7 @@ namespace permafrost {
 struct SummarizeGraphOptions {
   std::string in_graph;
   bool print_structure = false;
+  bool compressed_sizes = false;
   bool json = false;
   ReadFlags read;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
+#include "io/locked_memory.h"
 
 namespace permafrost {
 namespace {
@@ -37,23 +39,29 @@ bool IsSkippable(absl::string_view bytes) {
 }
 
 // Memory that grows by what is found. What is not written to yet costs addresses only, and large blocks grow by moving
-// pages, not bytes: both are the C library's doing.
+// pages, not bytes: both are the C library's doing. What was encrypted is in LockedMemory, which grows by copies.
 class GrowingBytes {
  public:
-  GrowingBytes() = default;
+  explicit GrowingBytes(bool is_secret) : is_secret_(is_secret) {}
   GrowingBytes(const GrowingBytes&) = delete;
   GrowingBytes& operator=(const GrowingBytes&) = delete;
-  ~GrowingBytes() { std::free(data_); }
+  ~GrowingBytes() { std::free(open_); }
 
   absl::Status Reserve(uint64_t capacity) {
     if (capacity <= capacity_) return absl::OkStatus();
-    void* grown =
-        capacity > std::numeric_limits<size_t>::max() ? nullptr : std::realloc(data_, static_cast<size_t>(capacity));
-    if (grown == nullptr) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for the ", capacity, " bytes that it decompresses to"));
+    if (is_secret_) {
+      PF_ASSIGN_OR_RETURN(LockedMemory grown, LockedMemory::Allocate(static_cast<size_t>(capacity)));
+      if (size_ > 0) std::memcpy(grown.data(), data_, size_);
+      locked_ = std::move(grown);
+      data_ = locked_.data();
+    } else {
+      void* grown = std::realloc(open_, static_cast<size_t>(capacity));
+      if (grown == nullptr) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("no memory for the ", capacity, " bytes that it decompresses to"));
+      }
+      open_ = data_ = static_cast<char*>(grown);
     }
-    data_ = static_cast<char*>(grown);
     capacity_ = static_cast<size_t>(capacity);
     return absl::OkStatus();
   }
@@ -62,21 +70,30 @@ class GrowingBytes {
   size_t capacity() const { return capacity_; }
   char* end() { return data_ + size_; }
   void Grow(size_t bytes) { size_ += bytes; }
+  // False when it ought to be kept out of swap and is not.
+  bool is_kept() const { return locked_.is_locked(); }
 
   // Hands the bytes over, without the capacity that was not needed.
   FileView Release() {
     if (data_ == nullptr) return {};
-    if (void* trimmed = std::realloc(data_, std::max<size_t>(size_, 1)); trimmed != nullptr) {
-      data_ = static_cast<char*>(trimmed);
+    if (is_secret_) {
+      auto kept = std::make_shared<const LockedMemory>(std::move(locked_));
+      return {kept->bytes().substr(0, size_), kept};
     }
-    std::shared_ptr<const void> owner(data_, [](const void* data) { std::free(const_cast<void*>(data)); });
-    const absl::string_view bytes(data_, size_);
-    data_ = nullptr;
+    if (void* trimmed = std::realloc(open_, std::max<size_t>(size_, 1)); trimmed != nullptr) {
+      open_ = static_cast<char*>(trimmed);
+    }
+    std::shared_ptr<const void> owner(open_, [](const void* data) { std::free(const_cast<void*>(data)); });
+    const absl::string_view bytes(open_, size_);
+    open_ = nullptr;
     return {bytes, std::move(owner)};
   }
 
  private:
-  char* data_ = nullptr;
+  const bool is_secret_;
+  char* data_ = nullptr;  // Of whichever holds the bytes.
+  char* open_ = nullptr;  // From malloc.
+  LockedMemory locked_;
   size_t size_ = 0;
   size_t capacity_ = 0;
 };
@@ -87,7 +104,8 @@ absl::Status AtByte(const absl::Status& status, uint64_t offset) {
 
 class FrameReader {
  public:
-  FrameReader(absl::string_view file, uint64_t most) : file_(file), most_(most), context_(ZSTD_createDCtx()) {
+  FrameReader(absl::string_view file, bool is_secret, const OpenOptions& options)
+      : file_(file), options_(options), most_(options.max_model_bytes), context_(ZSTD_createDCtx()), bytes_(is_secret) {
     if (context_ != nullptr) ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
   }
   FrameReader(const FrameReader&) = delete;
@@ -108,10 +126,21 @@ class FrameReader {
         return AtByte(absl::DataLossError("found no frame, expected one or the end of the file"), frame);
       }
     }
+    PF_RETURN_IF_ERROR(CheckKept());
     return bytes_.Release();
   }
 
  private:
+  absl::Status CheckKept() const {
+    if (bytes_.is_kept()) return absl::OkStatus();
+    const std::string text = absl::StrCat("the ", bytes_.size(),
+                                          " decompressed bytes of the encrypted model cannot be kept out of swap: the "
+                                          "system allows less (ulimit -l)");
+    if (options_.require_locked_memory) return absl::ResourceExhaustedError(text);
+    if (options_.tell != nullptr) options_.tell(text);
+    return absl::OkStatus();
+  }
+
   absl::Status Skip(absl::string_view rest) {
     const size_t size = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
     if (ZSTD_isError(size)) return absl::DataLossError("the file ends within a skippable frame");
@@ -190,6 +219,7 @@ class FrameReader {
   }
 
   absl::string_view file_;
+  const OpenOptions& options_;
   uint64_t most_;
   ZSTD_DCtx* context_;
   size_t at_ = 0;
@@ -202,8 +232,9 @@ bool IsZstd(const ModelSource& source) {
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenZstd(const ModelSource& source, const OpenOptions& options) {
   PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
-  PF_ASSIGN_OR_RETURN(FileView bytes, FrameReader(file.bytes, options.max_model_bytes).Run());
-  return MemorySource(std::move(bytes));
+  const bool is_secret = source.bytes->is_secret();
+  PF_ASSIGN_OR_RETURN(FileView bytes, FrameReader(file.bytes, is_secret, options).Run());
+  return MemorySource(std::move(bytes), is_secret);
 }
 
 }  // namespace

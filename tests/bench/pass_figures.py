@@ -24,6 +24,7 @@ EXAMPLES = {
     'backport_concatv2': ('inception_v3', '', 'backport_concatv2'),
     'common_subexpressions': ('facemesh_attention', '', 'common_subexpressions'),
     'convert_float16_weights': ('mobilenet_v2', '', 'convert_float16_weights'),
+    'defuse_ops': ('inception_v3', 'fold_old_batch_norms fuse_activations', 'defuse_ops'),
     'flatten_atrous_conv': ('posenet', '', 'flatten_atrous_conv(dilations=true)'),
     'fold_batch_norms': ('inception_v3', FROZEN, 'fold_batch_norms'),
     'fold_constants': ('inception_v3', '', 'fold_constants'),

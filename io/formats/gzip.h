@@ -1,0 +1,30 @@
+// gzip: what a model weighs when a web server sends it. Only written.
+#ifndef PERMAFROST_IO_FORMATS_GZIP_H_
+#define PERMAFROST_IO_FORMATS_GZIP_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "io/model_format.h"
+
+namespace permafrost {
+
+// Compresses what passes through, as `gzip` does by default (level 6), without a name or a time.
+class GzipSink : public FilterSink {
+ public:
+  // Does not own `out`.
+  explicit GzipSink(ByteSink* out);
+  ~GzipSink() override;
+
+  absl::Status Append(absl::string_view bytes) override;
+  absl::Status Finish() override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_GZIP_H_

@@ -1,0 +1,33 @@
+// convert_model: reads a model of any format and writes it in another.
+#ifndef PERMAFROST_TOOLS_CONVERT_MODEL_H_
+#define PERMAFROST_TOOLS_CONVERT_MODEL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "io/file_system.h"
+#include "tools/cli.h"
+#include "tools/console.h"
+#include "tools/model_flags.h"
+
+namespace permafrost {
+
+struct ConvertModelOptions {
+  std::string in;
+  std::string out;
+  std::string to;       // A name of ModelFormats(); empty: as the extension of `out` says.
+  bool defuse = false;  // Run defuse_ops first.
+  bool json = false;
+  ReadFlags read;
+  WriteFlags write;
+};
+
+// Says on console.out what was written, and which inputs and outputs the model declares. Nothing is written on an
+// error.
+absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files, Console& console);
+
+Tool ConvertModelTool();
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_CONVERT_MODEL_H_
