@@ -88,7 +88,8 @@ class Entry:
         self.device, self.label, self.priority = DEVICES[kernel.device_type], kernel.label, kernel.priority
         kinds = {a.name: a.type for a in op.attr}
         node = node_def_pb2.NodeDef(op=kernel.op, name='n')
-        node.device = f'/device:{"CPU" if self.device == "any" else kernel.device_type}:0'
+        # Asked on a device that has kernels of its own, those for any device would not answer.
+        node.device = f'/device:{"FAKE" if self.device == "any" else kernel.device_type}:0'
         if kernel.label:
             node.attr['_kernel'].s = kernel.label.encode()
         self.attrs, self.values = [], []

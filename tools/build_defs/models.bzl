@@ -1,0 +1,128 @@
+"""Rules for builds that ship models: make them smaller, hold them to a reference, and say what they need.
+
+    load("@permafrost//tools/build_defs:models.bzl", "model_test", "ops_to_register", "optimized_model")
+
+    optimized_model(
+        name = "small",
+        src = "model.pb",
+        inputs = ["image"],
+        outputs = ["probabilities"],
+        transforms = ["strip_unused_nodes", "fold_constants(ignore_errors=true)", "fold_batch_norms"],
+    )
+
+    model_test(
+        name = "small_test",
+        model = ":small",
+        reference = "model.pb",
+        outputs = ["probabilities"],
+        tolerance = "1e-5",
+    )
+
+    ops_to_register(
+        name = "ops",
+        models = [":small"],
+    )
+
+All of them run in the sandbox and need nothing but their inputs; their outputs are the same bytes at each build. The tools
+are built as the rest of the build is, once, and so must run where it is built: not for a build for another processor.
+"""
+
+_TOOLS = Label("//tools:BUILD.bazel")
+
+def _tool(name):
+    return str(_TOOLS.relative(":" + name))
+
+def _joined(names):
+    return ",".join(names)
+
+def ops_to_register(name, models, style = "permafrost", flags = [], **kwargs):
+    """Writes <name>/ops_to_register.h for the models.
+
+    Args:
+      name: of the target, whose only output is the header.
+      models: labels of model files of any format that can be read.
+      style: "permafrost" for our own runtime, "tensorflow" for a build of TensorFlow.
+      flags: more flags of print_selective_registration_header.
+      **kwargs: as of any rule (visibility, tags).
+    """
+    if not models:
+        fail("ops_to_register(name = '%s'): models is empty" % name)
+    native.genrule(
+        name = name,
+        srcs = models + [_tool("print_selective_registration_header")],
+        outs = [name + "/ops_to_register.h"],
+        cmd = "$(location {tool}) --style={style} {flags} {graphs} > $@".format(
+            tool = _tool("print_selective_registration_header"),
+            style = style,
+            flags = " ".join(["'%s'" % flag for flag in flags]),
+            graphs = " ".join(["--graphs=$(location %s)" % model for model in models]),
+        ),
+        **kwargs
+    )
+
+def optimized_model(name, src, transforms, inputs = [], outputs = [], flags = [], out = None, **kwargs):
+    """Runs transform_graph as a build step.
+
+    Args:
+      name: of the target, whose only output is the model.
+      src: label of the model.
+      transforms: the passes in their order, each as transform_graph takes it.
+      inputs: names of inputs; found in the model when empty.
+      outputs: names of outputs; found in the model when empty.
+      flags: more flags of transform_graph.
+      out: name of the file; <name>.pb when not given.
+      **kwargs: as of any rule (visibility, tags).
+    """
+    if not transforms:
+        fail("optimized_model(name = '%s'): transforms is empty" % name)
+    arguments = ["--transforms='%s'" % " ".join(transforms)]
+    if inputs:
+        arguments.append("--inputs='%s'" % _joined(inputs))
+    if outputs:
+        arguments.append("--outputs='%s'" % _joined(outputs))
+    native.genrule(
+        name = name,
+        srcs = [src, _tool("transform_graph")],
+        outs = [out or name + ".pb"],
+        cmd = "$(location {tool}) --in_graph=$(location {src}) --out_graph=$@ {arguments} {flags} > /dev/null".format(
+            tool = _tool("transform_graph"),
+            src = src,
+            arguments = " ".join(arguments),
+            flags = " ".join(["'%s'" % flag for flag in flags]),
+        ),
+        **kwargs
+    )
+
+def model_test(name, model, reference, tolerance = None, inputs = [], outputs = [], flags = [], data = [], **kwargs):
+    """A test that runs validate_model: the answers of `model` against those of `reference`.
+
+    Args:
+      name: of the test.
+      model: label of the model that is to be shipped.
+      reference: label of the model that says what is right.
+      tolerance: as text, the largest difference allowed, relative to max(1, largest value); validate_model's own when not
+        given.
+      inputs: labels of NPY files that are fed, of which each may hold many rows; random numbers when empty.
+      outputs: names of the outputs that are compared; found in the model when empty.
+      flags: more flags of validate_model; $(location ...) of `data` is put in.
+      data: more files that the test reads.
+      **kwargs: as of any test (size, tags).
+    """
+    arguments = [
+        "$(location %s)" % _tool("validate_model"),
+        "--reference=$(location %s)" % reference,
+        "--candidate=$(location %s)" % model,
+    ]
+    if tolerance != None:
+        arguments.append("--tolerance=%s" % tolerance)
+    if inputs:
+        arguments.append("--inputs=" + _joined(["$(location %s)" % label for label in inputs]))
+    if outputs:
+        arguments.append("--outputs=" + _joined(outputs))
+    native.sh_test(
+        name = name,
+        srcs = [str(_TOOLS.relative("//tools/build_defs:run_validation.sh"))],
+        args = arguments + flags,
+        data = data + inputs + [model, reference, _tool("validate_model")],
+        **kwargs
+    )
