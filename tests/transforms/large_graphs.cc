@@ -152,7 +152,7 @@ class Builder {
 
   // From float[1,4,4,2] to float[1,4,4,2].
   TensorRef Piece(int i, TensorRef x) {
-    switch (i % 26) {
+    switch (i % 27) {
       case 0:
         return Typed(ops::kRelu, {x});
       case 1:
@@ -271,6 +271,15 @@ class Builder {
       }
       case 24:
         return Convolved(Typed(ops::kResizeBilinear, {x, Ints("resized", Shape({2}), {4, 4})}), true);
+      case 25: {
+        const TensorRef filter = Floats("pointwise", Shape({1, 1, 2, 2}), {0.25, 0.25, 0.25, 0.25});
+        const TensorRef y = Typed(ops::k_FusedConv2D, {x, filter, Floats("biases", Shape({2}), {1, 2})});
+        y.node->SetAttr("strides", AttrValue::IntList({1, 1, 1, 1}));
+        y.node->SetAttr("padding", AttrValue::String("VALID"));
+        y.node->SetAttr("num_args", AttrValue::Int(1));
+        y.node->SetAttr("fused_ops", AttrValue::StringList({"BiasAdd", "Relu"}));
+        return y;
+      }
       default:
         return Typed(ops::kRelu, {Typed(ops::kAddV2, {Typed(ops::kRelu, {x}), Typed(ops::kRelu, {x})})});
     }
