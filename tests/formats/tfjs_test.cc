@@ -15,6 +15,7 @@
 #include "io/file_system.h"
 #include "io/formats/tfjs_weights.h"
 #include "io/model_file.h"
+#include "tests/io/test_in_folder.h"
 
 namespace permafrost {
 namespace {
@@ -26,19 +27,8 @@ std::string Raw(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-class TfjsTest : public ::testing::Test {
+class TfjsTest : public TestInFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void Put(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-  }
-
   absl::StatusOr<std::unique_ptr<Graph>> Open(const std::string& json, const OpenOptions& options = {}) const {
     Put("model.json", json);
     return OpenModel(RealFileSystem(), (folder_ / "model.json").string(), options);
@@ -71,8 +61,6 @@ class TfjsTest : public ::testing::Test {
     EXPECT_TRUE(value.ok()) << value.status();
     return value.ok() ? *value : Tensor();
   }
-
-  fs::path folder_;
 };
 
 TEST_F(TfjsTest, ReadsEveryTypeAsItIs) {

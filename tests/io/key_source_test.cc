@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/io/faulty_file_system.h"
+#include "tests/io/test_in_folder.h"
 
 namespace permafrost {
 namespace {
@@ -20,19 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class KeySourceTest : public ::testing::Test {
+class KeySourceTest : public TestInFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string Put(const std::string& name, const std::string& text) const {
-    std::ofstream(Path(name), std::ios::binary) << text;
-    return Path(name);
-  }
   // The reading end of a pipe that holds `text`.
   static int PipeWith(const std::string& text) {
     int ends[2];
@@ -42,8 +32,6 @@ class KeySourceTest : public ::testing::Test {
     return ends[0];
   }
   static std::string Message(const absl::Status& status) { return std::string(status.message()); }
-
-  fs::path folder_;
 };
 
 TEST_F(KeySourceTest, EachPlaceIsReadOnce) {

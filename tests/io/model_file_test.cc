@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "io/formats/zstd.h"
 #include "tests/io/faulty_file_system.h"
+#include "tests/io/test_in_folder.h"
 #include "tests/shared_models.h"
 
 namespace permafrost {
@@ -20,32 +21,13 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class ModelFileTest : public ::testing::Test {
+class ModelFileTest : public TestInFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string Put(const std::string& name, const std::string& text) {
-    std::ofstream(Path(name), std::ios::binary) << text;
-    return Path(name);
-  }
-  static std::string Get(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-  }
   static std::unique_ptr<Graph> Open(const std::string& path) {
     absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), path);
     EXPECT_TRUE(graph.ok()) << graph.status();
     return graph.ok() ? *std::move(graph) : std::make_unique<Graph>();
   }
-
-  fs::path folder_;
   const std::string digits_ = DataFile("tests/models/digits/digits.pb");
 };
 

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "io/model_file.h"
 #include "tests/formats/age/file_builder.h"
+#include "tests/io/test_in_folder.h"
 #include "tests/shared_models.h"
 
 namespace permafrost::age {
@@ -22,29 +23,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class AgeToolTest : public ::testing::Test {
+class AgeToolTest : public TestInFolder {
  protected:
   void SetUp() override {
     ASSERT_EQ(std::system("age --version >/dev/null"), 0) << "age is missing: script/install_deps installs it";
-    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  void Put(const std::string& name, absl::string_view text) const {
-    std::ofstream(Path(name), std::ios::binary) << text;
-  }
-  std::string Get(const std::string& name) const {
-    std::stringstream text;
-    text << std::ifstream(Path(name), std::ios::binary).rdbuf();
-    return text.str();
+    TestInFolder::SetUp();
   }
   // Runs a command of the shell in the folder.
   void Run(const std::string& command) const {
     ASSERT_EQ(std::system(absl::StrCat("cd '", folder_.string(), "' && { ", command, "; } >log 2>&1").c_str()), 0)
-        << command << ": " << Get("log");
+        << command << ": " << Get(Path("log"));
   }
 
   // Runs age on a terminal of its own and answers each question for a passphrase.
@@ -75,22 +63,20 @@ class AgeToolTest : public ::testing::Test {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << shown;
   }
-
-  fs::path folder_;
 };
 
 TEST_F(AgeToolTest, ReadsWhatAgeWrites) {
   Run("age-keygen -o key.txt && age-keygen -o other.txt && age-keygen -y other.txt >other.pub");
-  const std::shared_ptr<KeySource> keys = KeysInMemory(Get("key.txt"));
+  const std::shared_ptr<KeySource> keys = KeysInMemory(Get(Path("key.txt")));
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, kChunkBytes, kChunkBytes + 1, 5 * kChunkBytes}) {
     const std::string plain = Noise(size);
     Put("plain", plain);
     for (const char* armor : {"", "-a"}) {
       Run(absl::StrCat("age ", armor, " -R other.pub -r $(age-keygen -y key.txt) -o sealed plain"));
-      const absl::StatusOr<std::string> opened = Decrypt(Get("sealed"), keys);
+      const absl::StatusOr<std::string> opened = Decrypt(Get(Path("sealed")), keys);
       ASSERT_TRUE(opened.ok()) << size << armor << ": " << opened.status();
       EXPECT_TRUE(*opened == plain) << size << armor;
-      EXPECT_EQ(Decrypt(Get("sealed")).status().code(), absl::StatusCode::kPermissionDenied);
+      EXPECT_EQ(Decrypt(Get(Path("sealed"))).status().code(), absl::StatusCode::kPermissionDenied);
     }
   }
 }
@@ -98,13 +84,13 @@ TEST_F(AgeToolTest, ReadsWhatAgeWrites) {
 TEST_F(AgeToolTest, WritesWhatAgeReads) {
   Put("key.txt", absl::StrCat("# ours\n", IdentityText(OtherIdentity())->bytes(), "\n"));
   Run("age-keygen -y key.txt >public");
-  EXPECT_EQ(Get("public"), RecipientText(OtherIdentity().recipient) + "\n");
+  EXPECT_EQ(Get(Path("public")), RecipientText(OtherIdentity().recipient) + "\n");
   const AgeRecipients two{{TestIdentity().recipient, OtherIdentity().recipient}};
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, kChunkBytes, kChunkBytes + 1, 200 * kChunkBytes}) {
     const std::string plain = Noise(size);
     Put("sealed", *Encrypt(two, plain));
     Run("rm -f plain; age -d -i key.txt -o plain sealed");
-    EXPECT_TRUE(Get("plain") == plain) << size;
+    EXPECT_TRUE(Get(Path("plain")) == plain) << size;
   }
 }
 
@@ -112,7 +98,7 @@ TEST_F(AgeToolTest, UnderstandsItsPassphrases) {
   const std::string plain = Noise(1000);
   Put("plain", plain);
   RunOnTerminal({"-p", "-o", "sealed", "plain"}, "a cold winter");
-  const absl::StatusOr<std::string> opened = Decrypt(Get("sealed"), KeysInMemory("", "a cold winter"));
+  const absl::StatusOr<std::string> opened = Decrypt(Get(Path("sealed")), KeysInMemory("", "a cold winter"));
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_TRUE(*opened == plain);
 
@@ -120,7 +106,7 @@ TEST_F(AgeToolTest, UnderstandsItsPassphrases) {
   knowing.passphrase = std::make_shared<const LockedMemory>(*LockedMemory::CopyOf("a warm summer"));
   Put("ours", *Encrypt(knowing, plain));
   RunOnTerminal({"-d", "-o", "theirs", "ours"}, "a warm summer");
-  EXPECT_TRUE(Get("theirs") == plain);
+  EXPECT_TRUE(Get(Path("theirs")) == plain);
 }
 
 TEST_F(AgeToolTest, AModelOpensAndSaves) {
@@ -134,7 +120,7 @@ TEST_F(AgeToolTest, AModelOpensAndSaves) {
   const absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), Path("model.age"), open);
   ASSERT_TRUE(graph.ok()) << graph.status();
 
-  const AgeRecipients me{{ParseIdentities(Get("key.txt"))->front().recipient}};
+  const AgeRecipients me{{ParseIdentities(Get(Path("key.txt")))->front().recipient}};
   SaveOptions save;
   save.filters.push_back([&](ByteSink* out, uint64_t) { return EncryptInto(me, out); });
   ASSERT_TRUE(SaveModel(RealFileSystem(), **graph, Path("saved.age"), save).ok());
