@@ -109,7 +109,8 @@ absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& 
     int64_t rows = 0;
     for (const Tensor& tensor : set) {
       const Shape& shape = tensor.shape();
-      const int64_t own = shape.rank() == 0 ? 0 : shape.dim(0);
+      if (shape.rank() == 0) continue;
+      const int64_t own = shape.dim(0);
       if (own == 0)
         return absl::InvalidArgumentError(absl::StrCat("input of shape ", shape.ToString(), " has no rows"));
       if (rows != 0 && own != rows) {
@@ -117,10 +118,15 @@ absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& 
       }
       rows = own;
     }
+    if (rows == 0) pieces.push_back(set);
     for (int64_t start = 0; start < rows; start += batch) {
       InputSet piece;
       const int64_t count = std::min(batch, rows - start);
       for (const Tensor& tensor : set) {
+        if (tensor.shape().rank() == 0) {
+          piece.push_back(tensor);
+          continue;
+        }
         const size_t row_bytes = tensor.bytes().size() / static_cast<size_t>(rows);
         Shape shape = tensor.shape();
         shape.set_dim(0, count);

@@ -28,8 +28,9 @@ absl::StatusOr<Tensor> ReadNpyFile(FileSystem& files, const std::string& path);
 absl::StatusOr<std::vector<InputSet>> ReadInputSets(FileSystem& files, absl::Span<const std::string> pieces,
                                                     absl::Span<const Endpoint> inputs, bool any_batch = false);
 
-// Cuts every set along dimension 0 into pieces of `batch` rows, the last of which may be smaller. InvalidArgument when
-// the tensors of a set have different numbers of rows, or none at all.
+// Cuts every set along dimension 0 into pieces of `batch` rows, the last of which may be smaller. Scalars have no rows:
+// each piece has them as they are. InvalidArgument when the tensors of a set have different numbers of rows, or none at
+// all.
 absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& sets, int64_t batch);
 
 // `count` sets of random numbers, the same ones for the same seed. Errors as of SeededInputs.

@@ -81,8 +81,17 @@ TEST(SplitBatches, CutsRows) {
   ASSERT_EQ(pieces->size(), 3u);
   EXPECT_EQ((*pieces)[2][0], Tensor::FromVector<float>({1, 2}, {8, 9}));
   EXPECT_FALSE(SplitBatches({{rows, Pair(1, 2)}}, 2).ok());
-  EXPECT_FALSE(SplitBatches({{Tensor::Scalar<float>(1)}}, 2).ok());
   EXPECT_FALSE(SplitBatches({{rows}}, 0).ok());
+}
+
+TEST(SplitBatches, ScalarsGoWithEveryPiece) {
+  const Tensor rows = Tensor::FromVector<float>({3, 1}, {0, 1, 2}), scalar = Tensor::Scalar<float>(7);
+  const auto pieces = SplitBatches({{scalar, rows}, {scalar, scalar}}, 2);
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  ASSERT_EQ(pieces->size(), 3u);
+  EXPECT_EQ((*pieces)[1][0], scalar);
+  EXPECT_EQ((*pieces)[1][1], Tensor::FromVector<float>({1, 1}, {2}));
+  EXPECT_EQ((*pieces)[2][1], scalar);
 }
 
 TEST(MatchesPattern, KnowsStarsAndQuestionMarks) {
