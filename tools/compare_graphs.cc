@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "io/model_file.h"
-#include "tools/graph_difference.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
+#include "tools/difference/graph_difference.h"
 
 namespace permafrost {
 namespace {

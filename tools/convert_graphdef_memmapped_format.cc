@@ -12,7 +12,7 @@
 #include "io/formats/memmapped_package.h"
 #include "io/formats/package_conversion.h"
 #include "io/model_file.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
 
 namespace permafrost {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "graph/status.h"
 #include "io/model_file.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
 #include "transforms/pipeline.h"
 
 namespace permafrost {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "io/formats/age/age.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
 
 namespace permafrost {
 namespace {

@@ -11,8 +11,8 @@
 #include "io/formats/graphdef.h"
 #include "io/model_file.h"
 #include "runtime_check/evaluate.h"
-#include "tools/frozen_model.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
+#include "tools/model/frozen_model.h"
 
 namespace permafrost {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "io/file_system.h"
-#include "tools/cli.h"
-#include "tools/console.h"
-#include "tools/model_flags.h"
+#include "tools/command_line/cli.h"
+#include "tools/command_line/console.h"
+#include "tools/model/model_flags.h"
 
 namespace permafrost {
 

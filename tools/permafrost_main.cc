@@ -1,5 +1,5 @@
 // The permafrost command: every tool as a subcommand.
-#include "tools/benchmark_model.h"
+#include "tools/benchmark/benchmark_model.h"
 #include "tools/compare_graphs.h"
 #include "tools/convert_graphdef_memmapped_format.h"
 #include "tools/convert_model.h"

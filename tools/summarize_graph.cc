@@ -10,10 +10,10 @@
 #include "graph/status.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
-#include "tools/compressed_sizes.h"
-#include "tools/graph_summary.h"
-#include "tools/json.h"
-#include "tools/summary_format.h"
+#include "tools/command_line/json.h"
+#include "tools/summary/compressed_sizes.h"
+#include "tools/summary/graph_summary.h"
+#include "tools/summary/summary_format.h"
 
 namespace permafrost {
 namespace {

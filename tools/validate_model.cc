@@ -11,12 +11,12 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "io/model_file.h"
-#include "tools/interface_finder.h"
-#include "tools/json.h"
-#include "tools/model_inputs.h"
-#include "tools/plan_listing.h"
-#include "tools/run_flags.h"
-#include "tools/validation.h"
+#include "tools/command_line/json.h"
+#include "tools/model/interface_finder.h"
+#include "tools/model/model_inputs.h"
+#include "tools/model/plan_listing.h"
+#include "tools/model/run_flags.h"
+#include "tools/validation/validation.h"
 
 namespace permafrost {
 namespace {

@@ -9,7 +9,6 @@ medians, and the most anonymous memory and the most memory in all that the proce
 """
 import argparse
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -17,15 +16,6 @@ import tempfile
 import time
 
 import measuring
-
-
-def status(pid, field):
-    try:
-        text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    found = re.search(rf"{field}:\s+(\d+) kB", text)
-    return int(found.group(1)) * 1024 if found else 0
 
 
 def timed(command, output):
@@ -37,7 +27,7 @@ def timed(command, output):
     peaks = {"RssAnon": 0, "VmRSS": 0}
     while process.poll() is None:
         for field in peaks:
-            peaks[field] = max(peaks[field], status(process.pid, field))
+            peaks[field] = max(peaks[field], measuring.status(process.pid, field))
         time.sleep(0.001)
     seconds = time.perf_counter() - start
     if process.returncode != 0:

@@ -26,6 +26,16 @@ def machine():
     return f"{model.group(1) if model else platform.processor()}, {os.cpu_count()} cores, {platform.release()}"
 
 
+def status(pid, field):
+    """A size in /proc/PID/status, in bytes; 0 when the process has ended."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    found = re.search(rf"{field}:\s+(\d+) kB", text)
+    return int(found.group(1)) * 1024 if found else 0
+
+
 class LineServer:
     """A process that answers each line of its standard input with one line of JSON, and how much memory it needs.
 
@@ -49,13 +59,7 @@ class LineServer:
         return json.loads(line)
 
     def status(self, field):
-        """A size in /proc/PID/status, in bytes; 0 when the process has ended."""
-        try:
-            text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        except OSError:
-            return 0
-        found = re.search(rf"{field}:\s+(\d+) kB", text)
-        return int(found.group(1)) * 1024 if found else 0
+        return status(self.process.pid, field)
 
     def growth(self, *lines):
         """Bytes by which the anonymous memory grows at most while it answers `lines`, sampled once a millisecond."""

@@ -15,9 +15,9 @@
 #include "runtime_check/profile_summary.h"
 #include "runtime_check/profiler.h"
 #include "runtime_check/session.h"
-#include "tools/benchmark_subject.h"
-#include "tools/interleaved_runs.h"
-#include "tools/timed_runs.h"
+#include "tools/benchmark/benchmark_subject.h"
+#include "tools/measuring/interleaved_runs.h"
+#include "tools/measuring/timed_runs.h"
 
 namespace permafrost {
 namespace {

@@ -20,24 +20,13 @@ import tempfile
 import time
 
 WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(WORKSPACE / 'tests'))
+import measuring  # noqa: E402
+from protobuf_wire import field  # noqa: E402
+
 MB = 1000000
 SIDE = 1600  # Of a square matrix: 10.24 MB.
 PROCESSES = 4
-
-
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def field(number, payload):
-    if isinstance(payload, int):
-        return varint(number << 3) + varint(payload)
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def node(name, op, inputs=(), **attrs):
@@ -129,22 +118,12 @@ class Bench:
                 start = time.monotonic()
                 process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
                 while process.poll() is None:
-                    peak = max(peak, anonymous(process.pid)) if times is ours else peak
+                    peak = max(peak, measuring.status(process.pid, 'RssAnon')) if times is ours else peak
                     time.sleep(0.001)
                 times.append(time.monotonic() - start)
                 if process.returncode != 0:
                     sys.exit(f'{command[0]} failed')
         return statistics.median(ours), statistics.median(theirs), peak
-
-
-def anonymous(pid):
-    try:
-        for line in pathlib.Path(f'/proc/{pid}/status').read_text(encoding='ascii').splitlines():
-            if line.startswith('RssAnon:'):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
 
 
 def main():

@@ -18,6 +18,9 @@ import time
 
 from measuring import REPOSITORY, LineServer, build, machine
 
+sys.path.insert(0, str(REPOSITORY / "tests"))
+from protobuf_wire import field  # noqa: E402
+
 # What the issue that introduced each measurement asks for: (transforms, largest ratio to the original engine's time).
 TRANSFORMS = {
     "fold": ("fold_constants fold_batch_norms fold_old_batch_norms", 1 / 8),
@@ -144,19 +147,6 @@ def bench_transforms(arguments, folder):
     rows.append(row("(a plain copy, for scale)", median(copies), median(engine), "original engine", 1 / 15,
                     "dd conv=fsync"))
     return rows
-
-
-def varint(value):
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def field(number, payload):
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def write_chain(path, count):

@@ -20,8 +20,8 @@
 #include "io/formats/npy.h"
 #include "runtime_check/compare.h"
 #include "runtime_check/session.h"
-#include "tools/frozen_model.h"
-#include "tools/model_flags.h"
+#include "tools/model/frozen_model.h"
+#include "tools/model/model_flags.h"
 
 namespace permafrost {
 namespace {

@@ -102,7 +102,7 @@ class LayeringTest(unittest.TestCase):
                              ('runtime_check/session.cc', 'transforms/pass.h'),
                              ('runtime_check/delegates/onednn/a.cc', 'runtime_check/session.h'),
                              ('runtime_check/delegates/onednn/a.cc', 'runtime_check/delegates/xnnpack/b.h'),
-                             ('runtime_check/session.cc', 'tools/cli.h'), ('graph/graph.cc', 'gtest/gtest.h'),
+                             ('runtime_check/session.cc', 'tools/command_line/cli.h'), ('graph/graph.cc', 'gtest/gtest.h'),
                              ('io/model_file.cc', 'google/protobuf/message.h'), ('graph/attr.cc', 'io/formats/proto/a.pb.h'),
                              ('runtime_check/session.cc', 'Eigen/Core'), ('io/formats/npy.cc', 'zstd.h'),
                              ('graph/graph.cc', 'unknown.h'), ('stray/a.cc', 'graph/graph.h')]:

@@ -1,5 +1,5 @@
 // What the flags make of inputs, and what they refuse.
-#include "tools/benchmark_inputs.h"
+#include "tools/benchmark/benchmark_inputs.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -1,5 +1,5 @@
 // The tool from end to end on a small model: what it prints, what it writes, and Ctrl-C.
-#include "tools/benchmark_model.h"
+#include "tools/benchmark/benchmark_model.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/formats/json_value.h"
-#include "tools/benchmark_entries.h"
+#include "tools/measuring/benchmark_entries.h"
 
 namespace permafrost {
 namespace {

@@ -1,5 +1,5 @@
 // transform_graph --bisect on passes that break the numbers at their k-th rewrite, in twenty-odd ways.
-#include "tools/bisection.h"
+#include "tools/transform/bisection.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/attr.h"
-#include "tools/bisection_report.h"
+#include "tools/transform/bisection_report.h"
 
 namespace permafrost {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "absl/strings/match.h"
 #include "io/formats/json_value.h"
-#include "tools/cli.h"
-#include "tools/console.h"
-#include "tools/flags.h"
-#include "tools/json.h"
-#include "tools/typography.h"
+#include "tools/command_line/cli.h"
+#include "tools/command_line/console.h"
+#include "tools/command_line/flags.h"
+#include "tools/command_line/json.h"
+#include "tools/command_line/typography.h"
 
 namespace permafrost {
 namespace {

@@ -10,13 +10,13 @@
 #include "io/formats/json_value.h"
 #include "runtime_check/session.h"
 #include "tests/tools/graph_from_text.h"
-#include "tools/background_load.h"
-#include "tools/benchmark_baseline.h"
-#include "tools/hardware_counters.h"
-#include "tools/interleaved_runs.h"
-#include "tools/machine_peaks.h"
-#include "tools/roofline.h"
-#include "tools/run_trace.h"
+#include "tools/measuring/background_load.h"
+#include "tools/measuring/benchmark_baseline.h"
+#include "tools/measuring/hardware_counters.h"
+#include "tools/measuring/interleaved_runs.h"
+#include "tools/measuring/machine_peaks.h"
+#include "tools/measuring/roofline.h"
+#include "tools/measuring/run_trace.h"
 
 namespace permafrost {
 namespace {

@@ -1,5 +1,5 @@
 // What --explain makes of many near misses.
-#include "tools/explanation.h"
+#include "tools/transform/explanation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which inputs and outputs are found, and when the finder says that it does not know.
-#include "tools/interface_finder.h"
+#include "tools/model/interface_finder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Lineage files, the JSON reader under them, and the pairing of nodes that they make exact.
-#include "tools/lineage_file.h"
+#include "tools/difference/lineage_file.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "graph/lineage.h"
 #include "io/formats/json_value.h"
 #include "tests/tools/graph_from_text.h"
-#include "tools/graph_difference.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
+#include "tools/difference/graph_difference.h"
 
 namespace permafrost {
 namespace {

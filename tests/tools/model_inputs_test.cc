@@ -1,5 +1,5 @@
 // Files that models are fed from: patterns, names, batches.
-#include "tools/model_inputs.h"
+#include "tools/model/model_inputs.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "tools/cli.h"
+#include "tools/command_line/cli.h"
 
 namespace permafrost {
 namespace {

@@ -1,5 +1,5 @@
 // How --explain lists what ran where: long lists, functions, names that nobody should trust.
-#include "tools/plan_listing.h"
+#include "tools/model/plan_listing.h"
 
 #include <sstream>
 #include <string>

@@ -1,5 +1,5 @@
 // Precision plans as text: what is written is read back, and what is no plan is refused.
-#include "tools/precision_plan_file.h"
+#include "tools/model/precision_plan_file.h"
 
 #include <gtest/gtest.h>
 

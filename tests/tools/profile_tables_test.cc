@@ -1,5 +1,5 @@
 // The format that scripts parse, column by column.
-#include "tools/profile_tables.h"
+#include "tools/measuring/profile_tables.h"
 
 #include <sstream>
 #include <string>

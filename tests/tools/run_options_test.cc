@@ -1,5 +1,5 @@
 // What the tools let a model read.
-#include "tools/run_options.h"
+#include "tools/model/run_options.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tests/tools/graph_from_text.h"
-#include "tools/flops.h"
-#include "tools/summary_format.h"
+#include "tools/summary/flops.h"
+#include "tools/summary/summary_format.h"
 
 namespace permafrost {
 namespace {

@@ -1,5 +1,5 @@
 // When a phase ends: by number, by time, by an error, by Ctrl-C.
-#include "tools/timed_runs.h"
+#include "tools/measuring/timed_runs.h"
 
 #include <signal.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "tools/interruption.h"
-#include "tools/process_facts.h"
+#include "tools/command_line/interruption.h"
+#include "tools/measuring/process_facts.h"
 
 namespace permafrost {
 namespace {

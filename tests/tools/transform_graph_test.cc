@@ -11,7 +11,7 @@
 #include "tests/io/faulty_file_system.h"
 #include "tests/shared_models.h"
 #include "tests/tools/graph_from_text.h"
-#include "tools/verification.h"
+#include "tools/transform/verification.h"
 
 namespace permafrost {
 namespace {

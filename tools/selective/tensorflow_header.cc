@@ -9,7 +9,7 @@
 #include "graph/node_def.h"
 #include "graph/status.h"
 #include "io/formats/json_value.h"
-#include "tools/json.h"
+#include "tools/command_line/json.h"
 
 namespace permafrost {
 namespace {

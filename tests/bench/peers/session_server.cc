@@ -33,7 +33,7 @@
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
-#include "tools/model_inputs.h"
+#include "tools/model/model_inputs.h"
 
 namespace permafrost {
 namespace {

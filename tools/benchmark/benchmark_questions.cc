@@ -1,0 +1,87 @@
+// Calls the comparison that is asked for, and prints its table.
+#include "tools/benchmark/benchmark_questions.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "graph/status.h"
+#include "tools/benchmark/configuration_comparison.h"
+#include "tools/benchmark/load_comparison.h"
+#include "tools/benchmark/model_comparison.h"
+#include "tools/command_line/interruption.h"
+
+namespace permafrost {
+namespace {
+
+absl::Status Finished(bool was_interrupted) {
+  if (!was_interrupted) return absl::OkStatus();
+  return absl::CancelledError("interrupted; what was measured until then is printed");
+}
+
+absl::Status Compare(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, SessionOptions session,
+                     const ContestLimits& limits, const Console& console) {
+  const int most_threads = SettledRunFlags(options).threads;
+  session.delegate = nullptr;
+  PF_ASSIGN_OR_RETURN(const Comparison comparison,
+                      CompareConfigurations(subject, AllConfigurations(most_threads), session, limits, console));
+  console.Progress("");
+  if (options.json) {
+    JsonWriter json(console.out);
+    WriteComparison(comparison, &json);
+  } else {
+    PrintComparison(comparison, console);
+  }
+  return Finished(comparison.was_interrupted);
+}
+
+absl::Status Against(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
+                     const SessionOptions& session, const ContestLimits& limits, FileSystem& files, Console& console) {
+  SubjectFlags flags = options.subject;
+  flags.graph = options.against;
+  absl::StatusOr<std::unique_ptr<BenchmarkSubject>> other = BenchmarkSubject::Open(flags, files, console);
+  PF_RETURN_IF_ERROR(Annotate(other.status(), "--against"));
+  PF_ASSIGN_OR_RETURN(const ModelComparison comparison, CompareModels(subject, options.subject.graph, **other,
+                                                                      options.against, session, limits, console));
+  if (options.json) {
+    JsonWriter json(console.out);
+    WriteModelComparison(comparison, &json);
+  } else {
+    PrintModelComparison(comparison, console);
+  }
+  return Finished(comparison.was_interrupted);
+}
+
+absl::Status WithLoad(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
+                      const SessionOptions& session, const Console& console) {
+  const RunLimits limits = {std::max(0, options.max_num_runs), options.min_secs, options.max_time,
+                            options.inference_delay};
+  PF_ASSIGN_OR_RETURN(
+      const LoadComparison comparison,
+      CompareUnderLoad(subject, session, ThreadCounts(session.num_threads), options.with_load, limits, console));
+  if (options.json) {
+    JsonWriter json(console.out);
+    WriteLoadComparison(comparison, &json);
+  } else {
+    PrintLoadComparison(comparison, console);
+  }
+  return Finished(comparison.was_interrupted);
+}
+
+}  // namespace
+
+bool AsksQuestion(const BenchmarkModelOptions& options) {
+  return options.compare || !options.against.empty() || options.with_load > 0;
+}
+
+absl::Status AnswerQuestion(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
+                            const SessionOptions& session, FileSystem& files, Console& console) {
+  ContestLimits limits;
+  limits.max_seconds = options.compare_time;
+  limits.seed = options.subject.inputs.seed;
+  if (options.compare) return Compare(options, subject, session, limits, console);
+  if (!options.against.empty()) return Against(options, subject, session, limits, files, console);
+  return WithLoad(options, subject, session, console);
+}
+
+}  // namespace permafrost

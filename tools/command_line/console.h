@@ -1,0 +1,65 @@
+// Where a tool talks: its streams, and how text, tables, sizes and progress look on them.
+#ifndef PERMAFROST_TOOLS_COMMAND_LINE_CONSOLE_H_
+#define PERMAFROST_TOOLS_COMMAND_LINE_CONSOLE_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+enum class Style { kPlain, kBold, kDim, kGood, kBad, kWarning };
+
+// Results go to `out`, talk and errors to `err`. Does not own the streams.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool color = false;     // `out` is a terminal that wants colour.
+  bool progress = false;  // `err` is a terminal: a line that overwrites itself may be shown.
+
+  // `text` in a style where `color` is set.
+  std::string Styled(Style style, absl::string_view text) const;
+  // Shows one line of progress, or nothing where `progress` is not set. An empty line erases the last one.
+  void Progress(absl::string_view line) const;
+};
+
+// `text` without control characters: whoever wrote a file does not get to steer the terminal. Line feeds stay.
+std::string Printable(absl::string_view text);
+
+// "1,234,567".
+std::string FormatCount(uint64_t count);
+// "89.66 MB", in units of 1000.
+std::string FormatBytes(uint64_t bytes);
+// "89.66 MB (89,659,224 bytes)", or "512 bytes".
+std::string FormatBytesExactly(uint64_t bytes);
+// "12.3 ms", "1.42 s", "850 us".
+std::string FormatSeconds(double seconds);
+// At most 4 significant digits: "0.01234", "1.2e-07", "0".
+std::string FormatNumber(double value);
+
+// A table of text. Columns are as wide as their widest cell; numbers to the right.
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    bool is_number = false;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // REQUIRES: as many cells as columns.
+  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  // Each line starts with `indent`; lines have no blanks at the end.
+  void Print(const Console& console, absl::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_COMMAND_LINE_CONSOLE_H_

@@ -1,0 +1,54 @@
+// Writes JSON, indented, keys in the order in which they are given.
+#ifndef PERMAFROST_TOOLS_COMMAND_LINE_JSON_H_
+#define PERMAFROST_TOOLS_COMMAND_LINE_JSON_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+// Begin...() and End() must pair up; inside an object every value needs a Key before it.
+//   JsonWriter json(out);
+//   json.BeginObject().Key("nodes").Number(3).Key("names").BeginArray().Text("a").End().End();
+class JsonWriter {
+ public:
+  // Does not own the stream.
+  explicit JsonWriter(std::ostream& out) : out_(out) {}
+
+  JsonWriter& BeginObject() { return Begin('{', '}'); }
+  JsonWriter& BeginArray() { return Begin('[', ']'); }
+  // Ends the innermost object or array; after the outermost one a line feed follows.
+  JsonWriter& End();
+  JsonWriter& Key(absl::string_view key);
+  // Bytes that are no UTF-8 become U+FFFD.
+  JsonWriter& Text(absl::string_view value);
+  JsonWriter& Integer(int64_t value);
+  JsonWriter& Count(uint64_t value);
+  // The shortest text that reads back as the same double; null for NaN and infinities, which JSON does not have.
+  JsonWriter& Number(double value);
+  JsonWriter& Bool(bool value);
+  JsonWriter& Null();
+  JsonWriter& Texts(const std::vector<std::string>& values);
+
+ private:
+  struct Level {
+    char end;
+    bool is_empty;
+  };
+  JsonWriter& Begin(char start, char end);
+  // What stands before a value or key: a comma, a line feed, blanks.
+  void Separate();
+  JsonWriter& Raw(absl::string_view text);
+
+  std::ostream& out_;
+  std::vector<Level> levels_;
+  bool after_key_ = false;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_COMMAND_LINE_JSON_H_

@@ -1,0 +1,138 @@
+// Shuffles turns, measures them and drops who cannot win.
+#include "tools/measuring/interleaved_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "graph/status.h"
+#include "tools/command_line/interruption.h"
+
+namespace permafrost {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// So many rounds say something with 95 % confidence (Sample::MedianInterval).
+constexpr int kFewestRounds = 6;
+constexpr int kMostRunsOfTurn = 1000;
+
+double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+absl::Status TakeTurn(const Contestant& contestant, const ContestLimits& limits, std::vector<double>* seconds) {
+  const Clock::time_point warmup = Clock::now();
+  do {
+    PF_RETURN_IF_ERROR(contestant.run());
+  } while (Since(warmup) < limits.warmup_seconds);
+  double total = 0;
+  for (int i = 0; i < kMostRunsOfTurn && total < limits.turn_seconds; ++i) {
+    const Clock::time_point start = Clock::now();
+    absl::Status status = contestant.run();
+    seconds->push_back(Since(start));
+    PF_RETURN_IF_ERROR(status);
+    total += seconds->back();
+  }
+  return absl::OkStatus();
+}
+
+class Contest {
+ public:
+  Contest(absl::Span<const Contestant> contestants, const ContestLimits& limits)
+      : contestants_(contestants), limits_(limits), results_(contestants.size()), random_(limits.seed) {}
+
+  void Run(absl::FunctionRef<void(int round)> progress) {
+    const Clock::time_point start = Clock::now();
+    for (int round = 0; round < limits_.max_rounds && !Interruption::IsRequested(); ++round) {
+      progress(round);
+      RunRound();
+      if (round + 1 < kFewestRounds) continue;
+      DropHopeless();
+      if (round + 1 >= limits_.min_rounds && IsDecided()) return;
+      if (round + 1 >= limits_.min_rounds / 2 && Since(start) >= limits_.max_seconds) return;
+    }
+  }
+
+  std::vector<ContestResult> Release() { return std::move(results_); }
+
+ private:
+  bool IsIn(size_t i) const { return results_[i].status.ok() && !results_[i].was_dropped; }
+
+  void RunRound() {
+    std::vector<size_t> order(contestants_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::shuffle(order.begin(), order.end(), random_);
+    for (const size_t i : order) {
+      ContestResult& result = results_[i];
+      result.rounds.push_back(std::numeric_limits<double>::quiet_NaN());
+      if (!IsIn(i) || Interruption::IsRequested()) continue;
+      std::vector<double> seconds;
+      result.status = TakeTurn(contestants_[i], limits_, &seconds);
+      if (!result.status.ok()) continue;
+      result.rounds.back() = Sample(seconds).median();
+      result.seconds.insert(result.seconds.end(), seconds.begin(), seconds.end());
+    }
+  }
+
+  int Best() const {
+    return FastestOf(results_, [&](int i) { return IsIn(static_cast<size_t>(i)); });
+  }
+
+  void DropHopeless() {
+    const int best = Best();
+    if (best < 0) return;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (!IsIn(i) || static_cast<int>(i) == best) continue;
+      const Sample ratio = RatioOf(results_[i], results_[static_cast<size_t>(best)]);
+      if (ratio.size() >= kFewestRounds && ratio.MedianInterval().low > limits_.hopeless_ratio) {
+        results_[i].was_dropped = true;
+      }
+    }
+  }
+
+  bool IsDecided() const {
+    const int best = Best();
+    if (best < 0) return true;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (!IsIn(i) || static_cast<int>(i) == best) continue;
+      const Interval ratio = RatioOf(results_[i], results_[static_cast<size_t>(best)]).MedianInterval();
+      const bool is_equal = ratio.high < limits_.equal_ratio && ratio.low > 1 / limits_.equal_ratio;
+      if (ratio.low <= 1 && !is_equal) return false;
+    }
+    return true;
+  }
+
+  absl::Span<const Contestant> contestants_;
+  const ContestLimits& limits_;
+  std::vector<ContestResult> results_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+std::vector<ContestResult> RunInterleaved(absl::Span<const Contestant> contestants, const ContestLimits& limits,
+                                          absl::FunctionRef<void(int round)> progress) {
+  Contest contest(contestants, limits);
+  contest.Run(progress);
+  return contest.Release();
+}
+
+Sample RatioOf(const ContestResult& a, const ContestResult& b) { return PairedRatios(a.rounds, b.rounds); }
+
+int FastestOf(absl::Span<const ContestResult> results, absl::FunctionRef<bool(int)> may_win) {
+  int best = -1;
+  double least = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Sample rounds(results[i].rounds);
+    if (rounds.empty() || !results[i].status.ok() || !may_win(static_cast<int>(i))) continue;
+    if (best >= 0 && rounds.median() >= least) continue;
+    best = static_cast<int>(i);
+    least = rounds.median();
+  }
+  return best;
+}
+
+}  // namespace permafrost

@@ -1,0 +1,21 @@
+// What this machine can do at most: arithmetic and memory traffic, measured.
+#ifndef PERMAFROST_TOOLS_MEASURING_MACHINE_PEAKS_H_
+#define PERMAFROST_TOOLS_MEASURING_MACHINE_PEAKS_H_
+
+#include <string>
+
+namespace permafrost {
+
+struct MachinePeaks {
+  double flops_per_second = 0;  // Multiplications and additions of floats, in registers, two for each fused pair.
+  double bytes_per_second = 0;  // Read and written by a[i] = b[i] + s * c[i] over more than the caches hold.
+  int num_threads = 0;
+  std::string instructions;  // "avx512", "avx2", or "baseline".
+};
+
+// Takes about half a second. The best of a few tries, so that a short disturbance does no harm.
+MachinePeaks MeasureMachinePeaks(int num_threads);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_MEASURING_MACHINE_PEAKS_H_

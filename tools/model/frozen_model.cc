@@ -1,0 +1,110 @@
+// Brings together the graph, the checkpoint and the names that connect them.
+#include "tools/model/frozen_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "io/formats/checkpoint/checkpoint.h"
+#include "io/formats/object_graph.h"
+#include "io/model_file.h"
+#include "transforms/freeze/saved_names.h"
+
+namespace permafrost {
+namespace {
+
+// A model without variables.
+class NoVariables : public VariableSource {
+ public:
+  absl::Span<const VariableInfo> variables() const override { return {}; }
+  absl::StatusOr<Tensor> Read(absl::string_view name) const override {
+    return absl::NotFoundError(absl::StrCat("there is no variable '", name, "'"));
+  }
+};
+
+bool HasVariables(const Graph& graph) {
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (node->op() == ops::kVariable || node->op() == ops::kVariableV2 || node->op() == ops::kVarHandleOp) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<MetaGraph> OpenGraph(FileSystem& files, const FrozenModelRequest& request) {
+  if (!request.saved_model.empty()) return OpenSavedModel(files, request.saved_model, request.tags);
+  if (!request.meta_graph.empty()) return OpenMetaGraph(files, request.meta_graph);
+  MetaGraph meta;
+  PF_ASSIGN_OR_RETURN(meta.graph, OpenModel(files, request.graph, request.open));
+  return meta;
+}
+
+// Declares what the signature says, as the graph's inputs and outputs.
+absl::Status DeclareSignature(const Signature& signature, const std::vector<std::string>& outputs, Graph* graph) {
+  std::vector<std::string> input_names, output_names = outputs;
+  const auto add = [&](absl::string_view kind, const SignatureTensor& tensor, std::vector<std::string>* names) {
+    if (tensor.encoding == SignatureTensor::Encoding::kDense) {
+      names->push_back(tensor.name);
+      return absl::OkStatus();
+    }
+    return absl::UnimplementedError(
+        absl::StrCat("signature '", signature.name, "': ", kind, " '", tensor.key, "' is ",
+                     tensor.encoding == SignatureTensor::Encoding::kSparse ? "a sparse" : "a composite",
+                     " tensor, expected dense ones; name the outputs instead (--output_node_names)"));
+  };
+  for (const SignatureTensor& input : signature.inputs) PF_RETURN_IF_ERROR(add("input", input, &input_names));
+  for (const SignatureTensor& output : signature.outputs) {
+    if (outputs.empty()) PF_RETURN_IF_ERROR(add("output", output, &output_names));
+  }
+  for (const std::string& name : input_names) {
+    if (graph->Find(absl::string_view(name).substr(0, name.rfind(':'))) != nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("signature '", signature.name, "': input '", name, "' is not in the graph"));
+  }
+  return Annotate(graph->DeclareInterface(input_names, output_names), absl::StrCat("signature '", signature.name, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<VariableSource>> OpenVariables(FileSystem& files, const FrozenModelRequest& request,
+                                                              const Graph& graph) {
+  if (!request.checkpoint.empty()) return OpenCheckpoint(files, request.checkpoint, request.open);
+  if (request.saved_model.empty()) {
+    return absl::InvalidArgumentError("--input_checkpoint is missing: it has the values of the variables");
+  }
+  // Without variables TensorFlow writes no checkpoint.
+  const std::string prefix = VariablesPrefix(request.saved_model);
+  if (!HasVariables(graph) && !files.Exists(absl::StrCat(prefix, ".index"))) return std::make_unique<NoVariables>();
+  return OpenCheckpoint(files, prefix, request.open);
+}
+
+}  // namespace
+
+absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModelRequest& request) {
+  PF_ASSIGN_OR_RETURN(MetaGraph meta, OpenGraph(files, request));
+  FrozenModel frozen;
+  frozen.graph = std::move(meta.graph);
+  const bool is_saved_model = !request.saved_model.empty();
+  if (request.outputs.empty() || !request.signature.empty()) {
+    if (!is_saved_model && meta.signatures.empty()) {
+      return absl::InvalidArgumentError("--output_node_names is missing: what the outputs need is what is kept");
+    }
+    PF_ASSIGN_OR_RETURN(const Signature* signature, FindSignature(meta, request.signature));
+    PF_RETURN_IF_ERROR(DeclareSignature(*signature, request.outputs, frozen.graph.get()));
+    frozen.signature = *signature;
+  } else {
+    PF_RETURN_IF_ERROR(frozen.graph->DeclareInterface({}, request.outputs));
+  }
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<VariableSource> variables, OpenVariables(files, request, *frozen.graph));
+  if (!is_saved_model && !HasVariables(*frozen.graph)) {
+    return absl::FailedPreconditionError(
+        "the graph has no variables: it is frozen already, and a graph is not frozen twice");
+  }
+  FreezeOptions options = request.options;
+  if (!request.saver.empty()) {
+    PF_ASSIGN_OR_RETURN(meta.restore_op, OpenSaver(files, request.saver));
+  }
+  if (meta.restore_op.empty()) meta.restore_op = request.restore_op;
+  PF_ASSIGN_OR_RETURN(options.naming.saved_names, FindSavedNames(*frozen.graph, meta.restore_op));
+  PF_ASSIGN_OR_RETURN(options.naming.keys_by_full_name, KeysByFullName(*variables));
+  PF_ASSIGN_OR_RETURN(frozen.report, Freeze(*variables, options, frozen.graph.get()));
+  return frozen;
+}
+
+}  // namespace permafrost

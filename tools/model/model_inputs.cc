@@ -1,0 +1,177 @@
+// Reads or makes what models are fed.
+#include "tools/model/model_inputs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/nearest.h"
+#include "graph/op_schema.h"
+#include "graph/status.h"
+#include "io/formats/npy.h"
+#include "runtime_check/seeded_inputs.h"
+
+namespace permafrost {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> MatchingFiles(FileSystem& files, const std::string& path) {
+  if (path.find_first_of("*?") == std::string::npos || files.Exists(path)) return std::vector<std::string>{path};
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const std::string prefix = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  PF_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.ListDirectory(folder));
+  std::vector<std::string> matching;
+  for (const std::string& name : names) {
+    if (MatchesPattern(name, path.substr(prefix.size()))) matching.push_back(prefix + name);
+  }
+  if (matching.empty()) return absl::NotFoundError(absl::StrCat("no file matches '", path, "'"));
+  return matching;
+}
+
+// Which input "name=file" is for, and the file; without a name, that of the only input.
+absl::StatusOr<size_t> InputOf(const std::string& piece, absl::Span<const Endpoint> inputs, std::string* path) {
+  const size_t equals = piece.find('=');
+  if (equals == std::string::npos) {
+    *path = piece;
+    if (inputs.size() == 1) return 0;
+    return absl::InvalidArgumentError(absl::StrCat("'", piece, "' does not say which of the ", inputs.size(),
+                                                   " inputs it is for, expected INPUT=FILE"));
+  }
+  const std::string name = piece.substr(0, equals);
+  *path = piece.substr(equals + 1);
+  std::vector<absl::string_view> names;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].text == name) return i;
+    names.push_back(inputs[i].text);
+  }
+  const std::string suggestion = DidYouMean(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", name, "' is not an input",
+      suggestion.empty() ? absl::StrCat(", expected '", absl::StrJoin(names, "' or '"), "'") : suggestion));
+}
+
+absl::Status CheckInput(const Tensor& tensor, const Endpoint& input, bool any_batch) {
+  const absl::StatusOr<DType> dtype = TypeAttr(*input.node, "dtype");
+  if (dtype.ok() && *dtype != tensor.dtype()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("holds ", DTypeName(tensor.dtype()), ", input '", input.text, "' expects ", DTypeName(*dtype)));
+  }
+  absl::StatusOr<Shape> shape = ShapeAttr(*input.node, "shape");
+  if (shape.ok() && any_batch && shape->has_rank() && shape->rank() > 0) shape->set_dim(0, kUnknownDim);
+  if (shape.ok() && !shape->IsCompatibleWith(tensor.shape())) {
+    return absl::InvalidArgumentError(absl::StrCat("has shape ", tensor.shape().ToString(), ", input '", input.text,
+                                                   "' expects ", shape->ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> ReadNpyFile(FileSystem& files, const std::string& path) {
+  PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(path));
+  absl::StatusOr<Tensor> tensor = ParseNpy(file.bytes, file.owner);
+  if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("'", path, "'"));
+  return tensor;
+}
+
+absl::StatusOr<std::vector<InputSet>> ReadInputSets(FileSystem& files, absl::Span<const std::string> pieces,
+                                                    absl::Span<const Endpoint> inputs, bool any_batch) {
+  std::vector<std::vector<Tensor>> by_input(inputs.size());
+  for (const std::string& piece : pieces) {
+    std::string path;
+    PF_ASSIGN_OR_RETURN(const size_t input, InputOf(piece, inputs, &path));
+    PF_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingFiles(files, path));
+    for (const std::string& file : paths) {
+      PF_ASSIGN_OR_RETURN(Tensor tensor, ReadNpyFile(files, file));
+      PF_RETURN_IF_ERROR(Annotate(CheckInput(tensor, inputs[input], any_batch), absl::StrCat("'", file, "'")));
+      by_input[input].push_back(std::move(tensor));
+    }
+  }
+  std::vector<InputSet> sets(by_input.empty() ? 0 : by_input[0].size());
+  for (size_t i = 0; i < by_input.size(); ++i) {
+    if (by_input[i].empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("no file is given for input '", inputs[i].text, "'"));
+    }
+    if (by_input[i].size() != sets.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", inputs[i].text, "' has ", by_input[i].size(),
+                                                     " files and input '", inputs[0].text, "' has ", sets.size(),
+                                                     ", expected as many"));
+    }
+    for (size_t set = 0; set < sets.size(); ++set) sets[set].push_back(std::move(by_input[i][set]));
+  }
+  return sets;
+}
+
+absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& sets, int64_t batch) {
+  if (batch < 1) return absl::InvalidArgumentError(absl::StrCat("batch is ", batch, ", expected at least 1"));
+  std::vector<InputSet> pieces;
+  for (const InputSet& set : sets) {
+    int64_t rows = 0;
+    for (const Tensor& tensor : set) {
+      const Shape& shape = tensor.shape();
+      if (shape.rank() == 0) continue;
+      const int64_t own = shape.dim(0);
+      if (own == 0)
+        return absl::InvalidArgumentError(absl::StrCat("input of shape ", shape.ToString(), " has no rows"));
+      if (rows != 0 && own != rows) {
+        return absl::InvalidArgumentError(absl::StrCat("inputs have ", own, " and ", rows, " rows, expected as many"));
+      }
+      rows = own;
+    }
+    if (rows == 0) pieces.push_back(set);
+    for (int64_t start = 0; start < rows; start += batch) {
+      InputSet piece;
+      const int64_t count = std::min(batch, rows - start);
+      for (const Tensor& tensor : set) {
+        if (tensor.shape().rank() == 0) {
+          piece.push_back(tensor);
+          continue;
+        }
+        const size_t row_bytes = tensor.bytes().size() / static_cast<size_t>(rows);
+        Shape shape = tensor.shape();
+        shape.set_dim(0, count);
+        PF_ASSIGN_OR_RETURN(Tensor part,
+                            Tensor::FromBytes(tensor.dtype(), std::move(shape),
+                                              tensor.bytes().substr(static_cast<size_t>(start) * row_bytes,
+                                                                    static_cast<size_t>(count) * row_bytes),
+                                              tensor.owner()));
+        piece.push_back(std::move(part));
+      }
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count) {
+  std::vector<InputSet> sets;
+  for (int i = 0; i < count; ++i) {
+    PF_ASSIGN_OR_RETURN(InputSet set, SeededInputs(inputs, {}, seed + static_cast<uint64_t>(i)));
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+bool MatchesPattern(absl::string_view name, absl::string_view pattern) {
+  // Where to go on when the text after the last "*" does not fit: let that "*" stand for one more character.
+  size_t star = absl::string_view::npos, retry = 0;
+  size_t n = 0, p = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      retry = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++n;
+      ++p;
+    } else if (star != absl::string_view::npos) {
+      p = star + 1;
+      n = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,63 @@
+// What there is to say about a graph, counted once for text and JSON.
+#ifndef PERMAFROST_TOOLS_SUMMARY_GRAPH_SUMMARY_H_
+#define PERMAFROST_TOOLS_SUMMARY_GRAPH_SUMMARY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+#include "tools/model/interface_finder.h"
+#include "tools/summary/flops.h"
+
+namespace permafrost {
+
+struct TypeUse {
+  size_t num_tensors = 0;
+  int64_t num_elements = 0;
+  uint64_t bytes = 0;  // Elements at the size of their type; 0 for strings.
+};
+
+struct ConstantInfo {
+  const Node* node;
+  DType dtype;
+  Shape shape;
+  int64_t num_elements;
+  uint64_t bytes;
+};
+
+// An op that cannot be run or is not known, and how often it occurs.
+struct OpIssue {
+  std::string op;
+  size_t count = 0;
+  std::string reason;
+};
+
+struct GraphSummary {
+  // As the original counts them.
+  std::vector<const Node*> placeholders;
+  std::vector<const Node*> variables;
+  std::vector<const Node*> unread;  // Its "possible outputs".
+  int64_t const_parameters = 0;
+  int64_t control_edges = 0;
+  std::map<std::string, int64_t> devices;
+  std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first, function bodies included.
+
+  // What the original does not say.
+  std::map<std::string, TypeUse> weights_by_type;
+  std::vector<ConstantInfo> largest;  // At most 10, largest first.
+  std::vector<OpIssue> unknown_ops;   // Outside the schema table.
+  std::vector<OpIssue> without_kernel;
+  FlopsEstimate flops;
+  FoundInterface interface;
+};
+
+// DataLoss for a malformed function library.
+absl::StatusOr<GraphSummary> Summarize(const Graph& graph);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_SUMMARY_GRAPH_SUMMARY_H_

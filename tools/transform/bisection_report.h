@@ -1,0 +1,22 @@
+// What transform_graph --bisect tells, as text and as JSON.
+#ifndef PERMAFROST_TOOLS_TRANSFORM_BISECTION_REPORT_H_
+#define PERMAFROST_TOOLS_TRANSFORM_BISECTION_REPORT_H_
+
+#include <ostream>
+#include <string>
+
+#include "tools/command_line/console.h"
+#include "tools/transform/bisection.h"
+
+namespace permafrost {
+
+void PrintBisection(const Bisection& bisection, const Console& console);
+// docs/guide/transform_graph.md describes the object.
+void WriteBisectionJson(const Bisection& bisection, std::ostream& out);
+
+// "pass 2, fold_batch_norms, rewrite 3 of 7, breaks the numbers".
+std::string SummaryOf(const Bisection& bisection);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_TRANSFORM_BISECTION_REPORT_H_

@@ -1,0 +1,28 @@
+// What stands round a rewrite that breaks the numbers: its nodes and their neighbours before and after, and the values
+// that changed.
+#ifndef PERMAFROST_TOOLS_TRANSFORM_REWRITE_SURROUNDINGS_H_
+#define PERMAFROST_TOOLS_TRANSFORM_REWRITE_SURROUNDINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tools/transform/bisection.h"
+#include "tools/transform/verification.h"
+
+namespace permafrost {
+
+// The nodes that matched, those that `differences` name, and what reads them or is read by them, in this order; at most
+// kMostNearby.
+inline constexpr size_t kMostNearby = 24;
+std::vector<NearbyNode> NodesNear(const Graph& before, const Graph& after, const std::vector<std::string>& matched,
+                                  const std::vector<GraphDifference>& differences);
+
+// The declared outputs, and output 0 of the first matched node that both graphs have, where they changed. Empty when
+// one of the graphs does not run.
+std::vector<ValueChange> ChangedValues(const Graph& before, const Graph& after, const std::vector<std::string>& matched,
+                                       const Verifier& verifier);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_TRANSFORM_REWRITE_SURROUNDINGS_H_
