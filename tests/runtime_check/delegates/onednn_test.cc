@@ -2,14 +2,18 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "tests/runtime_check/delegates/delegate_run.h"
+#include "tests/runtime_check/delegates/guarded_memory.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 
 namespace permafrost {
@@ -215,6 +219,48 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
       num_nan += std::isnan(expected[i]) ? 1 : 0;
     }
     EXPECT_GT(num_nan, 0);
+  }
+}
+
+// Where images are a few tiles of rows, oneDNN has implementations that write another one.
+TEST_F(OneDnnTest, WritesNothingBehindItsTarget) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const auto delegate = MakeOneDnnDelegate({precision, {}, {}});
+    if (absl::IsUnimplemented(delegate.status())) continue;
+    for (const auto& [height, width] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 1}, {2, 8}, {3, 9}, {5, 5}, {6, 6}, {6, 7}, {5, 9}, {4, 12}, {7, 7}, {8, 9}}) {
+      for (const int threads : {1, 2}) {
+        SCOPED_TRACE(absl::StrCat(height, "x", width, ", ", threads, " threads, precision ", static_cast<int>(precision)));
+        const Shape image = {2, height, width, 64};
+        ImageGraph graph(image);
+        Partition partition;
+        partition.nodes.push_back({graph.Convolution("conv", "x", {1, 1, 64, 64}), {0, 1}, {2}});
+        partition.nodes.push_back({graph.Float("sum", "Add", {"conv", "x"}), {2, 0}, {3}});
+        const DelegateTensor tensor = {DType::kFloat, image, std::nullopt};
+        partition.tensors = {tensor, {DType::kFloat, {1, 1, 64, 64}, SomeFloats({1, 1, 64, 64}, 101)}, tensor, tensor};
+        partition.inputs = {0};
+        partition.outputs = {3};
+        const auto compiled = (*delegate)->Compile(partition, threads);
+        ASSERT_TRUE(compiled.ok()) << compiled.status();
+        const Tensor input = SomeFloats(image, 1);
+        GuardedMemory x(input.bytes().size(), 64), y(input.bytes().size(), 64);
+        GuardedMemory scratch((*compiled)->scratch_bytes(), 64);
+        x.Fill(input.bytes());
+        x.MakeReadOnly();
+        const char* inputs[] = {x.data()};
+        char* outputs[] = {y.data()};
+        std::string first;
+        for (int run = 0; run < 3; ++run) {
+          y.Scribble();
+          scratch.Scribble();
+          ASSERT_TRUE((*compiled)->Run(inputs, outputs, scratch.data(), nullptr).ok());
+          EXPECT_TRUE(y.CheckSurroundings().ok());
+          EXPECT_TRUE(scratch.CheckSurroundings().ok());
+          if (run == 0) first = std::string(y.bytes());
+          EXPECT_TRUE(first == y.bytes()) << "run " << run << " differs";
+        }
+      }
+    }
   }
 }
 
