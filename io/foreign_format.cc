@@ -43,6 +43,9 @@ constexpr Format kFormats[] = {
      "is a program or library, not a model"},
 };
 
+// The end of LevelDB's tables: of a V1 checkpoint, and of the index of a V2 checkpoint.
+constexpr string_view kTableMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+
 // onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions began at 3 in 2017 and
 // grow by about one a year.
 bool LooksLikeOnnx(string_view bytes) {
@@ -60,14 +63,18 @@ bool LooksLikeHtml(string_view bytes) {
 
 }  // namespace
 
-string_view ForeignFormat(string_view bytes) {
+string_view ForeignFormat(string_view head, string_view tail) {
   for (const Format& format : kFormats) {
-    if (bytes.size() >= format.offset && absl::StartsWith(bytes.substr(format.offset), format.magic)) {
+    if (head.size() >= format.offset && absl::StartsWith(head.substr(format.offset), format.magic)) {
       return format.message;
     }
   }
-  if (LooksLikeOnnx(bytes)) return "is an ONNX model, not a TensorFlow graph; convert it first";
-  if (LooksLikeHtml(bytes)) return "is a web page, not a model: a download went to a page instead of the file";
+  if (LooksLikeOnnx(head)) return "is an ONNX model, not a TensorFlow graph; convert it first";
+  if (LooksLikeHtml(head)) return "is a web page, not a model: a download went to a page instead of the file";
+  if (absl::EndsWith(tail, kTableMagic)) {
+    return "is a table of a training checkpoint, which holds values and no graph; freeze it with its graph "
+           "(freeze_graph --input_checkpoint)";
+  }
   return {};
 }
 

@@ -6,8 +6,9 @@
 
 namespace permafrost {
 
-// What `bytes` are and what to do about it ("is a zip archive; unpack it first"), or an empty string.
-absl::string_view ForeignFormat(absl::string_view bytes);
+// What a file with this beginning and this end is and what to do about it ("is a zip archive; unpack it first"), or an
+// empty string.
+absl::string_view ForeignFormat(absl::string_view head, absl::string_view tail);
 
 }  // namespace permafrost
 

@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
     // Binary is tried on everything, since a graph with printable bytes only is possible.
     if (!is_likely && format != &kGraphDefFormat) continue;
     absl::StatusOr<std::unique_ptr<Graph>> graph = format->read(source, options);
-    const absl::string_view foreign = ForeignFormat(source.head.bytes);
+    const absl::string_view foreign = ForeignFormat(source.head.bytes, source.tail.bytes);
     if (graph.ok() && IsConvincing(**graph, foreign)) return graph;
     if (!foreign.empty()) return absl::InvalidArgumentError(absl::StrCat("the file ", foreign));
     if (!is_likely || !error.ok()) continue;
@@ -117,16 +117,16 @@ uint64_t PlainSize(const ModelFormat& format, const Graph& graph) {
   return format.size != nullptr ? format.size(graph) : 0;
 }
 
-// Writes through the filters that the options ask for. Each is finished before the one that it feeds.
-absl::Status Write(const ModelFormat& format, const Graph& graph, const SaveOptions& options, ByteSink* sink) {
-  std::vector<std::unique_ptr<FilterSink>> filters;  // The one that is next to the file first.
-  for (auto make = options.filters.rbegin(); make != options.filters.rend(); ++make) {
-    const bool is_first = std::next(make) == options.filters.rend();
-    PF_ASSIGN_OR_RETURN(filters.emplace_back(), (*make)(sink, is_first ? PlainSize(format, graph) : 0));
-    sink = filters.back().get();
+// Writes `size` bytes through the filters. Each is finished before the one that it feeds.
+absl::Status WriteThrough(absl::Span<const MakeFilter> filters, uint64_t size,
+                          const std::function<absl::Status(ByteSink*)>& write, ByteSink* sink) {
+  std::vector<std::unique_ptr<FilterSink>> made;  // The one that is next to the file first.
+  for (size_t i = filters.size(); i-- > 0;) {
+    PF_ASSIGN_OR_RETURN(made.emplace_back(), filters[i](sink, i == 0 ? size : 0));
+    sink = made.back().get();
   }
-  PF_RETURN_IF_ERROR(format.write(graph, sink));
-  for (auto filter = filters.rbegin(); filter != filters.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
+  PF_RETURN_IF_ERROR(write(sink));
+  for (auto filter = made.rbegin(); filter != made.rend(); ++filter) PF_RETURN_IF_ERROR((*filter)->Finish());
   return absl::OkStatus();
 }
 
@@ -157,9 +157,14 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenModelBytes(FileSystem& fil
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  const uint64_t size = options.filters.empty() ? PlainSize(*format, graph) : 0;
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, size));
-  PF_RETURN_IF_ERROR(Write(*format, graph, options, writer.get()));
+  return SaveThrough(files, path, options.filters, PlainSize(*format, graph),
+                     [&](ByteSink* sink) { return format->write(graph, sink); });
+}
+
+absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters, uint64_t size,
+                         const std::function<absl::Status(ByteSink*)>& write) {
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, filters.empty() ? size : 0));
+  PF_RETURN_IF_ERROR(WriteThrough(filters, size, write, writer.get()));
   return writer->Commit();
 }
 
@@ -168,7 +173,8 @@ absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& opti
   const uint64_t size = options.filters.empty() ? PlainSize(*format, graph) : 0;
   if (size > 0) return size;
   CountingSink sink;
-  PF_RETURN_IF_ERROR(Write(*format, graph, options, &sink));
+  PF_RETURN_IF_ERROR(WriteThrough(
+      options.filters, PlainSize(*format, graph), [&](ByteSink* out) { return format->write(graph, out); }, &sink));
   return sink.size();
 }
 

@@ -3,6 +3,7 @@
 #define PERMAFROST_IO_MODEL_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,11 @@ struct SaveOptions {
 // a disk which fails while the folder is synced, after the step, is a DataLoss that says so. InvalidArgument for a
 // format that does not exist or is only read.
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options = {});
+
+// The same for what `write` appends to the sink that it is given, whatever it is: `size` bytes, or 0 where only writing
+// tells.
+absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters, uint64_t size,
+                         const std::function<absl::Status(ByteSink*)>& write);
 
 // Bytes that SaveModel would write.
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options = {});

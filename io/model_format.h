@@ -44,8 +44,12 @@ struct ModelSource {
   static constexpr uint64_t kEndBytes = 4096;
 };
 
-// True when the beginning has no bytes but those of printable text, as UTF-8, and white space.
-bool LooksLikeText(const ModelSource& source);
+// True when the first kEndBytes have none but those of printable text, as UTF-8, and white space: binary messages have
+// tags in front, which are control characters.
+bool LooksLikeText(absl::string_view bytes);
+
+// True for text whose first character that is not white space is a brace.
+bool LooksLikeJson(absl::string_view bytes);
 
 struct ModelFormat {
   absl::string_view name;       // What a flag takes: "pb".

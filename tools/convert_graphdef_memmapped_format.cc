@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
+#include "io/formats/graphdef_format.h"
 #include "io/formats/memmapped_package.h"
 #include "io/formats/package_conversion.h"
+#include "io/formats/package_format.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
 
@@ -33,6 +35,7 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
   flags->Add("dry_run", &options->dry_run, "Report, and write nothing.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  AddWriteFlags(&options->write, flags);
 }
 
 absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
@@ -78,9 +81,8 @@ absl::Status VerifyGraph(const Graph& graph, absl::string_view written) {
   return sink.Finish();
 }
 
-absl::Status VerifyPackage(const PackagePlan& plan, const std::string& path, FileSystem& files) {
-  PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
-  PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(MemorySource(std::move(file))));
+absl::Status VerifyPackage(const PackagePlan& plan, std::shared_ptr<const ByteSource> written) {
+  PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(std::move(written)));
   for (const PackedConstant& constant : plan.constants) {
     PF_ASSIGN_OR_RETURN(const Tensor expected, ConstValue(*constant.node));
     PF_ASSIGN_OR_RETURN(const Tensor found,
@@ -163,26 +165,39 @@ void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostrea
   json.End();
 }
 
-absl::Status Pack(const ConvertMemmappedOptions& options, const Graph& graph, FileSystem& files, Console& console) {
+absl::Status NotAsWritten(const ConvertMemmappedOptions& options, const absl::Status& status) {
+  return Annotate(status, absl::StrCat("'", options.out_graph, "' was written, but is not verified"));
+}
+
+// What was written, inside of whatever it is compressed or encrypted in. The opener must outlive it.
+absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertMemmappedOptions& options, FileSystem& files,
+                                                           const ModelOpener& opener) {
+  auto written = OpenModelBytes(files, options.out_graph, opener.OptionsFor(options.out_graph));
+  if (!written.ok()) return NotAsWritten(options, written.status());
+  return written;
+}
+
+absl::Status Pack(const ConvertMemmappedOptions& options, const Graph& graph, const ModelOpener& opener, FileSystem& files,
+                  Console& console) {
   PackageOptions package;
   package.min_conversion_tensor_size = static_cast<uint64_t>(options.min_conversion_tensor_size);
   package.alignment = options.page_aligned ? kPageAlignment : kTensorAlignment;
   package.dedupe = options.dedupe;
   package.include_quantized = options.include_quantized;
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kPackageFormat.name, files));
   absl::StatusOr<PackagePlan> plan = PlanPackage(graph, package);
   PF_RETURN_IF_ERROR(Annotate(plan.status(), absl::StrCat("'", options.in_graph, "'")));
   Report report;
   report.converted = plan->constants.size();
   if (report.converted == 0) report.largest_constant = LargestConstant(graph);
   if (!options.dry_run) {
-    PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(options.out_graph, plan->file_bytes));
-    PF_RETURN_IF_ERROR(WritePackage(*plan, writer.get()));
-    PF_RETURN_IF_ERROR(writer->Commit());
+    PF_RETURN_IF_ERROR(SaveThrough(files, options.out_graph, save.filters, plan->file_bytes,
+                                   [&](ByteSink* sink) { return WritePackage(*plan, sink); }));
     report.was_written = true;
   }
   if (options.verify) {
-    PF_RETURN_IF_ERROR(Annotate(VerifyPackage(*plan, options.out_graph, files),
-                                absl::StrCat("'", options.out_graph, "' was written, but")));
+    PF_ASSIGN_OR_RETURN(std::shared_ptr<const ByteSource> written, ReadBack(options, files, opener));
+    PF_RETURN_IF_ERROR(NotAsWritten(options, VerifyPackage(*plan, std::move(written))));
     report.was_verified = true;
   }
   if (options.json) {
@@ -193,7 +208,8 @@ absl::Status Pack(const ConvertMemmappedOptions& options, const Graph& graph, Fi
   return absl::OkStatus();
 }
 
-absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, FileSystem& files, Console& console) {
+absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, const ModelOpener& opener,
+                    FileSystem& files, Console& console) {
   Report report;
   // What the package holds outside its graph are the values that are not in their wire form.
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
@@ -201,14 +217,15 @@ absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, 
     if (value != nullptr && value->held_tensor() != nullptr) ++report.converted;
   }
   const uint64_t size = GraphDefSize(graph);
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kGraphDefFormat.name, files));
   if (!options.dry_run) {
-    PF_RETURN_IF_ERROR(SaveModel(files, graph, options.out_graph));
+    PF_RETURN_IF_ERROR(SaveModel(files, graph, options.out_graph, save));
     report.was_written = true;
   }
   if (options.verify) {
-    PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(options.out_graph));
-    PF_RETURN_IF_ERROR(
-        Annotate(VerifyGraph(graph, file.bytes), absl::StrCat("'", options.out_graph, "' was written, but")));
+    PF_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> written, ReadBack(options, files, opener));
+    PF_ASSIGN_OR_RETURN(const FileView file, written->Read(0, written->size()));
+    PF_RETURN_IF_ERROR(NotAsWritten(options, VerifyGraph(graph, file.bytes)));
     report.was_verified = true;
   }
   if (!options.json) {
@@ -231,15 +248,18 @@ absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, 
 
 absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph,
-                      OpenModelFile(files, options.in_graph, options.read, console));
-  return options.unpack ? Unpack(options, *graph, files, console) : Pack(options, *graph, files, console);
+  const ModelOpener opener(files, options.read, console);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(options.in_graph));
+  return options.unpack ? Unpack(options, *graph, opener, files, console)
+                        : Pack(options, *graph, opener, files, console);
 }
 
 Tool ConvertMemmappedTool() {
   return DefineTool<ConvertMemmappedOptions>(
       "convert_graphdef_memmapped_format", "turns a frozen graph into a package whose weights are mapped, and back",
       {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
+       {"Encrypted; the runtime decrypts of it what it reads",
+        "--in_graph=model.pb --out_graph=model.pbmm.age --encrypt_to=age1..."},
        {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
       DefineFlags, ConvertMemmapped);
 }

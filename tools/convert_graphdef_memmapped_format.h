@@ -25,6 +25,7 @@ struct ConvertMemmappedOptions {
   bool dry_run = false;
   bool json = false;
   ReadFlags read;
+  WriteFlags write;
 };
 
 // Writes the package, or with `unpack` the GraphDef, and says what became of the constants. DataLoss when what was

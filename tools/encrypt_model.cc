@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "io/formats/age/age.h"
+#include "io/formats/age/armor.h"
 #include "tools/command_line/json.h"
 
 namespace permafrost {
@@ -25,6 +26,7 @@ void DefineFlags(EncryptModelOptions* options, FlagTable* flags) {
              "Encrypt for the holder of this public key (age1...). May be given several times.");
   flags->Add("recipients_file", &options->recipients_file, "FILE", "The same, for the public keys in the file.");
   AddKeyFlags(&options->keys, flags);
+  flags->Add("armor", &options->armor, "Write the encrypted file as text (PEM), for mail and the like; a third larger.");
   flags->Add("decrypt", &options->decrypt, "Decrypt, with --identity and its like or a passphrase.");
   flags->Add("keygen", &options->keygen,
              "Make a private key, write it to --out, which must not exist and which only you can read, and print the "
@@ -57,6 +59,7 @@ absl::Status CheckOptions(const EncryptModelOptions& options) {
   if (options.out.empty() != options.inspect) {
     return bad(options.inspect ? "--inspect writes no --out" : "--out is missing, expected a file");
   }
+  if (!encrypts && options.armor) return bad("--armor is for encrypting");
   if (!encrypts && NamesRecipient(options)) return bad("--recipient and --recipients_file are for encrypting");
   if (!options.decrypt && NamesIdentity(options.keys)) return bad("private keys (--identity) are for --decrypt");
   if (!encrypts && !options.decrypt && NamesPassphrase(options.keys)) return bad("no passphrase is needed");
@@ -77,9 +80,7 @@ absl::Status CheckOptions(const EncryptModelOptions& options) {
 absl::StatusOr<AgeRecipients> ReadRecipients(const EncryptModelOptions& options, FileSystem& files) {
   AgeRecipients recipients;
   PF_ASSIGN_OR_RETURN(recipients.recipients, ReadRecipients(options.recipient, options.recipients_file, files));
-  PF_ASSIGN_OR_RETURN(const std::vector<GivenSecret> passphrases, KeysOf(options.keys, files)->Passphrases());
-  if (passphrases.size() > 1) return absl::InvalidArgumentError("found two passphrases, expected one");
-  if (!passphrases.empty()) recipients.passphrase = passphrases[0].text;
+  PF_ASSIGN_OR_RETURN(recipients.passphrase, ReadPassphrase(options.keys, files));
   return recipients;
 }
 
@@ -120,11 +121,15 @@ absl::Status Encrypt(const EncryptModelOptions& options, FileSystem& files, Cons
   if (IsAge(head.bytes)) {
     return absl::InvalidArgumentError(absl::StrCat("'", options.in, "' is encrypted already"));
   }
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(options.out, source->size()));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
+                      files.NewWriter(options.out, options.armor ? 0 : source->size()));
   if (recipients.passphrase != nullptr) console.Progress("making a key of the passphrase");
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FilterSink> sink, EncryptInto(recipients, writer.get()));
+  const std::unique_ptr<FilterSink> armor = options.armor ? age::ArmorInto(writer.get()) : nullptr;
+  ByteSink* const out = options.armor ? static_cast<ByteSink*>(armor.get()) : writer.get();
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FilterSink> sink, EncryptInto(recipients, out));
   PF_RETURN_IF_ERROR(Copy(*source, "encrypting", console, sink.get()));
   PF_RETURN_IF_ERROR(sink->Finish());
+  if (armor != nullptr) PF_RETURN_IF_ERROR(armor->Finish());
   PF_RETURN_IF_ERROR(writer->Commit());
   const size_t count = recipients.recipients.size();
   PrintWritten(options, source->size(),

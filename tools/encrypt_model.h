@@ -21,6 +21,7 @@ struct EncryptModelOptions {
   KeyFlags keys;
   // What to do; encrypt when none is set.
   bool decrypt = false, keygen = false, inspect = false;
+  bool armor = false;  // Of what is encrypted.
   bool json = false;
 };
 

@@ -1,8 +1,6 @@
 // Fits the two forms of a GraphDef into the table of formats.
 #include "io/formats/graphdef_format.h"
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
@@ -22,13 +20,13 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const
 
 // Text that begins with a brace is JSON.
 bool MayBeText(const ModelSource& source) {
-  return LooksLikeText(source) && !absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.head.bytes), "{");
+  return LooksLikeText(source.head.bytes) && !LooksLikeJson(source.head.bytes);
 }
 
 }  // namespace
 
 const ModelFormat kGraphDefFormat{
-    "pb",       "GraphDef",    ".pb",       [](const ModelSource& source) { return !LooksLikeText(source); },
+    "pb",       "GraphDef",    ".pb",       [](const ModelSource& source) { return !LooksLikeText(source.head.bytes); },
     ReadBinary, WriteGraphDef, GraphDefSize};
 
 const ModelFormat kGraphDefTextFormat{"pbtxt",  "text GraphDef",   ".pbtxt", MayBeText,

@@ -12,6 +12,7 @@
 #include "graph/node_def.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
+#include "io/little_endian.h"
 
 namespace permafrost {
 namespace {
@@ -25,12 +26,6 @@ constexpr uint64_t kFooterBytes = 8;                  // Where the directory beg
 constexpr uint64_t kMostDirectoryBytes = 0x7fffffff;  // Protobuf's limit on a message.
 
 bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
-
-uint64_t ReadFooter(absl::string_view footer) {
-  uint64_t value = 0;
-  for (size_t i = kFooterBytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(footer[i]);
-  return value;
-}
 
 // Proto3 leaves zeros out.
 void AppendUnlessZero(uint32_t number, uint64_t value, std::string* out) {
@@ -176,7 +171,7 @@ absl::Status Package::ReadDirectory() {
     return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", kFooterBytes));
   }
   PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - kFooterBytes, kFooterBytes));
-  const uint64_t begin = ReadFooter(footer.bytes), end = size - kFooterBytes;
+  const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - kFooterBytes;
   if (begin >= end) {
     return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
                                             ", expected one before byte ", end,
@@ -319,7 +314,7 @@ std::string RegionNames::NameFor(absl::string_view node_name) {
 bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::string_view tail) {
   const uint64_t size = source.size();
   if (size > kFooterBytes && tail.size() >= kFooterBytes) {
-    const uint64_t begin = ReadFooter(tail.substr(tail.size() - kFooterBytes)), end = size - kFooterBytes;
+    const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - kFooterBytes), end = size - kFooterBytes;
     if (begin < end) {
       // The name stands among the first bytes of the first entry, behind an offset at most.
       constexpr uint64_t kLooked = 64;

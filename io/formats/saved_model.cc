@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/attr.h"
@@ -15,6 +14,7 @@
 #include "io/formats/message_rules.h"
 #include "io/formats/proto/saved_model.pb.h"
 #include "io/formats/text_message.h"
+#include "io/model_format.h"
 
 namespace permafrost {
 namespace {
@@ -180,16 +180,6 @@ absl::StatusOr<FileView> Binary(FileView file, bool is_text, google::protobuf::M
   message->Clear();
   auto kept = std::make_shared<const std::string>(std::move(binary));
   return FileView{*kept, kept};
-}
-
-// Binary messages of the two kinds have tags of one field each in front, and no text begins with a control character
-// that is not white space.
-bool LooksLikeText(absl::string_view bytes) {
-  constexpr size_t kLooked = 4096;
-  const absl::string_view head = bytes.substr(0, kLooked);
-  return std::none_of(head.begin(), head.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 && !absl::StrContains("\n\r\t\f\v", absl::string_view(&c, 1));
-  });
 }
 
 }  // namespace

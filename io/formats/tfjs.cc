@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -34,7 +32,7 @@ using Kind = JsonValue::Kind;
 constexpr uint64_t kMostValues = uint64_t{4} << 20;
 
 bool MayBeTfjs(const ModelSource& source) {
-  return LooksLikeText(source) && absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.head.bytes), "{");
+  return LooksLikeJson(source.head.bytes);
 }
 
 absl::StatusOr<JsonValue> Outermost(absl::string_view text) {

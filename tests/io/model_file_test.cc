@@ -86,6 +86,7 @@ TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
       {std::string("\x08\x07\x12\x07pytorch\x1a\x03", 13) + "2.0", "ONNX"},
       {std::string("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8), "SavedModel protobuf"},
       {"\n  <!DOCTYPE html><html>", "web page"},
+      {zeros + "\x57\xfb\x80\x8b\x24\x75\x47\xdb", "freeze_graph --input_checkpoint"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"{\"format\": \"graph-model\"}", "JSON"},
       {"age-encryption.org/v1\n", "age: header, byte 22: the file ends within the header"},

@@ -94,6 +94,9 @@ void AddWriteFlags(WriteFlags* write, FlagTable* flags) {
   flags->Add("encrypt_to", &write->encrypt_to, "KEY",
              "Encrypt what is written for the holder of this public key (age1...). May be given several times.");
   flags->Add("encrypt_to_file", &write->encrypt_to_file, "FILE", "The same, for the public keys in the file.");
+  flags->Add("encrypt_passphrase_env", &write->encrypt_passphrase_env, "NAME",
+             "Encrypt what is written for those who know the passphrase in the environment variable NAME.");
+  flags->Add("encrypt_passphrase_fd", &write->encrypt_passphrase_fd, "N", "The same, read from file descriptor N.");
 }
 
 // The level that --compress asks for.
@@ -114,12 +117,26 @@ absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::strin
     PF_ASSIGN_OR_RETURN(const int level, ZstdLevel(write.compress));
     options.filters.push_back(ZstdFilter(level));
   }
-  if (!write.encrypt_to.empty() || !write.encrypt_to_file.empty()) {
-    AgeRecipients recipients;
-    PF_ASSIGN_OR_RETURN(recipients.recipients, ReadRecipients(write.encrypt_to, write.encrypt_to_file, files));
+  AgeRecipients recipients;
+  PF_ASSIGN_OR_RETURN(recipients.recipients, ReadRecipients(write.encrypt_to, write.encrypt_to_file, files));
+  KeyFlags places;
+  places.passphrase_env = write.encrypt_passphrase_env;
+  places.passphrase_fd = write.encrypt_passphrase_fd;
+  PF_ASSIGN_OR_RETURN(recipients.passphrase, ReadPassphrase(places, files));
+  if (recipients.passphrase != nullptr && !recipients.recipients.empty()) {
+    return absl::InvalidArgumentError(
+        "found public keys (--encrypt_to) and a passphrase to encrypt for, expected the ones or the other");
+  }
+  if (recipients.passphrase != nullptr || !recipients.recipients.empty()) {
     options.filters.push_back([recipients](ByteSink* out, uint64_t) { return EncryptInto(recipients, out); });
   }
   return options;
+}
+
+absl::StatusOr<std::shared_ptr<const LockedMemory>> ReadPassphrase(const KeyFlags& keys, FileSystem& files) {
+  PF_ASSIGN_OR_RETURN(const std::vector<GivenSecret> passphrases, KeysOf(keys, files)->Passphrases());
+  if (passphrases.size() > 1) return absl::InvalidArgumentError("found two passphrases, expected one");
+  return passphrases.empty() ? nullptr : passphrases[0].text;
 }
 
 absl::StatusOr<std::vector<age::Recipient>> ReadRecipients(const std::vector<std::string>& named,

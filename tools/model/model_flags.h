@@ -13,6 +13,7 @@
 #include "io/file_system.h"
 #include "io/formats/age/age.h"
 #include "io/key_source.h"
+#include "io/locked_memory.h"
 #include "io/model_file.h"
 #include "io/model_format.h"
 #include "tools/command_line/console.h"
@@ -77,14 +78,20 @@ struct WriteFlags {
   std::string compress;  // "zstd", "zstd:19"; empty: not at all.
   std::vector<std::string> encrypt_to;
   std::vector<std::string> encrypt_to_file;
+  // Where the passphrase is that opens what is written.
+  std::string encrypt_passphrase_env;
+  std::optional<int32_t> encrypt_passphrase_fd;
 };
 
-// --compress, --encrypt_to, --encrypt_to_file.
+// --compress, --encrypt_to, --encrypt_to_file, --encrypt_passphrase_env, --encrypt_passphrase_fd.
 void AddWriteFlags(WriteFlags* write, FlagTable* flags);
 
 // How SaveModel has to save in `format`, which must outlive the result. To be asked for before any work is done:
 // InvalidArgument and the errors of reading files say what is wrong with the flags.
 absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files);
+
+// The passphrase to encrypt with, null when none is named. InvalidArgument for more than one.
+absl::StatusOr<std::shared_ptr<const LockedMemory>> ReadPassphrase(const KeyFlags& keys, FileSystem& files);
 
 // The recipients that are named, one by one and in files.
 absl::StatusOr<std::vector<age::Recipient>> ReadRecipients(const std::vector<std::string>& named,

@@ -1,4 +1,4 @@
-// Takes the armour off.
+// Takes the armour off, and puts it on.
 #include "io/formats/age/armor.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "graph/status.h"
 #include "io/formats/age/encoding.h"
 
 namespace permafrost::age {
@@ -24,7 +25,52 @@ absl::Status Bad(size_t line, string_view what) {
   return absl::DataLossError(absl::StrCat("armour, line ", line, ": ", what));
 }
 
+class Armoring : public FilterSink {
+ public:
+  explicit Armoring(ByteSink* out) : text_(absl::StrCat(kBegin, "\n")), out_(out) {}
+
+  absl::Status Append(string_view bytes) override {
+    while (!bytes.empty()) {
+      const size_t taken = std::min(kLineBytes - held_.size(), bytes.size());
+      held_.append(bytes.data(), taken);
+      bytes.remove_prefix(taken);
+      if (held_.size() < kLineBytes) return absl::OkStatus();
+      EndLine();
+      if (text_.size() >= kPiece) PF_RETURN_IF_ERROR(PassOn());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() override {
+    if (!held_.empty()) EndLine();
+    absl::StrAppend(&text_, kEnd, "\n");
+    return PassOn();
+  }
+
+ private:
+  static constexpr size_t kLineBytes = kColumns / 4 * 3;
+  static constexpr size_t kPiece = size_t{1} << 20;
+
+  void EndLine() {
+    const std::string line = Base64(held_);
+    absl::StrAppend(&text_, line, string_view("===").substr(0, (4 - line.size() % 4) % 4), "\n");
+    held_.clear();
+  }
+
+  absl::Status PassOn() {
+    PF_RETURN_IF_ERROR(out_->Append(text_));
+    text_.clear();
+    return absl::OkStatus();
+  }
+
+  std::string held_;  // Of a line.
+  std::string text_;
+  ByteSink* const out_;
+};
+
 }  // namespace
+
+std::unique_ptr<FilterSink> ArmorInto(ByteSink* out) { return std::make_unique<Armoring>(out); }
 
 bool IsArmored(string_view beginning) { return absl::StartsWith(absl::StripLeadingAsciiWhitespace(beginning), kBegin); }
 

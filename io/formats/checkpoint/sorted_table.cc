@@ -14,8 +14,8 @@
 #include "graph/status.h"
 #include "graph/wire.h"
 #include "io/crc32c.h"
-#include "io/formats/checkpoint/little_endian.h"
 #include "io/formats/checkpoint/table_block.h"
+#include "io/little_endian.h"
 
 namespace permafrost {
 namespace {

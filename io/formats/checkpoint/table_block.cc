@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "io/formats/checkpoint/little_endian.h"
+#include "io/little_endian.h"
 
 namespace permafrost {
 

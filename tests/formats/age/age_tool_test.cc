@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "io/formats/age/armor.h"
 #include "io/model_file.h"
 #include "tests/formats/age/file_builder.h"
 #include "tests/io/test_in_folder.h"
@@ -89,6 +91,28 @@ TEST_F(AgeToolTest, WritesWhatAgeReads) {
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, kChunkBytes, kChunkBytes + 1, 200 * kChunkBytes}) {
     const std::string plain = Noise(size);
     Put("sealed", *Encrypt(two, plain));
+    Run("rm -f plain; age -d -i key.txt -o plain sealed");
+    EXPECT_TRUE(Get(Path("plain")) == plain) << size;
+  }
+}
+
+TEST_F(AgeToolTest, WritesArmourThatAgeReads) {
+  Put("key.txt", absl::StrCat(IdentityText(OtherIdentity())->bytes(), "\n"));
+  // All lengths of the last line, and more than is passed on at a time.
+  std::vector<size_t> sizes(49);
+  std::iota(sizes.begin(), sizes.end(), 0);
+  sizes.push_back(20 * kChunkBytes + 7);
+  for (const size_t size : sizes) {
+    const std::string plain = Noise(size);
+    StringSink text;
+    const std::unique_ptr<FilterSink> armor = ArmorInto(&text);
+    const std::string sealed = *Encrypt({{OtherIdentity().recipient}}, plain);
+    for (size_t at = 0; at < sealed.size(); at += 1000) {
+      ASSERT_TRUE(armor->Append(absl::string_view(sealed).substr(at, 1000)).ok());
+    }
+    ASSERT_TRUE(armor->Finish().ok());
+    EXPECT_EQ(*Dearmor(text.text()), sealed);
+    Put("sealed", text.text());
     Run("rm -f plain; age -d -i key.txt -o plain sealed");
     EXPECT_TRUE(Get(Path("plain")) == plain) << size;
   }

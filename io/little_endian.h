@@ -1,6 +1,6 @@
-// Numbers of a fixed size, as tables and shards store them: lowest byte first.
-#ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
-#define PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
+// Numbers of a fixed size, lowest byte first.
+#ifndef PERMAFROST_IO_LITTLE_ENDIAN_H_
+#define PERMAFROST_IO_LITTLE_ENDIAN_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ inline uint64_t LoadLittleEndian64(const char* at) {
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_IO_FORMATS_CHECKPOINT_LITTLE_ENDIAN_H_
+#endif  // PERMAFROST_IO_LITTLE_ENDIAN_H_
