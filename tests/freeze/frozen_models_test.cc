@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/npy.h"
+#include "io/formats/saved_model.h"
 #include "runtime_check/compare.h"
 #include "runtime_check/session.h"
 #include "tools/model/frozen_model.h"
@@ -112,6 +113,35 @@ std::string Error(const FrozenModelRequest& request) {
   return std::string(OpenFrozenModel(RealFileSystem(), request).status().message());
 }
 
+// Copies a SavedModel without what `leave_out` names, with `saved_model.pb` as given.
+class BrokenModel {
+ public:
+  explicit BrokenModel(absl::string_view model) {
+    std::string pattern = testing::TempDir() + "/freezeXXXXXX";
+    path_ = mkdtemp(pattern.data());
+    fs::copy(Folder(model), path_, fs::copy_options::recursive);
+  }
+  ~BrokenModel() { fs::remove_all(path_); }
+
+  void Write(absl::string_view file, absl::string_view bytes) {
+    fs::remove(absl::StrCat(path_, "/", file));
+    std::ofstream out(absl::StrCat(path_, "/", file), std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::string Read(absl::string_view file) { return *RealFileSystem().ReadFile(absl::StrCat(path_, "/", file)); }
+  void Remove(absl::string_view file) { fs::remove_all(absl::StrCat(path_, "/", file)); }
+  const std::string& path() const { return path_; }
+  absl::Status Open() {
+    FrozenModelRequest request;
+    request.saved_model = path_;
+    request.tags = {"serve"};
+    return OpenFrozenModel(RealFileSystem(), request).status();
+  }
+
+ private:
+  std::string path_;
+};
+
 TEST(FrozenModelsTest, CheckpointsOfTensorFlow1) {
   ExpectTensorFlowsAnswers("tf1_checkpoint_v1", Checkpoint("tf1_checkpoint_v1", "graph.pbtxt"));
   ExpectTensorFlowsAnswers("tf1_checkpoint_v1", Checkpoint("tf1_checkpoint_v1", "model.ckpt.meta"));
@@ -138,6 +168,22 @@ TEST(FrozenModelsTest, SavedModels) {
     request.options.inline_calls = false;
     ExpectTensorFlowsAnswers(model, request);
   }
+}
+
+TEST(FrozenModelsTest, MessagesAsText) {
+  BrokenModel text("tf2_control_flow");
+  text.Remove("saved_model.pb");
+  text.Write("saved_model.pbtxt", *RealFileSystem().ReadFile(Folder("text/tf2_control_flow.pbtxt")));
+  FrozenModelRequest request = SavedModel("tf2_control_flow");
+  request.saved_model = text.path();
+  ExpectTensorFlowsAnswers("tf2_control_flow", request);
+
+  request = Checkpoint("tf1_partitioned", "model.ckpt.meta");
+  request.meta_graph = Folder("text/tf1_partitioned.meta");
+  ExpectTensorFlowsAnswers("tf1_partitioned", request);
+  request = Checkpoint("tf1_partitioned", "graph.pb");
+  request.saver = Folder("text/tf1_partitioned.saver");
+  ExpectTensorFlowsAnswers("tf1_partitioned", request);
 }
 
 TEST(FrozenModelsTest, ToolsTakeSavedModelFolders) {
@@ -186,34 +232,6 @@ TEST(FrozenModelsTest, Errors) {
   EXPECT_THAT(Error(request), HasSubstr("the checkpoint has no value for variable 'net/"));
 }
 
-// Copies a SavedModel without what `leave_out` names, with `saved_model.pb` as given.
-class BrokenModel {
- public:
-  explicit BrokenModel(absl::string_view model) {
-    std::string pattern = testing::TempDir() + "/freezeXXXXXX";
-    path_ = mkdtemp(pattern.data());
-    fs::copy(Folder(model), path_, fs::copy_options::recursive);
-  }
-  ~BrokenModel() { fs::remove_all(path_); }
-
-  void Write(absl::string_view file, absl::string_view bytes) {
-    fs::remove(absl::StrCat(path_, "/", file));
-    std::ofstream out(absl::StrCat(path_, "/", file), std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  }
-  std::string Read(absl::string_view file) { return *RealFileSystem().ReadFile(absl::StrCat(path_, "/", file)); }
-  void Remove(absl::string_view file) { fs::remove_all(absl::StrCat(path_, "/", file)); }
-  absl::Status Open() {
-    FrozenModelRequest request;
-    request.saved_model = path_;
-    request.tags = {"serve"};
-    return OpenFrozenModel(RealFileSystem(), request).status();
-  }
-
- private:
-  std::string path_;
-};
-
 TEST(BrokenSavedModelTest, FilesThatAreMissing) {
   for (const char* file :
        {"saved_model.pb", "variables", "variables/variables.index", "variables/variables.data-00000-of-00001"}) {
@@ -240,6 +258,25 @@ TEST(BrokenSavedModelTest, DamagedProtobuf) {
     (void)ReadSavedModel({flipped, nullptr}, false, {});
     flipped[bit / 8] = whole[bit / 8];
   }
+}
+
+// Cut between any two bytes, text is refused with the line, or gives a graph that lacks what was cut.
+TEST(BrokenSavedModelTest, DamagedText) {
+  const std::string whole = *RealFileSystem().ReadFile(Folder("text/tf1_partitioned.meta"));
+  for (size_t size = 0; size < whole.size(); size += 97) {
+    const std::string cut = whole.substr(0, size);
+    const absl::StatusOr<MetaGraph> meta = ReadMetaGraph({cut, nullptr}, true);
+    if (!meta.ok()) EXPECT_FALSE(absl::StrContains(meta.status().message(), "\n")) << size;
+  }
+  EXPECT_THAT(std::string(ReadMetaGraph({"graph_def { node { name: 3 } }", nullptr}, true).status().message()),
+              HasSubstr("line 1, column"));
+  EXPECT_THAT(std::string(ReadMetaGraph({"graph_def { node {", nullptr}, true).status().message()), HasSubstr("line 1"));
+  EXPECT_THAT(std::string(ReadSavedModel({"saved_model_schema_version: 7", nullptr}, true, {}).status().message()),
+              HasSubstr("schema version 7"));
+  BrokenModel empty("tf2_assigns");
+  empty.Remove("saved_model.pb");
+  empty.Write("saved_model.pbtxt", "");
+  EXPECT_THAT(std::string(empty.Open().message()), HasSubstr("saved_model.pbtxt"));
 }
 
 }  // namespace

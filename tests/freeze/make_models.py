@@ -16,6 +16,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2  # noqa: E402
 
 v1 = tf.compat.v1
 HERE = pathlib.Path(__file__).resolve().parent / "models"
@@ -283,6 +285,18 @@ class Counting(tf.Module):
 def tf2_assigns():
     module = Counting()
     save_module("tf2_assigns", module, module.serve, {"x": np.array([1, 2], np.float32)})
+
+
+@model
+def text():
+    """The messages of other models as text: a SavedModel, a MetaGraph and the Saver in it."""
+    folder = HERE / "text"
+    folder.mkdir(exist_ok=True)
+    saved = saved_model_pb2.SavedModel.FromString((HERE / "tf2_control_flow" / "saved_model.pb").read_bytes())
+    (folder / "tf2_control_flow.pbtxt").write_text(text_format.MessageToString(saved))
+    meta = meta_graph_pb2.MetaGraphDef.FromString((HERE / "tf1_partitioned" / "model.ckpt.meta").read_bytes())
+    (folder / "tf1_partitioned.meta").write_text(text_format.MessageToString(meta))
+    (folder / "tf1_partitioned.saver").write_text(text_format.MessageToString(meta.saver_def))
 
 
 if __name__ == "__main__":
