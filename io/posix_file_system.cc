@@ -18,6 +18,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
+#include "io/mapped_pages.h"
 
 namespace permafrost {
 
@@ -141,8 +142,7 @@ absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
   const size_t size = static_cast<size_t>(about.st_size);
   void* data = calls_->Map(file, size);
   if (data == MAP_FAILED) return SystemError("map", path, errno);
-  Owner owner(data, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
-  return FileView{absl::string_view(static_cast<const char*>(data), size), std::move(owner)};
+  return FileView{absl::string_view(static_cast<const char*>(data), size), OwnMapping(data, size)};
 }
 
 absl::StatusOr<std::string> PosixFileSystem::ReadFile(const std::string& given) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/status.h"
+#include "io/mapped_pages.h"
 #include "io/posix_file_system.h"
 
 namespace permafrost {
@@ -86,6 +87,7 @@ class PosixWriter : public FileWriter {
         if (errno == EINTR) continue;
         return Error("write", errno);
       }
+      if (allocated_ >= kStreamedBytes) ReleasePages(bytes.substr(0, static_cast<size_t>(count)));
       bytes.remove_prefix(static_cast<size_t>(count));
       written_ += static_cast<uint64_t>(count);
       if (written_ - started_ >= kWriteBackBytes && !temporary_.empty()) {

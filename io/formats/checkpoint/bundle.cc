@@ -12,6 +12,7 @@
 #include "graph/nearest.h"
 #include "graph/status.h"
 #include "io/crc32c.h"
+#include "io/mapped_pages.h"
 #include "io/formats/checkpoint/bundle_records.h"
 #include "io/formats/checkpoint/sorted_table.h"
 #include "io/formats/checkpoint/string_values.h"
@@ -242,7 +243,7 @@ class Bundle : public VariableSource {
     uint32_t crc = 0;
     absl::StatusOr<Tensor> tensor = dtype == DType::kString ? ReadStrings(bytes, shape, &crc)
                                                             : Tensor::FromBytes(dtype, shape, bytes, shard.file.owner);
-    if (dtype != DType::kString) crc = Crc32c(bytes);
+    if (dtype != DType::kString) crc = ChecksumOf(shard, bytes);
     if (tensor.ok() && MaskCrc32c(crc) != extent.masked_crc) {
       tensor = absl::DataLossError(
           absl::StrFormat("the checksum is 0x%08x, expected 0x%08x", MaskCrc32c(crc), extent.masked_crc));
@@ -252,6 +253,18 @@ class Bundle : public VariableSource {
                       absl::StrCat("'", shard.path, "', ", extent.size, " bytes at offset ", extent.offset));
     }
     return header_.is_big_endian && SwappedUnit(dtype) > 1 ? SwapBytes(*tensor) : tensor;
+  }
+
+  static uint32_t ChecksumOf(const Shard& shard, absl::string_view bytes) {
+    if (shard.file.bytes.size() < kStreamedBytes) return Crc32c(bytes);
+    constexpr size_t kPiece = size_t{32} << 20;
+    uint32_t crc = 0;
+    for (size_t at = 0; at < bytes.size(); at += kPiece) {
+      const absl::string_view piece = bytes.substr(at, kPiece);
+      crc = ExtendCrc32c(crc, piece);
+      ReleasePages(piece);
+    }
+    return crc;
   }
 
   absl::StatusOr<Tensor> ReadStrings(absl::string_view bytes, const Shape& shape, uint32_t* crc) const {

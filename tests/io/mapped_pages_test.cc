@@ -1,0 +1,91 @@
+// Pages that are given back: of mapped files they are read again, and other memory keeps its content.
+#include "io/mapped_pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "io/file_system.h"
+#include "tests/io/test_in_folder.h"
+
+namespace permafrost {
+namespace {
+
+class MappedPagesTest : public TestInFolder {
+ protected:
+  // How many pages of `bytes` this process has in memory of its own: through /proc/self/smaps.
+  static size_t Resident(absl::string_view bytes) {
+    const absl::StatusOr<std::string> maps = RealFileSystem().ReadFile("/proc/self/smaps");
+    EXPECT_TRUE(maps.ok()) << maps.status();
+    char address[32];
+    snprintf(address, sizeof(address), "%lx-", reinterpret_cast<unsigned long>(bytes.data()));
+    const size_t at = maps->find(address);
+    if (at == std::string::npos) {
+      ADD_FAILURE() << "no mapping begins at " << address;
+      return 0;
+    }
+    const std::string field = "\nRss:";
+    return std::stoul(maps->substr(maps->find(field, at) + field.size()));
+  }
+  static unsigned Sum(absl::string_view bytes) {
+    unsigned sum = 0;
+    for (const char c : bytes) sum = sum * 31 + static_cast<unsigned char>(c);
+    return sum;
+  }
+};
+
+TEST_F(MappedPagesTest, OfAFileAreReadAgain) {
+  std::string content(4 << 20, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * i / 7);
+  const absl::StatusOr<FileView> file = RealFileSystem().MapFile(Put("file", content));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(Sum(file->bytes), Sum(content));
+  EXPECT_GE(Resident(file->bytes), 4096u);
+  ReleasePages(file->bytes.substr(0, 2 << 20));
+  EXPECT_LE(Resident(file->bytes), 2048u);
+  ReleasePages(file->bytes.substr(1));
+  EXPECT_LE(Resident(file->bytes), 4u) << "the first page is not all of it";
+  EXPECT_EQ(Sum(file->bytes), Sum(content));
+}
+
+TEST_F(MappedPagesTest, OtherMemoryIsLeftAlone) {
+  const std::string text(1 << 20, 'x');
+  ReleasePages(text);
+  EXPECT_EQ(text, std::string(1 << 20, 'x'));
+  const absl::StatusOr<FileView> file = RealFileSystem().MapFile(Put("file", text));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const anonymous = mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(anonymous, MAP_FAILED);
+  char* const bytes = static_cast<char*>(anonymous);
+  bytes[0] = bytes[3 * page] = 'y';
+  ReleasePages({bytes, 4 * page});
+  EXPECT_EQ(bytes[0], 'y');
+  EXPECT_EQ(bytes[3 * page], 'y');
+  munmap(anonymous, 4 * page);
+  ReleasePages({});
+}
+
+TEST_F(MappedPagesTest, WhatWasUnmappedIsForgotten) {
+  const std::string path = Put("file", std::string(1 << 20, 'x'));
+  absl::string_view bytes;
+  {
+    const absl::StatusOr<FileView> file = RealFileSystem().MapFile(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    bytes = file->bytes;
+  }
+  // New memory at the same place.
+  void* const memory = mmap(const_cast<char*>(bytes.data()), bytes.size(), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  static_cast<char*>(memory)[5000] = 'y';
+  ReleasePages(bytes);
+  EXPECT_EQ(static_cast<char*>(memory)[5000], 'y');
+  munmap(memory, bytes.size());
+}
+
+}  // namespace
+}  // namespace permafrost
