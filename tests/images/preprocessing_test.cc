@@ -168,7 +168,7 @@ TEST(PictureConverterTest, SettingsThatDoNotFit) {
   EXPECT_EQ(message(preprocessing), "--image_channels: found gray, the model takes 3 channels");
   preprocessing = {};
   preprocessing.mean = {1, 2};
-  EXPECT_THAT(message(preprocessing), HasSubstr("--image_mean: found 2 numbers, expected 1 or 3"));
+  EXPECT_THAT(message(preprocessing), HasSubstr("--image_mean: found 2 numbers, expected 1, or 3"));
   preprocessing = {};
   preprocessing.deviation = {0};
   EXPECT_THAT(message(preprocessing), HasSubstr("--image_std: found 0"));

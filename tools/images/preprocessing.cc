@@ -85,7 +85,8 @@ absl::StatusOr<std::vector<double>> ByChannel(const std::vector<double>& values,
   if (values.size() == 1) return std::vector<double>(count, values[0]);
   if (values.size() == count) return values;
   return absl::InvalidArgumentError(
-      absl::StrCat(name, ": found ", values.size(), " numbers, expected 1 or ", count, ", one for each channel"));
+      absl::StrCat(name, ": found ", values.size(), " numbers, expected 1",
+                   count == 1 ? "" : absl::StrCat(", or ", count, ", one for each channel")));
 }
 
 }  // namespace

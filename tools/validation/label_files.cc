@@ -154,8 +154,7 @@ absl::Status AddLabel(const ListedLabel& listed, const std::vector<std::string>&
       const std::string suggestion = DidYouMean(value, names);
       return absl::InvalidArgumentError(absl::StrCat(
           "found '", value, "', expected a number",
-          suggestion.empty() ? (class_names.empty() ? " (--class_names says what names mean)" : " or the name of a class")
-                             : suggestion));
+          class_names.empty() ? " (--class_names says what names mean)" : " or the name of a class", suggestion));
     }
     labels->numbers.push_back(number);
   }

@@ -157,18 +157,19 @@ absl::StatusOr<LabelledImages> FindLabelledImages(FileSystem& files, const std::
     PF_RETURN_IF_ERROR(FindInFolders(files, folder, listing, &found));
   } else if (!listing.folders.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", listing.pictures.size(),
-                                                   " pictures and ", listing.folders.size(),
-                                                   " folders, expected one or the other: a folder is a class"));
+                                                   " pictures beside folders (",
+                                                   listing.folders[0], "), expected either: a folder is a class"));
   } else {
     for (const std::string& picture : listing.pictures) found.paths.push_back(absl::StrCat(folder, "/", picture));
   }
   if (found.paths.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("folder '", folder, "' holds no pictures, expected .png, .jpg or .jpeg, or a folder of them for each class"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "folder '", folder, "' holds no pictures, expected .png, .jpg or .jpeg, or a folder of them for each class"));
   }
   PF_RETURN_IF_ERROR(ShiftClasses(places.offset, &found.labels));
   if (places.offset > 0 && !found.class_names.empty() && places.class_names.empty()) {
-    found.class_names.insert(found.class_names.begin(), static_cast<size_t>(std::min<int64_t>(places.offset, kMostClasses)), "");
+    const int64_t unnamed = std::min<int64_t>(places.offset, kMostClasses);
+    found.class_names.insert(found.class_names.begin(), static_cast<size_t>(unnamed), "");
   }
   Shuffle(seed, &found);
   return found;
@@ -177,8 +178,8 @@ absl::StatusOr<LabelledImages> FindLabelledImages(FileSystem& files, const std::
 absl::Status ShiftClasses(int32_t offset, Labels* labels) {
   for (int64_t& label : labels->classes) {
     if (label > kMostClasses || label + offset < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("found class ", label + offset, ", expected 0 to ", kMostClasses, offset == 0 ? "" : ": --label_offset"));
+      return absl::InvalidArgumentError(absl::StrCat("found class ", label + offset, ", expected 0 to ", kMostClasses,
+                                                     offset == 0 ? "" : ": --label_offset"));
     }
     label += offset;
   }
