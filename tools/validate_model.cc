@@ -14,6 +14,7 @@
 #include "io/model_file.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
+#include "tools/difference/lineage_file.h"
 #include "tools/images/distortion.h"
 #include "tools/images/preprocessing.h"
 #include "tools/model/interface_finder.h"
@@ -23,6 +24,7 @@
 #include "tools/validation/batch_source.h"
 #include "tools/validation/label_files.h"
 #include "tools/validation/labelled_images.h"
+#include "tools/validation/layer_noise.h"
 #include "tools/validation/validation.h"
 #include "tools/validation/validation_report.h"
 
@@ -65,6 +67,12 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("batch", &options->batch, "N", "Rows to run at a time; 0: what the model fixes, or 32.");
   flags->Add("samples", &options->samples, "N", "How many random inputs to run when --inputs is left out.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  flags->Add("sqnr", &options->sqnr,
+             "Also compare the tensors inside of the models, on at most 8 batches: signal to noise of each layer alone, "
+             "computed by the candidate from what the reference computed before it, and of all layers so far.");
+  flags->Add("lineage", &options->lineage, "FILE",
+             "For --sqnr: what transform_graph --lineage wrote when the candidate was made from the reference. Left "
+             "out: tensors of one name are compared.");
   AddRunFlags(&options->run, flags);
   flags->Add("runs", &options->runs, "N", "Also run each model N times, in turn, and give the median time.");
   flags->Add("tolerance", &options->tolerance, "X",
@@ -91,6 +99,7 @@ absl::Status CheckOptions(const ValidateModelOptions& options) {
   if (!options.labels.empty() && options.inputs.empty() && options.images.empty()) {
     return absl::InvalidArgumentError("--labels needs --images or --inputs: random inputs have no right answers");
   }
+  if (!options.lineage.empty() && !options.sqnr) return absl::InvalidArgumentError("--lineage needs --sqnr");
   return absl::OkStatus();
 }
 
@@ -226,11 +235,16 @@ std::string ProgressLine(int64_t done, int64_t all, double seconds) {
                       " rows, ", FormatSeconds(share > 0 ? seconds * (1 - share) / share : 0), " left");
 }
 
-void WriteJson(const Validation& validation, bool passes, bool explain, std::ostream& out) {
+void WriteJson(const Validation& validation, const std::optional<LayerNoiseReport>& layers, bool passes, bool explain,
+               std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("passes").Bool(passes);
   WriteValidation(validation, &json);
+  if (layers.has_value()) {
+    json.Key("layers");
+    WriteLayerNoise(*layers, &json);
+  }
   if (explain) {
     json.Key("candidate_plan");
     WritePlan(validation.candidate_plan, &json);
@@ -258,6 +272,27 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<LayerNoiseReport> MeasureLayers(const ValidateModelOptions& options, const Graph& reference,
+                                               const Graph& candidate, const ValidationSettings& settings,
+                                               BatchSource& source, FileSystem& files, const Console& console) {
+  OriginsByName origins;
+  LayerNoiseSettings layer_settings;
+  layer_settings.reference = settings.reference;
+  layer_settings.candidate = settings.candidate;
+  layer_settings.is_interrupted = &Interruption::IsRequested;
+  layer_settings.progress = [&](size_t done, size_t all) {
+    console.Progress(absl::StrCat("comparing layers: ", 100 * done / std::max<size_t>(all, 1), " %"));
+  };
+  if (!options.lineage.empty()) {
+    PF_ASSIGN_OR_RETURN(origins, ReadLineageFile(files, options.lineage));
+    layer_settings.origins = &origins;
+  }
+  console.Progress("comparing layers");
+  absl::StatusOr<LayerNoiseReport> report = MeasureLayerNoise(reference, candidate, source, layer_settings);
+  console.Progress("");
+  return report;
 }
 
 }  // namespace
@@ -315,13 +350,20 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   if (!validation.candidate_plan.delegation.failure.empty()) {
     console.err << "note: candidate: " << Printable(validation.candidate_plan.delegation.failure) << "\n";
   }
+  std::optional<LayerNoiseReport> layers;
+  if (options.sqnr && !validation.was_interrupted) {
+    PF_ASSIGN_OR_RETURN(layers, MeasureLayers(options, *reference, *candidate, settings, *questions.source, files,
+                                              console));
+  }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {
-    WriteJson(validation, verdict.ok(), options.run.explain, console.out);
+    WriteJson(validation, layers, verdict.ok(), options.run.explain, console.out);
   } else {
     PrintValidation(validation, {options.confusion, options.per_class, questions.class_names}, console);
+    if (layers.has_value()) PrintLayerNoise(*layers, console);
     if (options.run.explain) PrintPlan(validation.candidate_plan, console);
   }
+  if (layers.has_value() && layers->was_interrupted) return absl::CancelledError("interrupted between layers");
   if (validation.was_interrupted) {
     return absl::CancelledError(
         absl::StrCat("interrupted after ", validation.num_runs, " of ", validation.num_batches, " runs"));
@@ -338,6 +380,7 @@ Tool ValidateModelTool() {
         "--reference=model.pb --candidate=tiny.pb --inputs=image=images.npy --labels=labels.npy"},
        {"Pictures in a folder for each class, also out of focus and in the dark.",
         "--reference=model.pb --candidate=tiny.pb --images=photos --image_fit=crop --perturb=blur,dark"},
+       {"Which layers suffer from quantisation?", "--reference=folded.pb --candidate=tiny.pb --images=photos --sqnr"},
        {"One model: how fast can it be, and what does that change?",
         "--reference=model.pb --candidate=model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
       &DefineFlags, &ValidateModel);

@@ -32,6 +32,8 @@ struct ValidateModelOptions {
   bool confusion = false;
   bool per_class = false;
   std::string perturb;  // As ParseDistortions takes it.
+  bool sqnr = false;
+  std::string lineage;  // A file, for `sqnr`.
   int32_t batch = 0;    // Rows at a time; 0: what the model fixes, else 32.
   int32_t samples = 3;  // How many random inputs.
   uint64_t seed = 1;
