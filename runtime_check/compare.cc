@@ -62,31 +62,30 @@ class Comparison {
       const double error = std::abs(a - e);
       difference_.max_abs = std::max(difference_.max_abs, error);
       if (std::abs(e) >= floor && e != 0) difference_.max_rel = std::max(difference_.max_rel, error / std::abs(e));
-      sum_error_ += error;
-      sum_error_squared_ += error * error;
-      sum_ee_ += e * e;
-      sum_aa_ += a * a;
-      sum_ae_ += a * e;
-      ++num_finite_;
-    }
-  }
-
-  void Finish() {
-    if (num_finite_ > 0) difference_.mean_abs = sum_error_ / static_cast<double>(num_finite_);
-    difference_.sqnr_db = sum_error_squared_ == 0 ? std::numeric_limits<double>::infinity()
-                                                  : 10 * std::log10(sum_ee_ / sum_error_squared_);
-    if (sum_ee_ == 0 || sum_aa_ == 0) {
-      difference_.cosine = sum_ee_ == sum_aa_ ? 1 : 0;
-    } else {
-      difference_.cosine = sum_ae_ / (std::sqrt(sum_ee_) * std::sqrt(sum_aa_));
+      difference_.sum_error += error;
+      difference_.sum_error_squared += error * error;
+      difference_.sum_ee += e * e;
+      difference_.sum_aa += a * a;
+      difference_.sum_ae += a * e;
+      ++difference_.num_finite;
     }
   }
 
  private:
   OutputDifference& difference_;
-  int64_t num_finite_ = 0;
-  double sum_error_ = 0, sum_error_squared_ = 0, sum_ee_ = 0, sum_aa_ = 0, sum_ae_ = 0;
 };
+
+// What follows from the sums.
+void Summarize(OutputDifference* d) {
+  if (d->num_finite > 0) d->mean_abs = d->sum_error / static_cast<double>(d->num_finite);
+  d->sqnr_db = d->sum_error_squared == 0 ? std::numeric_limits<double>::infinity()
+                                         : 10 * std::log10(d->sum_ee / d->sum_error_squared);
+  if (d->sum_ee == 0 || d->sum_aa == 0) {
+    d->cosine = d->sum_ee == d->sum_aa ? 1 : 0;
+  } else {
+    d->cosine = d->sum_ae / (std::sqrt(d->sum_ee) * std::sqrt(d->sum_aa));
+  }
+}
 
 // The place of the largest element; a NaN is never it.
 template <typename T>
@@ -127,6 +126,7 @@ void CompareRows(const Tensor& expected, const Tensor& actual, OutputDifference*
     top1 += rank == 0 ? 1 : 0;
     top5 += rank < kTop ? 1 : 0;
   }
+  difference->num_rows = static_cast<int64_t>(rows);
   difference->top1_agreement = static_cast<double>(top1) / static_cast<double>(rows);
   if (length > kTop) difference->top5_agreement = static_cast<double>(top5) / static_cast<double>(rows);
 }
@@ -136,7 +136,7 @@ void Compare(const Tensor& expected, const Tensor& actual, OutputDifference* dif
   Comparison comparison(difference);
   comparison.FindLargest(expected.elements<Element>());
   comparison.Add(expected.elements<Element>(), actual.elements<Element>());
-  comparison.Finish();
+  Summarize(difference);
   if constexpr (std::is_same_v<T, Element> && !std::is_same_v<T, bool>) CompareRows<T>(expected, actual, difference);
 }
 
@@ -151,6 +151,34 @@ double OutputDifference::relative() const {
     return std::numeric_limits<double>::infinity();
   }
   return max_abs / std::max(1.0, max_abs_expected);
+}
+
+void OutputDifference::Merge(const OutputDifference& more) {
+  if (kind != Kind::kComparable) return;
+  if (more.kind != Kind::kComparable || num_elements == 0) {
+    *this = more;
+    return;
+  }
+  num_elements += more.num_elements;
+  num_different += more.num_different;
+  num_nonfinite_mismatches += more.num_nonfinite_mismatches;
+  max_abs = std::max(max_abs, more.max_abs);
+  max_rel = std::max(max_rel, more.max_rel);
+  max_abs_expected = std::max(max_abs_expected, more.max_abs_expected);
+  num_finite += more.num_finite;
+  sum_error += more.sum_error;
+  sum_error_squared += more.sum_error_squared;
+  sum_ee += more.sum_ee;
+  sum_aa += more.sum_aa;
+  sum_ae += more.sum_ae;
+  const auto own = static_cast<double>(num_rows), others = static_cast<double>(more.num_rows);
+  const auto merge_shares = [&](std::optional<double>* share, const std::optional<double>& other) {
+    if (share->has_value() && other.has_value()) *share = (**share * own + *other * others) / (own + others);
+  };
+  merge_shares(&top1_agreement, more.top1_agreement);
+  merge_shares(&top5_agreement, more.top5_agreement);
+  num_rows += more.num_rows;
+  if (has_numbers) Summarize(this);
 }
 
 std::string OutputDifference::ToString() const {

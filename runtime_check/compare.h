@@ -49,6 +49,16 @@ struct OutputDifference {
   std::string ToString() const;
 
   bool has_numbers = true;  // False for strings.
+
+  // What the means, ratios and shares above are made of, so that they can be made of more.
+  int64_t num_finite = 0;  // Pairs of finite elements.
+  double sum_error = 0, sum_error_squared = 0;
+  double sum_ee = 0, sum_aa = 0, sum_ae = 0;
+  int64_t num_rows = 0;  // Of those that the shares are of.
+
+  // Makes this the difference of both together: of what was compared so far and of more of the same tensors. Where
+  // either is not comparable, so is the result, with the first mismatch. `max_rel` becomes the larger of the two.
+  void Merge(const OutputDifference& more);
 };
 
 OutputDifference CompareTensors(const Tensor& expected, const Tensor& actual);

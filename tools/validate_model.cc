@@ -2,6 +2,7 @@
 #include "tools/validate_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <utility>
@@ -11,12 +12,21 @@
 #include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "io/model_file.h"
+#include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
+#include "tools/difference/lineage_file.h"
+#include "tools/images/distortion.h"
+#include "tools/images/preprocessing.h"
 #include "tools/model/interface_finder.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/plan_listing.h"
 #include "tools/model/run_flags.h"
+#include "tools/validation/batch_source.h"
+#include "tools/validation/label_files.h"
+#include "tools/validation/labelled_images.h"
+#include "tools/validation/layer_noise.h"
 #include "tools/validation/validation.h"
+#include "tools/validation/validation_report.h"
 
 namespace permafrost {
 namespace {
@@ -35,11 +45,34 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
       "What to feed: NPY files separated by commas, * and ? allowed; INPUT=FILE where there are several inputs. A "
       "file may hold many rows. Left out: random numbers.");
   flags->Add("outputs", &options->outputs, "NAMES", "The outputs to compare, separated by commas. Left out: found.");
+  flags->Add("images", &options->images, "FOLDER",
+             "Feed the PNG and JPEG files of a folder instead. Without --labels each folder inside of it is a class. "
+             "INPUT=FOLDER where the model has several inputs.");
+  AddImageFlags(&options->image, flags);
+  flags->Add("max_image_pixels", &options->max_image_pixels, "N", "Refuse pictures of more pixels.");
   flags->Add("labels", &options->labels, "FILE",
-             "The right answers: an NPY file with an integer for each row, to count how often each model is right.");
+             "The right answers, to count how often each model is right: an NPY file with an integer for each row, or "
+             "with numbers, for the errors against them; for --images also a text file with lines 'file,class' or "
+             "'file,number,...', or a class alone for each picture in the order of their names.");
+  flags->Add("class_names", &options->class_names, "FILE",
+             "The names of the classes, one a line, the first that of class 0.");
+  flags->Add("label_offset", &options->label_offset, "N",
+             "Add N to each class: 1 for a model whose class 0 is background where the labels have none.");
+  flags->Add("confusion", &options->confusion, "Also print what was taken for what, as a matrix for up to 16 classes.");
+  flags->Add("per_class", &options->per_class, "Also print the share of right answers of each class.");
+  flags->Add("perturb", &options->perturb, "LIST",
+             "Also count right answers under distortions, such as a phone's pictures have: blur, dark, off_center, "
+             "fisheye, noise, jpeg, separated by commas; each with strengths (blur=0.01:0.03) or with three of its "
+             "own. For arrays the --image_ flags say how they were made from pictures.");
   flags->Add("batch", &options->batch, "N", "Rows to run at a time; 0: what the model fixes, or 32.");
   flags->Add("samples", &options->samples, "N", "How many random inputs to run when --inputs is left out.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  flags->Add("sqnr", &options->sqnr,
+             "Also compare the tensors inside of the models, on at most 8 batches: signal to noise of each layer alone, "
+             "computed by the candidate from what the reference computed before it, and of all layers so far.");
+  flags->Add("lineage", &options->lineage, "FILE",
+             "For --sqnr: what transform_graph --lineage wrote when the candidate was made from the reference. Left "
+             "out: tensors of one name are compared.");
   AddRunFlags(&options->run, flags);
   flags->Add("runs", &options->runs, "N", "Also run each model N times, in turn, and give the median time.");
   flags->Add("tolerance", &options->tolerance, "X",
@@ -60,13 +93,27 @@ absl::Status CheckOptions(const ValidateModelOptions& options) {
   PF_RETURN_IF_ERROR(check("--batch", options.batch, 0));
   PF_RETURN_IF_ERROR(check("--runs", options.runs, 0));
   PF_RETURN_IF_ERROR(check("--samples", options.samples, 1));
-  if (!options.labels.empty() && options.inputs.empty()) {
-    return absl::InvalidArgumentError("--labels needs --inputs: random inputs have no right answers");
+  if (!options.images.empty() && !options.inputs.empty()) {
+    return absl::InvalidArgumentError("--images and --inputs are given, expected one of them");
   }
-  if (options.max_accuracy_drop.has_value() && options.labels.empty()) {
-    return absl::InvalidArgumentError("--max_accuracy_drop needs --labels");
+  if (!options.labels.empty() && options.inputs.empty() && options.images.empty()) {
+    return absl::InvalidArgumentError("--labels needs --images or --inputs: random inputs have no right answers");
   }
+  if (!options.lineage.empty() && !options.sqnr) return absl::InvalidArgumentError("--lineage needs --sqnr");
   return absl::OkStatus();
+}
+
+// InvalidArgument when something was asked for that only labels can answer.
+absl::Status CheckNoLabelsNeeded(const ValidateModelOptions& options) {
+  const auto check = [&](absl::string_view flag, bool is_given) {
+    if (!is_given) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " needs the right answers: --labels, or --images with a folder for each class"));
+  };
+  PF_RETURN_IF_ERROR(check("--max_accuracy_drop", options.max_accuracy_drop.has_value()));
+  PF_RETURN_IF_ERROR(check("--perturb", !options.perturb.empty()));
+  PF_RETURN_IF_ERROR(check("--confusion", options.confusion));
+  return check("--per_class", options.per_class);
 }
 
 // The inputs that the pieces name, or nothing when a piece names none.
@@ -92,101 +139,112 @@ absl::StatusOr<int64_t> FixedBatch(const Graph& graph) {
   return batch;
 }
 
-absl::StatusOr<std::vector<InputSet>> MakeSets(const ValidateModelOptions& options,
-                                               const std::vector<std::string>& pieces, const Graph& reference,
-                                               FileSystem& files) {
-  if (pieces.empty()) return SeededInputSets(reference.inputs(), options.seed, options.samples);
-  PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets,
-                      ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
+// What is fed, and what is right.
+struct Questions {
+  std::unique_ptr<BatchSource> source;
+  std::optional<Labels> labels;
+  std::vector<std::string> class_names;
+};
+
+absl::StatusOr<const Endpoint*> OnlyInput(const Graph& graph, absl::string_view flag) {
+  if (graph.inputs().size() == 1) return &graph.inputs()[0];
+  std::vector<std::string> names;
+  for (const Endpoint& input : graph.inputs()) names.push_back(input.text);
+  return absl::InvalidArgumentError(absl::StrCat(flag, " needs a model with one input, found ", names.size(), ": ",
+                                                 absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, const Graph& reference,
+                                         FileSystem& files, Console& console) {
+  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference, "--images"));
+  PF_ASSIGN_OR_RETURN(PictureConverter converter, MakePictureConverter(options.image, *input));
+  PF_ASSIGN_OR_RETURN(
+      LabelledImages images,
+      FindLabelledImages(files, options.images.substr(options.images.find('=') + 1),
+                         {options.labels, options.class_names, options.label_offset}, options.seed));
+  if (images.num_left_out > 0) {
+    console.err << "note: " << images.num_left_out << " pictures have no label and are left out\n";
+  }
   PF_ASSIGN_OR_RETURN(const int64_t fixed, FixedBatch(reference));
-  return SplitBatches(sets, options.batch > 0 ? options.batch : fixed > 0 ? fixed : kDefaultBatch);
+  const int64_t batch = fixed > 0 ? fixed : options.batch > 0 ? options.batch : kDefaultBatch;
+  Questions questions;
+  if (images.labels.num_rows() > 0) questions.labels = std::move(images.labels);
+  questions.class_names = std::move(images.class_names);
+  ImageLimits limits;
+  limits.max_pixels = static_cast<int64_t>(
+      std::min<uint64_t>(options.max_image_pixels, static_cast<uint64_t>(limits.max_pixels) * 16));
+  questions.source = ImageBatches(files, std::move(images.paths), std::move(converter), limits, batch, fixed > 0);
+  return questions;
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadLabels(FileSystem& files, const std::string& path) {
-  PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(files, path));
-  std::vector<int64_t> labels;
-  const bool known =
-      DispatchOn<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t>(tensor.dtype(), [&](auto tag) {
-        const auto elements = tensor.elements<typename decltype(tag)::type>();
-        for (size_t i = 0; i < elements.size(); ++i) labels.push_back(static_cast<int64_t>(elements[i]));
-      });
-  if (!known) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", path, "' holds ", DTypeName(tensor.dtype()), ", expected integers"));
+absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, const std::vector<std::string>& pieces,
+                                         const Graph& reference, FileSystem& files) {
+  Questions questions;
+  std::vector<InputSet> sets;
+  if (pieces.empty()) {
+    PF_ASSIGN_OR_RETURN(sets, SeededInputSets(reference.inputs(), options.seed, options.samples));
+  } else {
+    PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
+    PF_ASSIGN_OR_RETURN(const int64_t fixed, FixedBatch(reference));
+    PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, options.batch > 0 ? options.batch : fixed > 0 ? fixed : kDefaultBatch));
   }
-  return labels;
-}
-
-std::string OptionalText(const std::optional<double>& value) {
-  return value.has_value() ? absl::StrFormat("%.2f %%", 100 * *value) : "";
-}
-
-void PrintText(const Validation& validation, const Console& console) {
-  console.out << "compared on " << validation.num_runs << " run" << (validation.num_runs == 1 ? "" : "s") << "\n";
-  Table table({{"output"},
-               {"max error", true},
-               {"relative", true},
-               {"mean error", true},
-               {"SQNR dB", true},
-               {"cosine", true},
-               {"top-1", true},
-               {"top-5", true}});
-  for (const OutputValidation& output : validation.outputs) {
-    const OutputDifference& d = output.difference;
-    if (d.kind != OutputDifference::Kind::kComparable || !d.has_numbers) {
-      table.AddRow({output.name, d.ToString(), "", "", "", "", "", ""});
-      continue;
+  std::optional<PictureConverter> converter;
+  if (!options.perturb.empty()) {
+    PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference, "--perturb"));
+    ImageFlags image = options.image;
+    const absl::Span<const int64_t> dims = sets[0][0].shape().dims();
+    // Where the model takes pictures of any size, the arrays say which.
+    if (image.size.empty() && dims.size() == 4) {
+      const bool is_last = dims[3] == 1 || dims[3] == 3;
+      image.size = absl::StrCat(dims[is_last ? 1 : 2], ",", dims[is_last ? 2 : 3]);
     }
-    table.AddRow({output.name, FormatNumber(d.max_abs), FormatNumber(output.difference.relative()),
-                  FormatNumber(d.mean_abs), FormatNumber(d.sqnr_db), absl::StrFormat("%.6f", d.cosine),
-                  OptionalText(d.top1_agreement), OptionalText(d.top5_agreement)});
+    PF_ASSIGN_OR_RETURN(converter, MakePictureConverter(image, *input));
   }
-  table.Print(console, "  ");
-  for (const OutputValidation& output : validation.outputs) {
-    if (!output.reference_accuracy.has_value() || !output.candidate_accuracy.has_value()) continue;
-    console.out << "accuracy of '" << Printable(output.name) << "': reference "
-                << OptionalText(output.reference_accuracy) << ", candidate " << OptionalText(output.candidate_accuracy)
-                << "\n";
+  questions.source = KeptBatches(std::move(sets), std::move(converter));
+  if (!options.class_names.empty()) {
+    PF_ASSIGN_OR_RETURN(questions.class_names, ReadClassNames(files, options.class_names));
   }
-  if (validation.reference_seconds > 0) {
-    console.out << "median time of one run: reference " << FormatSeconds(validation.reference_seconds) << ", candidate "
-                << FormatSeconds(validation.candidate_seconds) << "\n";
+  if (options.labels.empty()) return questions;
+  PF_ASSIGN_OR_RETURN(questions.labels, ReadNpyLabels(files, options.labels));
+  PF_RETURN_IF_ERROR(ShiftClasses(options.label_offset, &*questions.labels));
+  if (questions.labels->num_rows() != questions.source->num_rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", options.labels, "' holds ", questions.labels->num_rows(),
+                                                   " labels, the inputs have ", questions.source->num_rows(), " rows"));
   }
+  return questions;
 }
 
-void WriteOptional(absl::string_view key, const std::optional<double>& value, JsonWriter* json) {
-  json->Key(key);
-  value.has_value() ? json->Number(*value) : json->Null();
+// The batches by which a precision is chosen.
+absl::StatusOr<std::vector<InputSet>> FirstSets(BatchSource& source) {
+  constexpr size_t kEnough = 8;
+  std::vector<InputSet> sets;
+  for (size_t i = 0; i < std::min(kEnough, source.num_batches()); ++i) {
+    PF_ASSIGN_OR_RETURN(Batch batch, source.Read(i, nullptr));
+    sets.push_back(std::move(batch.feeds));
+  }
+  return sets;
 }
 
-void WriteJson(const Validation& validation, bool passes, bool explain, std::ostream& out) {
+// "[=====>    ] 120 of 540 rows, 3 s left".
+std::string ProgressLine(int64_t done, int64_t all, double seconds) {
+  constexpr int kWidth = 30;
+  const double share = all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
+  const int filled = static_cast<int>(share * kWidth);
+  return absl::StrCat("[", std::string(static_cast<size_t>(filled), '='), filled < kWidth ? ">" : "",
+                      std::string(static_cast<size_t>(std::max(0, kWidth - filled - 1)), ' '), "] ", done, " of ", all,
+                      " rows, ", FormatSeconds(share > 0 ? seconds * (1 - share) / share : 0), " left");
+}
+
+void WriteJson(const Validation& validation, const std::optional<LayerNoiseReport>& layers, bool passes, bool explain,
+               std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("passes").Bool(passes);
-  json.Key("runs_compared").Count(validation.num_runs);
-  json.Key("outputs").BeginArray();
-  for (const OutputValidation& output : validation.outputs) {
-    const OutputDifference& d = output.difference;
-    json.BeginObject();
-    json.Key("name").Text(output.name);
-    json.Key("mismatch").Text(d.mismatch);
-    json.Key("max_abs").Number(d.max_abs);
-    json.Key("relative").Number(output.difference.relative());
-    json.Key("mean_abs").Number(d.mean_abs);
-    json.Key("sqnr_db").Number(d.sqnr_db);
-    json.Key("cosine").Number(d.cosine);
-    json.Key("elements").Integer(d.num_elements);
-    json.Key("elements_different").Integer(d.num_different);
-    json.Key("nonfinite_mismatches").Integer(d.num_nonfinite_mismatches);
-    WriteOptional("top1_agreement", d.top1_agreement, &json);
-    WriteOptional("top5_agreement", d.top5_agreement, &json);
-    WriteOptional("reference_accuracy", output.reference_accuracy, &json);
-    WriteOptional("candidate_accuracy", output.candidate_accuracy, &json);
-    json.End();
+  WriteValidation(validation, &json);
+  if (layers.has_value()) {
+    json.Key("layers");
+    WriteLayerNoise(*layers, &json);
   }
-  json.End();
-  json.Key("reference_seconds").Number(validation.reference_seconds);
-  json.Key("candidate_seconds").Number(validation.candidate_seconds);
   if (explain) {
     json.Key("candidate_plan");
     WritePlan(validation.candidate_plan, &json);
@@ -205,11 +263,9 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
                                      FormatNumber(output.difference.relative()),
                                      " relative to max(1, largest), allowed ", FormatNumber(*options.tolerance)));
     }
-    if (!options.max_accuracy_drop.has_value() || !output.reference_accuracy.has_value() ||
-        !output.candidate_accuracy.has_value()) {
-      continue;
-    }
-    const double drop = *output.reference_accuracy - *output.candidate_accuracy;
+    const OutputScore& score = output.score;
+    if (!options.max_accuracy_drop.has_value() || score.kind != OutputScore::Kind::kClasses) continue;
+    const double drop = score.Share(score.reference.right) - score.Share(score.candidate.right);
     if (drop > *options.max_accuracy_drop) {
       return AnswerIsNo(absl::StrCat("output '", output.name, "' loses ", FormatNumber(drop),
                                      " of its right answers, allowed ", FormatNumber(*options.max_accuracy_drop)));
@@ -218,12 +274,40 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
   return absl::OkStatus();
 }
 
+absl::StatusOr<LayerNoiseReport> MeasureLayers(const ValidateModelOptions& options, const Graph& reference,
+                                               const Graph& candidate, const ValidationSettings& settings,
+                                               BatchSource& source, FileSystem& files, const Console& console) {
+  OriginsByName origins;
+  LayerNoiseSettings layer_settings;
+  layer_settings.reference = settings.reference;
+  layer_settings.candidate = settings.candidate;
+  layer_settings.is_interrupted = &Interruption::IsRequested;
+  layer_settings.progress = [&](size_t done, size_t all) {
+    console.Progress(absl::StrCat("comparing layers: ", 100 * done / std::max<size_t>(all, 1), " %"));
+  };
+  if (!options.lineage.empty()) {
+    PF_ASSIGN_OR_RETURN(origins, ReadLineageFile(files, options.lineage));
+    layer_settings.origins = &origins;
+  }
+  console.Progress("comparing layers");
+  absl::StatusOr<LayerNoiseReport> report = MeasureLayerNoise(reference, candidate, source, layer_settings);
+  console.Progress("");
+  return report;
+}
+
 }  // namespace
 
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
   PF_ASSIGN_OR_RETURN(RunOptions run, MakeRunOptions(options.run, files));
+  std::vector<Distortion> distortions;
+  if (!options.perturb.empty()) {
+    absl::StatusOr<std::vector<Distortion>> parsed = ParseDistortions(options.perturb);
+    if (!parsed.ok()) return Annotate(parsed.status(), "--perturb");
+    distortions = *std::move(parsed);
+  }
   std::vector<std::string> pieces;
+  if (!options.images.empty()) pieces.push_back(options.images);
   for (const std::string& list : options.inputs) {
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
   }
@@ -235,38 +319,54 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   PF_RETURN_IF_ERROR(
       Annotate(DeclareOrFindInterface(NamedInputs(pieces), options.outputs, reference.get(), &notes), "reference"));
   if (reference->outputs().empty()) return absl::InvalidArgumentError("no output is named");
-  PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, MakeSets(options, pieces, *reference, files));
-  std::vector<int64_t> labels;
-  if (!options.labels.empty()) {
-    PF_ASSIGN_OR_RETURN(labels, ReadLabels(files, options.labels));
-  }
-  console.Progress("running the models");
+  PF_ASSIGN_OR_RETURN(const Questions questions, options.images.empty()
+                                                     ? ArrayQuestions(options, pieces, *reference, files)
+                                                     : ImageQuestions(options, *reference, files, console));
+  if (!questions.labels.has_value()) PF_RETURN_IF_ERROR(CheckNoLabelsNeeded(options));
+  const Interruption interruption;
   ValidationSettings settings;
   settings.reference = std::move(run.reference);
   settings.candidate = std::move(run.chosen);
-  PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
-                                     &settings.candidate, console));
+  settings.distortions = std::move(distortions);
+  settings.seed = options.seed;
+  settings.is_interrupted = &Interruption::IsRequested;
+  if (!options.run.precision.empty()) {
+    console.Progress("settling the precision");
+    PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, FirstSets(*questions.source));
+    PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
+                                       &settings.candidate, console));
+  }
   settings.timed_runs = options.runs;
+  console.Progress("running the models");
+  const auto start = std::chrono::steady_clock::now();
+  settings.progress = [&](int64_t done) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    console.Progress(ProgressLine(done, questions.source->num_rows(), seconds));
+  };
   PF_ASSIGN_OR_RETURN(const Validation validation,
-                      Validate(*reference, *candidate, sets, labels.empty() ? nullptr : &labels, settings));
+                      Validate(*reference, *candidate, *questions.source,
+                               questions.labels.has_value() ? &*questions.labels : nullptr, settings));
   console.Progress("");
   if (!validation.candidate_plan.delegation.failure.empty()) {
     console.err << "note: candidate: " << Printable(validation.candidate_plan.delegation.failure) << "\n";
   }
-  const bool labels_used =
-      std::any_of(validation.outputs.begin(), validation.outputs.end(),
-                  [](const OutputValidation& output) { return output.reference_accuracy.has_value(); });
-  if (!options.labels.empty() && !labels_used) {
-    return absl::InvalidArgumentError(absl::StrCat("'", options.labels, "' holds ", labels.size(),
-                                                   " labels, and no output has the shape [", labels.size(),
-                                                   ", classes]"));
+  std::optional<LayerNoiseReport> layers;
+  if (options.sqnr && !validation.was_interrupted) {
+    PF_ASSIGN_OR_RETURN(layers, MeasureLayers(options, *reference, *candidate, settings, *questions.source, files,
+                                              console));
   }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {
-    WriteJson(validation, verdict.ok(), options.run.explain, console.out);
+    WriteJson(validation, layers, verdict.ok(), options.run.explain, console.out);
   } else {
-    PrintText(validation, console);
+    PrintValidation(validation, {options.confusion, options.per_class, questions.class_names}, console);
+    if (layers.has_value()) PrintLayerNoise(*layers, console);
     if (options.run.explain) PrintPlan(validation.candidate_plan, console);
+  }
+  if (layers.has_value() && layers->was_interrupted) return absl::CancelledError("interrupted between layers");
+  if (validation.was_interrupted) {
+    return absl::CancelledError(
+        absl::StrCat("interrupted after ", validation.num_runs, " of ", validation.num_batches, " runs"));
   }
   return verdict;
 }
@@ -278,6 +378,9 @@ Tool ValidateModelTool() {
         "--reference=model.pb --candidate=tiny.pb --tolerance=0.05"},
        {"A labelled set: how often is each model right?",
         "--reference=model.pb --candidate=tiny.pb --inputs=image=images.npy --labels=labels.npy"},
+       {"Pictures in a folder for each class, also out of focus and in the dark.",
+        "--reference=model.pb --candidate=tiny.pb --images=photos --image_fit=crop --perturb=blur,dark"},
+       {"Which layers suffer from quantisation?", "--reference=folded.pb --candidate=tiny.pb --images=photos --sqnr"},
        {"One model: how fast can it be, and what does that change?",
         "--reference=model.pb --candidate=model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
       &DefineFlags, &ValidateModel);

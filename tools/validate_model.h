@@ -11,8 +11,10 @@
 #include "io/file_system.h"
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
+#include "tools/images/image.h"
 #include "tools/model/model_flags.h"
 #include "tools/model/run_flags.h"
+#include "tools/validation/image_flags.h"
 
 namespace permafrost {
 
@@ -21,7 +23,17 @@ struct ValidateModelOptions {
   std::string candidate;
   std::vector<std::string> inputs;  // As ReadInputSets takes them, each a comma separated list; empty: random.
   std::optional<std::string> outputs;
-  std::string labels;   // An NPY file of integers.
+  std::string images;   // A folder, or INPUT=FOLDER; instead of `inputs`.
+  ImageFlags image;
+  uint64_t max_image_pixels = static_cast<uint64_t>(ImageLimits().max_pixels);
+  std::string labels;   // An NPY file, or for images a list.
+  std::string class_names;
+  int32_t label_offset = 0;
+  bool confusion = false;
+  bool per_class = false;
+  std::string perturb;  // As ParseDistortions takes it.
+  bool sqnr = false;
+  std::string lineage;  // A file, for `sqnr`.
   int32_t batch = 0;    // Rows at a time; 0: what the model fixes, else 32.
   int32_t samples = 3;  // How many random inputs.
   uint64_t seed = 1;
@@ -33,7 +45,7 @@ struct ValidateModelOptions {
   ReadFlags read;
 };
 
-// Prints what was measured. Aborted beyond `tolerance` or `max_accuracy_drop`, and when outputs can't be compared.
+// Prints what was measured, after Ctrl-C what was until then, with Cancelled. Aborted beyond `tolerance` or `max_accuracy_drop`, and when outputs can't be compared.
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console);
 
 Tool ValidateModelTool();

@@ -9,8 +9,8 @@
 //     --- stderr
 //     transform_graph: ...
 // It runs in a folder of its own that holds only links: digits, to the bundled model, graphs, to those beside this
-// file, and, where ls does not show them, .examples, to those of the guides, .libraries, to faulty ones, and .models, to those with variables; the tools
-// are on the PATH. In what is expected a line "..." stands for any lines, and times and runs of blanks are made equal
+// file, and, where ls does not show them, .examples, to those of the guides, .libraries, to faulty ones, .models, to those with variables, and .images, to pictures
+// of digits; the tools are on the PATH. In what is expected a line "..." stands for any lines, and times and runs of blanks are made equal
 // before the comparison. `UPDATE_CASES=1 bazel run //tests/cli:cli_test` writes what the tools print into the cases in
 // the source tree, except where the expectation already matches: look at the diff before you commit it.
 #include <gtest/gtest.h>
@@ -141,6 +141,7 @@ Result RunCase(const Case& test, const fs::path& folder) {
   fs::create_directory_symlink(Runfiles() / "docs/examples", folder / "work/.examples");
   fs::create_directory_symlink(Runfiles() / "tests/freeze/models", folder / "work/.models");
   fs::create_directory_symlink(Runfiles() / "tests/runtime_check/delegates/libraries", folder / "work/.libraries");
+  fs::create_directory_symlink(Runfiles() / "tests/models/digit_images", folder / "work/.images");
   std::string script = absl::StrCat("cd '", (folder / "work").string(), "'\nexport PATH='",
                                     (Runfiles() / "tools").string(), "':\"$PATH\" LC_ALL=C\n");
   if (!test.preparation.empty()) {

@@ -31,6 +31,8 @@ HOMES = [
     (r'zlib\.h', ['io/formats/gzip.']),
     (r'zstd', ['io/formats/zstd.']),
     (r'(unsupported/)?Eigen/', ['runtime_check/kernels/']),
+    (r'jpeglib\.h|jerror\.h', ['tools/images/jpeg_codec.']),
+    (r'png\.h', ['tools/images/png_codec.']),
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),

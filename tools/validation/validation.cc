@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/status.h"
 #include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
@@ -14,40 +16,171 @@
 namespace permafrost {
 namespace {
 
-// A model that runs: its session, and which tensors of a set it takes.
-struct Model {
-  std::unique_ptr<Session> session;
-  std::vector<Endpoint> inputs;  // Those of the positions, in this graph.
-  std::vector<size_t> positions;
-
-  absl::StatusOr<std::vector<Tensor>> Run(const InputSet& set) const {
-    std::vector<Tensor> feeds;
-    for (size_t i = 0; i < positions.size(); ++i) {
-      PF_ASSIGN_OR_RETURN(feeds.emplace_back(), CodedFeed(inputs[i], set[positions[i]]));
-    }
-    return session->Run(feeds);
+// The first rows of an answer that has more; other tensors as they are.
+absl::StatusOr<Tensor> FirstRows(const Tensor& tensor, int64_t fed, int64_t rows) {
+  if (rows == fed || tensor.shape().rank() == 0 || tensor.shape().dim(0) != fed || tensor.dtype() == DType::kString) {
+    return tensor;
   }
-};
-
-absl::StatusOr<Model> MakeModel(const Graph& graph, const std::vector<Endpoint>& inputs,
-                                const std::vector<Endpoint>& outputs, const SessionOptions& options) {
-  Model model;
-  std::vector<std::string> feeds, fetches;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::string& text = inputs[i].text;
-    Node* node = graph.Find(text.substr(0, text.rfind(':')));
-    if (node == nullptr) continue;
-    feeds.push_back(text);
-    model.inputs.push_back({text, node, inputs[i].port});
-    model.positions.push_back(i);
-  }
-  for (const Endpoint& output : outputs) fetches.push_back(output.text);
-  PF_ASSIGN_OR_RETURN(model.session, Session::Create(graph, feeds, fetches, options));
-  return model;
+  Shape shape = tensor.shape();
+  shape.set_dim(0, rows);
+  const size_t bytes = tensor.bytes().size() / static_cast<size_t>(fed) * static_cast<size_t>(rows);
+  return Tensor::FromBytes(tensor.dtype(), std::move(shape), tensor.bytes().substr(0, bytes), tensor.owner());
 }
 
+void CountNonFinite(const Tensor& tensor, NonFiniteCount* count) {
+  int64_t nans = 0, infinities = 0;
+  const auto look = [&](double value) {
+    nans += std::isnan(value) ? 1 : 0;
+    infinities += std::isinf(value) ? 1 : 0;
+  };
+  DispatchOn<float, double>(tensor.dtype(), [&](auto tag) {
+    const auto elements = tensor.elements<typename decltype(tag)::type>();
+    for (size_t i = 0; i < elements.size(); ++i) look(elements[i]);
+  });
+  DispatchOn<Half, BFloat16>(tensor.dtype(), [&](auto tag) {
+    const auto elements = tensor.elements<typename decltype(tag)::type>();
+    for (size_t i = 0; i < elements.size(); ++i) look(ToFloat(elements[i]));
+  });
+  count->nans += nans;
+  count->infinities += infinities;
+  count->runs += nans + infinities > 0 ? 1 : 0;
+}
+
+// One call of Validate.
+class Run {
+ public:
+  Run(const RunningModel& reference, const RunningModel& candidate, BatchSource& source, const Labels* labels,
+      const ValidationSettings& settings, Validation* result)
+      : reference_(reference),
+        candidate_(candidate),
+        source_(source),
+        labels_(labels),
+        settings_(settings),
+        result_(*result) {}
+
+  absl::Status All() {
+    for (const Distortion& distortion : settings_.distortions) {
+      result_.distorted.push_back({distortion, std::vector<OutputScore>(result_.outputs.size())});
+    }
+    result_.num_batches = source_.num_batches();
+    for (size_t i = 0; i < source_.num_batches(); ++i) {
+      if (settings_.is_interrupted != nullptr && settings_.is_interrupted()) {
+        result_.was_interrupted = true;
+        return absl::OkStatus();
+      }
+      PF_RETURN_IF_ERROR(OneBatch(i));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Answers {
+    std::vector<Tensor> reference, candidate;
+  };
+
+  absl::StatusOr<Answers> Ask(const InputSet& feeds, int64_t rows) {
+    Answers answers;
+    const int64_t fed = feeds.empty() || feeds[0].shape().rank() == 0 ? rows : feeds[0].shape().dim(0);
+    const auto ask = [&](const RunningModel& model, absl::string_view name,
+                         std::vector<Tensor>* tensors) -> absl::Status {
+      absl::StatusOr<std::vector<Tensor>> all = model.Run(feeds);
+      if (!all.ok()) return Annotate(all.status(), name);
+      for (const Tensor& tensor : *all) {
+        PF_ASSIGN_OR_RETURN(tensors->emplace_back(), FirstRows(tensor, fed, rows));
+      }
+      return absl::OkStatus();
+    };
+    PF_RETURN_IF_ERROR(ask(reference_, "reference", &answers.reference));
+    PF_RETURN_IF_ERROR(ask(candidate_, "candidate", &answers.candidate));
+    return answers;
+  }
+
+  absl::Status OneBatch(size_t index) {
+    std::vector<Picture> pictures;
+    PF_ASSIGN_OR_RETURN(const Batch batch,
+                        source_.Read(index, settings_.distortions.empty() ? nullptr : &pictures));
+    PF_ASSIGN_OR_RETURN(const Answers answers, Ask(batch.feeds, batch.rows));
+    if (index == 0 && labels_ != nullptr) PF_RETURN_IF_ERROR(SettleKinds(answers, batch.rows));
+    for (size_t i = 0; i < result_.outputs.size(); ++i) {
+      OutputValidation& output = result_.outputs[i];
+      output.difference.Merge(CompareTensors(answers.reference[i], answers.candidate[i]));
+      CountNonFinite(answers.reference[i], &output.reference_nonfinite);
+      CountNonFinite(answers.candidate[i], &output.candidate_nonfinite);
+      Score(answers, i, batch, &output.score);
+    }
+    for (DistortedScores& distorted : result_.distorted) {
+      PF_RETURN_IF_ERROR(OneDistortion(batch, pictures, &distorted));
+    }
+    ++result_.num_runs;
+    if (settings_.progress != nullptr) settings_.progress(batch.first_row + batch.rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status OneDistortion(const Batch& batch, const std::vector<Picture>& pictures, DistortedScores* distorted) {
+    std::vector<Picture> changed;
+    for (size_t i = 0; i < pictures.size(); ++i) {
+      // The same for both models, another for each picture.
+      const uint64_t seed = (settings_.seed << 32) + static_cast<uint64_t>(batch.first_row) + i;
+      changed.push_back(Distort(pictures[i], distorted->distortion, seed));
+    }
+    PF_ASSIGN_OR_RETURN(const InputSet feeds, source_.FeedsOf(changed));
+    PF_ASSIGN_OR_RETURN(const Answers answers, Ask(feeds, batch.rows));
+    for (size_t i = 0; i < distorted->scores.size(); ++i) {
+      distorted->scores[i].kind = result_.outputs[i].score.kind;
+      Score(answers, i, batch, &distorted->scores[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  void Score(const Answers& answers, size_t i, const Batch& batch, OutputScore* score) {
+    const Tensor &reference = answers.reference[i], &candidate = answers.candidate[i];
+    // What can't be compared is reported as that.
+    if (score->kind == OutputScore::Kind::kNone || reference.shape() != candidate.shape()) return;
+    AddAnswers(reference, candidate, batch.first_row, batch.rows, *labels_, score);
+  }
+
+  // Which outputs answer what the labels ask. Where one names classes, a single number is about something else.
+  absl::Status SettleKinds(const Answers& answers, int64_t rows) {
+    using Kind = OutputScore::Kind;
+    bool any_classes = false;
+    for (size_t i = 0; i < result_.outputs.size(); ++i) {
+      result_.outputs[i].score.kind = KindOfAnswers(answers.reference[i], rows, *labels_);
+      any_classes = any_classes || result_.outputs[i].score.kind == Kind::kClasses;
+    }
+    for (OutputValidation& output : result_.outputs) {
+      if (any_classes && output.score.kind == Kind::kNumbers) output.score.kind = Kind::kNone;
+    }
+    return CheckLabelsFit(answers);
+  }
+
+  absl::Status CheckLabelsFit(const Answers& answers) const {
+    std::vector<std::string> shapes;
+    for (size_t i = 0; i < result_.outputs.size(); ++i) {
+      if (result_.outputs[i].score.kind != OutputScore::Kind::kNone) return absl::OkStatus();
+      shapes.push_back(absl::StrCat("'", result_.outputs[i].name, "' ", answers.reference[i].shape().ToString()));
+    }
+    std::string wanted;
+    if (labels_->classes.empty()) {
+      wanted = absl::StrCat(labels_->numbers_per_row, " numbers a row");
+    } else {
+      const auto [least, most] = std::minmax_element(labels_->classes.begin(), labels_->classes.end());
+      wanted = absl::StrCat("classes from ", *least, " to ", *most);
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("the labels are ", wanted, ", and no output has room for them: ", absl::StrJoin(shapes, ", ")));
+  }
+
+  const RunningModel& reference_;
+  const RunningModel& candidate_;
+  BatchSource& source_;
+  const Labels* labels_;
+  const ValidationSettings& settings_;
+  Validation& result_;
+};
+
 // Medians of as many runs, the models taking turns so that both see the same machine.
-absl::Status Time(const Model& reference, const Model& candidate, const InputSet& set, int runs, Validation* result) {
+absl::Status Time(const RunningModel& reference, const RunningModel& candidate, const InputSet& set, int runs,
+                  Validation* result) {
   std::vector<double> seconds[2];
   for (int i = 0; i < runs; ++i) {
     for (const int which : {0, 1}) {
@@ -64,94 +197,50 @@ absl::Status Time(const Model& reference, const Model& candidate, const InputSet
 
 }  // namespace
 
-absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors) {
-  if (tensors.size() == 1) return tensors[0];
-  Shape shape = tensors[0].shape();
-  if (shape.rank() == 0) shape = Shape({1});
-  int64_t rows = 0;
-  for (const Tensor& tensor : tensors) {
-    const bool fits = tensor.dtype() == tensors[0].dtype() && tensor.shape().rank() == tensors[0].shape().rank() &&
-                      (tensor.shape().rank() == 0 || tensor.shape().dims().subspan(1) == shape.dims().subspan(1));
-    if (!fits) {
-      return absl::InvalidArgumentError(absl::StrCat("answers have shapes ", tensors[0].shape().ToString(), " and ",
-                                                     tensor.shape().ToString(), ", which do not fit together"));
-    }
-    rows += tensor.shape().rank() == 0 ? 1 : tensor.shape().dim(0);
+absl::StatusOr<RunningModel> RunningModel::Create(const Graph& graph, absl::Span<const Endpoint> inputs,
+                                                  absl::Span<const std::string> fetches,
+                                                  const SessionOptions& options) {
+  RunningModel model;
+  std::vector<std::string> feeds;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& text = inputs[i].text;
+    Node* node = graph.Find(text.substr(0, text.rfind(':')));
+    if (node == nullptr) continue;
+    feeds.push_back(text);
+    model.inputs_.push_back({text, node, inputs[i].port});
+    model.positions_.push_back(i);
   }
-  shape.set_dim(0, rows);
-  if (tensors[0].dtype() == DType::kString) {
-    std::vector<std::string> all;
-    for (const Tensor& tensor : tensors) all.insert(all.end(), tensor.strings().begin(), tensor.strings().end());
-    return Tensor::FromStrings(std::move(shape), std::move(all));
-  }
-  char* data = nullptr;
-  PF_ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(tensors[0].dtype(), std::move(shape), &data));
-  for (const Tensor& tensor : tensors) {
-    data = std::copy(tensor.bytes().begin(), tensor.bytes().end(), data);
-  }
-  return joined;
+  PF_ASSIGN_OR_RETURN(model.session_, Session::Create(graph, feeds, fetches, options));
+  return model;
 }
 
-std::optional<double> Accuracy(const Tensor& scores, const std::vector<int64_t>& labels) {
-  const Shape& shape = scores.shape();
-  if (labels.empty() || shape.rank() != 2 || static_cast<size_t>(shape.dim(0)) != labels.size() || shape.dim(1) < 2) {
-    return std::nullopt;
+absl::StatusOr<std::vector<Tensor>> RunningModel::Run(const InputSet& set) const {
+  std::vector<Tensor> feeds;
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    PF_ASSIGN_OR_RETURN(feeds.emplace_back(), CodedFeed(inputs_[i], set[positions_[i]]));
   }
-  const size_t classes = static_cast<size_t>(shape.dim(1));
-  size_t right = 0;
-  const bool known = DispatchOn<float, double, int8_t, uint8_t, int32_t, int64_t>(scores.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const UnalignedSpan<T> elements = scores.elements<T>();
-    for (size_t row = 0; row < labels.size(); ++row) {
-      size_t best = 0;
-      for (size_t i = 1; i < classes; ++i) {
-        if (elements[row * classes + i] > elements[row * classes + best]) best = i;
-      }
-      right += static_cast<int64_t>(best) == labels[row] ? 1 : 0;
-    }
-  });
-  if (!known) return std::nullopt;
-  return static_cast<double>(right) / static_cast<double>(labels.size());
+  return session_->Run(feeds);
 }
 
-absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, const std::vector<InputSet>& sets,
-                                    const std::vector<int64_t>* labels, const ValidationSettings& settings) {
-  absl::StatusOr<Model> first = MakeModel(reference, reference.inputs(), reference.outputs(), settings.reference);
-  if (!first.ok()) return Annotate(first.status(), "reference");
-  absl::StatusOr<Model> second = MakeModel(candidate, reference.inputs(), reference.outputs(), settings.candidate);
-  if (!second.ok()) return Annotate(second.status(), "candidate");
-  const size_t num_outputs = reference.outputs().size();
-  std::vector<std::vector<Tensor>> expected(num_outputs), actual(num_outputs);
-  for (const InputSet& set : sets) {
-    absl::StatusOr<std::vector<Tensor>> e = first->Run(set);
-    if (!e.ok()) return Annotate(e.status(), "reference");
-    absl::StatusOr<std::vector<Tensor>> a = second->Run(set);
-    if (!a.ok()) return Annotate(a.status(), "candidate");
-    for (size_t i = 0; i < num_outputs; ++i) {
-      expected[i].push_back((*e)[i]);
-      actual[i].push_back((*a)[i]);
-    }
-  }
+absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, BatchSource& source,
+                                    const Labels* labels, const ValidationSettings& settings) {
   Validation result;
-  result.num_runs = sets.size();
-  for (size_t i = 0; i < num_outputs; ++i) {
-    OutputValidation output;
-    output.name = reference.outputs()[i].text;
-    absl::StatusOr<Tensor> e = JoinRows(expected[i]);
-    if (!e.ok()) return Annotate(e.status(), absl::StrCat("reference: output '", output.name, "'"));
-    absl::StatusOr<Tensor> a = JoinRows(actual[i]);
-    if (!a.ok()) return Annotate(a.status(), absl::StrCat("candidate: output '", output.name, "'"));
-    output.difference = CompareTensors(*e, *a);
-    if (labels != nullptr) {
-      output.reference_accuracy = Accuracy(*e, *labels);
-      output.candidate_accuracy = Accuracy(*a, *labels);
-    }
-    result.outputs.push_back(std::move(output));
+  std::vector<std::string> fetches;
+  for (const Endpoint& output : reference.outputs()) {
+    fetches.push_back(output.text);
+    result.outputs.emplace_back().name = output.text;
   }
-  if (settings.timed_runs > 0 && !sets.empty()) {
-    PF_RETURN_IF_ERROR(Time(*first, *second, sets[0], settings.timed_runs, &result));
+  absl::StatusOr<RunningModel> first = RunningModel::Create(reference, reference.inputs(), fetches, settings.reference);
+  if (!first.ok()) return Annotate(first.status(), "reference");
+  absl::StatusOr<RunningModel> second =
+      RunningModel::Create(candidate, reference.inputs(), fetches, settings.candidate);
+  if (!second.ok()) return Annotate(second.status(), "candidate");
+  PF_RETURN_IF_ERROR(Run(*first, *second, source, labels, settings, &result).All());
+  if (settings.timed_runs > 0 && source.num_batches() > 0 && !result.was_interrupted) {
+    PF_ASSIGN_OR_RETURN(const Batch batch, source.Read(0, nullptr));
+    PF_RETURN_IF_ERROR(Time(*first, *second, batch.feeds, settings.timed_runs, &result));
   }
-  result.candidate_plan = second->session->FullReport();
+  result.candidate_plan = second->session().FullReport();
   return result;
 }
 

@@ -1,0 +1,28 @@
+// Prints what a validation measured.
+#ifndef PERMAFROST_TOOLS_VALIDATION_VALIDATION_REPORT_H_
+#define PERMAFROST_TOOLS_VALIDATION_VALIDATION_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/command_line/console.h"
+#include "tools/command_line/json.h"
+#include "tools/validation/validation.h"
+
+namespace permafrost {
+
+struct ValidationReportOptions {
+  bool shows_confusion = false;
+  bool shows_classes = false;
+  std::vector<std::string> class_names;  // By class; empty, or too few: their numbers.
+};
+
+// Tables for a person, and a line for everything that is not as it should be.
+void PrintValidation(const Validation& validation, const ValidationReportOptions& options, const Console& console);
+
+// The keys of the same, with everything, inside an object that the caller has begun.
+void WriteValidation(const Validation& validation, JsonWriter* json);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_VALIDATION_VALIDATION_REPORT_H_
