@@ -42,7 +42,11 @@ NodeCosts::NodeCosts(const Graph& graph, const absl::flat_hash_map<std::string, 
       const std::vector<DType>& of = types[ref.node->id()];
       return static_cast<size_t>(ref.port) < of.size() ? Bytes(of[static_cast<size_t>(ref.port)], shapes->Of(ref)) : 0;
     };
-    for (int i = 0; i < node->num_data_inputs(); ++i) cost.input_bytes += bytes(node->input(i));
+    for (int i = 0; i < node->num_data_inputs(); ++i) {
+      const uint64_t read = bytes(node->input(i));
+      cost.input_bytes += read;
+      if (node->input(i).node->op() == ops::kConst) cost.weight_bytes += read;
+    }
     const std::vector<DType>& own = types[node->id()];
     const absl::Span<const Shape> outputs = shapes->OutputsOf(*node);
     for (size_t i = 0; i < outputs.size() && i < own.size(); ++i) cost.output_bytes += Bytes(own[i], outputs[i]);
