@@ -54,6 +54,23 @@ std::optional<ConstantFacts> FactsOf(const Node& node, DType* dtype, int64_t* el
   return facts;
 }
 
+uint64_t BytesOf(const Node& constant) {
+  DType dtype;
+  int64_t elements;
+  const std::optional<ConstantFacts> facts = FactsOf(constant, &dtype, &elements);
+  return facts.has_value() ? facts->bytes : 0;
+}
+
+// Whether all that a node reads is known before the run, and it gives the same each time.
+bool IsComputedFrom(const Node& node, const std::vector<bool>& is_known) {
+  const OpSchema* schema = FindSchema(node.op());
+  if (node.num_data_inputs() == 0 || schema == nullptr || schema->Is(kStateful | kRandom | kControlFlow)) return false;
+  for (int i = 0; i < node.num_data_inputs(); ++i) {
+    if (!is_known[node.input(i).node->id()]) return false;
+  }
+  return true;
+}
+
 void AddConstants(const Graph& graph, GraphFacts* facts) {
   std::map<std::string, TypeTotal> by_type;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
@@ -76,10 +93,6 @@ void AddConstants(const Graph& graph, GraphFacts* facts) {
                    [](const TypeTotal& a, const TypeTotal& b) { return a.bytes > b.bytes; });
   std::stable_sort(facts->constants.begin(), facts->constants.end(),
                    [](const ConstantFacts& a, const ConstantFacts& b) { return a.bytes > b.bytes; });
-  if (facts->constants.size() > kMostHistograms) {
-    facts->notes.push_back(absl::StrCat("histograms are of the ", kMostHistograms, " largest of ",
-                                        facts->constants.size(), " constants"));
-  }
   facts->constants.resize(std::min(facts->constants.size(), kMostHistograms));
   for (ConstantFacts& constant : facts->constants) {
     const AttrValue& value = *constant.node->FindAttr("value");
@@ -109,15 +122,29 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
   std::vector<Node*> order = graph.Nodes();
   if (absl::StatusOr<std::vector<Node*>> sorted = StableTopologicalOrder(graph); sorted.ok()) order = *std::move(sorted);
   std::vector<int32_t> number(graph.id_limit(), -1);
+  // A variable is frozen to a constant that an Identity passes on: that is a constant too. What is computed from
+  // constants alone, such as weights that are unpacked, hands their bytes on to who reads it.
+  std::vector<bool> is_constant(graph.id_limit(), false), is_known(graph.id_limit(), false);
+  std::vector<uint64_t> constant_bytes(graph.id_limit(), 0);
   for (const Node* node : order) {
-    if (node->op() == ops::kConst) continue;
+    is_constant[node->id()] =
+        node->op() == ops::kConst || (node->op() == ops::kIdentity && node->num_data_inputs() == 1 &&
+                                      is_constant[node->input(0).node->id()] && !graph.IsOutput(node));
+    is_known[node->id()] = is_constant[node->id()] || IsComputedFrom(*node, is_known);
+    uint64_t weight_bytes = 0;
+    for (int i = 0; i < node->num_data_inputs(); ++i) {
+      const uint32_t input = node->input(i).node->id();
+      if (is_known[input]) weight_bytes += constant_bytes[input];
+    }
+    constant_bytes[node->id()] = node->op() == ops::kConst ? BytesOf(*node) : weight_bytes;
+    if (is_constant[node->id()]) continue;
     number[node->id()] = static_cast<int32_t>(facts.nodes.size());
     NodeFacts& made = facts.nodes.emplace_back();
     made.node = node;
     made.output = OutputText(*node, 0, shapes);
+    if (!is_known[node->id()]) made.weight_bytes = weight_bytes;
     if (const NodeCost* cost = costs.Find(node->name()); cost != nullptr) {
       made.flops = cost->flops;
-      made.weight_bytes = cost->weight_bytes;
       made.output_bytes = cost->output_bytes;
     }
   }

@@ -19,15 +19,15 @@
 
 namespace permafrost {
 
-// A node that is drawn: all but constants, which belong to what reads them.
+// A node that is drawn: all but constants, also those that an Identity passes on, which belong to what reads them.
 struct NodeFacts {
   const Node* node = nullptr;
   std::string output;         // Type and shape of its first output: "float [1,112,112,32]".
-  uint64_t weight_bytes = 0;  // Of the constants that it reads.
+  uint64_t weight_bytes = 0;  // Of the constants that it reads, also by way of nodes that unpack them.
   uint64_t output_bytes = 0;
   uint64_t flops = 0;
-  std::optional<double> seconds;  // The mean over the profiled runs; absent where it has no row of its own: it is
-                                  // fused to another, or computed before the run.
+  std::optional<double> seconds;  // In the fastest profiled run; absent where it is fused to another, or computed
+                                  // before the run.
   std::optional<double> sqnr_db;  // Against the first model; infinite where nothing differs.
 };
 
@@ -70,9 +70,9 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
 struct RunFacts {
   Sample seconds;  // Of a run, measured in turn with the other models.
   std::vector<std::pair<std::string, double>> seconds_by_type;  // Of a profiled run; the slowest type first.
-  double profiled_seconds = 0;                                  // All of them together.
+  double profiled_seconds = 0;                                  // All of them together: of the fastest run.
   int64_t arena_bytes = 0;
-  std::vector<MemoryPoint> memory;  // While one run lasts.
+  std::vector<MemoryPoint> memory;  // While that run lasts.
   std::vector<std::string> notes;
 };
 

@@ -42,6 +42,11 @@
     const all = Array.from(text);
     return all.length <= most ? text : '…' + all.slice(all.length - most + 1).join('');
   }
+  // Of an op the beginning does.
+  function brief(text, most) {
+    const all = Array.from(text);
+    return all.length <= most ? text : all.slice(0, most - 1).join('') + '…';
+  }
   function digits(value) {
     const size = Math.abs(value);
     return value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : 2);
@@ -95,12 +100,12 @@
 
   // --- Bars -----------------------------------------------------------------------------------------------------------
   // `rows`: {label, values}, a value for each model, or nothing where it has none.
-  function bars(rows, format, most = 20) {
+  function bars(rows, format, most = models.length > 1 ? 12 : 15) {
     const largest = Math.max(...rows.map((row) => Math.max(...row.values.map((value) => value || 0))), 0);
     const box = el('div', {class: 'bars'});
     const add = (row) => {
-      box.append(withTip(el('div', {class: 'name'}, short(row.label)), row.label), el('div', {}, row.values.map((value, i) =>
-        value === undefined && models.length > 1 && !row.always ? null : el('div', {class: 'bar'},
+      box.append(withTip(el('div', {class: 'name'}, short(row.label, 46)), row.label), el('div', {}, row.values.map((value, i) =>
+        value === undefined ? null : el('div', {class: 'bar'},
           el('i', {style: `width:${largest > 0 ? 75 * (value || 0) / largest : 0}%;background:${colourOf(i)}`}),
           el('span', {}, format(value))))));
     };
@@ -136,7 +141,7 @@
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw) || raw;
     const found = [];
-    for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9 && found.length < 20; at += step) found.push(at);
+    for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9 && found.length < 20; at += step) found.push(at || 0);
     return found;
   }
   // Axes for a range of x and y; gives the drawing and the two scales.
@@ -152,7 +157,7 @@
         svg('line', {class: 'axis', x1: scaleX(value), x2: scaleX(value), y1: height - bottom, y2: height - bottom + 4}),
         svg('text', {x: scaleX(value), y: height - bottom + 16, 'text-anchor': 'middle'}, formatX(value))]).flat(),
       svg('text', {x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle'}, titleX),
-      svg('text', {x: left - 6, y: 10, 'text-anchor': 'end'}, titleY));
+      svg('text', {x: 4, y: 10}, titleY));
     return {drawing, scaleX, scaleY};
   }
   function padded(values, share = 0.12) {
@@ -197,20 +202,26 @@
     const measures = [['accuracy', 'accuracy', percent], ['agreement', 'same answer as the first', percent],
       ['sqnr_db', 'SQNR', decibels]];
     const value = (model, key) => model.quality && isNumber(model.quality[key]) ? model.quality[key] : undefined;
-    const found = measures.find(([key]) => models.filter((model) => value(model, key) !== undefined).length > 1);
+    const spread = (key) => new Set(models.map((model) => value(model, key)).filter((each) => each !== undefined)).size;
+    // The first that tells the models apart; without the first model, which is like itself.
+    const found = measures.find(([key]) => spread(key) > 1);
     if (!found) return;
     const [key, title, format] = found;
+    const formatY = (each) => key === 'sqnr_db' ? `${plain(each)} dB` : `${plain(100 * each)} %`;
     const plot = (get, formatX, titleX) => {
       const points = models.map((model, i) => ({i, x: get(model), y: value(model, key), model}))
         .filter((point) => isNumber(point.x) && point.y !== undefined);
       if (points.length < 2) return null;
-      const {drawing, scaleX, scaleY} = axes(padded(points.map((p) => p.x)), padded(points.map((p) => p.y)), formatX, format,
+      const {drawing, scaleX, scaleY} = axes(padded(points.map((p) => p.x)), padded(points.map((p) => p.y)), formatX, formatY,
         titleX, title);
-      for (const point of points) {
-        drawing.append(withTip(svg('circle', {cx: scaleX(point.x), cy: scaleY(point.y), r: 6, fill: colourOf(point.i)}),
+      let lastY = -Infinity;
+      for (const point of points.sort((a, b) => scaleY(a.y) - scaleY(b.y))) {
+        drawing.append(withTip(svg('circle', {cx: scaleX(point.x), cy: scaleY(point.y), r: 6, fill: colourOf(point.i), 'fill-opacity': 0.8}),
           `${point.model.name}\n${titleX} ${formatX(point.x)}\n${title} ${format(point.y)}`));
         const atRight = scaleX(point.x) > 380;
-        drawing.append(svg('text', {x: scaleX(point.x) + (atRight ? -9 : 9), y: scaleY(point.y) - 7,
+        // Names of points that are near one another go below each other.
+        lastY = Math.max(scaleY(point.y) - 7, lastY + 12);
+        drawing.append(svg('text', {x: scaleX(point.x) + (atRight ? -9 : 9), y: lastY,
           'text-anchor': atRight ? 'end' : 'start'}, short(point.model.name, 30)));
       }
       return el('div', {}, drawing);
@@ -259,15 +270,18 @@
 
   function layerErrors() {
     const ceiling = 160;
+    // All along the order of the first model, so that lines can be compared.
+    const place = new Map(models[0].graph.nodes.map((node, i) => [node.name, i]));
     const lines = models.map((model, i) => ({i, points: model.graph.nodes
-      .map((node, at) => ({node, at, value: node.sqnr_db === 'identical' ? ceiling : node.sqnr_db === 'not finite' ? -20
-        : node.sqnr_db})).filter((point) => isNumber(point.value))})).filter((line) => line.i > 0 && line.points.length > 0);
+      .map((node) => ({node, at: place.get(node.name), value: node.sqnr_db === 'identical' ? ceiling : node.sqnr_db === 'not finite' ? -20
+        : node.sqnr_db})).filter((point) => isNumber(point.value) && point.at !== undefined).sort((a, b) => a.at - b.at)}))
+      .filter((line) => line.i > 0 && line.points.length > 0);
     if (lines.length === 0) return;
     const lasts = lines.map((line) => line.points[line.points.length - 1].at);
     const values = lines.flatMap((line) => line.points.map((point) => Math.min(point.value, ceiling)));
     const low = values.reduce((a, b) => Math.min(a, b), 0), high = values.reduce((a, b) => Math.max(a, b), 10);
     const {drawing, scaleX, scaleY} = axes([0, Math.max(...lasts, 1)], [low, high + 5], count, (value) => `${value} dB`,
-      'node, in the order in which they run', 'SQNR', 1180, 320);
+      'node of the first model, in the order in which they run', 'SQNR', 1180, 320);
     for (const line of lines) {
       drawing.append(svg('polyline', {fill: 'none', stroke: colourOf(line.i), 'stroke-opacity': 0.35,
         points: line.points.map((p) => `${scaleX(p.at).toFixed(1)},${scaleY(Math.min(p.value, ceiling)).toFixed(1)}`).join(' ')}));
@@ -285,6 +299,7 @@
         before = Math.min(point.value, ceiling);
         return fall;
       }).filter((fall) => fall.by > 0.05).sort((a, b) => b.by - a.by).slice(0, 10);
+      if (falls.length === 0) return el('div', {}, el('h3', {}, swatch(line.i), name(models[line.i].name)), 'No error grows.');
       return el('div', {class: 'scroll'}, el('h3', {}, swatch(line.i), name(models[line.i].name)), el('table', {},
         el('thead', {}, el('tr', {}, el('th', {}, 'where the error grows'), el('th', {}, 'op'),
           el('th', {class: 'number'}, 'SQNR'), el('th', {class: 'number'}, 'lost'))),
@@ -608,7 +623,7 @@
         if (withText) {
           pen.fillStyle = '#ffffff';
           pen.font = '600 12px system-ui, "DejaVu Sans", sans-serif';
-          pen.fillText(short(node.op, 18), x, withName ? y - 8 : y, 2 * halfX - 8);
+          pen.fillText(brief(node.op, 22), x, withName ? y - 8 : y, 2 * halfX - 8);
           if (withName) {
             pen.font = '10px system-ui, "DejaVu Sans", sans-serif';
             pen.fillText(short(node.name, 26), x, y + 8, 2 * halfX - 8);
@@ -630,7 +645,7 @@
       }
       this.views = [new GraphView(0, this)];
       if (models.length > 1) this.views.push(new GraphView(1, this));
-      this.details = el('div', {id: 'details'});
+      this.details = el('div', {id: 'details'}, 'No node is chosen.');
       this.found = [];
       this.build();
     }
@@ -718,7 +733,10 @@
 
     tell(view, i) {
       this.details.replaceChildren();
-      if (i < 0) return;
+      if (i < 0) {
+        this.details.append('No node is chosen.');
+        return;
+      }
       const node = view.graph.nodes[i];
       const row = (title, value) => value === undefined || value === '' ? [] : [el('dt', {}, title), el('dd', {}, value)];
       const go = (numbers) => numbers.length === 0 ? '' : el('span', {}, numbers.slice(0, 40).map((each) =>
@@ -753,7 +771,7 @@
       });
       body.replaceChildren(...rows.slice(0, shown).map((node) => el('tr', {}, columns.map(([key, , format]) => format
         ? el('td', {class: 'number'}, node[key] === undefined ? '' : format(node[key]))
-        : el('td', {}, node[key] === undefined ? '' : name(node[key]))))));
+        : el('td', {class: key === 'output' ? 'line' : ''}, node[key] === undefined ? '' : name(node[key]))))));
       more.hidden = rows.length <= shown;
       more.textContent = `all ${rows.length}`;
       hits.textContent = `${count(rows.length)} nodes`;
