@@ -7,6 +7,7 @@
 #include "tools/freeze_graph.h"
 #include "tools/optimize_for_inference.h"
 #include "tools/print_selective_registration_header.h"
+#include "tools/report_model.h"
 #include "tools/strip_unused.h"
 #include "tools/summarize_graph.h"
 #include "tools/transform_graph.h"
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
        permafrost::FreezeGraphTool(),
        permafrost::OptimizeForInferenceTool(),
        permafrost::PrintSelectiveRegistrationHeaderTool(),
+       permafrost::ReportModelTool(),
        permafrost::StripUnusedTool(),
        permafrost::SummarizeGraphTool(),
        permafrost::TransformGraphTool(),

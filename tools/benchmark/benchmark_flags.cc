@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/thread_pool.h"
+#include "tools/measuring/device.h"
 #include "tools/benchmark/benchmark_model.h"
 
 namespace permafrost {
@@ -82,6 +83,9 @@ void DefineQuestionFlags(BenchmarkModelOptions* options, FlagTable* flags) {
   flags->Add("compare_time", &options->compare_time, "SECONDS", "What --compare and --against may take.");
   flags->Add("with_load", &options->with_load, "N",
              "Measure with 1, 2, 4 ... threads, alone and while N other threads work.");
+  flags->Add("device", &options->device, "NAME|FILE",
+             absl::StrCat("Estimate the time on a device that need not be here: ", DeviceNames(),
+                          ", or a JSON file that describes one. Nothing is run."));
   flags->Add("baseline", &options->baseline, "FILE",
              "What --json printed before: exit with 1 when the median has grown by more than --max_regression and by "
              "more than noise explains.");
@@ -123,15 +127,17 @@ absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {
   if (!options.profiling_output_csv_file.empty() && !options.enable_op_profiling) {
     return absl::InvalidArgumentError("--profiling_output_csv_file needs --enable_op_profiling");
   }
-  const int questions =
-      (options.compare ? 1 : 0) + (options.against.empty() ? 0 : 1) + (options.with_load != 0 ? 1 : 0);
-  if (questions > 1) return absl::InvalidArgumentError("--compare, --against and --with_load exclude each other");
+  const int questions = (options.compare ? 1 : 0) + (options.against.empty() ? 0 : 1) +
+                        (options.with_load != 0 ? 1 : 0) + (options.device.empty() ? 0 : 1);
+  if (questions > 1) {
+    return absl::InvalidArgumentError("--compare, --against, --with_load and --device exclude each other");
+  }
   const bool has_report = !options.baseline.empty() || !options.trace.empty() || options.roofline ||
                           options.hardware_counters || !options.benchmark_name.empty();
   if (questions > 0 && has_report) {
     return absl::InvalidArgumentError(
-        "--compare, --against and --with_load print tables of their own, without --baseline, --trace, --roofline, "
-        "--hardware_counters and --benchmark_name");
+        "--compare, --against, --with_load and --device print tables of their own, without --baseline, --trace, "
+        "--roofline, --hardware_counters and --benchmark_name");
   }
   if (options.with_load < 0 || options.with_load > ThreadPool::kMostThreads) {
     return absl::InvalidArgumentError(

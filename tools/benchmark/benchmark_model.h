@@ -53,6 +53,7 @@ struct BenchmarkModelOptions {
   double compare_time = 30;  // Seconds that --compare and --against may take.
   std::string against;
   int32_t with_load = 0;
+  std::string device;
   std::string baseline;
   double max_regression = 0.05;
   std::string trace;

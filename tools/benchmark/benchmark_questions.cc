@@ -5,11 +5,15 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "tools/benchmark/configuration_comparison.h"
 #include "tools/benchmark/load_comparison.h"
 #include "tools/benchmark/model_comparison.h"
 #include "tools/command_line/interruption.h"
+#include "tools/measuring/device.h"
+#include "tools/measuring/device_estimate.h"
+#include "tools/measuring/node_work.h"
 
 namespace permafrost {
 namespace {
@@ -68,10 +72,35 @@ absl::Status WithLoad(const BenchmarkModelOptions& options, const BenchmarkSubje
   return Finished(comparison.was_interrupted);
 }
 
+absl::Status Estimate(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, FileSystem& files,
+                      const Console& console) {
+  const RunFlags run = SettledRunFlags(options);
+  PF_RETURN_IF_ERROR(Annotate(CheckHasShares(run.delegate), "--delegate"));
+  if (!run.precision.empty() && run.precision != "f32") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--precision: found '", run.precision, "', expected f32: estimates are for floats"));
+  }
+  absl::StatusOr<ModelWork> work = DivideWork(subject.graph(), subject.fed_shapes(), Fuses(run.delegate));
+  PF_RETURN_IF_ERROR(Annotate(work.status(), "--device"));
+  console.Progress("looking at the device");
+  const absl::StatusOr<Device> device = FindDevice(options.device, files);
+  console.Progress("");
+  PF_RETURN_IF_ERROR(Annotate(device.status(), "--device"));
+  // One thread unless a number is named: what a described device does with its cores is its own affair.
+  const DeviceEstimate estimate = EstimateOn(*device, *work, run.delegate, std::max(1, run.threads));
+  if (options.json) {
+    JsonWriter json(console.out);
+    WriteEstimate(estimate, &json);
+  } else {
+    PrintEstimate(estimate, static_cast<size_t>(options.tables.time_limit), console);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool AsksQuestion(const BenchmarkModelOptions& options) {
-  return options.compare || !options.against.empty() || options.with_load > 0;
+  return options.compare || !options.against.empty() || options.with_load > 0 || !options.device.empty();
 }
 
 absl::Status AnswerQuestion(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
@@ -79,6 +108,7 @@ absl::Status AnswerQuestion(const BenchmarkModelOptions& options, const Benchmar
   ContestLimits limits;
   limits.max_seconds = options.compare_time;
   limits.seed = options.subject.inputs.seed;
+  if (!options.device.empty()) return Estimate(options, subject, files, console);
   if (options.compare) return Compare(options, subject, session, limits, console);
   if (!options.against.empty()) return Against(options, subject, session, limits, files, console);
   return WithLoad(options, subject, session, console);

@@ -1,4 +1,4 @@
-// The questions that benchmark_model answers with a table of their own: --compare, --against, --with_load.
+// The questions that benchmark_model answers with a table of their own: --compare, --against, --with_load, --device.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_QUESTIONS_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_QUESTIONS_H_
 

@@ -22,6 +22,16 @@ uint64_t Bytes(DType dtype, const Shape& shape) {
   return bytes;
 }
 
+// Also one behind nodes that only pass it on, as variables are frozen to.
+bool IsConstant(const Node* node) {
+  for (int hops = 0; hops < 8; ++hops) {
+    if (node->op() == ops::kConst) return true;
+    if (node->op() != ops::kIdentity || node->num_data_inputs() != 1) return false;
+    node = node->input(0).node;
+  }
+  return false;
+}
+
 }  // namespace
 
 NodeCosts::NodeCosts(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed)
@@ -42,7 +52,11 @@ NodeCosts::NodeCosts(const Graph& graph, const absl::flat_hash_map<std::string, 
       const std::vector<DType>& of = types[ref.node->id()];
       return static_cast<size_t>(ref.port) < of.size() ? Bytes(of[static_cast<size_t>(ref.port)], shapes->Of(ref)) : 0;
     };
-    for (int i = 0; i < node->num_data_inputs(); ++i) cost.input_bytes += bytes(node->input(i));
+    for (int i = 0; i < node->num_data_inputs(); ++i) {
+      const uint64_t read = bytes(node->input(i));
+      cost.input_bytes += read;
+      if (IsConstant(node->input(i).node)) cost.weight_bytes += read;
+    }
     const std::vector<DType>& own = types[node->id()];
     const absl::Span<const Shape> outputs = shapes->OutputsOf(*node);
     for (size_t i = 0; i < outputs.size() && i < own.size(); ++i) cost.output_bytes += Bytes(own[i], outputs[i]);

@@ -18,6 +18,7 @@ struct NodeCost {
   uint64_t flops = 0;         // As EstimateFlops counts.
   uint64_t input_bytes = 0;   // Weights included. 0 where shapes are not known.
   uint64_t output_bytes = 0;  // Likewise.
+  uint64_t weight_bytes = 0;  // Of the inputs, what is a Const, or an Identity of one.
   std::string op;
 };
 

@@ -1,15 +1,12 @@
-// Writes events, and works out when tensors die.
+// Writes events.
 #include "tools/measuring/run_trace.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/order.h"
 #include "tools/command_line/json.h"
+#include "tools/measuring/memory_timeline.h"
 
 namespace permafrost {
 namespace {
@@ -37,12 +34,6 @@ const ProfileLabel& LabelOf(const Profiler& profiler, const ProfileEvent& event)
   return profiler.labels()[static_cast<size_t>(event.label)];
 }
 
-// The node of the graph itself that an event is about; null for partitions and what lies in functions.
-const Node* NodeOf(const ProfileLabel& label, const Graph& graph) {
-  if (!label.function.empty() || label.kind == ProfileLabel::Kind::kPartition) return nullptr;
-  return graph.Find(label.kind == ProfileLabel::Kind::kPiece ? NodeOfPiece(label.name) : absl::string_view(label.name));
-}
-
 void WriteEvents(const Profiler& profiler, const ProfileRun& run, const NodeCosts& costs, JsonWriter* json) {
   for (const ProfileEvent& event : run.events) {
     const ProfileLabel& label = LabelOf(profiler, event);
@@ -65,37 +56,6 @@ void WriteEvents(const Profiler& profiler, const ProfileRun& run, const NodeCost
   }
 }
 
-// By time, by how much the bytes of living tensors change. A tensor lives from the end of the node that makes it to
-// that of the last that reads it; one that is read by nodes that are fused into others, by what reads those.
-std::map<int64_t, int64_t> MemoryChanges(const Profiler& profiler, const ProfileRun& run, const Graph& graph,
-                                         const NodeCosts& costs) {
-  std::map<int64_t, int64_t> changes;
-  absl::StatusOr<std::vector<Node*>> order = StableTopologicalOrder(graph);
-  if (!order.ok()) return changes;  // Control flow: what lives when is not in the graph.
-  std::vector<const ProfileEvent*> ran(graph.id_limit(), nullptr);
-  for (const ProfileEvent& event : run.events) {
-    if (const Node* node = NodeOf(LabelOf(profiler, event), graph); node != nullptr) ran[node->id()] = &event;
-  }
-  std::vector<int64_t> last_read(graph.id_limit(), 0);
-  for (auto node = order->rbegin(); node != order->rend(); ++node) {
-    int64_t& last = last_read[(*node)->id()];
-    if (graph.IsOutput(*node)) last = run.end_ns;
-    for (const Use& use : (*node)->uses()) {
-      const uint32_t reader = use.consumer->id();
-      last = std::max(last, ran[reader] != nullptr ? ran[reader]->end_ns : last_read[reader]);
-    }
-    const ProfileEvent* event = ran[(*node)->id()];
-    if (event == nullptr) continue;
-    const NodeCost* cost = costs.Find(LabelOf(profiler, *event));
-    const int64_t bytes =
-        event->output_bytes > 0 || cost == nullptr ? event->output_bytes : static_cast<int64_t>(cost->output_bytes);
-    if (bytes == 0) continue;
-    changes[event->start_ns] += bytes;
-    changes[std::max(last, event->end_ns)] -= bytes;
-  }
-  return changes;
-}
-
 }  // namespace
 
 void WriteTrace(const Profiler& profiler, const Graph& graph, const NodeCosts& costs, const std::string& model,
@@ -115,12 +75,10 @@ void WriteTrace(const Profiler& profiler, const Graph& graph, const NodeCosts& c
     json.Key("dur").Number(Microseconds(run.end_ns - run.start_ns));
     json.End();
     WriteEvents(profiler, run, costs, &json);
-    int64_t living = 0;
-    for (const auto& [time_ns, change] : MemoryChanges(profiler, run, graph, costs)) {
-      living += change;
+    for (const MemoryPoint& point : LivingBytes(profiler, run, graph, costs)) {
       BeginEvent("C", "tensors", 0, &json);
-      json.Key("ts").Number(Microseconds(time_ns - run.start_ns));
-      json.Key("args").BeginObject().Key("bytes").Integer(living).End().End();
+      json.Key("ts").Number(Microseconds(point.time_ns));
+      json.Key("args").BeginObject().Key("bytes").Integer(point.bytes).End().End();
     }
   }
   json.End().End();

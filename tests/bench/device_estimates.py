@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Fits the shares of tools/measuring/device_estimate.cc, and says how good estimates are for models left out of the fit.
+
+    tests/bench/device_estimates.py MODELS [--delegate=onednn] [--runs=60] [--only=a,b] [--keep=FOLDER]
+
+MODELS is a folder of folders with a model.pb. Each model is measured here at one thread, and its work is asked of
+benchmark_model --device=this. Of each piece the fastest run counts: other work on the machine only ever adds time.
+Prints a row for each model: measured, estimated with all models in the fit, estimated without it; then the shares as
+C++. With --keep what was measured is kept in the folder, and taken from there the next time.
+Needs numpy.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+
+import measuring
+
+# As WorkClassName and the order of WorkClass.
+CLASSES = ["convolution", "narrow convolution", "pointwise", "depthwise", "transposed", "matrix", "pool", "elementwise",
+           "movement", "other"]
+COLUMNS = 2 * len(CLASSES) + 3  # Arithmetic and traffic of each class, cheap and hard steps, weights.
+# What is taken where no model tells anything of a coefficient. What the fit gives is drawn towards it: a coefficient
+# that is twice as large costs as much as an error of PRIOR_WEIGHT in the time of one model.
+PRIOR = [1.5, 1.0] * len(CLASSES) + [8.0, 40.0, 0.5]
+PRIOR_WEIGHT = 0.2
+
+
+def ask(binary, *flags):
+    printed = subprocess.run([str(binary), *flags, "--json"], check=True, capture_output=True, text=True).stdout
+    return json.loads(printed)
+
+
+def measure(binary, model, delegate, runs):
+    flags = [f"--graph={model}", f"--delegate={delegate}", "--threads=1"]
+    profile = ask(binary, *flags, f"--max_num_runs={runs}", "--max_time=8")
+    return {"nodes": profile["nodes"], "runs": profile["runs"], "estimate": ask(binary, *flags, "--device=this")}
+
+
+def device_of(found):
+    """The best of what was measured of this machine each time."""
+    devices = [model["estimate"]["device"] for model in found.values()]
+    best = {key: max(device[key] for device in devices)
+            for key in ("flops_per_second", "bytes_per_second", "cache_bytes_per_second")}
+    # Which size of arrays is the last that is near is a matter of luck.
+    best["cache_bytes"] = numpy.median([device["cache_bytes"] for device in devices])
+    best["node_seconds"] = devices[0]["node_seconds"]
+    return best
+
+
+def rows_of(model, device):
+    """For each group: what its time is made of, and how long it took."""
+    groups = model["estimate"]["groups"]
+    weights = sum(group["weight_bytes"] for group in groups)
+    cache_rate = max(device["cache_bytes_per_second"], device["bytes_per_second"])
+
+    def seconds_of(size, of):
+        """What passing `size` bytes takes that are part of so many that are needed in turn."""
+        near = min(1.0, device["cache_bytes"] / of) if of else 1.0
+        return size * (near / cache_rate + (1 - near) / device["bytes_per_second"])
+
+    rows = numpy.zeros((len(groups) + 1, COLUMNS))
+    seconds = numpy.zeros(len(groups) + 1)
+    by_node = {}
+    for i, group in enumerate(groups):
+        kind = CLASSES.index(group["kind"])
+        rows[i, 2 * kind] = group["flops"] / device["flops_per_second"]
+        rows[i, 2 * kind + 1] = seconds_of(group["activation_bytes"], group["activation_bytes"])
+        rows[i, -3] = group["step_elements"] / device["flops_per_second"]
+        rows[i, -2] = group["hard_elements"] / device["flops_per_second"]
+        rows[i, -1] = seconds_of(group["weight_bytes"], weights)
+        seconds[i] -= device["node_seconds"]
+        for member in group["members"]:
+            by_node[member] = i
+    for node in model["nodes"]:
+        # What belongs to no group is on a row without work: nobody can explain it.
+        seconds[by_node.get(node["name"], len(groups))] += node["least_seconds"]
+    return rows, seconds
+
+
+def solve(rows, wanted, start):
+    """Least squares with no negative coefficient, one coordinate after the other."""
+    x = start.copy()
+    gram, target = rows.T @ rows, rows.T @ wanted
+    for _ in range(6000):
+        largest = 0.0
+        for i in range(len(x)):
+            new = max(0.0, x[i] + (target[i] - gram[i] @ x) / gram[i, i])
+            largest = max(largest, abs(new - x[i]))
+            x[i] = new
+        if largest < 1e-7:
+            break
+    return x
+
+
+def fit(models, found, device):
+    """Coefficients under which the sums of the models, and their groups, come out best, relative to each model's time."""
+    rows, wanted = [], []
+    for name in models:
+        own, seconds = rows_of(found[name], device)
+        total = sum(node["least_seconds"] for node in found[name]["nodes"])
+        # A group as part of the whole, and the whole, which counts as much as all of its groups.
+        rows += [own / total, own.sum(axis=0, keepdims=True) / total * 2]
+        wanted += [seconds / total, [seconds.sum() / total * 2]]
+    rows, wanted = numpy.vstack(rows), numpy.concatenate(wanted)
+    prior = numpy.array(PRIOR)
+    # In units of the prior.
+    anchor = PRIOR_WEIGHT * numpy.eye(COLUMNS)
+    start = numpy.ones(COLUMNS)
+    return prior * solve(numpy.vstack([rows * prior, anchor]), numpy.concatenate([wanted, anchor @ start]), start)
+
+
+def estimate(model, device, x):
+    rows, _ = rows_of(model, device)
+    return (rows @ x).sum() + device["node_seconds"] * (len(rows) - 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", type=pathlib.Path)
+    parser.add_argument("--delegate", default="onednn")
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--binary", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path)
+    arguments = parser.parse_args()
+    binary = arguments.binary or measuring.build("//tools:benchmark_model") / "tools/benchmark_model"
+    only = arguments.only.split(",") if arguments.only else None
+    found = {}
+    for path in sorted(arguments.models.glob("*/model.pb")):
+        name = path.parent.name
+        if only is not None and name not in only:
+            continue
+        kept = arguments.keep / f"{name}.{arguments.delegate}.json" if arguments.keep else None
+        if kept is not None and kept.exists():
+            found[name] = json.loads(kept.read_text())
+            continue
+        print(f"measuring {name}", file=sys.stderr)
+        found[name] = measure(binary, path, arguments.delegate, arguments.runs)
+        if kept is not None:
+            kept.write_text(json.dumps(found[name]))
+    if len(found) < 3:
+        sys.exit(f"found {len(found)} models in {arguments.models}, expected at least 3 to fit shares to")
+    device = device_of(found)
+    print(f"{measuring.machine()}: {device['flops_per_second'] / 1e9:.1f} GFLOP/s, "
+          f"{device['cache_bytes_per_second'] / 1e9:.1f} GB/s from the cache, "
+          f"{device['bytes_per_second'] / 1e9:.1f} GB/s from memory\n")
+    everything = fit(list(found), found, device)
+    print(f"| model | measured | estimated | ratio | left out | ratio |\n|---|---|---|---|---|---|")
+    misses = []
+    for name, model in found.items():
+        measured = sum(node["least_seconds"] for node in model["nodes"])
+        inside = estimate(model, device, everything)
+        outside = estimate(model, device, fit([other for other in found if other != name], found, device))
+        misses += [name] if abs(outside / measured - 1) > 0.25 else []
+        print(f"| {name} | {measured * 1e3:.2f} ms | {inside * 1e3:.2f} ms | {inside / measured:.2f} "
+              f"| {outside * 1e3:.2f} ms | {outside / measured:.2f} |")
+    print(f"\nbeyond 25 % when left out: {', '.join(misses) or 'none'}\n")
+    pairs = ", ".join(f"{{{everything[2 * i]:.3g}, {everything[2 * i + 1]:.3g}}}" for i in range(len(CLASSES)))
+    print(f'{{"{arguments.delegate}", ..., {{{{{pairs}}}}}, {everything[-3]:.3g}, {everything[-2]:.3g}, {everything[-1]:.3g}}},')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+// Opens the models, measures them, and writes what was found.
+#include "tools/report_model.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/status.h"
+#include "tools/benchmark/benchmark_subject.h"
+#include "tools/command_line/interruption.h"
+#include "tools/command_line/json.h"
+#include "tools/model/model_inputs.h"
+#include "tools/report/layer_errors.h"
+#include "tools/report/model_facts.h"
+#include "tools/report/model_runs.h"
+#include "tools/report/report_formats.h"
+#include "tools/report/report_page.h"
+#include "tools/validation/validation.h"
+
+namespace permafrost {
+namespace {
+
+constexpr size_t kMostModels = 12;
+// Rows at a time where the model leaves it open.
+constexpr int64_t kBatch = 32;
+
+void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
+  flags->Add("in_graph", &options->in_graph, "FILES",
+             "The models: files separated by commas, or the flag more than once. The others are compared with the first.");
+  flags->Add("out", &options->out, "FILE", "Where to write the report. Left out: to standard output.");
+  flags->AddChoice("format", &options->format, {"html", "json", "csv", "md"},
+                   "What to write: a page for a browser, everything for a machine, a line for each node, or tables.");
+  flags->Add("title", &options->title, "TEXT", "What the report is called. Left out: like the first model.");
+  flags->Add("names", &options->names, "NAMES", "What the models are called, separated by commas. Left out: like their files.");
+  flags->Add("input_layer", &options->input_layer, "NAMES", "What is fed, separated by commas. Left out: found.");
+  flags->Add("input_layer_shape", &options->input_layer_shape, "SHAPES",
+             "Their shapes, separated by colons. Left out: those in the model, with a batch of 1.");
+  flags->Add("output_layer", &options->output_layer, "NAMES", "What is fetched, separated by commas. Left out: found.");
+  flags->Add("inputs", &options->inputs, "FILES",
+             "What the answers are compared on: NPY files as validate_model takes them. Left out: random numbers.");
+  flags->Add("labels", &options->labels, "FILE",
+             "The right answers: an NPY file with an integer for each row of --inputs.");
+  flags->Add("samples", &options->samples, "N", "How many random inputs where --inputs is left out.");
+  flags->Add("seed", &options->seed, "N", "For random inputs.");
+  flags->Add("run", &options->run, "Measure times, memory and answers; else only what is in the files is reported.");
+  flags->Add("layers", &options->layers, "Measure how far the tensors inside of the other models are from the first's.");
+  flags->Add("max_time", &options->max_time, "SECONDS", "What measuring times may take.");
+  AddRunFlags(&options->run_flags, flags);
+  AddReadFlags(&options->read, flags);
+}
+
+std::vector<std::string> Flat(const std::vector<std::string>& lists) {
+  std::vector<std::string> all;
+  for (const std::string& list : lists) {
+    for (std::string& each : SplitList(list)) all.push_back(std::move(each));
+  }
+  return all;
+}
+
+absl::Status CheckOptions(const ReportModelOptions& options, size_t num_models, size_t num_names) {
+  if (num_models == 0) return absl::InvalidArgumentError("--in_graph is missing");
+  if (num_models > kMostModels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--in_graph: found ", num_models, " models, expected at most ", kMostModels));
+  }
+  if (num_names != 0 && num_names != num_models) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--names: found ", num_names, ", expected one for each of ", num_models, " models"));
+  }
+  if (options.samples < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--samples: found ", options.samples, ", expected at least 1"));
+  }
+  if (!(options.max_time > 0) || options.max_time > 1e6) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max_time: found ", options.max_time, ", expected more than 0 and at most 1000000"));
+  }
+  if (!options.labels.empty() && options.inputs.empty()) {
+    return absl::InvalidArgumentError("--labels needs --inputs: random inputs have no right answers");
+  }
+  return absl::OkStatus();
+}
+
+// The last part of a path; of two with the same, the whole path.
+std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::string last = path.substr(path.rfind('/') + 1);
+    const auto is_same = [&](const std::string& other) { return other.substr(other.rfind('/') + 1) == last; };
+    names.push_back(last.empty() || std::count_if(paths.begin(), paths.end(), is_same) > 1 ? path : last);
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadLabels(FileSystem& files, const std::string& path) {
+  std::vector<int64_t> labels;
+  if (path.empty()) return labels;
+  PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(files, path));
+  const bool known =
+      DispatchOn<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t>(tensor.dtype(), [&](auto tag) {
+        const auto elements = tensor.elements<typename decltype(tag)::type>();
+        for (size_t i = 0; i < elements.size(); ++i) labels.push_back(static_cast<int64_t>(elements[i]));
+      });
+  if (known) return labels;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--labels: '", path, "' holds ", DTypeName(tensor.dtype()), ", expected integers"));
+}
+
+class Reporter {
+ public:
+  Reporter(const ReportModelOptions& options, FileSystem& files, Console& console)
+      : options_(options), files_(files), console_(console), paths_(Flat(options.in_graph)) {}
+
+  absl::Status Run() {
+    const std::vector<std::string> names = Flat(options_.names);
+    PF_RETURN_IF_ERROR(CheckOptions(options_, paths_.size(), names.size()));
+    // A report that cannot be written shows before the measurement.
+    std::unique_ptr<FileWriter> writer;
+    if (!options_.out.empty()) {
+      PF_ASSIGN_OR_RETURN(writer, files_.NewWriter(options_.out));
+    }
+    PF_ASSIGN_OR_RETURN(run_options_, MakeRunOptions(options_.run_flags, files_));
+    PF_RETURN_IF_ERROR(Open(names.empty() ? NamesOf(paths_) : names));
+    const Interruption interruption;
+    run_options_.chosen.loop_limits.is_cancelled = &Interruption::IsRequested;
+    run_options_.reference.loop_limits.is_cancelled = &Interruption::IsRequested;
+    if (options_.run) {
+      PF_RETURN_IF_ERROR(Compare());
+      PF_RETURN_IF_ERROR(Measure());
+    }
+    console_.Progress("");
+    const std::string text = Text();
+    if (writer == nullptr) {
+      console_.out << text;
+      return absl::OkStatus();
+    }
+    PF_RETURN_IF_ERROR(writer->Append(text));
+    PF_RETURN_IF_ERROR(writer->Commit());
+    console_.out << "wrote " << Printable(options_.out) << ", " << FormatBytes(text.size()) << "\n";
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Open(const std::vector<std::string>& names) {
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      console_.Progress(absl::StrCat("reading ", paths_[i]));
+      SubjectFlags flags;
+      flags.graph = paths_[i];
+      flags.input_layer = options_.input_layer;
+      flags.output_layer = options_.output_layer;
+      flags.inputs.shapes = options_.input_layer_shape;
+      flags.inputs.seed = options_.seed;
+      flags.read = options_.read;
+      absl::StatusOr<std::unique_ptr<BenchmarkSubject>> subject = BenchmarkSubject::Open(flags, files_, console_);
+      if (!subject.ok()) return paths_.size() > 1 ? Annotate(subject.status(), paths_[i]) : subject.status();
+      subjects_.push_back(*std::move(subject));
+      ModelFacts& facts = report_.models.emplace_back();
+      facts.name = names[i];
+      facts.path = paths_[i];
+      if (const absl::StatusOr<FileStat> stat = files_.Stat(paths_[i]); stat.ok()) facts.file_bytes = stat->size;
+      facts.graph = CollectGraphFacts(subjects_[i]->graph(), subjects_[i]->fed_shapes());
+    }
+    report_.title = options_.title.empty() ? report_.models[0].name : options_.title;
+    return absl::OkStatus();
+  }
+
+  // The answers of each model, and what is inside of it, against the first.
+  absl::Status Compare() {
+    const Graph& first = subjects_[0]->graph();
+    const std::vector<std::string> pieces = Flat(options_.inputs);
+    std::vector<InputSet> sets;
+    if (pieces.empty()) {
+      absl::StatusOr<std::vector<InputSet>> made = SeededSets();
+      if (!made.ok()) return absl::OkStatus();
+      sets = *std::move(made);
+    } else {
+      PF_ASSIGN_OR_RETURN(const std::vector<InputSet> read,
+                          ReadInputSets(files_, pieces, first.inputs(), /*any_batch=*/true));
+      PF_ASSIGN_OR_RETURN(sets, SplitBatches(read, kBatch));
+    }
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> labels, ReadLabels(files_, options_.labels));
+    if (subjects_.size() == 1 && labels.empty()) return absl::OkStatus();
+    for (size_t i = 0; i < subjects_.size(); ++i) {
+      if (Interruption::IsRequested()) return absl::CancelledError("interrupted; no report was written");
+      ModelFacts& facts = report_.models[i];
+      console_.Progress(absl::StrCat("comparing ", facts.name));
+      QualityFacts& quality = facts.quality.emplace();
+      ValidationSettings settings;
+      settings.reference = run_options_.reference;
+      settings.candidate = run_options_.chosen;
+      const absl::StatusOr<Validation> validation =
+          Validate(first, subjects_[i]->graph(), sets, labels.empty() ? nullptr : &labels, settings);
+      if (validation.ok()) {
+        AddQuality(*validation, &quality);
+      } else {
+        quality.notes.push_back(absl::StrCat("answers were not compared: ", validation.status().message()));
+      }
+      if (i > 0 && options_.layers) AddLayerErrors(i);
+    }
+    return absl::OkStatus();
+  }
+
+  // Random inputs that the first model takes in the shapes that it is measured with.
+  absl::StatusOr<std::vector<InputSet>> SeededSets() const {
+    std::vector<InputSet> sets;
+    for (int i = 0; i < options_.samples; ++i) {
+      SubjectFlags flags;
+      BenchmarkInputFlags inputs;
+      inputs.shapes = options_.input_layer_shape;
+      inputs.seed = options_.seed + static_cast<uint64_t>(i);
+      PF_ASSIGN_OR_RETURN(const std::vector<BenchmarkInput> made,
+                          MakeBenchmarkInputs(subjects_[0]->graph(), inputs, files_));
+      InputSet& set = sets.emplace_back();
+      for (const BenchmarkInput& input : made) set.push_back(input.tensor);
+    }
+    return sets;
+  }
+
+  static void AddQuality(const Validation& validation, QualityFacts* quality) {
+    for (const OutputValidation& output : validation.outputs) {
+      const OutputDifference& difference = output.difference;
+      if (!difference.mismatch.empty()) {
+        quality->notes.push_back(absl::StrCat("output '", output.name, "': ", difference.mismatch));
+        continue;
+      }
+      if (difference.num_nonfinite_mismatches > 0) {
+        quality->notes.push_back(absl::StrCat("output '", output.name, "': ", difference.num_nonfinite_mismatches,
+                                              " elements are finite in one of both models alone"));
+      }
+      if (difference.has_numbers) {
+        const double error = difference.num_nonfinite_mismatches > 0 ? -std::numeric_limits<double>::infinity()
+                             : difference.is_identical()             ? std::numeric_limits<double>::infinity()
+                                                                     : difference.sqnr_db;
+        quality->sqnr_db = std::min(quality->sqnr_db.value_or(std::numeric_limits<double>::infinity()), error);
+      }
+      if (difference.top1_agreement.has_value()) {
+        quality->agreement = std::min(quality->agreement.value_or(1), *difference.top1_agreement);
+      }
+      if (output.candidate_accuracy.has_value()) quality->accuracy = output.candidate_accuracy;
+    }
+  }
+
+  void AddLayerErrors(size_t i) {
+    ModelFacts& facts = report_.models[i];
+    const auto errors = LayerErrors(*subjects_[0], *subjects_[i], run_options_.reference);
+    if (!errors.ok()) {
+      facts.quality->notes.push_back(absl::StrCat("layers were not compared: ", errors.status().message()));
+      return;
+    }
+    for (NodeFacts& node : facts.graph.nodes) {
+      const auto found = errors->find(node.node->name());
+      if (found != errors->end()) node.sqnr_db = found->second;
+    }
+  }
+
+  absl::Status Measure() {
+    const RunFlags& flags = options_.run_flags;
+    report_.conditions =
+        absl::StrCat(flags.delegate, ", ", flags.precision.empty() ? "f32" : flags.precision, ", ",
+                     run_options_.chosen.num_threads, run_options_.chosen.num_threads == 1 ? " thread" : " threads");
+    std::vector<RunToReport> runs;
+    for (size_t i = 0; i < subjects_.size(); ++i) {
+      const Graph& graph = subjects_[i]->graph();
+      SessionOptions session = run_options_.chosen;
+      PF_RETURN_IF_ERROR(SettlePrecision(flags, graph, graph.inputs(), graph.outputs(), {subjects_[i]->feeds()}, files_,
+                                         &session, console_));
+      runs.push_back({subjects_[i].get(), std::move(session), &report_.models[i]});
+    }
+    return MeasureModels(runs, options_.max_time, console_);
+  }
+
+  std::string Text() const {
+    if (options_.format == "csv") return ReportCsv(report_);
+    if (options_.format == "md") return ReportMarkdown(report_);
+    if (options_.format == "html") return ReportPage(report_);
+    std::ostringstream text;
+    JsonWriter json(text);
+    WriteReportJson(report_, &json);
+    return text.str();
+  }
+
+  const ReportModelOptions& options_;
+  FileSystem& files_;
+  Console& console_;
+  const std::vector<std::string> paths_;
+  RunOptions run_options_;
+  std::vector<std::unique_ptr<BenchmarkSubject>> subjects_;
+  Report report_;
+};
+
+}  // namespace
+
+absl::Status ReportModel(const ReportModelOptions& options, FileSystem& files, Console& console) {
+  return Reporter(options, files, console).Run();
+}
+
+Tool ReportModelTool() {
+  return DefineTool<ReportModelOptions>(
+      "report_model", "shows a model, or variants of one side by side, on a page for a browser",
+      {{"A page with everything.", "--in_graph=model.pb --out=report.html"},
+       {"Before and after: size, time, accuracy, and where quantisation hurts.",
+        "--in_graph=model.pb,small.pb --inputs=images.npy --labels=labels.npy --delegate=onednn --out=report.html"},
+       {"What is in the file, for a script.", "--in_graph=model.pb --run=false --format=json"}},
+      &DefineFlags, &ReportModel);
+}
+
+}  // namespace permafrost
