@@ -92,3 +92,83 @@ function(permafrost_optimized_model name)
   add_custom_target(${name} ALL DEPENDS "${out}")
   set_target_properties(${name} PROPERTIES PERMAFROST_MODEL "${out}")
 endfunction()
+
+# permafrost_model_object(NAME MODEL model [AS_IT_IS] [PAGE_ALIGNED] [FLAGS flag...])
+#
+# Makes a library NAME with the model as data of the program, and a header NAME.h that declares NAME and NAME_size; NAME is a
+# name as C has them. The model becomes a memory-mapped package, whose tensors are used where they lie; with AS_IT_IS the file
+# goes in byte for byte. PAGE_ALIGNED begins each tensor on a page of its own. FLAGS go to convert_graphdef_memmapped_format.
+function(permafrost_model_object name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "AS_IT_IS;PAGE_ALIGNED" "MODEL" "FLAGS")
+  _permafrost_check_arguments(permafrost_model_object "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_MODEL)
+    message(FATAL_ERROR "permafrost_model_object(${name}): MODEL is needed")
+  endif()
+  if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+    message(FATAL_ERROR "permafrost_model_object(${name}): the name is that of a symbol in C: letters, digits and '_'")
+  endif()
+  _permafrost_find_model("${arg_MODEL}" file dependency)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_model")
+  file(MAKE_DIRECTORY "${folder}")
+  set(alignment 64)
+  if(arg_PAGE_ALIGNED)
+    set(alignment 4096)
+    list(APPEND arg_FLAGS --page_aligned)
+  endif()
+  if(NOT arg_AS_IT_IS)
+    set(package "${folder}/${name}.pbmm")
+    add_custom_command(
+      OUTPUT "${package}"
+      COMMAND Permafrost::permafrost convert_graphdef_memmapped_format "--in_graph=${file}" "--out_graph=${package}"
+              ${arg_FLAGS} > "${package}.log"
+      DEPENDS ${dependency} Permafrost::permafrost
+      COMMENT "Packing ${name}"
+      VERBATIM)
+    set(file "${package}")
+  endif()
+  string(TOUPPER "${name}" guard)
+  set(declarations "extern const unsigned char ${name}[];\nextern const size_t ${name}_size;\n")
+  file(GENERATE OUTPUT "${folder}/${name}.h" CONTENT
+"/* The model ${name}, as a part of the program. */
+#ifndef PERMAFROST_MODEL_${guard}_H_
+#define PERMAFROST_MODEL_${guard}_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/* ${name}_size bytes, at a multiple of ${alignment}. */
+${declarations}
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+")
+  file(GENERATE OUTPUT "${folder}/${name}.c" CONTENT
+"/* The bytes of a file, in read-only memory. */
+#include <stddef.h>
+
+__asm__(
+    \".section .rodata.permafrost_model.${name},\\\"a\\\"\\n\"
+    \".balign ${alignment}\\n\"
+    \".globl ${name}\\n\"
+    \".hidden ${name}\\n\"
+    \".type ${name}, STT_OBJECT\\n\"
+    \"${name}:\\n\"
+    \".incbin \\\"${file}\\\"\\n\"
+    \".L${name}_end:\\n\"
+    \".size ${name}, .L${name}_end - ${name}\\n\"
+    \".balign 8\\n\"
+    \".globl ${name}_size\\n\"
+    \".hidden ${name}_size\\n\"
+    \"${name}_size:\\n\"
+    \".quad .L${name}_end - ${name}\\n\"
+    \".text\\n\");
+")
+  add_library(${name} STATIC "${folder}/${name}.c")
+  set_source_files_properties("${folder}/${name}.c" PROPERTIES OBJECT_DEPENDS "${file}")
+  target_include_directories(${name} INTERFACE "${folder}")
+endfunction()

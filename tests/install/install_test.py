@@ -111,6 +111,8 @@ class InstallTest(unittest.TestCase):
             found = self.succeed(build / f'classify_{library}', build / 'small.pb', images)
             self.assertEqual([int(line.split()[0]) for line in found.splitlines()], digits, library)
         self.assertEqual(self.succeed(build / 'classify', build / 'small.pb', images), found)
+        with images.open('rb') as image:
+            self.assertEqual(self.succeed(build / 'classify_inside', stdin=image), found.splitlines()[0] + '\n')
 
         # What is up to date is not made again, and a model that changes is.
         self.assertNotIn('Optimising', self.succeed('cmake', '--build', build))
@@ -133,6 +135,7 @@ class InstallTest(unittest.TestCase):
             'find_package(Permafrost REQUIRED)\npermafrost_optimized_model(m SRC a.pb)': 'SRC and TRANSFORMS are needed',
             'find_package(Permafrost REQUIRED)\npermafrost_ops_to_register(ops MODEL a.pb)':
                 "'MODEL;a.pb', which is none of its arguments",
+            'find_package(Permafrost REQUIRED)\npermafrost_model_object(a-b MODEL a.pb)': 'that of a symbol in C',
             'find_package(Permafrost REQUIRED)\nadd_library(t INTERFACE)\npermafrost_ops_to_register(ops MODELS t)':
                 'not of permafrost_optimized_model',
         }
