@@ -16,10 +16,11 @@ LAYERS = [
                                   'runtime_check/precision_plan.h', 'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
                                   'runtime_check/kernels/window.h']),
     ('runtime_check/', ['graph/', 'runtime_check/']),
+    ('embedding/', ['graph/', 'io/', 'runtime_check/', 'embedding/']),
     ('tools/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/']),
     ('python/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/']),
 ]
-PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/', 'tests/')
+PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'embedding/', 'tools/', 'python/', 'tests/')
 
 # A third-party header and the only places that may include it. A place is a prefix of the file's path.
 HOMES = [
@@ -36,6 +37,7 @@ HOMES = [
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
+    (r'permafrost_runtime\.hp?p?$', ['embedding/']),
     (r'pybind11/|Python\.h', ['python/']),
     (r'ops_to_register\.h$', ['tests/build_defs/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
@@ -74,7 +76,7 @@ def problem(path, delimiter, header):
 def sources():
     for folder in PROJECT:
         for path in sorted((WORKSPACE / folder).rglob('*')):
-            if path.suffix in ('.h', '.cc', '.inc', '.def') and path.is_file():
+            if path.suffix in ('.h', '.hpp', '.c', '.cc', '.inc', '.def') and path.is_file():
                 yield path
 
 

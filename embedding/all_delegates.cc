@@ -1,0 +1,11 @@
+// Every delegate of the project.
+#include "embedding/delegate_choice.h"
+#include "runtime_check/delegate_registry.h"
+
+namespace permafrost {
+
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const std::string& precision) {
+  return MakeDelegate(name, {precision, nullptr});
+}
+
+}  // namespace permafrost

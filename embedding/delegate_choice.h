@@ -1,0 +1,18 @@
+// Which delegates a build of the runtime has: decided by which of the libraries beside this header is linked.
+#ifndef PERMAFROST_EMBEDDING_DELEGATE_CHOICE_H_
+#define PERMAFROST_EMBEDDING_DELEGATE_CHOICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime_check/delegate.h"
+
+namespace permafrost {
+
+// Null for "reference". InvalidArgument for one that there is not, with those that there are.
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const std::string& precision);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_EMBEDDING_DELEGATE_CHOICE_H_

@@ -1,0 +1,46 @@
+// What the handles of permafrost_runtime.h stand for.
+#ifndef PERMAFROST_EMBEDDING_HANDLES_H_
+#define PERMAFROST_EMBEDDING_HANDLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "embedding/permafrost_runtime.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/profile_summary.h"
+#include "runtime_check/profiler.h"
+#include "runtime_check/session.h"
+
+struct pf_model {
+  std::shared_ptr<const permafrost::Graph> graph;
+};
+
+struct pf_session {
+  // What is known from the start, and read without the lock.
+  std::shared_ptr<const permafrost::Graph> graph;  // Outlives `session`, since it comes first.
+  std::vector<permafrost::TensorSpec> inputs, outputs;
+
+  std::mutex mutex;  // Guards what follows.
+  permafrost::Profiler profiler;
+  permafrost::ProfileSummary summary;
+  std::unique_ptr<permafrost::Session> session;
+  std::vector<permafrost::Shape> planned_inputs;  // What `planned` is for.
+  std::vector<permafrost::TensorSpec> planned;    // The outputs of the current plan; empty where there is none.
+};
+
+struct pf_result {
+  std::vector<permafrost::Tensor> outputs;
+  std::vector<std::vector<pf_string>> strings;  // By output; views of its elements.
+};
+
+struct pf_profile {
+  std::vector<permafrost::ProfileRow> rows;
+  int64_t num_runs = 0;
+  double total_us = 0;
+};
+
+#endif  // PERMAFROST_EMBEDDING_HANDLES_H_

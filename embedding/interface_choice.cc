@@ -1,0 +1,107 @@
+// Given, declared, or found.
+#include "embedding/interface_choice.h"
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "graph/interface_finder.h"
+#include "graph/op_schema.h"
+#include "graph/shape_inference.h"
+#include "graph/status.h"
+
+namespace permafrost {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> GivenNames(const char* const* names, size_t count, absl::string_view kind) {
+  std::vector<std::string> given;
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == nullptr) return absl::InvalidArgumentError(absl::StrCat("the name of ", kind, " ", i, " is NULL"));
+    given.emplace_back(names[i]);
+  }
+  return given;
+}
+
+// The node and port that "x:1" names; no node where there is none.
+TensorRef Named(const Graph& graph, absl::string_view text) {
+  TensorRef ref;
+  const size_t colon = text.rfind(':');
+  if (colon != absl::string_view::npos && absl::SimpleAtoi(text.substr(colon + 1), &ref.port)) {
+    text = text.substr(0, colon);
+  }
+  ref.node = graph.Find(text);
+  return ref;
+}
+
+std::vector<Node*> NodesOf(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<Node*> nodes;
+  for (const std::string& name : names) {
+    // One that is not there is an error of the session, which knows the nearest names.
+    if (Node* const node = Named(graph, name).node; node != nullptr) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints) {
+  std::vector<std::string> names;
+  for (const Node* node : ChosenNodes(endpoints)) names.emplace_back(node->name());
+  return names;
+}
+
+std::vector<std::string> Declared(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> names;
+  for (const Endpoint& endpoint : endpoints) names.push_back(endpoint.text);
+  return names;
+}
+
+absl::Status Doubt(absl::string_view kind, absl::string_view reason, const std::vector<FoundEndpoint>& endpoints) {
+  std::string candidates;
+  for (size_t i = 0; i < endpoints.size() && i < 5; ++i) {
+    absl::StrAppend(&candidates, i == 0 ? "; candidates: '" : ", '", endpoints[i].node->name(), "'");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("which ", kind, " are meant is not clear: ", reason, "; name them in the options", candidates));
+}
+
+}  // namespace
+
+absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_session_options& options) {
+  SessionInterface interface;
+  const bool gives_inputs = options.inputs != nullptr, gives_outputs = options.outputs != nullptr;
+  PF_ASSIGN_OR_RETURN(interface.inputs,
+                      GivenNames(options.inputs, gives_inputs ? options.num_inputs : 0, "input"));
+  PF_ASSIGN_OR_RETURN(interface.outputs,
+                      GivenNames(options.outputs, gives_outputs ? options.num_outputs : 0, "output"));
+  if (gives_inputs && gives_outputs) return interface;
+  if (!graph.outputs().empty()) {
+    if (!gives_inputs) interface.inputs = Declared(graph.inputs());
+    if (!gives_outputs) interface.outputs = Declared(graph.outputs());
+    return interface;
+  }
+  const std::vector<Node*> inputs = NodesOf(graph, interface.inputs), outputs = NodesOf(graph, interface.outputs);
+  const FoundInterface found = FindInterface(graph, gives_inputs ? &inputs : nullptr, gives_outputs ? &outputs : nullptr);
+  if (!found.outputs_doubt.empty()) return Doubt("outputs", found.outputs_doubt, found.outputs);
+  if (!found.inputs_doubt.empty()) return Doubt("inputs", found.inputs_doubt, found.inputs);
+  if (!gives_inputs) interface.inputs = ChosenNames(found.inputs);
+  if (!gives_outputs) interface.outputs = ChosenNames(found.outputs);
+  return interface;
+}
+
+std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<std::string>& names) {
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(graph);
+  std::vector<TensorSpec> specs;
+  for (const std::string& name : names) {
+    TensorSpec spec{name, DType::kInvalid, Shape::UnknownRank()};
+    if (const TensorRef ref = Named(graph, name); ref.node != nullptr) {
+      if (shapes.ok()) spec.shape = shapes->Of(ref);
+      const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
+      if (types.ok() && static_cast<size_t>(ref.port) < types->size()) spec.dtype = (*types)[ref.port];
+    }
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+}  // namespace permafrost

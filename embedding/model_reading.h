@@ -1,0 +1,22 @@
+// Which models a build of the runtime reads: decided by which of the libraries beside this header is linked.
+#ifndef PERMAFROST_EMBEDDING_MODEL_READING_H_
+#define PERMAFROST_EMBEDDING_MODEL_READING_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+#include "io/file_system.h"
+#include "io/model_format.h"
+
+namespace permafrost {
+
+// Errors name the path.
+absl::StatusOr<std::unique_ptr<Graph>> ReadModelFile(const std::string& path, const OpenOptions& options);
+
+absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const OpenOptions& options);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_EMBEDDING_MODEL_READING_H_

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Installs the tools, the runtime and its CMake package.
+#
+#   bazel run //:install -- --prefix=/usr/local
+#
+#   --prefix=DIR   where to: bin, include, lib and share lie under it. Needed.
+#   --dry_run      say what would be installed, and install nothing.
+#
+# DESTDIR, where it is set, is put before the prefix, for those who make packages. Each file appears whole or not at all;
+# what was installed before is replaced.
+set -euo pipefail
+
+fail() {
+  echo "install: $*" >&2
+  exit 1
+}
+
+prefix=
+dry_run=false
+for argument in "$@"; do
+  case $argument in
+    --prefix=?*) prefix=${argument#--prefix=} ;;
+    --dry_run) dry_run=true ;;
+    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    *) fail "unknown argument '$argument', expected --prefix=DIR" ;;
+  esac
+done
+[ -n "$prefix" ] || fail "no --prefix=DIR: where is it to be installed?"
+# The folder that `bazel run` was called in, not the one that it runs in.
+case $prefix in
+  '~') prefix=$HOME ;;
+  '~/'*) prefix=$HOME/${prefix#'~/'} ;;
+  /*) ;;
+  *) prefix=${BUILD_WORKING_DIRECTORY:-$PWD}/$prefix ;;
+esac
+root=${DESTDIR:-}$prefix
+# Where `bazel run` starts it; from elsewhere the files lie beside the script.
+if [ ! -x tools/permafrost ]; then
+  cd "$0.runfiles/permafrost" 2>/dev/null || fail "found no files to install; start it with: bazel run //:install -- --prefix=DIR"
+fi
+
+temporary=
+trap '[ -z "$temporary" ] || rm -f "$temporary"' EXIT
+
+# put MODE FROM TO: a file, under a name of its own until it is whole. FROM may be "-", the standard input.
+count=0
+put() {
+  local mode=$1 from=$2 to=$root/$3
+  count=$((count + 1))
+  if $dry_run; then
+    [ "$from" != - ] || cat >/dev/null
+    echo "$to"
+    return
+  fi
+  mkdir -p "$(dirname "$to")" || fail "cannot make the folder of '$to'"
+  temporary=$(mktemp "$to.XXXXXX") || fail "cannot write into the folder of '$to'"
+  if [ "$from" = - ]; then cat >"$temporary"; else cat "$from" >"$temporary"; fi || fail "cannot write '$to'"
+  chmod "$mode" "$temporary"
+  mv -f "$temporary" "$to" || fail "cannot write '$to'"
+  temporary=
+}
+
+link() {
+  if $dry_run; then
+    echo "$root/$2 -> $1"
+    return
+  fi
+  ln -sfn "$1" "$root/$2" || fail "cannot make the link '$root/$2'"
+}
+
+put 755 tools/permafrost bin/permafrost
+# The tools by their own names: the same binary, told which one it is.
+subcommands=$(tools/permafrost --help | sed -n 's/^  \([a-z_]\{1,\}\)$/\1/p')
+[ -n "$subcommands" ] || fail "found no tools in the help of permafrost"
+for tool in $subcommands; do
+  put 755 - "bin/$tool" <<SCRIPT
+#!/bin/sh
+exec "\$(dirname "\$(readlink -f "\$0")")/permafrost" $tool "\$@"
+SCRIPT
+done
+
+for header in embedding/permafrost_runtime.h embedding/permafrost_runtime.hpp \
+    runtime_check/delegates/external/permafrost_delegate.h runtime_check/delegates/external/permafrost_custom_op.h; do
+  put 644 "$header" "include/$(basename "$header")"
+done
+
+package=lib/cmake/Permafrost
+for library in permafrost_runtime permafrost_runtime_small; do
+  put 755 "embedding/lib$library.so.1" "lib/lib$library.so.1"
+  link "lib$library.so.1" "lib/lib$library.so"
+  put 644 "embedding/lib$library.a" "lib/lib$library.a"
+  put 644 "embedding/$library.linkopts" "$package/$library.linkopts"
+done
+
+version=$(tools/permafrost --version)
+version=${version##* }
+IFS=. read -r major minor _ <<<"$version"
+put 644 install/PermafrostConfig.cmake "$package/PermafrostConfig.cmake"
+put 644 install/PermafrostModels.cmake "$package/PermafrostModels.cmake"
+sed -e "s/@VERSION@/$version/;s/@MAJOR@/$major/;s/@MINOR@/$minor/" install/PermafrostConfigVersion.cmake.in |
+  put 644 - "$package/PermafrostConfigVersion.cmake"
+put 644 LICENSE share/doc/permafrost/LICENSE
+
+if $dry_run; then echo "install: $count files would be installed"; else echo "install: $count files installed under '$root'"; fi
