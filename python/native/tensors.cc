@@ -131,10 +131,10 @@ py::buffer_info InfoOf(TensorBuffer& buffer) {
     strides[i] = stride;
     stride *= dims[i];
   }
+  const auto rank = static_cast<py::ssize_t>(dims.size());
   // A buffer never writes through this: it is read only.
   return py::buffer_info(const_cast<char*>(tensor.bytes().data()), size, std::string(FormatOf(tensor.dtype())),
-                         static_cast<py::ssize_t>(dims.size()), std::move(dims), std::move(strides),
-                         /*readonly=*/true);
+                         rank, std::move(dims), std::move(strides), /*readonly=*/true);
 }
 
 }  // namespace

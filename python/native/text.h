@@ -4,6 +4,7 @@
 #define PERMAFROST_PYTHON_NATIVE_TEXT_H_
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <string>
 #include <utility>
