@@ -5,6 +5,7 @@
 #include "python/native/interruptible.h"
 #include "python/native/model.h"
 #include "python/native/python_pass.h"
+#include "python/native/running.h"
 #include "python/native/tensors.h"
 #include "python/native/tools.h"
 #include "python/native/transforming.h"
@@ -17,6 +18,7 @@ PYBIND11_MODULE(_native, m) {
   BindModel(m);
   BindPythonPass(m);
   BindTransforming(m);
+  BindRunning(m);
   BindTools(m);
   pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&AwaitAbandonedWork));
 }

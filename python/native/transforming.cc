@@ -190,6 +190,7 @@ py::bytes TransformBytes(py::bytes model, std::vector<Text> inputs, std::vector<
 void BindTransforming(py::module_& m) {
   m.def("transform", &Transform);
   m.def("transform_bytes", &TransformBytes);
+  m.def("is_pass", [](const Text& name) { return FindPass(name.bytes).ok() || FindPreset(name.bytes) != nullptr; });
 }
 
 }  // namespace permafrost::python

@@ -15,9 +15,12 @@ from permafrost import _native, passes
 from permafrost.calls import PassCall
 from permafrost.errors import Error
 from permafrost.model import Endpoint, Model, Node, PassReport, load
+from permafrost.session import Benchmark, Difference, OutputDifference, Session, Verification, delegates, empty
+from permafrost.user_passes import pass_
 from permafrost.values import DType, Function, Shape
 
 __version__ = _native.VERSION
 
-__all__ = ('DType', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'PassCall', 'PassReport', 'Shape', 'load', 'passes',
+__all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'OutputDifference',
+           'PassCall', 'PassReport', 'Session', 'Shape', 'Verification', 'delegates', 'empty', 'load', 'pass_', 'passes',
            '__version__')

@@ -3,7 +3,9 @@
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from permafrost import _checks, _native, calls, user_passes, values
+from permafrost import _checks, _native, calls
+from permafrost import session as session_module
+from permafrost import user_passes, values
 
 ModelSource = Union[str, 'os.PathLike[str]', bytes, bytearray, memoryview]
 Keys = Union[None, str, bytes, 'os.PathLike[str]', Sequence[Union[str, bytes, 'os.PathLike[str]']]]
@@ -228,6 +230,97 @@ class Model:
                  encrypt_to: Union[None, str, Sequence[str]] = None) -> bytes:
         """What `save` would write."""
         return self.native.to_bytes(*_writing(format, compress, encrypt_to))
+
+    # --- Running and comparing -------------------------------------------------------------------------------------
+
+    def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0,
+                outputs: Optional[Sequence[str]] = None, custom_ops: Sequence[str] = (),
+                samples=None) -> session_module.Session:
+        """Makes the model ready to run.
+
+        Args:
+          delegate: who computes as much as it can: one of `permafrost.delegates()`, or the path of a shared library.
+          precision: what the delegate computes with: 'f32', 'bf16', 'int8', 'mixed', or 'auto'; '' for its default.
+          threads: to compute with; 0 for one a core.
+          outputs: what to fetch instead of the model's outputs: names of any nodes, with a port where it is not 0.
+          custom_ops: paths of shared libraries with kernels.
+          samples: inputs, as `verify` takes them, with which 'int8', 'mixed' and 'auto' are planned; random ones
+            otherwise.
+        """
+        native = self.native
+        endpoints = self.inputs
+        sets = session_module.sample_sets(samples, [item.name for item in endpoints], [item.dtype for item in endpoints])
+        return session_module.Session(
+            _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
+                            _checks.integer(threads, 'threads'), [_checks.path(item, 'custom_ops') for item in custom_ops],
+                            _checks.names(outputs, 'outputs'), sets))
+
+    def run(self, inputs) -> Dict[str, Any]:
+        """Runs the model once with the reference kernels. For more runs make a session."""
+        with self.session() as session:
+            return session.run(inputs)
+
+    def benchmark(self, inputs=None, *, delegate: str = 'reference', precision: str = '', threads: int = 0, runs: int = 20,
+                  warm_up: int = 2, max_seconds: float = 10.0) -> session_module.Benchmark:
+        """Times runs of the model, with random inputs where none are given (see `Session.benchmark`)."""
+        if inputs is None:
+            inputs = self.random_inputs()
+        with self.session(delegate=delegate, precision=precision, threads=threads, samples=[inputs]) as session:
+            return session.benchmark(inputs, runs=runs, warm_up=warm_up, max_seconds=max_seconds)
+
+    def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
+        """Random inputs, the same for the same seed; a free first dimension is 1. InvalidArgumentError where the graph
+        leaves another one free."""
+        arrays = _native.random_inputs(self.native, _checks.integer(seed, 'seed'))
+        return {name: values.array_of(array) for name, array in arrays}
+
+    def verify(self, other: 'Model', inputs=None, *, tolerance: float = 1e-4, seed: int = 1, count: int = 2,
+               threads: int = 1) -> session_module.Verification:
+        """Runs this model and another on the same inputs and compares their outputs, which answer to each other in order.
+
+        Args:
+          other: the model to be held against this one.
+          inputs: a dict of arrays by name, the array of the only input, or a list of these. Left out: `count` random ones.
+          tolerance: how far an output may be off, relative to max(1, its largest magnitude).
+
+        Returns:
+          A Verification, which is true when the models agree.
+        """
+        if not isinstance(other, Model):
+            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+        endpoints = self.inputs if inputs is not None else []
+        sets = session_module.sample_sets(inputs, [item.name for item in endpoints], [item.dtype for item in endpoints])
+        was_run, why_not, num_inputs, outputs = _native.verify(
+            self.native, other.native, sets, _checks.integer(seed, 'seed'), _checks.integer(count, 'count', 1),
+            _checks.integer(threads, 'threads'))
+        return session_module.Verification(was_run, why_not, num_inputs,
+                                           [session_module.OutputDifference(**output) for output in outputs],
+                                           float(tolerance))
+
+    def compare(self, other: 'Model', *, tolerance: Optional[float] = None,
+                strict: bool = False) -> List[session_module.Difference]:
+        """What is different in this graph from `other`, node by node; empty when they are equal. With `tolerance`,
+        tensors may differ by so much; `strict` also compares versions, the library, and attributes that begin with '_'."""
+        if not isinstance(other, Model):
+            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+        return [session_module.Difference(*item)
+                for item in _native.compare(self.native, other.native, tolerance, bool(strict))]
+
+    def report(self) -> Dict[str, Any]:
+        """What there is to say about the model: counts of ops, weights by type, floating point operations, and so on,
+        as `summarize_graph --json` says it (docs/guide/summarize_graph.md)."""
+        import json
+        import tempfile
+        with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
+            path = os.path.join(folder, 'model.pb')
+            self.save(path)
+            report = json.loads(_native.run_tool('summarize_graph', ['--in_graph=' + path, '--json'])[0])
+        report['in_graph'] = self.source
+        return report
+
+    def _repr_html_(self):
+        from permafrost import notebook
+        return notebook.model_html(self)
 
 
 def _writing(format, compress, encrypt_to):
