@@ -19,6 +19,7 @@
 #include "io/formats/package_format.h"
 #include "io/formats/tfjs.h"
 #include "io/formats/zstd.h"
+#include "io/model_writer.h"
 
 namespace permafrost {
 namespace {
@@ -166,6 +167,11 @@ absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<
   PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, filters.empty() ? size : 0));
   PF_RETURN_IF_ERROR(WriteThrough(filters, size, write, writer.get()));
   return writer->Commit();
+}
+
+absl::Status WriteModel(const Graph& graph, const SaveOptions& options, ByteSink* sink) {
+  PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
+  return Write(*format, graph, options, sink);
 }
 
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {

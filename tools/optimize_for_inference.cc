@@ -27,6 +27,13 @@ void DefineFlags(OptimizeForInferenceOptions* options, FlagTable* flags) {
 
 }  // namespace
 
+absl::StatusOr<std::string> OptimizeForInferenceCalls(const std::string& input_names, const std::string& type_enums,
+                                                      bool toco_compatible) {
+  PF_ASSIGN_OR_RETURN(const std::string strip, StripCall(input_names, type_enums));
+  return absl::StrCat(strip, " remove_nodes(op=CheckNumerics, op=Identity) fold_old_batch_norms",
+                      toco_compatible ? "" : " fuse_resize_pad_and_conv fuse_resize_and_conv fuse_pad_and_conv");
+}
+
 absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, FileSystem& files, Console& console) {
   if (options.input.empty()) return absl::InvalidArgumentError("--input is missing");
   if (options.output.empty()) return absl::InvalidArgumentError("--output is missing");
@@ -36,11 +43,8 @@ absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, Fi
   transform.out_graph = options.output;
   transform.inputs = options.input_names;
   transform.outputs = options.output_names;
-  PF_ASSIGN_OR_RETURN(const std::string strip, StripCall(options.input_names, options.placeholder_type_enum));
-  transform.transforms = absl::StrCat(strip, " remove_nodes(op=CheckNumerics, op=Identity) fold_old_batch_norms",
-                                      options.toco_compatible ? ""
-                                                              : " fuse_resize_pad_and_conv fuse_resize_and_conv "
-                                                                "fuse_pad_and_conv");
+  PF_ASSIGN_OR_RETURN(transform.transforms, OptimizeForInferenceCalls(options.input_names, options.placeholder_type_enum,
+                                                                      options.toco_compatible));
   transform.output_as_text = !options.frozen_graph;
   transform.read = options.read;
   return TransformGraph(transform, files, console);

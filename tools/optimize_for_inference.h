@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "io/file_system.h"
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
@@ -26,6 +27,10 @@ struct OptimizeForInferenceOptions {
 
 // Optimises, verifies, reports on console.out and writes.
 absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, FileSystem& files, Console& console);
+
+// The transforms that do it. Errors as of StripCall.
+absl::StatusOr<std::string> OptimizeForInferenceCalls(const std::string& input_names, const std::string& type_enums,
+                                                      bool toco_compatible);
 
 Tool OptimizeForInferenceTool();
 

@@ -1,0 +1,13 @@
+// Sessions and comparisons, from Python.
+#ifndef PERMAFROST_PYTHON_NATIVE_RUNNING_H_
+#define PERMAFROST_PYTHON_NATIVE_RUNNING_H_
+
+#include <pybind11/pybind11.h>
+
+namespace permafrost::python {
+
+void BindRunning(pybind11::module_& m);
+
+}  // namespace permafrost::python
+
+#endif  // PERMAFROST_PYTHON_NATIVE_RUNNING_H_

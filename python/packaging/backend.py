@@ -1,0 +1,53 @@
+"""What pip calls to build the package (PEP 517): Bazel builds it, and wheel.py packs it. Needs nothing but Python.
+
+PERMAFROST_BAZEL_FLAGS, separated by blanks, are given to Bazel instead of --config=release.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import wheel
+
+
+def _bazel(*arguments):
+    try:
+        return subprocess.run(['bazel', *arguments], cwd=wheel.ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    except FileNotFoundError as error:
+        raise wheel.WheelError('bazel is not installed: run script/install_deps') from error
+
+
+def build(out):
+    """Builds the package for the running interpreter and returns the path of its wheel in the folder `out`."""
+    flags = os.environ.get('PERMAFROST_BAZEL_FLAGS', '--config=release').split()
+    # Not the link of a virtual environment, which may be gone tomorrow: Bazel would fetch the headers anew.
+    flags.append(f'--repo_env=PYTHON_BIN_PATH={os.path.realpath(sys.executable)}')
+    _bazel('build', *flags, '//python/permafrost', '//tools:documents')
+    built = pathlib.Path(_bazel('info', *flags, 'bazel-bin').strip())
+    with tempfile.TemporaryDirectory(prefix='permafrost-wheel-') as folder:
+        work, documents = pathlib.Path(folder, 'work'), pathlib.Path(folder, 'documents')
+        work.mkdir()
+        documents.mkdir()
+        subprocess.run([built / 'tools/documents', documents], check=True)
+        return wheel.assemble([wheel.ROOT / 'python/permafrost', built / 'python/permafrost'], documents, work, out)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """PEP 517: the wheel's file name."""
+    del config_settings, metadata_directory
+    return build(wheel_directory).name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """PEP 517: the sources that git knows, as an archive."""
+    del config_settings
+    name = f'permafrost-{wheel.version()}'
+    path = pathlib.Path(sdist_directory, name + '.tar.gz')
+    files = subprocess.run(['git', 'ls-files', '-z'], cwd=wheel.ROOT, check=True, stdout=subprocess.PIPE).stdout
+    with tarfile.open(path, 'w:gz', format=tarfile.PAX_FORMAT) as archive:
+        for file in filter(None, os.fsdecode(files).split('\0')):
+            archive.add(wheel.ROOT / file, f'{name}/{file}', recursive=False)
+    return path.name

@@ -1,0 +1,26 @@
+"""Permafrost: makes frozen TensorFlow graphs smaller and faster, and proves that they still answer the same.
+
+    import permafrost
+    from permafrost import passes
+
+    model = permafrost.load('model.pb')
+    small = model.transform([passes.fold_constants(), passes.quantize_weights(minimum_size=1024)])
+    small.save('small.pb')
+
+Code for `tensorflow.tools.graph_transforms` finds TransformGraph in `permafrost.graph_transforms`. TensorFlow is neither
+needed nor imported.
+"""
+
+from permafrost import _native, passes
+from permafrost.calls import PassCall
+from permafrost.errors import Error
+from permafrost.model import Endpoint, Model, Node, PassReport, load
+from permafrost.session import Benchmark, Difference, OutputDifference, Session, Verification, delegates, empty
+from permafrost.user_passes import pass_
+from permafrost.values import DType, Function, Shape
+
+__version__ = _native.VERSION
+
+__all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'OutputDifference',
+           'PassCall', 'PassReport', 'Session', 'Shape', 'Verification', 'delegates', 'empty', 'load', 'pass_', 'passes',
+           '__version__')

@@ -1,0 +1,70 @@
+"""Calls of passes: what the functions in `permafrost.passes` return and `Model.transform` takes."""
+
+from typing import Iterable, List, NamedTuple, Sequence, Tuple, Union
+
+from permafrost import _checks
+
+
+class PassCall(NamedTuple):
+    """A pass with its arguments, as texts. `str()` gives it as a transform string has it."""
+
+    name: str
+    arguments: Tuple[Tuple[str, str], ...] = ()
+    ignore_errors: bool = False
+
+    def __str__(self):
+        parts = [f'{name}="{value}"' for name, value in self.arguments]
+        if self.ignore_errors:
+            parts.append('ignore_errors="true"')
+        return f'{self.name}({", ".join(parts)})' if parts else self.name
+
+
+def text_of(value, name):
+    """The value of an argument as a transform string has it."""
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if hasattr(value, '__index__'):
+        return repr(value.__index__())
+    if hasattr(value, '__float__'):
+        return repr(float(value))
+    raise TypeError(f'{name}: found {_checks.type_name(value)}, expected a str, bool, int or float')
+
+
+def call(name: str, arguments: Iterable[Tuple[str, object]], ignore_errors: bool = False) -> PassCall:
+    """A call of the pass `name`: arguments that are None are left out, those that are lists are given many times."""
+    texts: List[Tuple[str, str]] = []
+    for key, value in arguments:
+        if value is None:
+            continue
+        values: Sequence[object] = value if isinstance(value, (list, tuple)) else [value]
+        texts += [(key, text_of(item, f'{name}: {key}')) for item in values]
+    if not isinstance(ignore_errors, bool):
+        raise TypeError(f'{name}: ignore_errors: found {_checks.type_name(ignore_errors)}, expected a bool')
+    return PassCall(name, tuple(texts), ignore_errors)
+
+
+Transforms = Union[str, PassCall, Sequence[Union[str, PassCall]]]
+
+
+def normalized(transforms) -> list:
+    """`transforms` as the native side takes them: a list of transform strings and calls."""
+    if isinstance(transforms, (str, PassCall)):
+        transforms = [transforms]
+    if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):
+        raise TypeError(f'transforms: found {_checks.type_name(transforms)}, '
+                        'expected a transform string or a list of strings and passes')
+    result = []
+    for i, item in enumerate(transforms):
+        if isinstance(item, PassCall):
+            result.append((item.name, list(item.arguments), item.ignore_errors))
+        elif callable(item) and hasattr(item, 'pass_name'):
+            result.append((item.pass_name, [], False))
+        elif isinstance(item, str):
+            result.append(item)
+        else:
+            raise TypeError(f'transforms[{i}]: found {_checks.type_name(item)}, expected a transform string or a pass')
+    return result

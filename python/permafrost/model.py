@@ -1,0 +1,363 @@
+"""Models: opening them, looking into them, transforming and writing them."""
+
+import os
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from permafrost import _checks, _native, calls
+from permafrost import session as session_module
+from permafrost import user_passes, values
+
+ModelSource = Union[str, 'os.PathLike[str]', bytes, bytearray, memoryview]
+Keys = Union[None, str, bytes, 'os.PathLike[str]', Sequence[Union[str, bytes, 'os.PathLike[str]']]]
+_SECRET = 'AGE-SECRET-KEY-'
+
+
+class Endpoint(NamedTuple):
+    """An input or output of a model: `dtype` is '' where the graph does not tell, `shape` has None for what is free."""
+
+    name: str
+    dtype: str
+    shape: Optional[Tuple[Optional[int], ...]]
+
+
+class PassReport(NamedTuple):
+    """What a pass did."""
+
+    name: str
+    call: str
+    rewrites: int
+    nodes_before: int
+    nodes_after: int
+    seconds: float
+    ignored_error: str
+    notes: List[str]
+    misses: List[str]
+
+
+class Node:
+    """A node of a model. It stays readable when the model is closed."""
+
+    __slots__ = ('_native', 'name', 'op', 'device', 'inputs')
+
+    def __init__(self, native):
+        self._native = native
+        #: `inputs` are texts: 'x' for output 0 of x, 'x:1', or '^x' for a control input.
+        self.name, self.op, self.device, self.inputs = native.describe()
+
+    @property
+    def attributes(self) -> Dict[str, Any]:
+        """Attributes by name: bool, int, float, bytes, `DType`, `Shape`, a numpy array, a list, or a `Function`."""
+        return self._native.attributes()
+
+    @property
+    def value(self):
+        """The array of a constant, a read-only view of the model's own memory. An error for other nodes."""
+        return values.array_of(self._native.constant())
+
+    def __repr__(self):
+        return f'<Node {self.name!r} ({self.op}) of {list(self.inputs)}>'
+
+
+class Nodes(Sequence):
+    """The nodes of a model, in its order; also by name."""
+
+    def __init__(self, model):
+        self._model = model
+        self._nodes = None
+
+    def _all(self):
+        native = self._model.native
+        if self._nodes is None:
+            self._nodes = native.nodes()
+        return self._nodes
+
+    def __len__(self):
+        return self._model.native.num_nodes
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            found = self._model.native.find(key)
+            if found is None:
+                raise KeyError(key)
+            return Node(found)
+        if isinstance(key, slice):
+            return [Node(native) for native in self._all()[key]]
+        return Node(self._all()[key])
+
+    def __iter__(self) -> Iterator[Node]:
+        return (Node(native) for native in self._all())
+
+    def __contains__(self, name):
+        return isinstance(name, str) and self._model.native.find(name) is not None
+
+
+class Constants(Mapping):
+    """The constants of a model by name: numpy arrays that view its memory, which they keep alive."""
+
+    def __init__(self, model):
+        self._nodes = {node.describe()[0]: node for node in model.native.constants()}
+
+    def __getitem__(self, name):
+        return values.array_of(self._nodes[name].constant())
+
+    def __iter__(self):
+        return iter(self._nodes)
+
+    def __len__(self):
+        return len(self._nodes)
+
+
+def _identities(key: Keys) -> List[Union[str, bytes]]:
+    """Contents of identity files: `key` is such a content itself or the path of one, or a list of these."""
+    if key is None:
+        return []
+    keys = key if isinstance(key, (list, tuple)) else [key]
+    contents: List[Union[str, bytes]] = []
+    for i, item in enumerate(keys):
+        is_text = isinstance(item, str) and _SECRET in item
+        is_bytes = isinstance(item, bytes) and _SECRET.encode() in item
+        if is_text or is_bytes:
+            contents.append(item)
+            continue
+        with open(_checks.path(item, f'key[{i}]'), 'rb') as file:
+            contents.append(file.read(1 << 20))
+    return contents
+
+
+class Model:
+    """A frozen model. It never changes: `transform` gives a new one. Threads may share it."""
+
+    def __init__(self, native, source: str = '', passes: Sequence[PassReport] = ()):
+        self._native = native
+        #: The path that the model was loaded from; '' for others.
+        self.source = source
+        #: What the passes that made this model of another did, in order.
+        self.passes = list(passes)
+
+    @property
+    def native(self):
+        if self._native is None:
+            raise ValueError('the model is closed')
+        return self._native
+
+    def close(self):
+        """Lets go of the model. Arrays, sessions and models made of it stay as they are."""
+        self._native = None
+
+    def __enter__(self):
+        self.native
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- What is in it ---------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes, by position or name."""
+        self.native
+        return Nodes(self)
+
+    @property
+    def constants(self) -> Constants:
+        """The constants by name, as arrays that view the model's memory."""
+        return Constants(self)
+
+    @property
+    def inputs(self) -> List[Endpoint]:
+        """What the model is fed. InvalidArgumentError, with the candidates, where that was not given and is in doubt."""
+        return [Endpoint(*item) for item in self.native.inputs()]
+
+    @property
+    def outputs(self) -> List[Endpoint]:
+        """What the model answers, in the same way."""
+        return [Endpoint(*item) for item in self.native.outputs()]
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of the model as a binary GraphDef."""
+        return self.native.num_bytes
+
+    @property
+    def notes(self) -> List[str]:
+        """What the user should know of a model that opened all the same, a line each."""
+        return self.native.notes
+
+    def __len__(self):
+        return self.native.num_nodes
+
+    def __repr__(self):
+        if self._native is None:
+            return '<permafrost.Model, closed>'
+        return f'<permafrost.Model {self.source!r}: {len(self)} nodes>'
+
+    # --- Changing and writing --------------------------------------------------------------------------------------
+
+    def transform(self, transforms: calls.Transforms, *, explain: bool = False, threads: int = 0,
+                  progress: Optional[Callable[[int, int, str], object]] = None) -> 'Model':
+        """Runs passes and returns the model that they make of this one, which stays as it is.
+
+        Args:
+          transforms: a transform string, or a list of such strings, of calls of functions in `permafrost.passes`, and of
+            functions that `permafrost.pass_` made passes. Presets count as passes.
+          explain: also record where a pass almost applied (`PassReport.misses`).
+          threads: for heavy arithmetic; 0 for one a core. The result does not depend on it.
+          progress: called before each pass with its index, the number of passes, and its name. What it raises ends the
+            transformation and arrives at the caller.
+
+        Errors carry the pass that was running (`pass_name`).
+        """
+        if progress is not None and not callable(progress):
+            raise TypeError(f'progress: found {_checks.type_name(progress)}, expected a function')
+        native, reports = _native.transform(self.native, calls.normalized(transforms), user_passes.registered(), progress,
+                                            bool(explain), _checks.integer(threads, 'threads'))
+        return Model(native, self.source, [PassReport(**report) for report in reports])
+
+    def save(self, path, *, format: str = 'pb', compress: Optional[str] = None,
+             encrypt_to: Union[None, str, Sequence[str]] = None) -> None:
+        """Writes the model, whole or not at all.
+
+        Args:
+          path: the file; one that is there is replaced.
+          format: 'pb', 'pbtxt', 'package' and the others of convert_model.
+          compress: 'zstd' or 'zstd:LEVEL'.
+          encrypt_to: public keys (age1...) of those who may read it.
+        """
+        self.native.save(_checks.path(path), *_writing(format, compress, encrypt_to))
+
+    def to_bytes(self, *, format: str = 'pb', compress: Optional[str] = None,
+                 encrypt_to: Union[None, str, Sequence[str]] = None) -> bytes:
+        """What `save` would write."""
+        return self.native.to_bytes(*_writing(format, compress, encrypt_to))
+
+    # --- Running and comparing -------------------------------------------------------------------------------------
+
+    def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0,
+                outputs: Optional[Sequence[str]] = None, custom_ops: Sequence[str] = (),
+                samples=None) -> session_module.Session:
+        """Makes the model ready to run.
+
+        Args:
+          delegate: who computes as much as it can: one of `permafrost.delegates()`, or the path of a shared library.
+          precision: what the delegate computes with: 'f32', 'bf16', 'int8', 'mixed', or 'auto'; '' for its default.
+          threads: to compute with; 0 for one a core.
+          outputs: what to fetch instead of the model's outputs: names of any nodes, with a port where it is not 0.
+          custom_ops: paths of shared libraries with kernels.
+          samples: inputs, as `verify` takes them, with which 'int8', 'mixed' and 'auto' are planned; random ones
+            otherwise.
+        """
+        native = self.native
+        endpoints = self.inputs
+        sets = session_module.sample_sets(samples, [item.name for item in endpoints], [item.dtype for item in endpoints])
+        return session_module.Session(
+            _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
+                            _checks.integer(threads, 'threads'), [_checks.path(item, 'custom_ops') for item in custom_ops],
+                            _checks.names(outputs, 'outputs'), sets))
+
+    def run(self, inputs) -> Dict[str, Any]:
+        """Runs the model once with the reference kernels. For more runs make a session."""
+        with self.session() as session:
+            return session.run(inputs)
+
+    def benchmark(self, inputs=None, *, delegate: str = 'reference', precision: str = '', threads: int = 0, runs: int = 20,
+                  warm_up: int = 2, max_seconds: float = 10.0) -> session_module.Benchmark:
+        """Times runs of the model, with random inputs where none are given (see `Session.benchmark`)."""
+        if inputs is None:
+            inputs = self.random_inputs()
+        with self.session(delegate=delegate, precision=precision, threads=threads, samples=[inputs]) as session:
+            return session.benchmark(inputs, runs=runs, warm_up=warm_up, max_seconds=max_seconds)
+
+    def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
+        """Random inputs, the same for the same seed; a free first dimension is 1. InvalidArgumentError where the graph
+        leaves another one free."""
+        arrays = _native.random_inputs(self.native, _checks.integer(seed, 'seed'))
+        return {name: values.array_of(array) for name, array in arrays}
+
+    def verify(self, other: 'Model', inputs=None, *, tolerance: float = 1e-4, seed: int = 1, count: int = 2,
+               threads: int = 1) -> session_module.Verification:
+        """Runs this model and another on the same inputs and compares their outputs, which answer to each other in order.
+
+        Args:
+          other: the model to be held against this one.
+          inputs: a dict of arrays by name, the array of the only input, or a list of these. Left out: `count` random ones.
+          tolerance: how far an output may be off, relative to max(1, its largest magnitude).
+
+        Returns:
+          A Verification, which is true when the models agree.
+        """
+        if not isinstance(other, Model):
+            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+        endpoints = self.inputs if inputs is not None else []
+        sets = session_module.sample_sets(inputs, [item.name for item in endpoints], [item.dtype for item in endpoints])
+        was_run, why_not, num_inputs, outputs = _native.verify(
+            self.native, other.native, sets, _checks.integer(seed, 'seed'), _checks.integer(count, 'count', 1),
+            _checks.integer(threads, 'threads'))
+        return session_module.Verification(was_run, why_not, num_inputs,
+                                           [session_module.OutputDifference(**output) for output in outputs],
+                                           float(tolerance))
+
+    def compare(self, other: 'Model', *, tolerance: Optional[float] = None,
+                strict: bool = False) -> List[session_module.Difference]:
+        """What is different in this graph from `other`, node by node; empty when they are equal. With `tolerance`,
+        tensors may differ by so much; `strict` also compares versions, the library, and attributes that begin with '_'."""
+        if not isinstance(other, Model):
+            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+        return [session_module.Difference(*item)
+                for item in _native.compare(self.native, other.native, tolerance, bool(strict))]
+
+    def report(self) -> Dict[str, Any]:
+        """What there is to say about the model: counts of ops, weights by type, floating point operations, and so on,
+        as `summarize_graph --json` says it (docs/guide/summarize_graph.md)."""
+        import json
+        import tempfile
+        with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
+            path = os.path.join(folder, 'model.pb')
+            self.save(path)
+            report = json.loads(_native.run_tool('summarize_graph', ['--in_graph=' + path, '--json'])[0])
+        report['in_graph'] = self.source
+        return report
+
+    def _repr_html_(self):
+        from permafrost import notebook
+        return notebook.model_html(self)
+
+
+def _writing(format, compress, encrypt_to):
+    recipients = [encrypt_to] if isinstance(encrypt_to, str) else _checks.names(encrypt_to, 'encrypt_to')
+    return (_checks.text(format, 'format'), '' if compress is None else _checks.text(compress, 'compress'),
+            recipients or [])
+
+
+def load(source: ModelSource, *, key: Keys = None, passphrase: Union[None, str, bytes] = None,
+         inputs: Optional[Sequence[str]] = None, outputs: Optional[Sequence[str]] = None,
+         tags: Sequence[str] = ('serve',), signature: str = '', max_bytes: Optional[int] = None) -> Model:
+    """Opens a model: a GraphDef, a SavedModel folder, a package, a tfjs model, compressed or encrypted; the content tells.
+
+    Args:
+      source: a path, or the bytes of a model, which are viewed and not copied.
+      key: opens an encrypted model: the text of an age identity, the path of a file with some, or a list of these.
+      passphrase: opens a model that was encrypted with one.
+      inputs, outputs: names of what is fed and fetched, with a port where it is not 0 ('x:1'). Left out: as a SavedModel's
+        signature says, or found in the graph.
+      tags, signature: which graph and which signature of a SavedModel.
+      max_bytes: what a compressed model may grow to; one that would be larger is refused.
+
+    Raises:
+      permafrost.Error: FileNotFoundError, ValueError and others are bases of its kinds.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        source = _checks.path(source, 'source')
+        name = source
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        name = ''
+    else:
+        raise TypeError(f'source: found {_checks.type_name(source)}, expected a path or the bytes of a model')
+    if passphrase is not None and not isinstance(passphrase, (str, bytes)):
+        raise TypeError(f'passphrase: found {_checks.type_name(passphrase)}, expected a str or bytes')
+    if max_bytes is not None and (not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**64):
+        raise ValueError(f'max_bytes: found {max_bytes!r}, expected an integer of at least 0')
+    native = _native.load(source, _checks.names(inputs, 'inputs'), _checks.names(outputs, 'outputs'),
+                          _checks.names(tags, 'tags') or [], _checks.text(signature, 'signature'), _identities(key),
+                          [] if passphrase is None else [passphrase], max_bytes)
+    return Model(native, name)

@@ -1,0 +1,265 @@
+"""Running models."""
+
+import statistics
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from permafrost import _checks, _native, values
+
+
+class Delegate(NamedTuple):
+    """Who computes: what `Model.session(delegate=...)` takes, with its precisions."""
+
+    name: str
+    description: str
+    precisions: List[str]
+
+
+def delegates() -> List[Delegate]:
+    """The delegates that are built in. `Model.session` also takes the path of a shared library."""
+    return [Delegate(*item) for item in _native.delegates()]
+
+
+def empty(shape: Sequence[int], dtype='float32'):
+    """An array like `numpy.empty`, aligned such that a session reads and writes it without a copy (64 bytes)."""
+    import numpy
+    element = numpy.dtype(dtype)
+    dims = tuple(_checks.integer(dim, f'shape[{i}]') for i, dim in enumerate(shape))
+    size = element.itemsize
+    for dim in dims:
+        size *= dim
+    memory = numpy.empty(size + 64, numpy.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start:start + size].view(element).reshape(dims)
+
+
+def feed(value, name, dtype):
+    """`value` as the native side takes it: an object with the buffer protocol, or shape and strings."""
+    import numpy
+    if value is None:
+        raise TypeError(f"input '{name}': found None, expected an array")
+    if not isinstance(value, numpy.ndarray):
+        if isinstance(value, (str, bytes, list, tuple, int, float, complex)) or not hasattr(value, '__array__'):
+            # Literals have no type of their own.
+            wanted = object if dtype == 'string' else values.numpy_dtype(dtype) if dtype else None
+            try:
+                value = numpy.asarray(value, wanted)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise type(error)(f"input '{name}': {error}, expected an array of {dtype or 'numbers'}") from error
+        else:
+            value = numpy.asarray(value)
+    if value.dtype.kind in 'OSU':
+        return (value.shape, [_string(item, name) for item in value.ravel()])
+    if value.dtype.name == 'bfloat16':
+        return value.view(numpy.uint16)
+    return value
+
+
+def _string(item, name):
+    if isinstance(item, (str, bytes)):
+        return item
+    raise TypeError(f"input '{name}': found {_checks.type_name(item)} in an array, expected str or bytes")
+
+
+class Benchmark(NamedTuple):
+    """Times of runs."""
+
+    seconds: List[float]
+
+    @property
+    def median(self) -> float:
+        """The median run, in seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def best(self) -> float:
+        """The quickest run, in seconds."""
+        return min(self.seconds)
+
+    def percentile(self, share: float) -> float:
+        """What `share` percent of the runs took at most, in seconds."""
+        if not 0 <= share <= 100:
+            raise ValueError(f'share: found {share}, expected 0 to 100')
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share / 100))]
+
+    def __repr__(self):
+        return (f'<permafrost.Benchmark: median {self.median * 1e3:.3f} ms, best {self.best * 1e3:.3f} ms, '
+                f'{len(self.seconds)} runs>')
+
+    def _repr_html_(self):
+        return (f'<table><tr><th>runs</th><th>median</th><th>90 %</th><th>best</th></tr><tr><td>{len(self.seconds)}</td>'
+                f'<td>{self.median * 1e3:.3f} ms</td><td>{self.percentile(90) * 1e3:.3f} ms</td>'
+                f'<td>{self.best * 1e3:.3f} ms</td></tr></table>')
+
+
+class Session:
+    """A model that is ready to run. Made by `Model.session`.
+
+    Threads may share one, but its runs follow each other; for runs at the same time make a session for each thread.
+    """
+
+    def __init__(self, native):
+        self._native = native
+        self._names = [name for name, _, _ in native.inputs()]
+        self._dtypes = [dtype for _, dtype, _ in native.inputs()]
+        self._fetches = list(native.fetches)
+
+    @property
+    def native(self):
+        if self._native is None:
+            raise ValueError('the session is closed')
+        return self._native
+
+    def close(self):
+        """Lets go of the session. Arrays that it gave stay as they are."""
+        self._native = None
+
+    def __enter__(self):
+        self.native
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def inputs(self) -> List[str]:
+        """Names of what `run` takes."""
+        return list(self._names)
+
+    @property
+    def outputs(self) -> List[str]:
+        """Names of what `run` gives."""
+        return list(self._fetches)
+
+    def _feeds(self, inputs):
+        if not isinstance(inputs, Mapping):
+            if len(self._names) != 1:
+                raise TypeError(f'inputs: found {_checks.type_name(inputs)}, expected a dict with the keys {self._names}')
+            inputs = {self._names[0]: inputs}
+        if len(inputs) != len(self._names) or any(name not in inputs for name in self._names):
+            raise ValueError(f'inputs: found {sorted(map(str, inputs))}, expected {self._names}')
+        return [feed(inputs[name], name, dtype) for name, dtype in zip(self._names, self._dtypes)]
+
+    def run(self, inputs, outputs: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """Runs the model once, without the interpreter's lock.
+
+        Args:
+          inputs: arrays by the names of the inputs, or the array of the only input. They must have the type and shape of
+            the input and be contiguous; they are not copied where they start at a multiple of 64 bytes (`empty`).
+          outputs: arrays to write the outputs into, by name, for all of them: contiguous, writable, of the exact type and
+            shape. Strings cannot be written into one.
+
+        Returns:
+          The outputs by name: `outputs`, or new arrays, which are read only, since the model may share them.
+        """
+        native = self.native
+        feeds = self._feeds(inputs)
+        if outputs is None:
+            results = native.run(feeds, None)
+            return {name: values.array_of(result) for name, result in zip(self._fetches, results)}
+        if not isinstance(outputs, Mapping):
+            raise TypeError(f'outputs: found {_checks.type_name(outputs)}, expected a dict with the keys {self._fetches}')
+        if len(outputs) != len(self._fetches) or any(name not in outputs for name in self._fetches):
+            raise ValueError(f'outputs: found {sorted(map(str, outputs))}, expected {self._fetches}')
+        native.run(feeds, [outputs[name] for name in self._fetches])
+        return dict(outputs)
+
+    def allocate_outputs(self, inputs) -> Dict[str, Any]:
+        """Arrays for `run` to write into, for inputs of the shapes of these. UnimplementedError where a shape depends on
+        the values of the inputs."""
+        import numpy
+        shapes = [numpy.shape(inputs[name]) if isinstance(inputs, Mapping) else numpy.shape(inputs)
+                  for name in self._names]
+        arrays = {}
+        for (_, dtype, shape), name in zip(self.native.plan(shapes), self._fetches):
+            if shape is None or None in shape:
+                raise NotImplementedError(f"output '{name}': only the run tells its shape")
+            arrays[name] = empty(shape, values.numpy_dtype(dtype))
+        return arrays
+
+    def benchmark(self, inputs, *, runs: int = 20, warm_up: int = 2, max_seconds: float = 10.0) -> Benchmark:
+        """Times `runs` runs after `warm_up` others, or as many as fit into `max_seconds`."""
+        return Benchmark(self.native.benchmark(self._feeds(inputs), _checks.integer(warm_up, 'warm_up'),
+                                               _checks.integer(runs, 'runs', 1), float(max_seconds)))
+
+    def report(self) -> Dict[str, Any]:
+        """What became of the model's nodes in the last run: steps, memory in bytes, what the delegate took
+        (`partitions`), what it left, with the reasons (`left`), and why it takes no part (`failure`)."""
+        return self.native.report()
+
+    def __repr__(self):
+        return '<permafrost.Session, closed>' if self._native is None else (
+            f'<permafrost.Session: {self._names} to {self._fetches}, {self._native.num_threads} threads>')
+
+
+class OutputDifference(NamedTuple):
+    """How far an output of two models is apart; see docs/guide/validate_model.md for the measures."""
+
+    name: str
+    relative: float
+    max_abs: Optional[float]
+    mean_abs: Optional[float]
+    sqnr_db: Optional[float]
+    cosine: Optional[float]
+    top1_agreement: Optional[float]
+    top5_agreement: Optional[float]
+    text: str
+
+
+class Verification(NamedTuple):
+    """What became of an attempt to verify."""
+
+    was_run: bool
+    why_not: str
+    num_inputs: int
+    outputs: List[OutputDifference]
+    tolerance: float
+
+    @property
+    def worst(self) -> float:
+        """The largest difference of an output, relative to max(1, largest magnitude of the output)."""
+        return max((output.relative for output in self.outputs), default=0.0)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the models were run, and differ by no more than the tolerance."""
+        return self.was_run and self.worst <= self.tolerance
+
+    def __bool__(self):
+        return self.passes
+
+    def __repr__(self):
+        if not self.was_run:
+            return f'<permafrost.Verification: not run: {self.why_not}>'
+        verdict = 'passes' if self.passes else 'fails'
+        return (f'<permafrost.Verification: {verdict}: outputs differ by at most {self.worst:.3g}, '
+                f'allowed {self.tolerance:.3g}, on {self.num_inputs} inputs>')
+
+    def _repr_html_(self):
+        from permafrost import notebook
+        return notebook.verification_html(self)
+
+
+class Difference(NamedTuple):
+    """Something that differs between two graphs."""
+
+    kind: str
+    node: str
+    text: str
+
+
+def sample_sets(inputs, names: Sequence[str], dtypes: Sequence[str]) -> List[List[Any]]:
+    """Lists with an array for each name, out of a dict, an array, or a list of these."""
+    if inputs is None:
+        return []
+    sets = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    result = []
+    for i, item in enumerate(sets):
+        if not isinstance(item, Mapping):
+            if len(names) != 1:
+                raise TypeError(f'inputs[{i}]: found {_checks.type_name(item)}, expected a dict with the keys {list(names)}')
+            item = {names[0]: item}
+        if len(item) != len(names) or any(name not in item for name in names):
+            raise ValueError(f'inputs[{i}]: found {sorted(map(str, item))}, expected {list(names)}')
+        result.append([feed(item[name], name, dtype) for name, dtype in zip(names, dtypes)])
+    return result

@@ -1,0 +1,33 @@
+"""The headers of the Python that the extension is built for.
+
+PYTHON_BIN_PATH names the interpreter; without it, the distribution's, which also runs the tests. Give it with --repo_env.
+"""
+
+_BUILD = """package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "headers",
+    hdrs = glob(["include/**/*.h"]),
+    includes = ["include"],
+)
+"""
+
+def _python_headers_impl(repository_ctx):
+    interpreter = repository_ctx.os.environ.get("PYTHON_BIN_PATH", "/usr/bin/python3")
+    result = repository_ctx.execute([
+        interpreter,
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('include'))",
+    ])
+    folder = result.stdout.strip()
+    if result.return_code != 0 or not repository_ctx.path(folder + "/Python.h").exists:
+        fail("no Python.h of %s in '%s': install its headers (script/install_deps installs the distribution's)" %
+             (interpreter, folder))
+    repository_ctx.symlink(folder, "include")
+    repository_ctx.file("BUILD.bazel", _BUILD)
+
+python_headers = repository_rule(
+    implementation = _python_headers_impl,
+    configure = True,
+    environ = ["PYTHON_BIN_PATH"],
+)
