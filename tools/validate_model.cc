@@ -159,7 +159,7 @@ void WriteOptional(absl::string_view key, const std::optional<double>& value, Js
   value.has_value() ? json->Number(*value) : json->Null();
 }
 
-void WriteJson(const Validation& validation, bool passes, bool explain, std::ostream& out) {
+void WriteJson(const Validation& validation, bool passes, bool explain, const KeptWeights& kept, std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("passes").Bool(passes);
@@ -190,6 +190,8 @@ void WriteJson(const Validation& validation, bool passes, bool explain, std::ost
   if (explain) {
     json.Key("candidate_plan");
     WritePlan(validation.candidate_plan, &json);
+    json.Key("packed_weights");
+    kept.Write(&json);
   }
   json.End();
 }
@@ -244,12 +246,14 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   ValidationSettings settings;
   settings.reference = std::move(run.reference);
   settings.candidate = std::move(run.chosen);
-  PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
-                                     &settings.candidate, console));
+  const ModelToRun model = {*candidate, reference->inputs(), reference->outputs(), options.candidate};
+  PF_ASSIGN_OR_RETURN(const KeptWeights kept,
+                      SettleDelegate(options.run, model, sets, files, &settings.candidate, console));
   settings.timed_runs = options.runs;
   PF_ASSIGN_OR_RETURN(const Validation validation,
                       Validate(*reference, *candidate, sets, labels.empty() ? nullptr : &labels, settings));
   console.Progress("");
+  kept.Save(files, console);
   if (!validation.candidate_plan.delegation.failure.empty()) {
     console.err << "note: candidate: " << Printable(validation.candidate_plan.delegation.failure) << "\n";
   }
@@ -263,10 +267,13 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {
-    WriteJson(validation, verdict.ok(), options.run.explain, console.out);
+    WriteJson(validation, verdict.ok(), options.run.explain, kept, console.out);
   } else {
     PrintText(validation, console);
-    if (options.run.explain) PrintPlan(validation.candidate_plan, console);
+    if (options.run.explain) {
+      PrintPlan(validation.candidate_plan, console);
+      kept.Print(console);
+    }
   }
   return verdict;
 }
