@@ -209,7 +209,7 @@ absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertMemmappedOpti
       absl::StatusOr<PackRequest> request = ParsePackRequest(item);
       PF_RETURN_IF_ERROR(Annotate(request.status(), "--pack_for"));
       for (const PackRequest& before : requests) {
-        if (PackedRegionName(before) != PackedRegionName(*request)) continue;
+        if (before.delegate != request->delegate || before.precision != request->precision) continue;
         return absl::InvalidArgumentError(absl::StrCat("--pack_for: found '", item, "' twice"));
       }
       if (request->wants_samples && options.inputs.empty()) {
@@ -246,7 +246,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& op
         PackWeights(*graph, request, samples, session_options, console);
     PF_RETURN_IF_ERROR(
         Annotate(made.status(), absl::StrCat("--pack_for=", request.delegate, ":", request.precision)));
-    packed.push_back({PackedRegionName(request), *std::move(made)});
+    packed.push_back({PackedRegionName(request.delegate, request.precision), *std::move(made)});
   }
   console.Progress("");
   return packed;

@@ -18,6 +18,7 @@
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
 #include "runtime_check/precision_choice.h"
+#include "tools/model/precision_plan_bytes.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/run_options.h"
 
@@ -96,10 +97,12 @@ struct Settled {
   std::shared_ptr<const PrecisionPlan> plan;
 };
 
+// A plan that the user names is a text for people too; one in --cache_dir is bytes for the next start.
 absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph,
                                       FileSystem& files, Console& console) {
   PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
-  PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlan(text));
+  PF_ASSIGN_OR_RETURN(const SavedPlan saved,
+                      run.precision_plan.empty() ? ParsePrecisionPlanBytes(text) : ParsePrecisionPlan(text));
   const auto check = [](absl::string_view what, absl::string_view found, absl::string_view expected) {
     if (found == expected) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
@@ -114,8 +117,8 @@ absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& pa
 
 absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph, const Settled& settled,
                             FileSystem& files) {
-  const std::string text =
-      PrecisionPlanText({ModelFingerprint(graph), run.delegate, settled.precision, settled.plan});
+  const SavedPlan saved{ModelFingerprint(graph), run.delegate, settled.precision, settled.plan};
+  const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(saved) : PrecisionPlanText(saved);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, text.size()));
   PF_RETURN_IF_ERROR(writer->Append(text));
   return writer->Commit();
@@ -161,7 +164,7 @@ std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::S
     }
   }
   hash.AddWord(static_cast<uint64_t>(num_threads));
-  return absl::StrFormat("%s/%s-%s-%016x.plan.json", run.cache_dir, fingerprint, run.precision, hash.value());
+  return absl::StrFormat("%s/%s-%s-%016x.plan", run.cache_dir, fingerprint, run.precision, hash.value());
 }
 
 void PrintNotes(const std::vector<std::string>& notes, Console& console) {
@@ -188,8 +191,7 @@ class Settler {
     std::shared_ptr<const PackedWeightsFile> region;
     if (!identity.empty()) {
       std::vector<std::string> notes;
-      const auto regions = ReadPackedRegions(files_, model_.path, &notes);
-      region = FindPackedRegion(regions, run_.delegate, Asked(), identity, &notes);
+      region = FindPackedRegion(files_, model_.path, run_.delegate, Asked(), identity, &notes);
       PrintNotes(notes, console_);
     }
     // A plan that the user names comes first.
@@ -209,7 +211,7 @@ class Settler {
   absl::StatusOr<KeptWeights> FromPackage(std::shared_ptr<const PackedWeightsFile> region) {
     settled_.precision = Asked();
     if (!region->maker().plan.empty()) {
-      absl::StatusOr<SavedPlan> saved = ParsePrecisionPlan(region->maker().plan);
+      absl::StatusOr<SavedPlan> saved = ParsePrecisionPlanBytes(region->maker().plan);
       PF_RETURN_IF_ERROR(Annotate(saved.status(), "the plan that is packed in the model"));
       settled_ = {saved->precision, saved->plan};
       console_.err << "precision " << settled_.precision << ": as the model is packed\n";
@@ -264,7 +266,8 @@ class Settler {
     }
     PackedMaker maker{fingerprint_, run_.delegate, identity, settled_.precision, ""};
     if (settled_.plan != nullptr) {
-      maker.plan = PrecisionPlanText({fingerprint_, run_.delegate, settled_.precision, settled_.plan});
+      // Enough to tell it from another.
+      maker.plan = absl::StrFormat("%016x", HashContent(PrecisionPlanBytes({"", "", "", settled_.plan})));
     }
     std::string path = CachePath(cache_dir_, maker);
     std::vector<std::string> notes;

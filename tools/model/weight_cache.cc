@@ -121,48 +121,41 @@ uint64_t WeightCache::WrittenSize() const {
   return PackedWeightsSize(maker_, PiecesOf(entries));
 }
 
-std::vector<std::shared_ptr<const PackedWeightsFile>> ReadPackedRegions(FileSystem& files, const std::string& path,
-                                                                        std::vector<std::string>* notes) {
-  std::vector<std::shared_ptr<const PackedWeightsFile>> regions;
+std::string PackedRegionName(absl::string_view delegate, absl::string_view precision) {
+  return absl::StrCat(kPackedRegionPrefix, delegate, ".", precision);
+}
+
+std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, const std::string& path,
+                                                          absl::string_view delegate, absl::string_view precision,
+                                                          absl::string_view identity,
+                                                          std::vector<std::string>* notes) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
   // A pipe can be read but once, and that is for the model.
-  if (!stat.ok() || !stat->is_regular) return regions;
+  if (!stat.ok() || !stat->is_regular) return nullptr;
   absl::StatusOr<FileView> file = files.MapFile(path);
-  if (!file.ok()) return regions;
+  if (!file.ok()) return nullptr;
   constexpr size_t kEnd = 4096;
   const absl::string_view bytes = file->bytes;
   const absl::string_view tail = bytes.substr(bytes.size() - std::min(bytes.size(), kEnd));
   const std::shared_ptr<const ByteSource> source = MemorySource(*std::move(file));
-  if (!LooksLikePackage(*source, bytes.substr(0, kEnd), tail)) return regions;
+  if (!LooksLikePackage(*source, bytes.substr(0, kEnd), tail)) return nullptr;
+  // Whoever reads the graph says what is wrong with the package.
   const absl::StatusOr<std::shared_ptr<const Package>> package = OpenPackage(source);
-  if (!package.ok()) return regions;
-  for (const PackageRegion& region : (*package)->regions()) {
-    if (!absl::StartsWith(region.name, kPackedRegionPrefix)) continue;
-    absl::StatusOr<FileView> view = (*package)->Read(region.name);
-    if (!view.ok()) continue;
-    absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> opened = OpenPackedWeights(*std::move(view));
-    if (opened.ok()) {
-      regions.push_back(*std::move(opened));
-    } else {
-      notes->push_back(absl::StrCat("'", path, "': the region '", region.name, "' is not used: ",
-                                    opened.status().message()));
-    }
-  }
-  return regions;
-}
-
-std::shared_ptr<const PackedWeightsFile> FindPackedRegion(
-    absl::Span<const std::shared_ptr<const PackedWeightsFile>> regions, absl::string_view delegate,
-    absl::string_view precision, absl::string_view identity, std::vector<std::string>* notes) {
-  std::string other;
-  for (const std::shared_ptr<const PackedWeightsFile>& region : regions) {
+  const std::string name = PackedRegionName(delegate, precision);
+  if (!package.ok() || (*package)->Find(name) == nullptr) return nullptr;
+  const auto open = [&]() -> absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> {
+    PF_ASSIGN_OR_RETURN(FileView view, (*package)->Read(name));
+    PF_ASSIGN_OR_RETURN(std::shared_ptr<const PackedWeightsFile> region, OpenPackedWeights(std::move(view)));
     const PackedMaker& maker = region->maker();
-    if (maker.delegate != delegate || maker.precision != precision) continue;
-    if (maker.identity == identity) return region;
-    other = absl::StrCat("the weights that are packed in the model are not used: found them packed for '",
-                         maker.identity, "', expected '", identity, "'");
-  }
-  if (!other.empty()) notes->push_back(other);
+    const std::string difference =
+        Difference(maker, {"", std::string(delegate), std::string(identity), std::string(precision), maker.plan});
+    if (!difference.empty()) return absl::FailedPreconditionError(difference);
+    return region;
+  };
+  absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> region = open();
+  if (region.ok()) return *std::move(region);
+  notes->push_back(absl::StrCat("the weights that are packed in '", path, "' are not used: ",
+                                region.status().message()));
   return nullptr;
 }
 

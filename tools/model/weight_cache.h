@@ -67,16 +67,15 @@ class WeightCache final : public PackedWeights {
   std::vector<std::string> notes_;
 };
 
-// The packed weights that lie in a package, one for each delegate and precision. None for another file, and for a
-// package that is compressed or encrypted: its bytes cannot be mapped. What cannot be read is left out; *notes says why.
-std::vector<std::shared_ptr<const PackedWeightsFile>> ReadPackedRegions(FileSystem& files, const std::string& path,
-                                                                        std::vector<std::string>* notes);
+// The weights that lie packed in the package at `path` for this delegate, precision and machine. Null where there are
+// none, for another file than a package, and for one that is compressed or encrypted: its bytes cannot be mapped. When
+// they are damaged, or for another machine, *notes says so.
+std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, const std::string& path,
+                                                          absl::string_view delegate, absl::string_view precision,
+                                                          absl::string_view identity, std::vector<std::string>* notes);
 
-// The one for the delegate and the precision that was packed for this machine, or null; *notes says so when there is
-// one for another.
-std::shared_ptr<const PackedWeightsFile> FindPackedRegion(
-    absl::Span<const std::shared_ptr<const PackedWeightsFile>> regions, absl::string_view delegate,
-    absl::string_view precision, absl::string_view identity, std::vector<std::string>* notes);
+// The name of that region.
+std::string PackedRegionName(absl::string_view delegate, absl::string_view precision);
 
 // Where in the folder `cache_dir` weights of this maker are.
 std::string CachePath(const std::string& cache_dir, const PackedMaker& maker);

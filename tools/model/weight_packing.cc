@@ -11,7 +11,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_choice.h"
-#include "tools/model/precision_plan_file.h"
+#include "tools/model/precision_plan_bytes.h"
 
 namespace permafrost {
 namespace {
@@ -74,7 +74,7 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
     }
     delegate.precision = choice.precision;
     delegate.plan = choice.plan;
-    maker.plan = PrecisionPlanText({"", request.delegate, choice.precision, choice.plan});
+    maker.plan = PrecisionPlanBytes({"", request.delegate, choice.precision, choice.plan});
   }
   auto cache = std::make_shared<WeightCache>(std::move(maker));
   delegate.packed = cache;
@@ -92,10 +92,6 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
         absl::StrCat("'", request.delegate, "' takes no part of the model that has weights to pack"));
   }
   return std::shared_ptr<const WeightCache>(std::move(cache));
-}
-
-std::string PackedRegionName(const PackRequest& request) {
-  return absl::StrCat(kPackedRegionPrefix, request.delegate, ".", request.precision);
 }
 
 }  // namespace permafrost

@@ -33,9 +33,6 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
                                                                absl::Span<const std::vector<Tensor>> samples,
                                                                const SessionOptions& options, Console& console);
 
-// The region of a package that holds it.
-std::string PackedRegionName(const PackRequest& request);
-
 }  // namespace permafrost
 
 #endif  // PERMAFROST_TOOLS_MODEL_WEIGHT_PACKING_H_

@@ -34,7 +34,7 @@
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/precision_plan_file.h"
+#include "tools/model/precision_plan_bytes.h"
 #include "tools/model/weight_cache.h"
 
 namespace permafrost {
@@ -116,15 +116,15 @@ absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_set
   const std::string identity = PackingIdentity(settings.delegate);
   std::vector<std::string> notes;
   if (!identity.empty()) {
-    const auto regions = ReadPackedRegions(RealFileSystem(), settings.model, &notes);
-    const auto region = FindPackedRegion(regions, settings.delegate, settings.precision, identity, &notes);
+    const auto region = FindPackedRegion(RealFileSystem(), settings.model, settings.delegate, settings.precision,
+                                         identity, &notes);
     if (region != nullptr) {
       auto cache = std::make_shared<WeightCache>(region->maker());
       cache->Use(region, PackedTrust::kAsTheModel);
       delegate_options.packed = std::move(cache);
       *is_settled = true;
       if (!region->maker().plan.empty()) {
-        PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlan(region->maker().plan));
+        PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlanBytes(region->maker().plan));
         delegate_options.precision = saved.precision;
         delegate_options.plan = saved.plan;
       }
