@@ -17,6 +17,7 @@ namespace {
 struct Row {
   DelegateInfo info;
   absl::StatusOr<std::shared_ptr<const Delegate>> (*make)(const DelegateOptions& options);
+  std::string (*packing_identity)() = nullptr;  // Null for one that keeps no packed weights.
 };
 
 const std::vector<Row>& Rows() {
@@ -27,8 +28,9 @@ const std::vector<Row>& Rows() {
        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
          PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
          if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
-         return MakeOneDnnDelegate(std::move(plan));
-       }},
+         return MakeOneDnnDelegate(std::move(plan), options.packed);
+       },
+       &OneDnnPackingIdentity},
       {{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},
        [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeXnnpackDelegate(); }},
   };
@@ -41,6 +43,13 @@ std::vector<DelegateInfo> KnownDelegates() {
   std::vector<DelegateInfo> infos;
   for (const Row& row : Rows()) infos.push_back(row.info);
   return infos;
+}
+
+std::string PackingIdentity(absl::string_view name) {
+  for (const Row& row : Rows()) {
+    if (row.info.name == name && row.packing_identity != nullptr) return row.packing_identity();
+  }
+  return "";
 }
 
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/packed_weights.h"
 #include "runtime_check/precision_plan.h"
 
 namespace permafrost {
@@ -16,6 +17,8 @@ namespace permafrost {
 struct DelegateOptions {
   std::string precision = "f32";
   std::shared_ptr<const PrecisionPlan> plan;  // For precisions that want one; see ChoosePrecision.
+  // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them.
+  std::shared_ptr<PackedWeights> packed;
 };
 
 struct DelegateInfo {
@@ -28,6 +31,10 @@ struct DelegateInfo {
 
 // All of them, "reference" first.
 std::vector<DelegateInfo> KnownDelegates();
+
+// What, beside model, precision and plan, the layout of the weights depends on that the delegate packs: library,
+// version, instructions of this processor. Empty for one that keeps no packed weights, and for names of none.
+std::string PackingIdentity(absl::string_view name);
 
 // Null for "reference", which is what runs without a delegate. InvalidArgument for another name or precision, with the
 // known ones, and for a precision that wants a plan without one.

@@ -188,7 +188,7 @@ class Chooser {
   absl::Status Has(Precision precision) const {
     auto plan = std::make_shared<PrecisionPlan>();
     plan->precision = precision;
-    return MakeDelegate(name_, {kMixed, std::move(plan)}).status();
+    return MakeDelegate(name_, {kMixed, std::move(plan), nullptr}).status();
   }
 
   absl::Status PlanTrial(PrecisionTrial* trial) {

@@ -15,6 +15,10 @@
 #include "io/formats/package_format.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
+#include "tools/model/interface_finder.h"
+#include "tools/model/model_inputs.h"
+#include "tools/model/run_options.h"
+#include "tools/model/weight_packing.h"
 
 namespace permafrost {
 namespace {
@@ -30,6 +34,15 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
   flags->Add("dedupe", &options->dedupe, "Let constants with the same bytes share one region.");
   flags->Add("include_quantized", &options->include_quantized,
              "Also convert constants of the quantized types, which the original leaves in the graph.");
+  flags->Add("pack_for", &options->pack_for, "DELEGATE:PRECISION",
+             "Also store the weights as this delegate packs them on this kind of processor, so that a run with it maps "
+             "them and packs nothing: onednn:f32, onednn:bf16, onednn:int8, onednn:mixed, onednn:auto; several, "
+             "separated by commas. Elsewhere the package works as without.");
+  flags->Add("inputs", &options->inputs, "FILES",
+             "With --pack_for: inputs of the model, NPY files separated by commas, * and ? allowed; INPUT=FILE where "
+             "there are several inputs. int8, mixed and auto are planned with them. Left out: random numbers.");
+  flags->Add("outputs", &options->outputs, "NAMES",
+             "With --pack_for: the outputs that are computed, separated by commas. Left out: found.");
   flags->Add("unpack", &options->unpack, "The other way: write the graph with all its constants as a binary GraphDef.");
   flags->Add("verify", &options->verify, "Read back what was written and compare every byte.");
   flags->Add("dry_run", &options->dry_run, "Report, and write nothing.");
@@ -50,9 +63,13 @@ absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
   if (options.verify && options.dry_run) {
     return absl::InvalidArgumentError("--verify needs what --dry_run does not write");
   }
-  if (options.unpack && (options.page_aligned || options.dedupe || options.include_quantized)) {
+  if (options.unpack && (options.page_aligned || options.dedupe || options.include_quantized ||
+                         !options.pack_for.empty())) {
     return absl::InvalidArgumentError(
-        "--page_aligned, --dedupe and --include_quantized say how to pack, not to unpack");
+        "--page_aligned, --dedupe, --include_quantized and --pack_for say how to pack, not to unpack");
+  }
+  if (options.pack_for.empty() && (!options.inputs.empty() || options.outputs.has_value())) {
+    return absl::InvalidArgumentError("--inputs and --outputs are for --pack_for");
   }
   return absl::OkStatus();
 }
@@ -91,6 +108,11 @@ absl::Status VerifyPackage(const PackagePlan& plan, std::shared_ptr<const ByteSo
       return absl::DataLossError(absl::StrCat(constant.node->Describe(), ": its region holds another value"));
     }
   }
+  for (const ExtraRegion& extra : plan.extra) {
+    PF_ASSIGN_OR_RETURN(FileView region, package->Read(extra.name));
+    PF_ASSIGN_OR_RETURN(const auto packed, OpenPackedWeights(std::move(region)));
+    for (const PackedEntry& entry : packed->entries()) PF_RETURN_IF_ERROR(packed->Check(entry));
+  }
   PF_ASSIGN_OR_RETURN(const FileView graph, package->Read(kPackageGraphName));
   return VerifyGraph(*plan.graph, graph.bytes);
 }
@@ -126,6 +148,9 @@ void PrintPackage(const ConvertMemmappedOptions& options, const PackagePlan& pla
               << "Package: " << FormatBytesExactly(plan.file_bytes)
               << (report.was_written ? "" : ", not written (--dry_run)") << (report.was_verified ? ", verified" : "")
               << "\n";
+  for (const ExtraRegion& extra : plan.extra) {
+    console.out << "Packed weights: " << extra.name << ", " << FormatBytesExactly(extra.bytes) << "\n";
+  }
   if (plan.kept.for_shapes > 0) {
     console.out << "Kept in the graph for the shapes of other nodes: " << FormatCount(plan.kept.for_shapes) << "\n";
   }
@@ -152,6 +177,14 @@ void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostrea
   json.Key("file_bytes").Count(plan.file_bytes);
   json.Key("written").Bool(report.was_written);
   json.Key("verified").Bool(report.was_verified);
+  json.Key("packed_weights").BeginArray();
+  for (const ExtraRegion& extra : plan.extra) {
+    json.BeginObject();
+    json.Key("name").Text(extra.name);
+    json.Key("bytes").Count(extra.bytes);
+    json.End();
+  }
+  json.End();
   json.Key("regions").BeginArray();
   for (size_t i = 0; i < plan.regions.size(); ++i) {
     json.BeginObject();
@@ -177,9 +210,72 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertMemmappe
   return written;
 }
 
-absl::Status Pack(const ConvertMemmappedOptions& options, const Graph& graph, const ModelOpener& opener, FileSystem& files,
-                  Console& console) {
+// What --pack_for asks for, and what was made of it.
+struct PackedFor {
+  std::string name;  // Of the region.
+  std::shared_ptr<const WeightCache> weights;
+};
+
+absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertMemmappedOptions& options) {
+  std::vector<PackRequest> requests;
+  for (const std::string& list : options.pack_for) {
+    for (const std::string& item : SplitList(list)) {
+      absl::StatusOr<PackRequest> request = ParsePackRequest(item);
+      PF_RETURN_IF_ERROR(Annotate(request.status(), "--pack_for"));
+      for (const PackRequest& before : requests) {
+        if (before.delegate != request->delegate || before.precision != request->precision) continue;
+        return absl::InvalidArgumentError(absl::StrCat("--pack_for: found '", item, "' twice"));
+      }
+      if (request->wants_samples && options.inputs.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--pack_for=", item, " needs --inputs: the precision is planned with real ones"));
+      }
+      requests.push_back(*std::move(request));
+    }
+  }
+  return requests;
+}
+
+absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& options,
+                                               const std::vector<PackRequest>& requests, Graph* graph,
+                                               FileSystem& files, Console& console) {
+  std::vector<PackedFor> packed;
+  if (requests.empty()) return packed;
+  std::vector<std::string> pieces, notes;
+  for (const std::string& list : options.inputs) {
+    for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
+  }
+  PF_RETURN_IF_ERROR(Annotate(DeclareOrFindInterface(std::nullopt, options.outputs, graph, &notes), "--pack_for"));
+  std::vector<InputSet> samples;
+  if (pieces.empty()) {
+    PF_ASSIGN_OR_RETURN(samples, SeededInputSets(graph->inputs(), /*seed=*/0, /*count=*/1));
+  } else {
+    PF_ASSIGN_OR_RETURN(samples, ReadInputSets(files, pieces, graph->inputs()));
+  }
+  // The number of threads changes no weights.
+  const SessionOptions session_options = ToolSessionOptions(/*num_threads=*/1, files);
+  for (const PackRequest& request : requests) {
+    console.Progress(absl::StrCat("packing for ", request.delegate, " in ", request.precision));
+    absl::StatusOr<std::shared_ptr<const WeightCache>> made =
+        PackWeights(*graph, request, samples, session_options, console);
+    PF_RETURN_IF_ERROR(
+        Annotate(made.status(), absl::StrCat("--pack_for=", request.delegate, ":", request.precision)));
+    packed.push_back({PackedRegionName(request.delegate, request.precision), *std::move(made)});
+  }
+  console.Progress("");
+  return packed;
+}
+
+absl::Status Pack(const ConvertMemmappedOptions& options, Graph* graph_to_pack, const ModelOpener& opener,
+                  FileSystem& files, Console& console) {
+  PF_ASSIGN_OR_RETURN(const std::vector<PackRequest> requests, ParsePackFor(options));
+  PF_ASSIGN_OR_RETURN(const std::vector<PackedFor> packed, PackFor(options, requests, graph_to_pack, files, console));
+  const Graph& graph = *graph_to_pack;
   PackageOptions package;
+  for (const PackedFor& made : packed) {
+    package.extra.push_back({made.name, made.weights->WrittenSize(),
+                             [&made](ByteSink* sink) { return made.weights->Write(sink); }});
+  }
   package.min_conversion_tensor_size = static_cast<uint64_t>(options.min_conversion_tensor_size);
   package.alignment = options.page_aligned ? kPageAlignment : kTensorAlignment;
   package.dedupe = options.dedupe;
@@ -251,7 +347,7 @@ absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem
   const ModelOpener opener(files, options.read, console);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(options.in_graph));
   return options.unpack ? Unpack(options, *graph, opener, files, console)
-                        : Pack(options, *graph, opener, files, console);
+                        : Pack(options, graph.get(), opener, files, console);
 }
 
 Tool ConvertMemmappedTool() {
@@ -260,6 +356,8 @@ Tool ConvertMemmappedTool() {
       {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
        {"Encrypted; the runtime decrypts of it what it reads",
         "--in_graph=model.pb --out_graph=model.pbmm.age --encrypt_to=age1..."},
+       {"Packed for the fastest runs on this machine, in two precisions",
+        "--in_graph=model.pb --out_graph=model.pbmm --pack_for=onednn:f32,onednn:bf16"},
        {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
       DefineFlags, ConvertMemmapped);
 }

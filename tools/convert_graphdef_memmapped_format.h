@@ -3,7 +3,9 @@
 #define PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "io/file_system.h"
@@ -20,6 +22,9 @@ struct ConvertMemmappedOptions {
   bool page_aligned = false;
   bool dedupe = false;
   bool include_quantized = false;
+  std::vector<std::string> pack_for;    // See ParsePackRequest.
+  std::vector<std::string> inputs;      // Files; see ReadInputSets.
+  std::optional<std::string> outputs;   // Comma separated names.
   bool unpack = false;
   bool verify = false;
   bool dry_run = false;

@@ -236,7 +236,7 @@ std::string ProgressLine(int64_t done, int64_t all, double seconds) {
 }
 
 void WriteJson(const Validation& validation, const std::optional<LayerNoiseReport>& layers, bool passes, bool explain,
-               std::ostream& out) {
+               const KeptWeights& kept, std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("passes").Bool(passes);
@@ -248,6 +248,8 @@ void WriteJson(const Validation& validation, const std::optional<LayerNoiseRepor
   if (explain) {
     json.Key("candidate_plan");
     WritePlan(validation.candidate_plan, &json);
+    json.Key("packed_weights");
+    kept.Write(&json);
   }
   json.End();
 }
@@ -330,12 +332,14 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   settings.distortions = std::move(distortions);
   settings.seed = options.seed;
   settings.is_interrupted = &Interruption::IsRequested;
+  std::vector<InputSet> sets;
   if (!options.run.precision.empty()) {
     console.Progress("settling the precision");
-    PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, FirstSets(*questions.source));
-    PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
-                                       &settings.candidate, console));
+    PF_ASSIGN_OR_RETURN(sets, FirstSets(*questions.source));
   }
+  const ModelToRun model = {*candidate, reference->inputs(), reference->outputs(), options.candidate};
+  PF_ASSIGN_OR_RETURN(const KeptWeights kept,
+                      SettleDelegate(options.run, model, sets, files, &settings.candidate, console));
   settings.timed_runs = options.runs;
   console.Progress("running the models");
   const auto start = std::chrono::steady_clock::now();
@@ -347,6 +351,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
                       Validate(*reference, *candidate, *questions.source,
                                questions.labels.has_value() ? &*questions.labels : nullptr, settings));
   console.Progress("");
+  kept.Save(files, console);
   if (!validation.candidate_plan.delegation.failure.empty()) {
     console.err << "note: candidate: " << Printable(validation.candidate_plan.delegation.failure) << "\n";
   }
@@ -357,11 +362,14 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {
-    WriteJson(validation, layers, verdict.ok(), options.run.explain, console.out);
+    WriteJson(validation, layers, verdict.ok(), options.run.explain, kept, console.out);
   } else {
     PrintValidation(validation, {options.confusion, options.per_class, questions.class_names}, console);
     if (layers.has_value()) PrintLayerNoise(*layers, console);
-    if (options.run.explain) PrintPlan(validation.candidate_plan, console);
+    if (options.run.explain) {
+      PrintPlan(validation.candidate_plan, console);
+      kept.Print(console);
+    }
   }
   if (layers.has_value() && layers->was_interrupted) return absl::CancelledError("interrupted between layers");
   if (validation.was_interrupted) {

@@ -245,10 +245,12 @@ absl::Status PackageWriter::Begin(absl::string_view name) {
   return absl::OkStatus();
 }
 
-absl::Status PackageWriter::BeginTensor(absl::string_view name) {
+absl::Status PackageWriter::BeginTensor(absl::string_view name) { return BeginAligned(name, alignment_); }
+
+absl::Status PackageWriter::BeginAligned(absl::string_view name, uint64_t alignment) {
   PF_RETURN_IF_ERROR(EndRegion());
   static constexpr char kZeros[kPageAlignment] = {};
-  for (uint64_t padding = AlignUp(offset_, alignment_) - offset_; padding > 0;) {
+  for (uint64_t padding = AlignUp(offset_, alignment) - offset_; padding > 0;) {
     const uint64_t count = std::min<uint64_t>(padding, sizeof(kZeros));
     PF_RETURN_IF_ERROR(Write(absl::string_view(kZeros, count)));
     padding -= count;
@@ -270,15 +272,7 @@ absl::Status PackageWriter::AddTensor(absl::string_view name, absl::string_view 
 
 absl::Status PackageWriter::AddGraph(const Graph& graph) {
   PF_RETURN_IF_ERROR(BeginMessage(kPackageGraphName));
-  class Region : public ByteSink {
-   public:
-    explicit Region(PackageWriter* writer) : writer_(writer) {}
-    absl::Status Append(absl::string_view bytes) override { return writer_->Append(bytes); }
-
-   private:
-    PackageWriter* writer_;
-  };
-  Region region(this);
+  RegionSink region(this);
   return WriteGraphDef(graph, &region);
 }
 

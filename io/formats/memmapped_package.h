@@ -91,6 +91,8 @@ class PackageWriter {
   // InvalidArgument for a name without the prefix, with other characters than A-Z a-z 0-9 _ . after it, or given
   // before.
   absl::Status BeginTensor(absl::string_view name);
+  // The same for what begins at a multiple of `alignment`, a power of two up to kPageAlignment.
+  absl::Status BeginAligned(absl::string_view name, uint64_t alignment);
   // The same for a message, which needs no alignment.
   absl::Status BeginMessage(absl::string_view name);
   absl::Status Append(absl::string_view bytes);
@@ -119,6 +121,16 @@ class PackageWriter {
   absl::flat_hash_set<std::string> names_;
   std::string name_;  // Of the region that is open; empty when none is.
   uint64_t begin_ = 0;
+};
+
+// The region that is open in a writer.
+class RegionSink : public ByteSink {
+ public:
+  explicit RegionSink(PackageWriter* writer) : writer_(writer) {}
+  absl::Status Append(absl::string_view bytes) override { return writer_->Append(bytes); }
+
+ private:
+  PackageWriter* const writer_;
 };
 
 // Bytes of a directory's entry.

@@ -63,6 +63,8 @@ class Planner {
     plan_.alignment = options_.alignment;
     names_.Reserve(kPackageGraphName);
     ReserveForeignNames();
+    plan_.extra = options_.extra;
+    for (const ExtraRegion& extra : plan_.extra) names_.Reserve(extra.name);
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (node->op() == ops::kConst) PF_RETURN_IF_ERROR(Annotate(PlanConstant(*node), node->Describe()));
     }
@@ -156,6 +158,12 @@ class Planner {
       if (!add(region.length)) return TooLarge();
       directory += PackageEntrySize(region.name, region.offset, region.length);
     }
+    for (const ExtraRegion& extra : plan_.extra) {
+      if (offset > UINT64_MAX - kPageAlignment) return TooLarge();
+      offset = AlignUp(offset, kPageAlignment);
+      directory += PackageEntrySize(extra.name, offset, extra.bytes);
+      if (!add(extra.bytes)) return TooLarge();
+    }
     plan_.graph_bytes = GraphDefSize(*plan_.graph);
     if (plan_.graph_bytes > kMaxGraphDefBytes) {
       return absl::FailedPreconditionError(
@@ -194,6 +202,16 @@ absl::Status WritePackage(const PackagePlan& plan, ByteSink* sink) {
     const absl::StatusOr<Tensor> value = ConstValue(*region.node);
     PF_RETURN_IF_ERROR(value.status());
     PF_RETURN_IF_ERROR(writer.AddTensor(region.name, value->bytes()));
+  }
+  for (const ExtraRegion& extra : plan.extra) {
+    PF_RETURN_IF_ERROR(writer.BeginAligned(extra.name, kPageAlignment));
+    const uint64_t begin = writer.offset();
+    RegionSink region(&writer);
+    PF_RETURN_IF_ERROR(extra.write(&region));
+    if (writer.offset() - begin != extra.bytes) {
+      return absl::InternalError(absl::StrCat("the region '", extra.name, "' has ", writer.offset() - begin,
+                                              " bytes, ", extra.bytes, " were planned"));
+    }
   }
   PF_RETURN_IF_ERROR(writer.AddGraph(*plan.graph));
   return writer.Finish();

@@ -3,6 +3,7 @@
 #define PERMAFROST_IO_FORMATS_PACKAGE_CONVERSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,13 @@
 
 namespace permafrost {
 
+// What is in a package beside tensors and the graph.
+struct ExtraRegion {
+  std::string name;  // With the prefix.
+  uint64_t bytes = 0;
+  std::function<absl::Status(ByteSink* sink)> write;  // As many bytes.
+};
+
 struct PackageOptions {
   // Constants of fewer bytes stay in the graph. The default is that of TensorFlow's converter.
   uint64_t min_conversion_tensor_size = 10000;
@@ -24,6 +32,8 @@ struct PackageOptions {
   // Constants of the types qint8, quint8, qint16, quint16 and qint32, which TensorFlow's converter leaves in the graph,
   // become regions too; its ImmutableConst takes them.
   bool include_quantized = false;
+  // Regions beside those of constants, for readers that know their names; they begin on pages of their own.
+  std::vector<ExtraRegion> extra;
 };
 
 // One constant that becomes an ImmutableConst.
@@ -52,6 +62,7 @@ struct KeptConstants {
 struct PackagePlan {
   std::vector<PackedConstant> constants;  // In the order of the graph.
   std::vector<PlannedRegion> regions;     // Without that of the graph.
+  std::vector<ExtraRegion> extra;         // Behind those.
   KeptConstants kept;
   std::unique_ptr<Graph> graph;  // What the package's graph will be.
   uint64_t graph_bytes = 0;      // Of it, as a GraphDef.

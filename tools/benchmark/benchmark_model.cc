@@ -220,8 +220,10 @@ class Benchmark {
     console_.Progress("reading the model");
     PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
     const Graph& graph = subject_->graph();
-    PF_RETURN_IF_ERROR(SettlePrecision(run_, graph, graph.inputs(), graph.outputs(), {subject_->feeds()},
-                                       files_, &session_options_, console_));
+    // Some questions are about several models, and are answered with one delegate.
+    const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
+    PF_ASSIGN_OR_RETURN(kept_,
+                        SettleDelegate(run_, model, {subject_->feeds()}, files_, &session_options_, console_));
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);
   }
@@ -248,6 +250,7 @@ class Benchmark {
     const absl::Status status = RunPhases(options_, *subject_, session_.get(), counters_.get(), &profiler_,
                                           options_.enable_op_profiling ? &summary_ : nullptr, console_, &result_);
     console_.Progress("");
+    kept_.Save(files_, console_);
     result_.was_interrupted = Interruption::IsRequested();
     PF_RETURN_IF_ERROR(absl::IsCancelled(status) ? absl::OkStatus() : status);
     result_.plan = session_->FullReport();
@@ -276,7 +279,10 @@ class Benchmark {
   void Report() {
     if (!options_.json) {
       PrintBenchmark(options_, result_, profile(), costs_, console_);
-      if (run_.explain) PrintPlan(result_.plan, console_);
+      if (run_.explain) {
+        PrintPlan(result_.plan, console_);
+        kept_.Print(console_);
+      }
       return;
     }
     JsonWriter json(console_.out);
@@ -285,6 +291,8 @@ class Benchmark {
     if (run_.explain) {
       json.Key("plan");
       WritePlan(result_.plan, &json);
+      json.Key("packed_weights");
+      kept_.Write(&json);
     }
     json.End();
   }
@@ -335,6 +343,7 @@ class Benchmark {
   std::unique_ptr<HardwareCounters> counters_;  // Null: nobody asks, or there are none.
   std::unique_ptr<BenchmarkSubject> subject_;
   SessionOptions session_options_;
+  KeptWeights kept_;
   Profiler profiler_;
   std::unique_ptr<Session> session_;
   NodeCosts costs_;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "graph/content_hash.h"
 #include "graph/status.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/json.h"
@@ -21,31 +22,6 @@ namespace {
 constexpr char kFormat[] = "permafrost precision plan";
 constexpr int kVersion = 1;
 constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16, Precision::kInt8};
-
-// FNV-1a over words of eight bytes.
-class Fingerprint {
- public:
-  void Add(absl::string_view bytes) {
-    AddWord(bytes.size());
-    while (bytes.size() >= sizeof(uint64_t)) {
-      uint64_t word;
-      std::memcpy(&word, bytes.data(), sizeof(word));
-      AddWord(word);
-      bytes.remove_prefix(sizeof(word));
-    }
-    uint64_t rest = 0;
-    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());
-    AddWord(rest);
-  }
-  void AddWord(uint64_t word) {
-    state_ = (state_ ^ word) * 0x100000001b3u;
-    state_ ^= state_ >> 29;
-  }
-  uint64_t value() const { return state_; }
-
- private:
-  uint64_t state_ = 0xcbf29ce484222325u;
-};
 
 absl::Status Unexpected(absl::string_view where, absl::string_view found, absl::string_view expected) {
   return absl::InvalidArgumentError(
@@ -102,7 +78,7 @@ absl::StatusOr<TensorStatistics> ParseStatistics(const JsonValue& value, const s
 }  // namespace
 
 std::string ModelFingerprint(const Graph& graph) {
-  Fingerprint fingerprint;
+  ContentHash fingerprint;
   for (const Node* node : graph.Nodes()) {
     fingerprint.Add(node->name());
     fingerprint.Add(node->op().name());

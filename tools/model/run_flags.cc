@@ -10,11 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "graph/content_hash.h"
 #include "graph/status.h"
+#include "io/byte_source.h"
+#include "io/model_file.h"
 #include "runtime_check/custom_ops.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
 #include "runtime_check/precision_choice.h"
+#include "tools/model/precision_plan_bytes.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/run_options.h"
 
@@ -27,7 +31,7 @@ constexpr size_t kMostSamples = 8;
 
 bool IsLibrary(const std::string& name) { return absl::StrContains(name, '/') || absl::EndsWith(name, ".so"); }
 
-// Whether the precision depends on the model and its inputs: SettlePrecision then makes the delegate.
+// Whether the precision depends on the model and its inputs: SettleDelegate then makes the delegate.
 bool IsSettledLater(const RunFlags& run) {
   if (run.precision == kAuto) return true;
   for (const DelegateInfo& info : KnownDelegates()) {
@@ -87,10 +91,18 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Conso
   }
 }
 
-absl::Status UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& files, SessionOptions* chosen,
-                          Console& console) {
-  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(run.precision_plan));
-  PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlan(text));
+// The precision that is settled on, with its plan where it wants one.
+struct Settled {
+  std::string precision;
+  std::shared_ptr<const PrecisionPlan> plan;
+};
+
+// A plan that the user names is a text for people too; one in --cache_dir is bytes for the next start.
+absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph,
+                                      FileSystem& files, Console& console) {
+  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
+  PF_ASSIGN_OR_RETURN(const SavedPlan saved,
+                      run.precision_plan.empty() ? ParsePrecisionPlanBytes(text) : ParsePrecisionPlan(text));
   const auto check = [](absl::string_view what, absl::string_view found, absl::string_view expected) {
     if (found == expected) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
@@ -99,10 +111,187 @@ absl::Status UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& f
   PF_RETURN_IF_ERROR(check("the model", saved.model, ModelFingerprint(graph)));
   PF_RETURN_IF_ERROR(check("the delegate", saved.delegate, run.delegate));
   if (run.precision != kAuto) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
-  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {saved.precision, saved.plan}));
-  console.err << "precision " << saved.precision << ": as '" << Printable(run.precision_plan) << "' says\n";
-  return absl::OkStatus();
+  console.err << "precision " << saved.precision << ": as '" << Printable(path) << "' says\n";
+  return Settled{saved.precision, saved.plan};
 }
+
+absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph, const Settled& settled,
+                            FileSystem& files) {
+  const SavedPlan saved{ModelFingerprint(graph), run.delegate, settled.precision, settled.plan};
+  const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(saved) : PrecisionPlanText(saved);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, text.size()));
+  PF_RETURN_IF_ERROR(writer->Append(text));
+  return writer->Commit();
+}
+
+absl::StatusOr<Settled> Choose(const RunFlags& run, const ModelToRun& model,
+                               absl::Span<const std::vector<Tensor>> samples, const SessionOptions& chosen,
+                               Console& console) {
+  std::vector<std::string> feeds, fetches;
+  for (const Endpoint& input : model.inputs) feeds.push_back(input.text);
+  for (const Endpoint& output : model.outputs) fetches.push_back(output.text);
+  SessionOptions plain = chosen;
+  plain.delegate = nullptr;
+  ChoiceOptions options;
+  PF_ASSIGN_OR_RETURN(options.calibration, RangeMethodOf(run.calibration));
+  if (run.precision != kAuto) options.precisions = {run.precision};
+  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                      ChoosePrecision(model.graph, feeds, fetches,
+                                      samples.subspan(0, std::min(kMostSamples, samples.size())), run.delegate, plain,
+                                      options));
+  for (const PrecisionTrial& trial : choice.trials) {
+    PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
+    if (run.precision != kAuto && trial.milliseconds == 0) {
+      return absl::FailedPreconditionError(absl::StrCat("--precision=", run.precision, ": ", trial.reason));
+    }
+  }
+  return Settled{choice.precision, choice.plan};
+}
+
+// Where in the folder the plan is that was settled with these samples. What auto takes depends on the machine and on
+// the number of threads too.
+std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::Span<const std::vector<Tensor>> samples,
+                           int num_threads, const std::string& fingerprint) {
+  ContentHash hash;
+  for (const std::string& text : {run.delegate, run.calibration, PackingIdentity(run.delegate)}) hash.Add(text);
+  for (const auto* ends : {&model.inputs, &model.outputs}) {
+    for (const Endpoint& end : *ends) hash.Add(end.text);
+  }
+  for (const std::vector<Tensor>& sample : samples.subspan(0, std::min(kMostSamples, samples.size()))) {
+    for (const Tensor& tensor : sample) {
+      hash.Add(tensor.shape().ToString());
+      hash.Add(tensor.bytes());
+    }
+  }
+  hash.AddWord(static_cast<uint64_t>(num_threads));
+  return absl::StrFormat("%s/%s-%s-%016x.plan", run.cache_dir, fingerprint, run.precision, hash.value());
+}
+
+void PrintNotes(const std::vector<std::string>& notes, Console& console) {
+  for (const std::string& note : notes) console.err << "note: " << Printable(note) << "\n";
+}
+
+// Whether the model was encrypted: its weights are not to lie about in a folder. Also where it cannot be told.
+bool IsSecret(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<std::shared_ptr<const ByteSource>> source = OpenModelBytes(files, path);
+  // A folder, a SavedModel's, is never encrypted.
+  if (!source.ok()) return !files.Stat(path).ok() || !files.Stat(path)->is_directory;
+  return (*source)->is_secret();
+}
+
+class Settler {
+ public:
+  Settler(const RunFlags& run, const ModelToRun& model, absl::Span<const std::vector<Tensor>> samples,
+          FileSystem& files, SessionOptions* chosen, Console& console)
+      : run_(run), model_(model), samples_(samples), files_(files), chosen_(*chosen), console_(console) {}
+
+  absl::StatusOr<KeptWeights> Run() {
+    const bool may_keep = model_.keeps_weights && !IsLibrary(run_.delegate);
+    const std::string identity = may_keep ? PackingIdentity(run_.delegate) : "";
+    std::shared_ptr<const PackedWeightsFile> region;
+    if (!identity.empty()) {
+      std::vector<std::string> notes;
+      region = FindPackedRegion(files_, model_.path, run_.delegate, Asked(), identity, &notes);
+      PrintNotes(notes, console_);
+    }
+    // A plan that the user names comes first.
+    if (region != nullptr && run_.precision_plan.empty()) return FromPackage(std::move(region));
+    FindCacheDir(identity);
+    if (IsSettledLater(run_)) {
+      PF_RETURN_IF_ERROR(SettlePrecision());
+    } else {
+      settled_.precision = Asked();
+    }
+    return FromFolder(identity);
+  }
+
+ private:
+  std::string Asked() const { return run_.precision.empty() ? DelegateOptions().precision : run_.precision; }
+
+  absl::StatusOr<KeptWeights> FromPackage(std::shared_ptr<const PackedWeightsFile> region) {
+    settled_.precision = Asked();
+    if (!region->maker().plan.empty()) {
+      absl::StatusOr<SavedPlan> saved = ParsePrecisionPlanBytes(region->maker().plan);
+      PF_RETURN_IF_ERROR(Annotate(saved.status(), "the plan that is packed in the model"));
+      settled_ = {saved->precision, saved->plan};
+      console_.err << "precision " << settled_.precision << ": as the model is packed\n";
+    }
+    auto cache = std::make_shared<WeightCache>(region->maker());
+    cache->Use(std::move(region), PackedTrust::kAsTheModel);
+    PF_RETURN_IF_ERROR(Make(cache));
+    return KeptWeights(std::move(cache), "");
+  }
+
+  // Empties the folder's name where nothing is to be kept there.
+  void FindCacheDir(const std::string& identity) {
+    if (run_.cache_dir.empty() || identity.empty()) return;
+    if (IsSecret(files_, model_.path)) {
+      PrintNotes({"--cache_dir is not used: the model is encrypted, and its weights would lie there for all to read"},
+                 console_);
+      return;
+    }
+    cache_dir_ = run_.cache_dir;
+    fingerprint_ = ModelFingerprint(model_.graph);
+  }
+
+  absl::Status SettlePrecision() {
+    const bool is_named = !run_.precision_plan.empty();
+    const std::string path =
+        is_named ? run_.precision_plan
+        : cache_dir_.empty() ? ""
+                             : CachedPlanPath(run_, model_, samples_, chosen_.num_threads, fingerprint_);
+    if (!path.empty() && files_.Exists(path)) {
+      absl::StatusOr<Settled> saved = ReadSavedPlan(run_, path, model_.graph, files_, console_);
+      if (saved.ok()) {
+        settled_ = *std::move(saved);
+        return absl::OkStatus();
+      }
+      const absl::Status error = Annotate(saved.status(), absl::StrCat("'", path, "'"));
+      if (is_named) return error;
+      PrintNotes({absl::StrCat("not used, and made again: ", error.message())}, console_);
+    }
+    PF_ASSIGN_OR_RETURN(settled_, Choose(run_, model_, samples_, chosen_, console_));
+    if (path.empty()) return absl::OkStatus();
+    if (is_named) return WriteSavedPlan(run_, path, model_.graph, settled_, files_);
+    absl::Status written = files_.MakeDirectory(cache_dir_);
+    if (written.ok()) written = WriteSavedPlan(run_, path, model_.graph, settled_, files_);
+    if (!written.ok()) PrintNotes({absl::StrCat("--cache_dir: ", written.message())}, console_);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<KeptWeights> FromFolder(const std::string& identity) {
+    if (cache_dir_.empty()) {
+      if (IsSettledLater(run_)) PF_RETURN_IF_ERROR(Make(nullptr));
+      return KeptWeights();
+    }
+    PackedMaker maker{fingerprint_, run_.delegate, identity, settled_.precision, ""};
+    if (settled_.plan != nullptr) {
+      // Enough to tell it from another.
+      maker.plan = absl::StrFormat("%016x", HashContent(PrecisionPlanBytes({"", "", "", settled_.plan})));
+    }
+    std::string path = CachePath(cache_dir_, maker);
+    std::vector<std::string> notes;
+    std::shared_ptr<WeightCache> cache = OpenWeightCache(files_, path, std::move(maker), &notes);
+    PrintNotes(notes, console_);
+    PF_RETURN_IF_ERROR(Make(cache));
+    return KeptWeights(std::move(cache), std::move(path));
+  }
+
+  absl::Status Make(std::shared_ptr<WeightCache> cache) {
+    DelegateOptions options{settled_.precision, settled_.plan, std::move(cache)};
+    PF_ASSIGN_OR_RETURN(chosen_.delegate, MakeDelegate(run_.delegate, options));
+    return absl::OkStatus();
+  }
+
+  const RunFlags& run_;
+  const ModelToRun& model_;
+  const absl::Span<const std::vector<Tensor>> samples_;
+  FileSystem& files_;
+  SessionOptions& chosen_;
+  Console& console_;
+  std::string cache_dir_, fingerprint_;  // Empty: nothing is kept in a folder.
+  Settled settled_;
+};
 
 }  // namespace
 
@@ -125,6 +314,10 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
                           absl::StrJoin(RangeMethodNames(), ", "), "."));
   flags->Add("precision_plan", &run->precision_plan, "FILE",
              "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
+  flags->Add("cache_dir", &run->cache_dir, "DIR",
+             "A folder in which is kept, for the next run of the same model on such a machine, what the delegate made of "
+             "its weights and what auto, int8 or mixed settled on with the same inputs. A model that is packed for the "
+             "delegate (convert_graphdef_memmapped_format --pack_for) brings that with it. Made if it is not there.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
@@ -161,37 +354,37 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   return options;
 }
 
-absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
-                             absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
-                             FileSystem& files, SessionOptions* chosen, Console& console) {
-  if (!IsSettledLater(run)) return absl::OkStatus();
-  const bool is_kept = !run.precision_plan.empty();
-  if (is_kept && files.Exists(run.precision_plan)) {
-    return Annotate(UseSavedPlan(run, graph, files, chosen, console), absl::StrCat("'", run.precision_plan, "'"));
+void KeptWeights::Save(FileSystem& files, Console& console) const {
+  if (cache_ == nullptr) return;
+  PrintNotes(cache_->notes(), console);
+  if (path_.empty()) return;
+  const absl::Status status = SaveWeightCache(*cache_, files, path_);
+  if (!status.ok()) PrintNotes({absl::StrCat("--cache_dir: ", status.message())}, console);
+}
+
+void KeptWeights::Print(const Console& console) const {
+  if (cache_ == nullptr) return;
+  console.out << "  weights packed before, from " << (path_.empty() ? "the model" : "--cache_dir") << ": "
+              << FormatBytes(static_cast<uint64_t>(cache_->found().bytes)) << "; packed now: "
+              << FormatBytes(static_cast<uint64_t>(cache_->packed().bytes)) << "\n";
+}
+
+void KeptWeights::Write(JsonWriter* json) const {
+  if (cache_ == nullptr) {
+    json->Null();
+    return;
   }
-  std::vector<std::string> feeds, fetches;
-  for (const Endpoint& input : inputs) feeds.push_back(input.text);
-  for (const Endpoint& output : outputs) fetches.push_back(output.text);
-  SessionOptions plain = *chosen;
-  plain.delegate = nullptr;
-  ChoiceOptions options;
-  PF_ASSIGN_OR_RETURN(options.calibration, RangeMethodOf(run.calibration));
-  if (run.precision != kAuto) options.precisions = {run.precision};
-  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                      ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
-                                      run.delegate, plain, options));
-  for (const PrecisionTrial& trial : choice.trials) {
-    PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
-    if (run.precision != kAuto && trial.milliseconds == 0) {
-      return absl::FailedPreconditionError(absl::StrCat("--precision=", run.precision, ": ", trial.reason));
-    }
-  }
-  PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {choice.precision, choice.plan}));
-  if (!is_kept) return absl::OkStatus();
-  const std::string text = PrecisionPlanText({ModelFingerprint(graph), run.delegate, choice.precision, choice.plan});
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(run.precision_plan, text.size()));
-  PF_RETURN_IF_ERROR(writer->Append(text));
-  return writer->Commit();
+  json->BeginObject();
+  json->Key("from").Text(path_.empty() ? "model" : "cache_dir");
+  json->Key("bytes_packed_before").Integer(cache_->found().bytes);
+  json->Key("bytes_packed_now").Integer(cache_->packed().bytes);
+  json->End();
+}
+
+absl::StatusOr<KeptWeights> SettleDelegate(const RunFlags& run, const ModelToRun& model,
+                                           absl::Span<const std::vector<Tensor>> samples, FileSystem& files,
+                                           SessionOptions* chosen, Console& console) {
+  return Settler(run, model, samples, files, chosen, console).Run();
 }
 
 }  // namespace permafrost

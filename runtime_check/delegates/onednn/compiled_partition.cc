@@ -20,12 +20,12 @@ constexpr int kNone = -1;
 
 class Pieces final : public CompiledPartition {
  public:
-  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, int num_threads) {
+  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, int num_threads, PackedWeights* packed) {
     // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it.
     num_threads = std::min(num_threads, std::max(1, omp_get_num_procs()));
     num_threads_ = num_threads;
     const ThreadsInScope threads(num_threads);
-    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads));
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads, packed));
     pieces_ = std::move(fused.pieces);
     if (fused.has_int8) partition_ = std::make_unique<Partition>(partition);
     for (const int input : partition.inputs) {
@@ -131,7 +131,7 @@ class Pieces final : public CompiledPartition {
                            const PieceCallback& on_piece) {
     if (in_floats_ == nullptr) {
       auto made = std::make_unique<Pieces>();
-      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), num_threads_));
+      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), num_threads_, nullptr));
       floats_scratch_.resize(static_cast<size_t>(made->scratch_bytes()) + 64);
       in_floats_ = std::move(made);
     }
@@ -155,9 +155,10 @@ class Pieces final : public CompiledPartition {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
-                                                                    const PrecisionPlan& plan, int num_threads) {
+                                                                    const PrecisionPlan& plan, int num_threads,
+                                                                    PackedWeights* packed) {
   auto compiled = std::make_unique<Pieces>();
-  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, num_threads));
+  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, num_threads, packed));
   return std::unique_ptr<CompiledPartition>(std::move(compiled));
 }
 

@@ -28,8 +28,8 @@ bool IsWeighted(NodeKind kind) {
 
 class Fuser {
  public:
-  Fuser(const Partition& partition, const PrecisionPlan& plan, int num_threads)
-      : partition_(partition), plan_(plan), num_threads_(num_threads) {}
+  Fuser(const Partition& partition, const PrecisionPlan& plan, int num_threads, PackedWeights* packed)
+      : partition_(partition), plan_(plan), num_threads_(num_threads), packed_(packed) {}
 
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
@@ -358,7 +358,7 @@ class Fuser {
     if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
       op.output = NewStorage(OutputShape(i).num_elements());
     }
-    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_);
+    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_, packed_);
     if (piece.ok()) {
       made_.push_back({position, *std::move(piece)});
       if (op.output != result) Convert(op.output, result, OutputShape(i), op.name, position);
@@ -373,7 +373,7 @@ class Fuser {
       steps[k].value = k == 0 ? op.output : steps[k - 1].result;
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
-    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, types_, num_threads_));
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, types_, num_threads_, packed_));
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
@@ -712,6 +712,7 @@ class Fuser {
   const Partition& partition_;
   const PrecisionPlan& plan_;
   const int num_threads_;
+  PackedWeights* const packed_;
   std::vector<Precision> precisions_;  // By node.
   StorageTypes types_;
   std::vector<const TensorStatistics*> statistics_;  // By storage, null where unknown.
@@ -736,8 +737,9 @@ class Fuser {
 
 }  // namespace
 
-absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads) {
-  return Fuser(partition, plan, num_threads).Run();
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
+                           PackedWeights* packed) {
+  return Fuser(partition, plan, num_threads, packed).Run();
 }
 
 }  // namespace onednn

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/delegates/onednn/piece.h"
+#include "runtime_check/packed_weights.h"
 #include "runtime_check/precision_plan.h"
 
 namespace permafrost {
@@ -25,7 +26,9 @@ struct Fused {
 // What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
 // work is joined into as few passes over memory as its shape allows. What lies between pieces is stored as narrow as
 // the plan has those that read it compute. Errors as of the pieces.
-absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads);
+// `packed` may be null.
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
+                           PackedWeights* packed);
 
 }  // namespace onednn
 }  // namespace permafrost

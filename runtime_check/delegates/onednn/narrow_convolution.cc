@@ -18,27 +18,47 @@ constexpr int64_t kMostChannels = 4;
 constexpr int64_t kShortestProduct = 8;
 // Neighbouring outputs that are computed at once.
 constexpr int64_t kMoves = 64;
+// oneDNN generates code for each product, which costs as much as some ten thousand runs of one with no more
+// multiplications than this.
+constexpr int64_t kFewMultiplications = 1024;
 // Fewer multiplications than this are not worth a second thread.
 constexpr int64_t kWorthAThread = 65536;
 
-// [H, W, I, O] to [O, H, W, I], scaled.
+// [H, W, I, O] to [O, H, W, I], scaled; also the columns of a matrix one after the other.
 std::vector<float> OutputsFirst(const WeightedOp& op) {
   const std::vector<float> given = FloatsOf(op.weights);
   const size_t outputs = static_cast<size_t>(op.output_channels());
   const size_t each = given.size() / outputs;
+  const bool is_given_so = op.plan.kind == NodeKind::kMatMul && op.plan.transpose_b;
   std::vector<float> weights(given.size());
   for (size_t o = 0; o < outputs; ++o) {
     for (size_t i = 0; i < each; ++i) {
-      weights[o * each + i] = given[i * outputs + o] * (op.scale.empty() ? 1.0f : op.scale[o]);
+      weights[o * each + i] =
+          given[is_given_so ? o * each + i : i * outputs + o] * (op.scale.empty() ? 1.0f : op.scale[o]);
     }
   }
   return weights;
 }
 
+// A product of matrices is a window of one pixel on a line of rows.
+WindowPlan WindowOf(const NodePlan& plan) {
+  if (plan.kind != NodeKind::kMatMul) return plan.window;
+  WindowPlan window;
+  window.batch = 1;
+  window.input_channels = plan.depth;
+  window.output_channels = plan.columns;
+  window.y.input = window.y.output = 1;
+  window.x.input = window.x.output = plan.rows;
+  return window;
+}
+
 class NarrowConvolution final : public Piece {
  public:
   NarrowConvolution(const WeightedOp& op, int num_threads)
-      : window_(op.plan.window), weights_(OutputsFirst(op)), bias_(op.bias) {
+      : window_(WindowOf(op.plan)),
+        weights_(OutputsFirst(op)),
+        bias_(op.bias),
+        kind_(op.plan.kind == NodeKind::kMatMul ? "matmul" : "convolution") {
     bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
     const int64_t work = window_.batch * window_.y.output * window_.x.output * static_cast<int64_t>(weights_.size());
     num_threads_ = work < kWorthAThread ? 1 : num_threads;
@@ -54,7 +74,7 @@ class NarrowConvolution final : public Piece {
   int64_t constant_bytes() const override {
     return static_cast<int64_t>((weights_.size() + bias_.size()) * sizeof(float));
   }
-  std::string Describe() const override { return absl::StrCat(name, ": narrow convolution (loops)"); }
+  std::string Describe() const override { return absl::StrCat(name, ": narrow ", kind_, " (loops)"); }
 
  private:
   void RunLine(const RunContext& context, int64_t image, int64_t y) const {
@@ -90,6 +110,7 @@ class NarrowConvolution final : public Piece {
 
   const WindowPlan window_;
   std::vector<float> weights_, bias_;
+  const absl::string_view kind_;
   int num_threads_;
 };
 
@@ -164,6 +185,11 @@ class NarrowTransposed final : public Piece {
 }  // namespace
 
 bool IsNarrow(const NodePlan& plan) {
+  if (plan.kind == NodeKind::kMatMul) {
+    // oneDNN has a product with one column by way of its GEMM alone, which takes milliseconds to set up.
+    if (plan.columns <= kMostChannels && plan.depth >= kShortestProduct) return true;
+    return plan.rows * plan.depth * plan.columns <= kFewMultiplications;
+  }
   const WindowPlan& window = plan.window;
   if (window.groups != 1 || window.output_channels > kMostChannels) return false;
   if (plan.kind == NodeKind::kTransposedConvolution) return window.input_channels >= kShortestProduct;

@@ -7,6 +7,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
+#include "runtime_check/delegates/onednn/packing.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 class OneDnnDelegate final : public Delegate {
  public:
-  explicit OneDnnDelegate(PrecisionPlan plan) : plan_(std::move(plan)) {}
+  OneDnnDelegate(PrecisionPlan plan, std::shared_ptr<PackedWeights> packed)
+      : plan_(std::move(plan)), packed_(std::move(packed)) {}
 
   absl::string_view name() const override { return "onednn"; }
 
@@ -46,16 +48,18 @@ class OneDnnDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return onednn::CompilePartition(partition, plan_, num_threads);
+    return onednn::CompilePartition(partition, plan_, num_threads, packed_.get());
   }
 
  private:
   const PrecisionPlan plan_;
+  const std::shared_ptr<PackedWeights> packed_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan) {
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
+                                                                   std::shared_ptr<PackedWeights> packed) {
   const auto uses = [&](Precision precision) {
     return plan.precision == precision || std::any_of(plan.nodes.begin(), plan.nodes.end(),
                                                       [&](const auto& node) { return node.second == precision; });
@@ -66,7 +70,9 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan
   if (uses(Precision::kInt8) && !onednn::HasInt8()) {
     return absl::UnimplementedError("precision int8 needs a processor with VNNI: expected f32 or bf16 on this one");
   }
-  return std::make_shared<OneDnnDelegate>(std::move(plan));
+  return std::make_shared<OneDnnDelegate>(std::move(plan), std::move(packed));
 }
+
+std::string OneDnnPackingIdentity() { return onednn::PackingIdentity(); }
 
 }  // namespace permafrost

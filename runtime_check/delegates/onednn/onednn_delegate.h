@@ -4,16 +4,23 @@
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/packed_weights.h"
 #include "runtime_check/precision_plan.h"
 
 namespace permafrost {
 
 // Unimplemented for bf16, or int8, on a processor without AVX-512, or VNNI: oneDNN has no fast convolutions of them
 // there.
-absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan);
+// Weights are packed once for all who use `packed`, which may be null.
+absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
+                                                                   std::shared_ptr<PackedWeights> packed);
+
+// What the layout of its packed weights depends on beside the model and the precision.
+std::string OneDnnPackingIdentity();
 
 }  // namespace permafrost
 

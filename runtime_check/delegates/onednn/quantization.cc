@@ -35,7 +35,16 @@ std::vector<float> ScaledWeights(const WeightedOp& op) {
   std::vector<float> weights = FloatsOf(op.weights);
   if (op.scale.empty()) return weights;
   const OutputsOf output_of(op);
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] *= op.scale[output_of(i)];
+  float* at = weights.data();
+  for (float* const end = at + weights.size(); at < end;) {
+    if (output_of.inner == 1) {
+      for (size_t o = 0; o < output_of.outputs; ++o) *at++ *= op.scale[o];
+      continue;
+    }
+    for (size_t o = 0; o < output_of.outputs; ++o) {
+      for (size_t i = 0; i < output_of.inner; ++i) *at++ *= op.scale[o];
+    }
+  }
   return weights;
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,6 +14,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
+#include "runtime_check/delegates/onednn/packing.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/quantization.h"
 
@@ -83,15 +86,12 @@ Descs DescsOf(const NodePlan& plan, bool has_bias, Element source = Element::kFl
 struct Chosen {
   std::string implementation;
   memory::desc weights, scratch;
-  dnnl::primitive primitive;
+  std::function<dnnl::primitive()> make;  // Generates its code.
 };
 
 template <typename Primitive, typename PrimitiveDesc>
-void Choose(const PrimitiveDesc& desc, bool make, Chosen* chosen) {
-  chosen->implementation = desc.impl_info_str();
-  chosen->weights = desc.weights_desc();
-  chosen->scratch = desc.scratchpad_desc();
-  if (make) chosen->primitive = Primitive(desc);
+Chosen ChosenOf(const PrimitiveDesc& desc) {
+  return {desc.impl_info_str(), desc.weights_desc(), desc.scratchpad_desc(), [desc] { return Primitive(desc); }};
 }
 
 // True for what must not run: oneDNN 2.6's 1x1 convolutions with AMX tiles split an image of 27 to 48 positions that is
@@ -102,8 +102,7 @@ bool WritesBeyondTarget(absl::string_view implementation, const WindowPlan& wind
   return absl::StartsWith(implementation, "jit_1x1:avx512_core_amx") && positions > 16 && positions <= 48;
 }
 
-void Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr& attributes, bool make,
-            Chosen* chosen) {
+Chosen Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr& attributes) {
   using dnnl::algorithm;
   using dnnl::prop_kind;
   constexpr auto kInference = prop_kind::forward_inference;
@@ -112,8 +111,8 @@ void Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr
         descs.bias.is_zero()
             ? dnnl::inner_product_forward::desc(kInference, descs.source, descs.weights, descs.target)
             : dnnl::inner_product_forward::desc(kInference, descs.source, descs.weights, descs.bias, descs.target);
-    return Choose<dnnl::inner_product_forward>(
-        dnnl::inner_product_forward::primitive_desc(desc, attributes, CpuEngine()), make, chosen);
+    return ChosenOf<dnnl::inner_product_forward>(
+        dnnl::inner_product_forward::primitive_desc(desc, attributes, CpuEngine()));
   }
   const WindowAxis &y = plan.window.y, &x = plan.window.x;
   const memory::dims strides = {y.stride, x.stride}, dilations = {y.dilation - 1, x.dilation - 1};
@@ -122,8 +121,8 @@ void Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr
     const auto desc =
         dnnl::deconvolution_forward::desc(kInference, algorithm::deconvolution_direct, descs.source, descs.weights,
                                           descs.bias, descs.target, strides, dilations, before, after);
-    return Choose<dnnl::deconvolution_forward>(
-        dnnl::deconvolution_forward::primitive_desc(desc, attributes, CpuEngine()), make, chosen);
+    return ChosenOf<dnnl::deconvolution_forward>(
+        dnnl::deconvolution_forward::primitive_desc(desc, attributes, CpuEngine()));
   }
   const auto desc =
       dnnl::convolution_forward::desc(kInference, algorithm::convolution_direct, descs.source, descs.weights,
@@ -132,7 +131,7 @@ void Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr
   while (WritesBeyondTarget(choice.impl_info_str(), plan.window)) {
     if (!choice.next_impl()) throw dnnl::error(dnnl_unimplemented, "no implementation that keeps to its target");
   }
-  Choose<dnnl::convolution_forward>(choice, make, chosen);
+  return ChosenOf<dnnl::convolution_forward>(choice);
 }
 
 struct Eltwise {
@@ -234,7 +233,7 @@ bool HasOperands(const WeightedOp& op) {
 
 class Weighted final : public Piece {
  public:
-  absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads) {
+  absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads, PackedWeights* packed) {
     num_threads_ = Multiplications(op.plan) < kWorthAThread ? 1 : num_threads;
     types_ = types;
     const ThreadsInScope threads(num_threads_);
@@ -246,13 +245,24 @@ class Weighted final : public Piece {
     source_type_ = types.Of(op.input);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    PF_ASSIGN_OR_RETURN(const Tensor weights, PrepareWeights(&op, &attributes));
+    const std::string key = packed == nullptr ? "" : PackingKey(op, source_type_.element);
+    const std::optional<WeightFacts> known = FindFacts(op, key, packed);
+    WeightFacts facts;
+    Tensor weights;  // None where the facts are known: packed ones may be too.
+    const WeightedOp given = op;
+    if (known.has_value() && known->scales.empty() != source_type_.IsInt8()) {
+      facts = *known;
+      if (facts.bias.has_value()) op.bias = *facts.bias;
+      op.means.clear();
+    } else {
+      PF_ASSIGN_OR_RETURN(weights, PrepareWeights(&op, &facts));
+    }
+    if (source_type_.IsInt8()) PF_RETURN_IF_ERROR(ScaleTo(types_.Of(op.output), facts.scales, &op, &attributes));
     const bool has_bias = !op.bias.empty();
     const Descs descs = DescsOf(op.plan, has_bias, source_type_.element, types.Of(op.output).element);
     std::vector<memory::desc> operands(op.post_steps.size());
     if (!op.post_steps.empty()) attributes.set_post_ops(PostOps(op, descs.target, &operands));
-    Chosen chosen;
-    Choose(op.plan, descs, attributes, false, &chosen);
+    const Chosen chosen = Choose(op.plan, descs, attributes);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
       return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
     }
@@ -262,14 +272,27 @@ class Weighted final : public Piece {
     if (LosesOperands(chosen.implementation) && HasOperands(op)) {
       return absl::UnimplementedError(absl::StrCat("'", chosen.implementation, "' misreads operands of post-ops"));
     }
-    Choose(op.plan, descs, attributes, true, &chosen);
-    primitive_.Set(chosen.primitive);
+    primitive_.Set(chosen.make());
     implementation_ = chosen.implementation;
     source_ = primitive_.Declare(DNNL_ARG_SRC, descs.source);
     target_ = primitive_.Declare(DNNL_ARG_DST, descs.target);
     scratch_bytes_ = static_cast<int64_t>(chosen.scratch.get_size());
     if (scratch_bytes_ > 0) scratch_ = primitive_.Declare(DNNL_ARG_SCRATCHPAD, chosen.scratch);
-    BindWeights(op, weights, chosen.weights);
+    DescribeKind(op.plan);
+    std::optional<PackedBytes> found;
+    if (weights.bytes().empty()) found = FindPacked(key, chosen.weights, packed);
+    if (found.has_value()) {
+      BindPacked(*std::move(found), chosen.weights);
+    } else {
+      WeightFacts unused;
+      WeightedOp unpacked = given;
+      if (weights.bytes().empty()) {
+        PF_ASSIGN_OR_RETURN(weights, PrepareWeights(&unpacked, &unused));
+      }
+      PackWeights(op.plan, weights, chosen.weights, key, &facts, packed);
+    }
+    has_non_finite_weights_ = facts.has_non_finite || HasNonFinite(reinterpret_cast<const char*>(op.bias.data()),
+                                                                   static_cast<int64_t>(op.bias.size()));
     if (has_bias) BindConstants(DNNL_ARG_BIAS, descs.bias, op.bias);
     BindPostOps(op, operands);
     // What is not finite has no eight bits: the partition is then computed otherwise.
@@ -291,18 +314,22 @@ class Weighted final : public Piece {
     return loops_ == nullptr ? scratch_bytes_ : std::max(scratch_bytes_, loops_->scratch_bytes());
   }
   int64_t constant_bytes() const override { return constant_bytes_; }
-  std::string Describe() const override { return absl::StrCat(name, ": ", description_, " (", implementation_, ")"); }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": ", description_, " (", implementation_, ")", is_mapped_ ? ", packed before" : "");
+  }
 
  private:
-  // The weights as the primitive multiplies them, but for their layout. Puts the op's bias right for what they lose,
-  // and with eight bits sees to all scales: bias and post-steps are then those of a result that is divided by its own.
-  absl::StatusOr<Tensor> PrepareWeights(WeightedOp* op, dnnl::primitive_attr* attributes) {
+  // The weights as the primitive multiplies them, but for their layout. Puts the op's bias right for what they lose.
+  absl::StatusOr<Tensor> PrepareWeights(WeightedOp* op, WeightFacts* facts) {
     const bool is_corrected = !source_type_.IsFloat() && !op->means.empty();
     if (op->scale.empty() && !is_corrected && !source_type_.IsInt8()) return op->weights;
     std::vector<float> exact = ScaledWeights(*op);
     const Shape& shape = op->weights.shape();
     if (!source_type_.IsInt8()) {
-      if (is_corrected) CorrectBias(exact, RoundedToBf16(exact), op);
+      if (is_corrected) {
+        CorrectBias(exact, RoundedToBf16(exact), op);
+        facts->bias = op->bias;
+      }
       // Whoever makes the op again, without its post-steps, must not put the bias right twice.
       op->means.clear();
       return Tensor::FromVector<float>(shape, std::move(exact));
@@ -314,11 +341,13 @@ class Weighted final : public Piece {
       actual[i] = static_cast<float>(weights.values[i]) * weights.scales[output_of(i)];
     }
     CorrectBias(exact, actual, op);
-    PF_RETURN_IF_ERROR(ScaleTo(types_.Of(op->output), weights.scales, op, attributes));
+    facts->bias = op->bias;
+    facts->scales = std::move(weights.scales);
     return Tensor::FromVector<int8_t>(shape, std::move(weights.values));
   }
 
-  // A sum of products of integers stands for source * weight scale times itself.
+  // Sees to all scales of a product of eight bits: bias and post-steps are then those of a result that is divided by
+  // its own. A sum of products of integers stands for source * weight scale times itself.
   absl::Status ScaleTo(StorageType target, const std::vector<float>& weight_scales, WeightedOp* op,
                        dnnl::primitive_attr* attributes) const {
     std::vector<float> scales(weight_scales.size());
@@ -374,7 +403,7 @@ class Weighted final : public Piece {
 
   absl::Status RunNonFinite(const RunContext& context) {
     if (bare_ == nullptr) {
-      PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, types_, num_threads_));
+      PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, types_, num_threads_, nullptr));
       // The scratch memory was planned before; one primitive may want more than the other.
       bare_scratch_.resize(static_cast<size_t>(bare_->scratch_bytes()) + 64);
     }
@@ -433,29 +462,40 @@ class Weighted final : public Piece {
     primitive_.Bind(argument, std::move(made));
   }
 
-  void BindWeights(const WeightedOp& op, const Tensor& weights, const memory::desc& wanted) {
-    description_ = op.plan.kind == NodeKind::kMatMul                  ? "matmul"
-                   : op.plan.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
-                   : op.plan.window.groups > 1                        ? "depthwise convolution"
-                                                                      : "convolution";
+  void DescribeKind(const NodePlan& plan) {
+    description_ = plan.kind == NodeKind::kMatMul                  ? "matmul"
+                   : plan.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
+                   : plan.window.groups > 1                        ? "depthwise convolution"
+                                                                   : "convolution";
+  }
+
+  // Nobody writes to weights: the library asks for memory that it may write to, and reads.
+  void BindPacked(PackedBytes found, const memory::desc& wanted) {
+    primitive_.Bind(DNNL_ARG_WEIGHTS, memory(wanted, CpuEngine(), const_cast<char*>(found.bytes.data())));
+    mapped_ = std::move(found.owner);
+    is_mapped_ = true;
+  }
+
+  void PackWeights(const NodePlan& plan, const Tensor& weights, const memory::desc& wanted, const std::string& key,
+                   WeightFacts* facts, PackedWeights* packed) {
     const bool is_int8 = weights.dtype() == DType::kInt8;
-    const memory::desc given = GivenWeights(op.plan, is_int8 ? memory::data_type::s8 : kFloat);
+    const memory::desc given = GivenWeights(plan, is_int8 ? memory::data_type::s8 : kFloat);
     const char* bytes = weights.bytes().data();
     std::vector<float> copy;
     if (!is_int8 && reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0) {
       copy = FloatsOf(weights);
       bytes = reinterpret_cast<const char*>(copy.data());
     }
-    has_non_finite_weights_ =
-        (!is_int8 && HasNonFinite(bytes, weights.num_elements())) ||
-        HasNonFinite(reinterpret_cast<const char*>(op.bias.data()), static_cast<int64_t>(op.bias.size()));
+    facts->has_non_finite = !is_int8 && HasNonFinite(bytes, weights.num_elements());
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
-    memory packed(wanted, CpuEngine());
+    memory made(wanted, CpuEngine());
     dnnl::stream stream(CpuEngine());
-    dnnl::reorder(source, packed).execute(stream, source, packed);
+    dnnl::reorder(source, made).execute(stream, source, made);
     stream.wait();
     constant_bytes_ += static_cast<int64_t>(wanted.get_size());
-    primitive_.Bind(DNNL_ARG_WEIGHTS, std::move(packed));
+    KeepPacked(key, made, packed);
+    KeepFacts(*facts, key, packed);
+    primitive_.Bind(DNNL_ARG_WEIGHTS, std::move(made));
   }
 
   BoundPrimitive primitive_;
@@ -467,6 +507,8 @@ class Weighted final : public Piece {
   StorageTypes types_;
   StorageType source_type_;
   int num_threads_ = 1;
+  bool is_mapped_ = false;  // The weights, which `mapped_` keeps there.
+  Owner mapped_;
   // For what is not finite; null without post-ops.
   bool has_non_finite_weights_ = false;
   std::unique_ptr<Piece> loops_, bare_;
@@ -542,13 +584,14 @@ absl::Status CheckFast(const NodePlan& plan) {
   PF_RETURN_IF_ERROR(Guarded("oneDNN does not take it", [&] {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    Choose(plan, DescsOf(plan, true), attributes, false, &chosen);
+    chosen = Choose(plan, DescsOf(plan, true), attributes);
   }));
   if (!IsReferenceImplementation(chosen.implementation.c_str())) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
 }
 
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads) {
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads,
+                                                    PackedWeights* packed) {
   if (IsNarrow(op.plan)) {
     if (!op.post_steps.empty()) return absl::UnimplementedError("narrow convolutions have no post-ops");
     return MakeNarrow(op, num_threads);
@@ -556,7 +599,7 @@ absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const Storage
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;
   absl::Status made;
-  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op), types, num_threads); }));
+  PF_RETURN_IF_ERROR(Guarded(name, [&] { made = piece->Init(std::move(op), types, num_threads, packed); }));
   PF_RETURN_IF_ERROR(made);
   return std::unique_ptr<Piece>(std::move(piece));
 }

@@ -11,6 +11,7 @@
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/piece.h"
 #include "runtime_check/delegates/onednn/steps.h"
+#include "runtime_check/packed_weights.h"
 
 namespace permafrost {
 namespace onednn {
@@ -42,8 +43,9 @@ absl::Status CheckFast(const NodePlan& plan);
 
 // Products are of the input's type: of floats, bfloat16 or eight bits; sums are of 32 bits. A result of eight bits
 // needs such an input, one of bfloat16 one that is narrow. Internal when oneDNN fails. Unimplemented when it has only a
-// slow implementation with these post-steps.
-absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads);
+// slow implementation with these post-steps. Takes the weights from `packed`, and leaves them there; null for nobody.
+absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads,
+                                                    PackedWeights* packed);
 
 }  // namespace onednn
 }  // namespace permafrost

@@ -34,6 +34,8 @@
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
+#include "tools/model/precision_plan_bytes.h"
+#include "tools/model/weight_cache.h"
 
 namespace permafrost {
 namespace {
@@ -105,12 +107,31 @@ absl::StatusOr<Tensor> ReadAligned(const std::string& path) {
 }
 
 // What the session does with the names of a delegate and of a precision.
-absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings) {
+// `*is_settled`: the model is packed for the precision, and has its plan with it.
+absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_settled) {
   SessionOptions options;
   options.num_threads = settings.threads;
-  if (IsSettledLater(settings)) return options;
   DelegateOptions delegate_options;
   delegate_options.precision = settings.precision;
+  const std::string identity = PackingIdentity(settings.delegate);
+  std::vector<std::string> notes;
+  if (!identity.empty()) {
+    const auto region = FindPackedRegion(RealFileSystem(), settings.model, settings.delegate, settings.precision,
+                                         identity, &notes);
+    if (region != nullptr) {
+      auto cache = std::make_shared<WeightCache>(region->maker());
+      cache->Use(region, PackedTrust::kAsTheModel);
+      delegate_options.packed = std::move(cache);
+      *is_settled = true;
+      if (!region->maker().plan.empty()) {
+        PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlanBytes(region->maker().plan));
+        delegate_options.precision = saved.precision;
+        delegate_options.plan = saved.plan;
+      }
+    }
+  }
+  for (const std::string& note : notes) std::cerr << note << "\n";
+  if (!*is_settled && IsSettledLater(settings)) return options;
   PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(settings.delegate, delegate_options));
   return options;
 }
@@ -133,12 +154,12 @@ class Server {
   absl::StatusOr<std::string> Load(absl::Span<const std::string> arguments) {
     PF_ASSIGN_OR_RETURN(settings_, ParseSettings(arguments));
     const Settings& settings = settings_;
-    PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings));
     session_ = nullptr;
     is_settled_ = false;
+    const auto start = Clock::now();
+    PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings, &is_settled_));
     outputs_.clear();
     memory_.clear();
-    const auto start = Clock::now();
     PF_ASSIGN_OR_RETURN(graph_, OpenModel(RealFileSystem(), settings.model));
     PF_RETURN_IF_ERROR(graph_->DeclareInterface(settings.inputs, settings.outputs));
     PF_ASSIGN_OR_RETURN(session_, Session::Create(*graph_, settings.inputs, settings.outputs, std::move(options)));

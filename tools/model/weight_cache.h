@@ -1,0 +1,92 @@
+// Weights that a delegate has packed, kept from one run to the next: in a package beside the model, or in a folder.
+#ifndef PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_
+#define PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/wire.h"
+#include "io/file_system.h"
+#include "io/formats/packed_weights.h"
+#include "runtime_check/packed_weights.h"
+
+namespace permafrost {
+
+// How much an entry is trusted before it is used.
+enum class PackedTrust {
+  kAsTheModel,  // It lies in the model's own file: like the other weights there it is taken as it is.
+  kChecked,     // Every byte is read once and compared with its hash.
+};
+
+class WeightCache final : public PackedWeights {
+ public:
+  explicit WeightCache(PackedMaker maker) : maker_(std::move(maker)) {}
+
+  // Looks for entries there too. REQUIRES: before the first Find.
+  void Use(std::shared_ptr<const PackedWeightsFile> file, PackedTrust trust) { sources_.push_back({file, trust}); }
+
+  std::optional<PackedBytes> Find(const std::string& key) override;
+  void Keep(const std::string& key, PackedBytes packed) override;
+
+  const PackedMaker& maker() const { return maker_; }
+  // Of entries, and bytes of them.
+  struct Count {
+    int64_t entries = 0, bytes = 0;
+  };
+  Count found() const;
+  Count packed() const;
+  // What was wrong with entries, a line each.
+  std::vector<std::string> notes() const;
+
+  // Writes what was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other
+  // shapes, stay as long as they are no more than three times as many bytes.
+  absl::Status Write(ByteSink* sink) const;
+  uint64_t WrittenSize() const;
+
+ private:
+  struct Source {
+    std::shared_ptr<const PackedWeightsFile> file;
+    PackedTrust trust;
+  };
+
+  std::map<std::string, PackedBytes> ToWrite() const;
+
+  const PackedMaker maker_;
+  std::vector<Source> sources_;
+  mutable std::mutex mutex_;
+  std::map<std::string, PackedBytes> found_, packed_;
+  std::vector<std::string> notes_;
+};
+
+// The weights that lie packed in the package at `path` for this delegate, precision and machine. Null where there are
+// none, for another file than a package, and for one that is compressed or encrypted: its bytes cannot be mapped. When
+// they are damaged, or for another machine, *notes says so.
+std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, const std::string& path,
+                                                          absl::string_view delegate, absl::string_view precision,
+                                                          absl::string_view identity, std::vector<std::string>* notes);
+
+// The name of that region.
+std::string PackedRegionName(absl::string_view delegate, absl::string_view precision);
+
+// Where in the folder `cache_dir` weights of this maker are.
+std::string CachePath(const std::string& cache_dir, const PackedMaker& maker);
+
+// A cache that looks there. What is damaged, or of another maker, is ignored; *notes says so.
+std::shared_ptr<WeightCache> OpenWeightCache(FileSystem& files, const std::string& path, PackedMaker maker,
+                                             std::vector<std::string>* notes);
+
+// Writes the cache there if something was packed that was not there. Makes the folder, but not its parents.
+absl::Status SaveWeightCache(const WeightCache& cache, FileSystem& files, const std::string& path);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_

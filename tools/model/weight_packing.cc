@@ -1,0 +1,97 @@
+// Lets a session make a plan whose delegate leaves what it packs.
+#include "tools/model/weight_packing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/nearest.h"
+#include "graph/status.h"
+#include "runtime_check/delegate_registry.h"
+#include "runtime_check/precision_choice.h"
+#include "tools/model/precision_plan_bytes.h"
+
+namespace permafrost {
+namespace {
+
+constexpr char kAuto[] = "auto";
+// More would make the choice slow and hardly better.
+constexpr size_t kMostSamples = 8;
+
+bool IsAmong(const std::vector<std::string>& names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  std::vector<absl::string_view> packing;
+  const std::vector<DelegateInfo> known = KnownDelegates();
+  for (const DelegateInfo& info : known) {
+    if (PackingIdentity(info.name).empty()) continue;
+    packing.push_back(info.name);
+    if (info.name != parts.first) continue;
+    PackRequest request{parts.first, parts.second.empty() ? info.precisions[0] : parts.second};
+    request.wants_samples = request.precision == kAuto || IsAmong(info.planned_precisions, request.precision);
+    if (request.wants_samples || IsAmong(info.precisions, request.precision)) return request;
+    std::vector<std::string> precisions = info.precisions;
+    precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
+    return absl::InvalidArgumentError(absl::StrCat("found precision '", request.precision, "', expected ",
+                                                   absl::StrJoin(precisions, ", "), " or ", kAuto));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("found delegate '", parts.first,
+                                                 "', expected one that packs weights: ", absl::StrJoin(packing, ", "),
+                                                 DidYouMean(parts.first, packing)));
+}
+
+absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
+                                                               absl::Span<const std::vector<Tensor>> samples,
+                                                               const SessionOptions& options, Console& console) {
+  std::vector<std::string> feeds, fetches;
+  for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
+  for (const Endpoint& output : graph.outputs()) fetches.push_back(output.text);
+  DelegateOptions delegate;
+  delegate.precision = request.precision;
+  PackedMaker maker{"", request.delegate, PackingIdentity(request.delegate), request.precision, ""};
+  if (request.wants_samples) {
+    ChoiceOptions choices;
+    if (request.precision != kAuto) choices.precisions = {request.precision};
+    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
+                        ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
+                                        request.delegate, options, choices));
+    for (const PrecisionTrial& trial : choice.trials) {
+      if (trial.precision != choice.precision) continue;
+      if (trial.milliseconds == 0) {
+        return absl::FailedPreconditionError(absl::StrCat("precision '", trial.precision, "': ", trial.reason));
+      }
+      if (!trial.is_within_budget) {
+        console.err << "note: precision " << trial.precision << " is beyond the budget of error: "
+                    << Printable(trial.reason) << "\n";
+      }
+    }
+    delegate.precision = choice.precision;
+    delegate.plan = choice.plan;
+    maker.plan = PrecisionPlanBytes({"", request.delegate, choice.precision, choice.plan});
+  }
+  auto cache = std::make_shared<WeightCache>(std::move(maker));
+  delegate.packed = cache;
+  SessionOptions with_delegate = options;
+  PF_ASSIGN_OR_RETURN(with_delegate.delegate, MakeDelegate(request.delegate, delegate));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                      Session::Create(graph, feeds, fetches, std::move(with_delegate)));
+  for (const std::vector<Tensor>& sample : samples) {
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : sample) shapes.push_back(tensor.shape());
+    PF_RETURN_IF_ERROR(session->Plan(shapes).status());
+  }
+  if (cache->packed().entries == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", request.delegate, "' takes no part of the model that has weights to pack"));
+  }
+  return std::shared_ptr<const WeightCache>(std::move(cache));
+}
+
+}  // namespace permafrost

@@ -1,0 +1,38 @@
+// Packs a model's weights for a delegate ahead of its runs.
+#ifndef PERMAFROST_TOOLS_MODEL_WEIGHT_PACKING_H_
+#define PERMAFROST_TOOLS_MODEL_WEIGHT_PACKING_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/session.h"
+#include "tools/command_line/console.h"
+#include "tools/model/weight_cache.h"
+
+namespace permafrost {
+
+// "onednn:bf16". Without a precision: the delegate's first.
+struct PackRequest {
+  std::string delegate, precision;
+  bool wants_samples = false;  // The precision is planned with inputs.
+};
+
+// InvalidArgument for a delegate that packs no weights, and for a precision that it does not have.
+absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text);
+
+// Plans the model once for the shapes of each sample, and collects what the delegate packs. The result's maker names no
+// model. FailedPrecondition where the delegate takes no part of the model with weights; errors of ChoosePrecision and
+// of the session.
+absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
+                                                               absl::Span<const std::vector<Tensor>> samples,
+                                                               const SessionOptions& options, Console& console);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_MODEL_WEIGHT_PACKING_H_
