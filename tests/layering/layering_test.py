@@ -35,7 +35,7 @@ HOMES = [
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
     (r'pybind11/|Python\.h', ['python/']),
-    (r'ops_to_register\.h$', ['tests/build_defs/']),
+    (r'ops_to_register\.h$', ['graph/selection.', 'tests/build_defs/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
     (r'tensorflow/', ['tests/oracle/']),
 ]
