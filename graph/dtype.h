@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/selection.h"
 
 namespace permafrost {
 
@@ -89,12 +90,31 @@ struct TypeTag {
   using type = T;
 };
 
+namespace internal {
+template <typename T, bool kIsCompiled, typename F>
+bool CallFor(DType dtype, F& f) {
+  if constexpr (kIsCompiled) {
+    if (DTypeOf<T>::value == dtype) {
+      f(TypeTag<T>());
+      return true;
+    }
+  }
+  return false;
+}
+}  // namespace internal
+
+// Whether the source file that is compiled has to know this type: always, but in a selective build.
+constexpr bool IsSelected(DType dtype, selection::TypeSet types = selection::kTypesHere) {
+  return (types & selection::SetOf(static_cast<int>(dtype))) != 0;
+}
+
 // Calls f(TypeTag<T>()) for the C++ type T of `dtype` if T is one of Types, and returns true; otherwise returns false.
 // The only switch over dtypes in the project:
 //   bool known = DispatchOn<float, int32_t>(dtype, [&](auto tag) { using T = typename decltype(tag)::type; ... });
+// In a selective build f is compiled for the types that are selected, and dtype must be one of them.
 template <typename... Types, typename F>
 bool DispatchOn(DType dtype, F&& f) {
-  return ((DTypeOf<Types>::value == dtype ? (f(TypeTag<Types>()), true) : false) || ...);
+  return (internal::CallFor<Types, IsSelected(DTypeOf<Types>::value)>(dtype, f) || ...);
 }
 
 // Conversions of the 16-bit floats. To 16 bits they round to nearest even; NaN stays NaN.

@@ -7,7 +7,7 @@ namespace permafrost {
 // Marks a function or a lambda that is to be compiled anew in each version of its caller.
 #define PF_INLINE __attribute__((always_inline))
 
-#if defined(__x86_64__) && !defined(__AVX2__)
+#if defined(__x86_64__) && !defined(__AVX2__) && !defined(PERMAFROST_WITHOUT_AVX2)
 namespace internal {
 template <typename Loop>
 __attribute__((target("avx2"))) void RunWithAvx2(const Loop& loop) {

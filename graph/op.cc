@@ -1,25 +1,43 @@
 // Numbers for op names: a fixed table for the known ones, a growing one for the rest.
 #include "graph/op.h"
 
+#include <algorithm>
+#include <array>
 #include <deque>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "graph/selection.h"
 
 namespace permafrost {
 namespace {
 
-constexpr absl::string_view kKnownNames[] = {
-#define OP(name, signature, attributes, traits, shape) #name,
+// The ops that the build holds, by id. Names of others are as unknown as those outside the table.
+struct KnownOp {
+  uint32_t id;
+  absl::string_view name;
+};
+
+constexpr auto kKnownOps = [] {
+  constexpr size_t kCount =
+#define OP(name, signature, attributes, traits, shape) +(selection::HoldsOp(#name) ? 1 : 0)
 #include "graph/ops.def"
 #undef OP
-};
+      ;
+  std::array<KnownOp, kCount> known = {};
+  size_t i = 0;
+#define OP(name, signature, attributes, traits, shape) \
+  if (selection::HoldsOp(#name)) known[i++] = {ops::k##name, #name};
+#include "graph/ops.def"
+#undef OP
+  return known;
+}();
 
 const absl::flat_hash_map<absl::string_view, uint32_t>& KnownOps() {
   static const auto* known = [] {
     auto* map = new absl::flat_hash_map<absl::string_view, uint32_t>;
-    for (uint32_t id = 0; id < ops::kNumKnownOps; ++id) map->emplace(kKnownNames[id], id);
+    for (const KnownOp& op : kKnownOps) map->emplace(op.name, op.id);
     return map;
   }();
   return *known;
@@ -54,7 +72,12 @@ Op Op::Named(absl::string_view name) {
 }
 
 absl::string_view Op::name() const {
-  if (id_ < ops::kNumKnownOps) return kKnownNames[id_];
+  if (id_ < ops::kNumKnownOps) {
+    if constexpr (!selection::kIsSelective) return kKnownOps[id_].name;
+    const auto known = std::lower_bound(kKnownOps.begin(), kKnownOps.end(), id_,
+                                        [](const KnownOp& op, uint32_t id) { return op.id < id; });
+    return known != kKnownOps.end() && known->id == id_ ? known->name : "";
+  }
   if (id_ == ops::kNumKnownOps) return "";
   OtherOps& others = Others();
   absl::MutexLock lock(&others.mutex);

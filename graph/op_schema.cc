@@ -1,12 +1,15 @@
 // Parses the rows of ops.def into schemas and resolves the types of a node from them.
 #include "graph/op_schema.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "graph/selection.h"
 #include "graph/shape_functions.h"
 #include "graph/status.h"
 
@@ -21,11 +24,28 @@ struct RawRow {
   absl::Status (*shape_function)(ShapeContext*);
 };
 
-const RawRow kRawRows[] = {
-#define OP(name, signature, attributes, traits, shape) {ops::k##name, signature, attributes, traits, shapes::shape},
+// The rows of the ops that the build holds, by id. Kernels tell shapes themselves, so that a selective build, which only
+// runs, has no shape functions.
+#ifdef SELECTIVE_REGISTRATION
+#define SHAPE_FUNCTION(shape) nullptr
+#else
+#define SHAPE_FUNCTION(shape) shapes::shape
+#endif
+constexpr auto kRawRows = [] {
+  constexpr size_t kCount =
+#define OP(name, signature, attributes, traits, shape) +(selection::HoldsOp(#name) ? 1 : 0)
 #include "graph/ops.def"
 #undef OP
-};
+      ;
+  std::array<RawRow, kCount> rows = {};
+  size_t i = 0;
+#define OP(name, signature, attributes, traits, shape) \
+  if (selection::HoldsOp(#name)) rows[i++] = {ops::k##name, signature, attributes, traits, SHAPE_FUNCTION(shape)};
+#include "graph/ops.def"
+#undef OP
+  return rows;
+}();
+#undef SHAPE_FUNCTION
 
 std::vector<absl::string_view> Words(absl::string_view text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
@@ -249,7 +269,11 @@ const OpSchema* FindSchema(Op op) {
     for (const RawRow& row : kRawRows) parsed->push_back(ParseRow(row));
     return parsed;
   }();
-  return op.is_known() ? &(*schemas)[op.id()] : nullptr;
+  if (!op.is_known()) return nullptr;
+  if constexpr (!selection::kIsSelective) return &(*schemas)[op.id()];
+  const auto held = std::lower_bound(schemas->begin(), schemas->end(), op,
+                                     [](const OpSchema& schema, Op other) { return schema.op < other; });
+  return held != schemas->end() && held->op == op ? &*held : nullptr;
 }
 
 const AttrValue* DefaultAttr(Op op, absl::string_view attr) {

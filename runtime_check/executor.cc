@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/flow_executor.h"
 #include "runtime_check/profiler.h"
@@ -71,7 +72,7 @@ absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<c
     on_node(step->context.node(), absl::Now() - start);
     return absl::OkStatus();
   };
-  if (plan->flow != nullptr) return ExecuteFlow(plan, program, environment, run);
+  if (selection::kHoldsControlFlow && plan->flow != nullptr) return ExecuteFlow(plan, program, environment, run);
   for (Step& step : plan->steps) {
     PF_RETURN_IF_ERROR(run(
         &step, step.dynamic == nullptr ? absl::Span<const int>() : absl::MakeConstSpan(step.dynamic->release_after)));

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -21,7 +22,8 @@ using KernelTable = absl::flat_hash_map<Op, Kernel>;
 const KernelTable& AllKernels() {
   static const auto* const kTable = [] {
     auto* table = new KernelTable;
-#define KERNEL(op) table->emplace(Op(ops::k##op), KernelDefinition_##op());
+#define KERNEL(op) \
+  if constexpr (selection::HoldsOp(#op)) table->emplace(Op(ops::k##op), KernelDefinition_##op());
 #include "runtime_check/kernel_list.inc"
 #undef KERNEL
     return table;
@@ -35,6 +37,13 @@ absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& 
   if (value != nullptr && value->kind() == AttrValue::Kind::kList) return TypeListAttr(node, attr);
   PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(node, attr));
   return std::vector<DType>{type};
+}
+
+// Whether the build holds the op for a type that its kernel knows. A kernel from elsewhere is not of the build.
+bool IsHeld(Op op, const std::string& attr, DType type) {
+  if constexpr (!selection::kIsSelective) return true;
+  const selection::TypeSet types = selection::TypesOf(op.name(), attr);
+  return !op.is_known() || types == selection::kAllTypes || (types & selection::SetOf(static_cast<int>(type))) != 0;
 }
 
 }  // namespace
@@ -59,7 +68,11 @@ absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
     PF_ASSIGN_OR_RETURN(const std::vector<DType> types, TypesIn(node, constraint.attr));
     for (const DType type : types) {
       const DType base = RemoveRef(type);
-      if (std::find(constraint.types.begin(), constraint.types.end(), base) != constraint.types.end()) continue;
+      if (std::find(constraint.types.begin(), constraint.types.end(), base) != constraint.types.end()) {
+        if (IsHeld(node.op(), constraint.attr, base)) continue;
+        return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "' with ",
+                                                     constraint.attr, " = ", DTypeName(type), " in this build"));
+      }
       return absl::UnimplementedError(absl::StrCat(
           "no kernel for op '", node.op().name(), "' with ", constraint.attr, " = ", DTypeName(type), ", expected ",
           absl::StrJoin(constraint.types, ", ",

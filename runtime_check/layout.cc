@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/plan_state.h"
 #include "runtime_check/planner.h"
@@ -37,7 +38,7 @@ class Layout {
     SetValues();
     BuildSteps();
     ReleaseDynamic();
-    if (program_.has_control_flow()) BuildFlow();
+    if (selection::kHoldsControlFlow && program_.has_control_flow()) BuildFlow();
     return std::move(plan_);
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/delegation.h"
 #include "runtime_check/plan_state.h"
@@ -73,6 +74,8 @@ class Preparer {
  private:
   using Kind = TensorState::Kind;
 
+  bool HasDelegate() const { return selection::kHoldsDelegates && delegate_ != nullptr; }
+
   void DropIfUnread(TensorState* tensor) {
     if (tensor->kind != Kind::kConstant || tensor->readers_left > 0 || tensor->is_kept) return;
     tensor->DropMemory();
@@ -101,7 +104,7 @@ class Preparer {
     for (int i = 0; i < node.num_outputs; ++i) {
       output_types.push_back(program_.tensors[node.first_output + i].dtype);
     }
-    if (delegate_ != nullptr && !all_constant) {
+    if (HasDelegate() && !all_constant) {
       PF_RETURN_IF_ERROR(Offer(node, prepare_inputs, output_types, result));
       if (result->is_candidate) return absl::OkStatus();
     }
@@ -237,7 +240,7 @@ class Preparer {
   absl::Status MakeDynamic(const ProgramNode& node, std::unique_ptr<PreparedNode> prepared, NodeState* result) {
     result->kind = NodeState::Kind::kDynamic;
     result->prepared = std::move(prepared);
-    if (delegate_ != nullptr && result->refusal.empty()) {
+    if (HasDelegate() && result->refusal.empty()) {
       result->refusal = node.call >= 0 ? "calls a function, whose body is planned by itself"
                                        : "its shapes are known only during the run";
     }
@@ -335,7 +338,7 @@ absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Sp
   PlanState state;
   Preparer preparer(program, environment, delegate, &state);
   PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
-  if (delegate == nullptr) return LayOut(program, std::move(state), environment);
+  if (!selection::kHoldsDelegates || delegate == nullptr) return LayOut(program, std::move(state), environment);
   const auto prepare = [&](int position) { return preparer.PrepareAfterAll(position); };
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Delegated> delegated,
                       DelegatePartitions(program, &state, *delegate, *environment, prepare));

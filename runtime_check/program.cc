@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/nearest.h"
 #include "graph/op_schema.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "graph/wire.h"
 #include "runtime_check/functions.h"
@@ -99,14 +100,14 @@ class Builder {
     FindNeeded(fetched);
     PF_RETURN_IF_ERROR(CheckPlaceholders());
     PF_RETURN_IF_ERROR(CheckKernels());
-    if (HasControlFlow()) {
+    if (selection::kHoldsControlFlow && HasControlFlow()) {
       PF_RETURN_IF_ERROR(AddInFrames(fetched));
     } else {
       PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, Order());
       for (const Node* node : order) PF_RETURN_IF_ERROR(AddOutputs(*node));
     }
     for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
-    if (program_.has_control_flow()) FindWhatMayBeDead();
+    if (selection::kHoldsControlFlow && program_.has_control_flow()) FindWhatMayBeDead();
     for (size_t i = 0; i < fetched.size(); ++i) {
       PF_ASSIGN_OR_RETURN(const int tensor, Number(fetched[i]));
       program_.fetches.push_back(tensor);
@@ -176,7 +177,7 @@ class Builder {
       parts.push_back(absl::StrCat(reason, ": ", count == 1 ? "node '" : "nodes '", absl::StrJoin(names, "', '"), "'",
                                    count > kMostNames ? absl::StrCat(" and ", count - kMostNames, " more") : ""));
     }
-    return absl::UnimplementedError(absl::StrJoin(parts, "; "));
+    return absl::UnimplementedError(absl::StrCat(absl::StrJoin(parts, "; "), selection::kHint));
   }
 
   // Whether `node` runs after the producer of its input i.
@@ -276,7 +277,7 @@ class Builder {
 
   // Old graphs call a function by a node whose op it is.
   bool CalledAsOp(const Node& node) const {
-    return !node.op().is_known() && context_.functions != nullptr &&
+    return selection::kHoldsFunctions && !node.op().is_known() && context_.functions != nullptr &&
            context_.functions->Find(node.op().name()) != nullptr;
   }
 
@@ -288,6 +289,7 @@ class Builder {
   }
 
   absl::Status AddCall(const Node& node, ProgramNode* entry) {
+    if (!selection::kHoldsFunctions) return absl::OkStatus();
     FunctionCall call;
     std::vector<FunctionRef> references;
     const auto add = [&](absl::string_view key) -> absl::Status {

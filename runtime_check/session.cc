@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/initializers.h"
 
@@ -18,8 +19,14 @@ bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, absl::Span<const std::string> feeds,
                                                          absl::Span<const std::string> fetches,
                                                          SessionOptions options) {
+  if (!selection::kHoldsDelegates && options.delegate != nullptr) {
+    return absl::UnimplementedError("a delegate is given, and this build holds none");
+  }
   std::unique_ptr<Session> session(new Session(std::move(options)));
   if (!graph.library().empty()) {
+    if (!selection::kHoldsFunctions) {
+      return absl::UnimplementedError(absl::StrCat("the graph has functions", selection::kHint));
+    }
     PF_ASSIGN_OR_RETURN(session->functions_, FunctionTable::For(graph));
   }
   const ProgramContext context = {session->options_.kernel_lookup, &session->budget_, session->functions_.get(),
@@ -40,7 +47,7 @@ std::vector<TensorSpec> Session::Inputs() const {
 
 PlanReport Session::FullReport() const {
   PlanReport full = report();
-  if (functions_ != nullptr) functions_->AddReports(&full);
+  if (selection::kHoldsFunctions && functions_ != nullptr) functions_->AddReports(&full);
   return full;
 }
 
@@ -52,7 +59,7 @@ absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
     PF_RETURN_IF_ERROR(Annotate(built.status(), "what fills the tables"));
     program = *std::move(built);
   }
-  if (functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
+  if (selection::kHoldsFunctions && functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
   if (initializers.empty()) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan,
                       BuildPlan(program, {}, &environment_, Delegation::kNone));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/functions.h"
 
@@ -56,7 +57,7 @@ absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
 
 absl::Status StepRunner::RunDynamic(Step* step, absl::Span<const int> release) {
   DynamicNode& dynamic = *step->dynamic;
-  if (dynamic.node->call >= 0) {
+  if (selection::kHoldsFunctions && dynamic.node->call >= 0) {
     const absl::Status status = Call(*dynamic.node, step->context);
     return environment_.AnnotatesCalls() ? Annotate(status, step->context.node().Describe()) : status;
   }

@@ -58,6 +58,7 @@ absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelCla
 // For our runtime.
 absl::Status CollectSelection(const Graph& graph, const std::string& path, Selection* selection,
                               UnservedNodes* unserved) {
+  if (!graph.library().empty()) SelectFunctions(selection);
   return VisitNodes(graph, [&](const ModelNode& node) {
     const absl::Status status = node.is_call ? absl::OkStatus() : Select(node, selection);
     if (!absl::IsUnimplemented(status)) return status;

@@ -123,43 +123,55 @@ bool RunBinary(const char* x_bytes, bool x_is_scalar, const char* y_bytes, bool 
   return true;
 }
 
+// The loop for one type; none where a selective build has no use for it.
+template <typename Op, typename T>
+constexpr UnaryLoop UnaryOf() {
+  if constexpr (IsSelected(DTypeOf<T>::value)) return RunUnary<Op, T>;
+  return nullptr;
+}
+template <typename Op, typename T>
+constexpr BinaryLoop BinaryOf() {
+  if constexpr (IsSelected(DTypeOf<T>::value)) return RunBinary<Op, T>;
+  return nullptr;
+}
+
 // Loops for all numbers, and for those that an op like Atan2 knows.
 template <typename Op>
 constexpr UnaryLoops UnaryOfNumbers(int64_t grain = 1 << 15) {
-  return {RunUnary<Op, float>,   RunUnary<Op, double>,   RunUnary<Op, int32_t>,
-          RunUnary<Op, int64_t>, RunUnary<Op, uint64_t>, grain};
+  return {UnaryOf<Op, float>(),   UnaryOf<Op, double>(),   UnaryOf<Op, int32_t>(),
+          UnaryOf<Op, int64_t>(), UnaryOf<Op, uint64_t>(), grain};
 }
 template <typename Op>
 constexpr UnaryLoops UnaryOfFloats(int64_t grain) {
-  return {RunUnary<Op, float>, RunUnary<Op, double>, nullptr, nullptr, nullptr, grain};
+  return {UnaryOf<Op, float>(), UnaryOf<Op, double>(), nullptr, nullptr, nullptr, grain};
 }
 template <typename Op>
 constexpr BinaryLoops BinaryOfNumbers(const char* failure = "", int64_t grain = 1 << 15) {
-  return {RunBinary<Op, float>,
-          RunBinary<Op, double>,
-          RunBinary<Op, int32_t>,
-          RunBinary<Op, int64_t>,
-          RunBinary<Op, uint64_t>,
+  return {BinaryOf<Op, float>(),
+          BinaryOf<Op, double>(),
+          BinaryOf<Op, int32_t>(),
+          BinaryOf<Op, int64_t>(),
+          BinaryOf<Op, uint64_t>(),
           nullptr,
           grain,
           failure};
 }
 template <typename Op>
 constexpr BinaryLoops BinaryOfFloats(int64_t grain = 1 << 15) {
-  return {RunBinary<Op, float>, RunBinary<Op, double>, nullptr, nullptr, nullptr, nullptr, grain, ""};
+  return {BinaryOf<Op, float>(), BinaryOf<Op, double>(), nullptr, nullptr, nullptr, nullptr, grain, ""};
 }
 
 // The same loops, and those of `Op` for complex numbers.
 template <typename Op>
 constexpr UnaryLoops WithComplex(UnaryLoops loops) {
-  loops.for_complex64 = RunUnary<Op, std::complex<float>>;
-  loops.for_complex128 = RunUnary<Op, std::complex<double>>;
+  loops.for_complex64 = UnaryOf<Op, std::complex<float>>();
+  loops.for_complex128 = UnaryOf<Op, std::complex<double>>();
   return loops;
 }
 template <typename Op>
 constexpr BinaryLoops WithComplex(BinaryLoops loops) {
-  loops.for_complex64 = RunBinary<Op, std::complex<float>>;
-  loops.for_complex128 = RunBinary<Op, std::complex<double>>;
+  loops.for_complex64 = BinaryOf<Op, std::complex<float>>();
+  loops.for_complex128 = BinaryOf<Op, std::complex<double>>();
   return loops;
 }
 

@@ -18,8 +18,10 @@ namespace {
 struct Supported {
   Supported() {
     tables[count++] = &sse2::kTable;
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX2)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[count++] = &avx2::kTable;
+#endif
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw")) {
       tables[count++] = &avx512::kTable;

@@ -3,7 +3,7 @@
 
 #include "runtime_check/kernels/inner_loops.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
 #pragma GCC optimize("O3")
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
 
@@ -23,4 +23,4 @@ const InnerLoops kTable = Table("avx512");
 }  // namespace avx512
 }  // namespace permafrost
 
-#endif  // __x86_64__
+#endif

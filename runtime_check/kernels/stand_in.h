@@ -21,20 +21,25 @@ enum class StandIn { kFloatForNarrow, kNumberForString };
 absl::Status PrepareWithStandIn(PrepareContext* context, StandIn kind, PrepareFunction prepare);
 absl::Status ComputeWithStandIn(ComputeContext* context, StandIn kind, ComputeFunction compute);
 
+// In a selective build the detour is left out of files of kernels that cannot meet such values.
 template <PrepareFunction prepare>
 absl::Status PrepareWidened(PrepareContext* context) {
+  if constexpr (!IsSelected(DType::kHalf) && !IsSelected(DType::kBFloat16)) return prepare(context);
   return PrepareWithStandIn(context, StandIn::kFloatForNarrow, prepare);
 }
 template <ComputeFunction compute>
 absl::Status ComputeWidened(ComputeContext* context) {
+  if constexpr (!IsSelected(DType::kHalf) && !IsSelected(DType::kBFloat16)) return compute(context);
   return ComputeWithStandIn(context, StandIn::kFloatForNarrow, compute);
 }
 template <PrepareFunction prepare>
 absl::Status PrepareNumbered(PrepareContext* context) {
+  if constexpr (!IsSelected(DType::kString)) return prepare(context);
   return PrepareWithStandIn(context, StandIn::kNumberForString, prepare);
 }
 template <ComputeFunction compute>
 absl::Status ComputeNumbered(ComputeContext* context) {
+  if constexpr (!IsSelected(DType::kString)) return compute(context);
   return ComputeWithStandIn(context, StandIn::kNumberForString, compute);
 }
 

@@ -48,7 +48,7 @@ TEST(SelectTest, NamesWhatIsMissingAndKeepsTheSelection) {
 TEST(PermafrostHeaderTest, IsForThisVersion) {
   int major = 0, minor = 0, patch = 0;
   ASSERT_EQ(std::sscanf(std::string(kVersion).c_str(), "%d.%d.%d", &major, &minor, &patch), 3);
-  EXPECT_EQ(kSelectionVersion, 10000 * major + 100 * minor + patch);
+  EXPECT_EQ(selection::kVersion, 10000 * major + 100 * minor + patch);
 }
 
 TEST(PermafrostHeaderTest, IsTheSameTwice) {

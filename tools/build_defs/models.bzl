@@ -24,13 +24,23 @@
     )
 
 All of them run in the sandbox and need nothing but their inputs; their outputs are the same bytes at each build. The tools
-are built as the rest of the build is, once, and so must run where it is built: not for a build for another processor.
+are built as the rest of the build is, once. --define=tools=host, which the configurations for size and for other
+processors set, builds them for the machine that builds.
 """
 
 _TOOLS = Label("//tools:BUILD.bazel")
 
 def _tool(name):
     return str(_TOOLS.relative(":" + name))
+
+# A tool as an input of a rule that runs it: see //:host_tools.
+_HOST_TOOLS = str(_TOOLS.relative("//:host_tools"))
+
+def _source(name):
+    return select({_HOST_TOOLS: [], "//conditions:default": [_tool(name)]})
+
+def _host_tool(name):
+    return select({_HOST_TOOLS: [_tool(name)], "//conditions:default": []})
 
 def _joined(names):
     return ",".join(names)
@@ -49,7 +59,8 @@ def ops_to_register(name, models, style = "permafrost", flags = [], **kwargs):
         fail("ops_to_register(name = '%s'): models is empty" % name)
     native.genrule(
         name = name,
-        srcs = models + [_tool("print_selective_registration_header")],
+        srcs = models + _source("print_selective_registration_header"),
+        tools = _host_tool("print_selective_registration_header"),
         outs = [name + "/ops_to_register.h"],
         cmd = "$(location {tool}) --style={style} {flags} {graphs} > $@".format(
             tool = _tool("print_selective_registration_header"),
@@ -82,7 +93,8 @@ def optimized_model(name, src, transforms, inputs = [], outputs = [], flags = []
         arguments.append("--outputs='%s'" % _joined(outputs))
     native.genrule(
         name = name,
-        srcs = [src, _tool("transform_graph")],
+        srcs = [src] + _source("transform_graph"),
+        tools = _host_tool("transform_graph"),
         outs = [out or name + ".pb"],
         cmd = "$(location {tool}) --in_graph=$(location {src}) --out_graph=$@ {arguments} {flags} > /dev/null".format(
             tool = _tool("transform_graph"),

@@ -11,6 +11,7 @@
 #include "graph/nearest.h"
 #include "graph/node_def.h"
 #include "graph/op_schema.h"
+#include "graph/selection.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {
@@ -91,26 +92,34 @@ absl::Status Select(const ModelNode& node, Selection* selection) {
     }
   }
   auto& selected = selection->ops[std::string(node.op)];
+  std::set<DType>& all = selected[""];
   for (auto& [attr, types] : by_attr) {
-    selection->types.insert(types.begin(), types.end());
+    all.insert(types.begin(), types.end());
     selected[attr].merge(types);
   }
   for (const Attr& attr : node.attrs) {
     const std::vector<DType> types = TypesIn(attr.value);
-    selection->types.insert(types.begin(), types.end());
+    all.insert(types.begin(), types.end());
   }
   if (const OpSchema* schema = FindSchema(op); schema != nullptr) {
     for (const AttrSpec& attr : schema->attrs) {
       const std::vector<DType> types = attr.has_default ? TypesIn(attr.default_value) : std::vector<DType>();
-      selection->types.insert(types.begin(), types.end());
+      all.insert(types.begin(), types.end());
     }
     for (const auto* args : {&schema->inputs, &schema->outputs}) {
       for (const ArgSpec& arg : *args) {
-        if (arg.type_attr.empty()) selection->types.insert(arg.type);
+        if (arg.type_attr.empty()) all.insert(arg.type);
       }
     }
   }
+  selection->types.insert(all.begin(), all.end());
   return absl::OkStatus();
+}
+
+void SelectFunctions(Selection* selection) {
+  for (const Op op : {Op(ops::k_Arg), Op(ops::k_Retval), Op(ops::kPartitionedCall)}) {
+    selection->ops[std::string(op.name())];
+  }
 }
 
 std::string PermafrostHeader(const Selection& selection, absl::string_view command) {
@@ -131,7 +140,7 @@ std::string PermafrostHeader(const Selection& selection, absl::string_view comma
       "#define OPS_TO_REGISTER\n"
       "\n"
       "#define PERMAFROST_OPS_TO_REGISTER ",
-      kSelectionVersion,
+      selection::kVersion,
       "\n"
       "\n"
       "namespace permafrost {\n"

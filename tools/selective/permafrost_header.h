@@ -13,11 +13,9 @@
 
 namespace permafrost {
 
-// The version that headers are for, 10000 major + 100 minor + patch.
-inline constexpr int kSelectionVersion = 100;
-
 struct Selection {
-  // By op, then by the type attribute that its kernel asks about.
+  // By op, then by the type attribute that its kernel asks about. Under "" are all types that its nodes have among
+  // their inputs, outputs and attributes, so that a source file of kernels can be narrowed to what its ops need.
   std::map<std::string, std::map<std::string, std::set<DType>>> ops;
   std::set<DType> types;  // Of all tensors.
 };
@@ -25,6 +23,9 @@ struct Selection {
 // Adds what `node` needs. Unimplemented, with the ops or types nearest to it, when no kernel serves it; the selection is
 // as it was then. A type that a function's caller gives counts as each that the kernel serves.
 absl::Status Select(const ModelNode& node, Selection* selection);
+
+// Adds what the session itself puts where a model has functions.
+void SelectFunctions(Selection* selection);
 
 // The text of ops_to_register.h; `command` is how to make it again. Ends with a line feed.
 std::string PermafrostHeader(const Selection& selection, absl::string_view command);

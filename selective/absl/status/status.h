@@ -1,0 +1,108 @@
+// As Abseil's: how something ended, with a message and payloads.
+#ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
+#define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace absl {
+inline namespace selective {
+
+enum class StatusCode : int {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+class [[nodiscard]] Status final {
+ public:
+  Status() = default;
+  Status(StatusCode code, std::string_view message);
+  Status(const Status& other) : content_(other.content_ == nullptr ? nullptr : Copied(*other.content_)) {}
+  Status(Status&& other) noexcept : content_(std::exchange(other.content_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(content_, other.content_);
+    return *this;
+  }
+  ~Status() {
+    if (content_ != nullptr) Destroy(content_);
+  }
+
+  bool ok() const { return content_ == nullptr; }
+  StatusCode code() const { return ok() ? StatusCode::kOk : content_->code; }
+  std::string_view message() const { return ok() ? std::string_view() : content_->message; }
+  // The name of the code and the message.
+  std::string ToString() const;
+  void Update(const Status& other) {
+    if (ok()) *this = other;
+  }
+  void IgnoreError() const {}
+
+  optional<Cord> GetPayload(std::string_view type) const;
+  void SetPayload(std::string_view type, Cord payload);
+  void ForEachPayload(FunctionRef<void(std::string_view, const Cord&)> visit) const;
+
+  friend bool operator==(const Status& a, const Status& b) { return a.code() == b.code() && a.message() == b.message(); }
+  friend bool operator!=(const Status& a, const Status& b) { return !(a == b); }
+
+ private:
+  struct Content {
+    StatusCode code;
+    std::string message;
+    std::vector<std::pair<std::string, Cord>> payloads;
+  };
+  static Content* Copied(const Content& content);
+  static void Destroy(Content* content);
+
+  Content* content_ = nullptr;
+};
+
+inline Status OkStatus() { return Status(); }
+
+Status AlreadyExistsError(std::string_view message);
+Status CancelledError(std::string_view message);
+Status DataLossError(std::string_view message);
+Status FailedPreconditionError(std::string_view message);
+Status InternalError(std::string_view message);
+Status InvalidArgumentError(std::string_view message);
+Status NotFoundError(std::string_view message);
+Status OutOfRangeError(std::string_view message);
+Status PermissionDeniedError(std::string_view message);
+Status ResourceExhaustedError(std::string_view message);
+Status UnavailableError(std::string_view message);
+Status UnimplementedError(std::string_view message);
+
+inline bool IsAlreadyExists(const Status& status) { return status.code() == StatusCode::kAlreadyExists; }
+inline bool IsCancelled(const Status& status) { return status.code() == StatusCode::kCancelled; }
+inline bool IsDataLoss(const Status& status) { return status.code() == StatusCode::kDataLoss; }
+inline bool IsFailedPrecondition(const Status& status) { return status.code() == StatusCode::kFailedPrecondition; }
+inline bool IsInternal(const Status& status) { return status.code() == StatusCode::kInternal; }
+inline bool IsInvalidArgument(const Status& status) { return status.code() == StatusCode::kInvalidArgument; }
+inline bool IsNotFound(const Status& status) { return status.code() == StatusCode::kNotFound; }
+inline bool IsResourceExhausted(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
+inline bool IsUnimplemented(const Status& status) { return status.code() == StatusCode::kUnimplemented; }
+
+}  // namespace selective
+}  // namespace absl
+
+#endif  // PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_

@@ -1,0 +1,89 @@
+// As Abseil's: a value, or why there is none.
+#ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
+#define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace absl {
+inline namespace selective {
+
+template <typename T>
+class StatusOr;
+
+namespace internal {
+template <typename T>
+inline constexpr bool kIsStatusOr = false;
+template <typename T>
+inline constexpr bool kIsStatusOr<StatusOr<T>> = true;
+// A program error: a StatusOr made of an OK status, or asked for the value that it has not.
+[[noreturn]] void MisusedStatusOr();
+}  // namespace internal
+
+template <typename T>
+class [[nodiscard]] StatusOr {
+ public:
+  using value_type = T;
+
+  StatusOr() : status_(StatusCode::kUnknown, "") {}
+  StatusOr(const Status& status) : status_(status) { CheckNotOk(); }  // NOLINT: implicit, as all that follow.
+  StatusOr(Status&& status) : status_(std::move(status)) { CheckNotOk(); }
+  template <typename U = T,
+            typename = std::enable_if_t<std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, Status> &&
+                                        !internal::kIsStatusOr<std::decay_t<U>>>>
+  StatusOr(U&& value) : value_(std::in_place, std::forward<U>(value)) {}
+  template <typename U, typename = std::enable_if_t<!std::is_same_v<T, U> && std::is_convertible_v<U&&, T>>>
+  StatusOr(StatusOr<U>&& other) : status_(other.status()) {
+    if (other.ok()) value_.emplace(*std::move(other));
+  }
+  StatusOr(const StatusOr&) = default;
+  StatusOr& operator=(const StatusOr&) = default;
+  StatusOr(StatusOr&&) = default;
+  StatusOr& operator=(StatusOr&&) = default;
+
+  bool ok() const { return status_.ok(); }
+  const Status& status() const& { return status_; }
+  Status status() && { return std::move(status_); }
+
+  const T& value() const& {
+    if (!ok()) internal::MisusedStatusOr();
+    return *value_;
+  }
+  T& value() & {
+    if (!ok()) internal::MisusedStatusOr();
+    return *value_;
+  }
+  T&& value() && {
+    if (!ok()) internal::MisusedStatusOr();
+    return *std::move(value_);
+  }
+  const T& operator*() const& { return value(); }
+  T& operator*() & { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  const T* operator->() const { return &value(); }
+  T* operator->() { return &value(); }
+  template <typename U>
+  T value_or(U&& other) const& {
+    return ok() ? *value_ : static_cast<T>(std::forward<U>(other));
+  }
+  template <typename U>
+  T value_or(U&& other) && {
+    return ok() ? *std::move(value_) : static_cast<T>(std::forward<U>(other));
+  }
+
+ private:
+  void CheckNotOk() {
+    if (status_.ok()) internal::MisusedStatusOr();
+  }
+
+  Status status_;
+  std::optional<T> value_;
+};
+
+}  // namespace selective
+}  // namespace absl
+
+#endif  // PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_

@@ -1,0 +1,23 @@
+// As Abseil's, in nanoseconds.
+#ifndef PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
+#define PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
+
+#include <cstdint>
+
+namespace absl {
+inline namespace selective {
+
+struct Duration {
+  int64_t nanoseconds = 0;
+};
+struct Time {
+  int64_t nanoseconds = 0;  // Since 1970.
+};
+
+inline Duration operator-(Time later, Time earlier) { return {later.nanoseconds - earlier.nanoseconds}; }
+inline int64_t ToInt64Nanoseconds(Duration duration) { return duration.nanoseconds; }
+
+}  // namespace selective
+}  // namespace absl
+
+#endif  // PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_

@@ -1,0 +1,43 @@
+"""Programs that are linked with musl, statically: a few kilobytes of C library instead of the 690 that glibc needs at least."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+
+_MUSL = ["@musl//:crt1.o", "@musl//:crti.o", "@musl//:libc.a", "@musl//:crtn.o"]
+
+def musl_binary(name, deps, linkopts = [], **kwargs):
+    """A cc_binary without exceptions that is linked with musl, stripped.
+
+    Args:
+      name: of the program.
+      deps: as of any cc_binary; none may throw.
+      linkopts: as of any cc_binary.
+      **kwargs: as of any cc_binary.
+    """
+    cc_binary(
+        name = name,
+        additional_linker_inputs = _MUSL,
+        linkopts = [
+            "-static",
+            "-no-pie",
+            "-nostdlib",
+            "-nostartfiles",
+            "$(location @musl//:crt1.o)",
+            "$(location @musl//:crti.o)",
+            "-Wl,--start-group",
+            "-l:libstdc++.a",
+            "-l:libgcc.a",
+            "-l:libgcc_eh.a",
+            "$(location @musl//:libc.a)",
+            "-Wl,--end-group",
+            "$(location @musl//:crtn.o)",
+            "-Wl,--gc-sections",
+            "-Wl,--build-id=none",
+            "-Wl,-z,norelro",
+            "-Wl,-s",
+        ] + linkopts,
+        deps = deps + [
+            "//selective:musl",
+            "//selective:no_exceptions",
+        ],
+        **kwargs
+    )

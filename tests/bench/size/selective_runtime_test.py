@@ -1,0 +1,125 @@
+"""Runs a selective runtime beside the full one: the answers must be the same bits, and what is missing must be said.
+
+    selective_runtime_test.py FULL DIGITS_MODEL EVAL_IMAGES SELECTIVE...
+
+The large models are run too where the folder `shared` has them ($PERMAFROST_SHARED): FULL stands beside the programs
+mobilenet_v2 and inception_v3.
+"""
+
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import unittest
+
+FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument) for argument in sys.argv[1:])
+IMAGE_BYTES = 8 * 8 * 4
+
+
+def data_of(path):
+    """The bytes of the elements of an NPY file."""
+    content = pathlib.Path(path).read_bytes()
+    size, = struct.unpack('<H', content[8:10])
+    return content[10 + size:]
+
+
+def run(program, model, name, dims, output, data):
+    return subprocess.run([program, model, name, dims, output], input=data, capture_output=True, check=False)
+
+
+def varint(value):
+    encoded = b''
+    while value >= 128:
+        encoded += bytes([value % 128 + 128])
+        value //= 128
+    return encoded + bytes([value])
+
+
+def message(number, content):
+    """A field of a protobuf message with bytes as its content."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def node(name, op, inputs, dtype):
+    """A NodeDef with an attribute T."""
+    attr = message(1, b'T') + message(2, varint(6 << 3) + varint(dtype))
+    return message(1, message(1, name) + message(2, op) + b''.join(message(3, i) for i in inputs) + message(5, attr))
+
+
+def placeholder(name, dtype):
+    attr = message(1, b'dtype') + message(2, varint(6 << 3) + varint(dtype))
+    return message(1, message(1, name) + message(2, b'Placeholder') + message(5, attr))
+
+
+class SelectiveRuntimeTest(unittest.TestCase):
+
+    def test_answers_are_the_same_bits(self):
+        images = data_of(IMAGES)
+        for i in range(0, 200, 7):
+            image = images[i * IMAGE_BYTES:(i + 1) * IMAGE_BYTES]
+            self.assertEqual(len(image), IMAGE_BYTES)
+            expected = run(FULL, MODEL, 'image', '1,8,8,1', 'probabilities', image)
+            self.assertEqual((expected.returncode, len(expected.stdout)), (0, 40), expected.stderr)
+            for program in SELECTIVE:
+                with self.subTest(program=program.name, image=i):
+                    found = run(program, MODEL, 'image', '1,8,8,1', 'probabilities', image)
+                    self.assertEqual((found.returncode, found.stderr), (0, b''))
+                    self.assertEqual(found.stdout, expected.stdout)
+
+    def test_large_models_answer_the_same_bits(self):
+        shared = os.environ.get('PERMAFROST_SHARED')
+        if not shared:
+            self.skipTest('no folder of large models')
+        for name, dims in ('mobilenet_v2', '1,224,224,3'), ('inception_v3', '1,299,299,3'):
+            folder = pathlib.Path(shared) / 'models' / name
+            if not folder.is_dir():
+                continue
+            image = data_of(folder / 'input_0.npy')
+            expected = run(FULL, folder / 'model.pb', 'input_1', dims, 'predictions', image)
+            found = run(FULL.parent / name, folder / 'model.pb', 'input_1', dims, 'predictions', image)
+            with self.subTest(model=name):
+                self.assertEqual((expected.returncode, found.returncode), (0, 0), expected.stderr + found.stderr)
+                self.assertGreater(len(found.stdout), 0)
+                self.assertEqual(found.stdout, expected.stdout)
+
+    def check_refusal(self, nodes, pattern):
+        path = pathlib.Path(os.environ.get('TEST_TMPDIR', '/tmp')) / 'other.pb'
+        path.write_bytes(nodes)
+        for program in SELECTIVE:
+            with self.subTest(program=program.name):
+                found = run(program, path, 'x', '2', 'y', bytes(8))
+                self.assertEqual((found.returncode, found.stdout), (255, b''))
+                self.assertRegex(found.stderr.decode(), pattern)
+                self.assertIn('make ops_to_register.h again with print_selective_registration_header '
+                              '--style=permafrost --graphs=', found.stderr.decode())
+                self.assertEqual(found.stderr.count(b'\n'), 1)
+
+    def test_an_op_that_is_not_there_is_named(self):
+        # A kernel of the full runtime, and an op that it knows as little.
+        self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Tanh', [b'x'], 1), r"no kernel for op 'Tanh': node 'y'")
+        self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Nonsense', [b'x'], 1),
+                           r"no kernel for op 'Nonsense': node 'y'")
+
+    def test_a_type_that_is_not_there_is_named(self):
+        self.check_refusal(placeholder(b'x', 2) + node(b'y', b'Relu', [b'x'], 2),
+                           r"no kernel for op 'Relu' with T = double in this build: node 'y'")
+
+    def test_functions_that_are_not_there_are_told_of(self):
+        function = message(2, message(1, message(1, message(1, b'f'))))
+        self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Relu', [b'x'], 1) + function, r'the graph has functions')
+
+    def test_broken_files_are_refused(self):
+        model = MODEL.read_bytes()
+        path = pathlib.Path(os.environ.get('TEST_TMPDIR', '/tmp')) / 'broken.pb'
+        for size in range(1, len(model), len(model) // 40):
+            path.write_bytes(model[:size])
+            for program in SELECTIVE:
+                found = run(program, path, 'image', '1,8,8,1', 'probabilities', bytes(IMAGE_BYTES))
+                self.assertEqual((found.returncode, found.stdout), (255, b''), (program, size))
+                self.assertTrue(re.fullmatch(rb'run_once: [^\n]+\n', found.stderr), found.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,181 @@
+// What stands in for Abseil in a selective build does what the runtime counts on.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+
+namespace permafrost {
+namespace {
+
+// Which the runtime must not meet by accident where it means its own.
+static_assert(std::is_same_v<absl::Status, absl::selective::Status>);
+
+TEST(StrCatTest, WritesTextsAndNumbers) {
+  EXPECT_EQ(absl::StrCat("a", std::string("b"), absl::string_view("c"), 1, -2, uint64_t{18446744073709551615u}, 0.5,
+                         absl::Hex(255), true),
+            "abc1-2184467440737095516150.5ff1");
+  EXPECT_EQ(absl::StrCat(std::numeric_limits<int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(absl::StrCat(1e30f, " ", 1.0 / 3), "1e+30 0.333333");
+  EXPECT_EQ(absl::StrCat(), "");
+  std::string text = "a";
+  absl::StrAppend(&text, 1, "b");
+  EXPECT_EQ(text, "a1b");
+  EXPECT_EQ(absl::StrJoin(std::vector<int>{1, 2, 3}, ", "), "1, 2, 3");
+}
+
+TEST(StrSplitTest, GivesViewsOfThePieces) {
+  using Views = std::vector<absl::string_view>;
+  EXPECT_EQ(Views(absl::StrSplit("a,,b", ',')), (Views{"a", "", "b"}));
+  EXPECT_EQ(Views(absl::StrSplit(" a  b ", ' ', absl::SkipEmpty())), (Views{"a", "b"}));
+  EXPECT_EQ(Views(absl::StrSplit("", ',')), (Views{""}));
+  const std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit("a:b:c", absl::MaxSplits(':', 1));
+  EXPECT_EQ(pair.first, "a");
+  EXPECT_EQ(pair.second, "b:c");
+  const std::pair<absl::string_view, absl::string_view> alone = absl::StrSplit("a", absl::MaxSplits(':', 1));
+  EXPECT_EQ(alone.second, "");
+}
+
+TEST(NumbersTest, ReadsIntegersThatFit) {
+  int32_t value = 0;
+  EXPECT_TRUE(absl::SimpleAtoi("-2147483648", &value));
+  EXPECT_EQ(value, std::numeric_limits<int32_t>::min());
+  EXPECT_FALSE(absl::SimpleAtoi("2147483648", &value));
+  int64_t wide = 0;
+  EXPECT_TRUE(absl::SimpleAtoi("-9223372036854775808", &wide));
+  EXPECT_EQ(wide, std::numeric_limits<int64_t>::min());
+  for (const char* text : {"", "-", "1x", "9223372036854775808", "0x1", "1 2"}) {
+    EXPECT_FALSE(absl::SimpleAtoi(text, &wide)) << text;
+  }
+}
+
+// Each default of type float in graph/ops.def, and what other numbers look like.
+TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
+  std::vector<std::string> texts = {"0", "-0.5", "1e-05", "1e22", "123456789012345", "3.4028234e38"};
+#define OP(name, signature, attributes, traits, shape)                             \
+  for (const absl::string_view attr : absl::StrSplit(attributes, ' ')) {           \
+    const size_t at = attr.find(":float=");                                        \
+    if (at != attr.npos) texts.emplace_back(attr.substr(at + 7));                   \
+  }
+#include "graph/ops.def"
+#undef OP
+  EXPECT_GT(texts.size(), 30);
+  for (const std::string& text : texts) {
+    float value = 0;
+    if (!absl::SimpleAtof(text, &value)) {
+      EXPECT_EQ(text, "3.4028234e38") << "beyond what it takes";
+      continue;
+    }
+    EXPECT_EQ(value, std::strtof(text.c_str(), nullptr)) << text;
+  }
+  float value;
+  for (const char* text : {"", "-", ".", "e5", "1e", "1e999", "nan", "1234567890123456", "1.2.3", "1 2"}) {
+    EXPECT_FALSE(absl::SimpleAtof(text, &value)) << text;
+  }
+}
+
+TEST(EscapingTest, WritesAsLiterals) {
+  EXPECT_EQ(absl::CHexEscape("a\n\x01\xff'"), "a\\n\\x01\\xff\\'");
+  EXPECT_EQ(absl::Utf8SafeCEscape("a\t\x01\xc3\xa4"), "a\\t\\001\xc3\xa4");
+}
+
+TEST(StatusTest, KeepsMessageAndPayloads) {
+  absl::Status status = absl::InvalidArgumentError("why");
+  status.SetPayload("a", absl::Cord(std::string("1")));
+  status.SetPayload("a", absl::Cord(std::string("2")));
+  absl::Status copy = status;
+  copy.SetPayload("b", absl::Cord(std::string("3")));
+  EXPECT_EQ(std::string(*copy.GetPayload("a")), "2");
+  EXPECT_FALSE(status.GetPayload("b").has_value());
+  int count = 0;
+  copy.ForEachPayload([&](absl::string_view, const absl::Cord&) { ++count; });
+  EXPECT_EQ(count, 2);
+  const absl::Status moved = std::move(copy);
+  EXPECT_EQ(moved.message(), "why");
+  EXPECT_EQ(moved.ToString(), "INVALID_ARGUMENT: why");
+  EXPECT_TRUE(absl::IsInvalidArgument(moved));
+  EXPECT_TRUE(absl::OkStatus().ok());
+}
+
+TEST(StatusOrTest, HoldsAValueOrAnError) {
+  absl::StatusOr<std::unique_ptr<int>> value = std::make_unique<int>(3);
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(**value, 3);
+  const absl::StatusOr<std::unique_ptr<const int>> converted = *std::move(value);
+  EXPECT_EQ(**converted, 3);
+  const absl::StatusOr<int> error = absl::NotFoundError("gone");
+  EXPECT_EQ(error.status().message(), "gone");
+  EXPECT_EQ(error.value_or(5), 5);
+  EXPECT_DEATH((void)*error, "");
+}
+
+TEST(SpanTest, ViewsWhatLiesInARow) {
+  std::vector<int> values = {1, 2, 3, 4};
+  const absl::Span<const int> all = values;
+  EXPECT_EQ(all.subspan(1, 2), (absl::Span<const int>(values.data() + 1, 2)));
+  EXPECT_EQ(all.subspan(3, 9).size(), 1u);
+  absl::MakeSpan(values)[0] = 7;
+  EXPECT_EQ(all.front(), 7);
+}
+
+int Twice(int x) { return 2 * x; }
+int Call(absl::FunctionRef<int(int)> function) { return function(4); }
+
+TEST(FunctionRefTest, CallsFunctionsAndObjects) {
+  const int add = 3;
+  EXPECT_EQ(Call([&](int x) { return x + add; }), 7);
+  EXPECT_EQ(Call(Twice), 8);
+}
+
+// Against the standard's map, through growth, removal and insertion again.
+TEST(FlatHashMapTest, HoldsWhatAMapHolds) {
+  absl::flat_hash_map<std::string, int> found;
+  std::unordered_map<std::string, int> expected;
+  uint32_t random = 1;
+  for (int i = 0; i < 20000; ++i) {
+    random = random * 1664525 + 1013904223;
+    const std::string key = absl::StrCat("key", random >> 16 & 511);
+    switch (random >> 8 & 3) {
+      case 0:
+        EXPECT_EQ(found.erase(absl::string_view(key)), expected.erase(key));
+        break;
+      case 1:
+        EXPECT_EQ(found.try_emplace(key, i).second, expected.try_emplace(key, i).second);
+        break;
+      case 2:
+        found[key] = expected[key] = i;
+        break;
+      default:
+        EXPECT_EQ(found.contains(key), expected.count(key) == 1);
+    }
+    ASSERT_EQ(found.size(), expected.size());
+  }
+  for (const auto& [key, value] : found) EXPECT_EQ(expected.at(key), value);
+  absl::flat_hash_set<const int*> set;
+  int objects[100];
+  for (int& object : objects) EXPECT_TRUE(set.insert(&object).second);
+  for (int& object : objects) EXPECT_FALSE(set.insert(&object).second);
+  EXPECT_EQ(set.size(), 100u);
+}
+
+}  // namespace
+}  // namespace permafrost
