@@ -171,7 +171,8 @@ absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<
 
 absl::Status WriteModel(const Graph& graph, const SaveOptions& options, ByteSink* sink) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  return Write(*format, graph, options, sink);
+  return WriteThrough(
+      options.filters, PlainSize(*format, graph), [&](ByteSink* out) { return format->write(graph, out); }, sink);
 }
 
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options) {
@@ -179,8 +180,7 @@ absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& opti
   const uint64_t size = options.filters.empty() ? PlainSize(*format, graph) : 0;
   if (size > 0) return size;
   CountingSink sink;
-  PF_RETURN_IF_ERROR(WriteThrough(
-      options.filters, PlainSize(*format, graph), [&](ByteSink* out) { return format->write(graph, out); }, &sink));
+  PF_RETURN_IF_ERROR(WriteModel(graph, options, &sink));
   return sink.size();
 }
 

@@ -181,8 +181,10 @@ class Reporter {
                           ReadInputSets(files_, pieces, first.inputs(), /*any_batch=*/true));
       PF_ASSIGN_OR_RETURN(sets, SplitBatches(read, kBatch));
     }
-    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> labels, ReadLabels(files_, options_.labels));
-    if (subjects_.size() == 1 && labels.empty()) return absl::OkStatus();
+    Labels labels;
+    PF_ASSIGN_OR_RETURN(labels.classes, ReadLabels(files_, options_.labels));
+    if (subjects_.size() == 1 && labels.num_rows() == 0) return absl::OkStatus();
+    const std::unique_ptr<BatchSource> source = KeptBatches(std::move(sets), std::nullopt);
     for (size_t i = 0; i < subjects_.size(); ++i) {
       if (Interruption::IsRequested()) return absl::CancelledError("interrupted; no report was written");
       ModelFacts& facts = report_.models[i];
@@ -192,7 +194,7 @@ class Reporter {
       settings.reference = run_options_.reference;
       settings.candidate = run_options_.chosen;
       const absl::StatusOr<Validation> validation =
-          Validate(first, subjects_[i]->graph(), sets, labels.empty() ? nullptr : &labels, settings);
+          Validate(first, subjects_[i]->graph(), *source, labels.num_rows() == 0 ? nullptr : &labels, settings);
       if (validation.ok()) {
         AddQuality(*validation, &quality);
       } else {
@@ -239,7 +241,8 @@ class Reporter {
       if (difference.top1_agreement.has_value()) {
         quality->agreement = std::min(quality->agreement.value_or(1), *difference.top1_agreement);
       }
-      if (output.candidate_accuracy.has_value()) quality->accuracy = output.candidate_accuracy;
+      const OutputScore& score = output.score;
+      if (score.kind == OutputScore::Kind::kClasses) quality->accuracy = score.Share(score.candidate.right);
     }
   }
 
@@ -265,11 +268,15 @@ class Reporter {
     for (size_t i = 0; i < subjects_.size(); ++i) {
       const Graph& graph = subjects_[i]->graph();
       SessionOptions session = run_options_.chosen;
-      PF_RETURN_IF_ERROR(SettlePrecision(flags, graph, graph.inputs(), graph.outputs(), {subjects_[i]->feeds()}, files_,
-                                         &session, console_));
+      const ModelToRun model = {graph, graph.inputs(), graph.outputs(), paths_[i]};
+      PF_ASSIGN_OR_RETURN(const KeptWeights kept,
+                          SettleDelegate(flags, model, {subjects_[i]->feeds()}, files_, &session, console_));
+      kept_.push_back(kept);
       runs.push_back({subjects_[i].get(), std::move(session), &report_.models[i]});
     }
-    return MeasureModels(runs, options_.max_time, console_);
+    PF_RETURN_IF_ERROR(MeasureModels(runs, options_.max_time, console_));
+    for (const KeptWeights& kept : kept_) kept.Save(files_, console_);
+    return absl::OkStatus();
   }
 
   std::string Text() const {
@@ -288,6 +295,7 @@ class Reporter {
   const std::vector<std::string> paths_;
   RunOptions run_options_;
   std::vector<std::unique_ptr<BenchmarkSubject>> subjects_;
+  std::vector<KeptWeights> kept_;
   Report report_;
 };
 

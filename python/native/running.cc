@@ -84,8 +84,9 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   }
   std::ostringstream out, err;
   Console console{out, err};
-  PF_RETURN_IF_ERROR(SettlePrecision(request.flags, graph, inputs, graph.outputs(), samples, files, &options.chosen,
-                                     console));
+  const ModelToRun model = {graph, inputs, graph.outputs(), /*path=*/""};
+  PF_ASSIGN_OR_RETURN(const KeptWeights kept,
+                      SettleDelegate(request.flags, model, samples, files, &options.chosen, console));
   running->notes = err.str();
   options.chosen.loop_limits.is_cancelled = [flag = running->is_abandoned] { return flag->load(); };
   options.chosen.loop_limits.most_iterations = 0;
