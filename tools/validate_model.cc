@@ -334,7 +334,8 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
     console.Progress("settling the precision");
     PF_ASSIGN_OR_RETURN(const std::vector<InputSet> sets, FirstSets(*questions.source));
     PF_RETURN_IF_ERROR(SettlePrecision(options.run, *candidate, reference->inputs(), reference->outputs(), sets, files,
-                                       &settings.candidate, console));
+                                       &settings.candidate, console)
+                           .status());
   }
   settings.timed_runs = options.runs;
   console.Progress("running the models");

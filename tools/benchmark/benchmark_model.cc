@@ -166,8 +166,6 @@ absl::Status TraceRun(const BenchmarkModelOptions& options, const BenchmarkSubje
   return WriteText(options.trace, text.str(), files);
 }
 
-std::string PrecisionOf(const RunFlags& run) { return run.precision.empty() ? "f32" : run.precision; }
-
 // One call of the tool.
 class Benchmark {
  public:
@@ -220,8 +218,8 @@ class Benchmark {
     console_.Progress("reading the model");
     PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
     const Graph& graph = subject_->graph();
-    PF_RETURN_IF_ERROR(SettlePrecision(run_, graph, graph.inputs(), graph.outputs(), {subject_->feeds()},
-                                       files_, &session_options_, console_));
+    PF_ASSIGN_OR_RETURN(result_.precision, SettlePrecision(run_, graph, graph.inputs(), graph.outputs(),
+                                                           {subject_->feeds()}, files_, &session_options_, console_));
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);
   }
@@ -229,7 +227,6 @@ class Benchmark {
   absl::Status MakeSession() {
     session_options_.profiler = &profiler_;
     result_.delegate = run_.delegate;
-    result_.precision = PrecisionOf(run_);
     result_.num_threads = session_options_.num_threads;
     result_.load_seconds = subject_->load_seconds();
     console_.Progress("preparing");

@@ -87,7 +87,7 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Conso
   }
 }
 
-absl::Status UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& files, SessionOptions* chosen,
+absl::StatusOr<std::string> UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& files, SessionOptions* chosen,
                           Console& console) {
   PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(run.precision_plan));
   PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlan(text));
@@ -101,7 +101,7 @@ absl::Status UseSavedPlan(const RunFlags& run, const Graph& graph, FileSystem& f
   if (run.precision != kAuto) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
   PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {saved.precision, saved.plan}));
   console.err << "precision " << saved.precision << ": as '" << Printable(run.precision_plan) << "' says\n";
-  return absl::OkStatus();
+  return saved.precision;
 }
 
 }  // namespace
@@ -161,13 +161,16 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   return options;
 }
 
-absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
-                             absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
-                             FileSystem& files, SessionOptions* chosen, Console& console) {
-  if (!IsSettledLater(run)) return absl::OkStatus();
+absl::StatusOr<std::string> SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
+                                            absl::Span<const Endpoint> outputs,
+                                            absl::Span<const std::vector<Tensor>> samples, FileSystem& files,
+                                            SessionOptions* chosen, Console& console) {
+  if (!IsSettledLater(run)) return run.precision.empty() ? "f32" : run.precision;
   const bool is_kept = !run.precision_plan.empty();
   if (is_kept && files.Exists(run.precision_plan)) {
-    return Annotate(UseSavedPlan(run, graph, files, chosen, console), absl::StrCat("'", run.precision_plan, "'"));
+    absl::StatusOr<std::string> saved = UseSavedPlan(run, graph, files, chosen, console);
+    if (!saved.ok()) return Annotate(saved.status(), absl::StrCat("'", run.precision_plan, "'"));
+    return saved;
   }
   std::vector<std::string> feeds, fetches;
   for (const Endpoint& input : inputs) feeds.push_back(input.text);
@@ -187,11 +190,12 @@ absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span
     }
   }
   PF_ASSIGN_OR_RETURN(chosen->delegate, MakeDelegate(run.delegate, {choice.precision, choice.plan}));
-  if (!is_kept) return absl::OkStatus();
+  if (!is_kept) return choice.precision;
   const std::string text = PrecisionPlanText({ModelFingerprint(graph), run.delegate, choice.precision, choice.plan});
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(run.precision_plan, text.size()));
   PF_RETURN_IF_ERROR(writer->Append(text));
-  return writer->Commit();
+  PF_RETURN_IF_ERROR(writer->Commit());
+  return choice.precision;
 }
 
 }  // namespace permafrost

@@ -43,10 +43,11 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
 // few samples, and says which on the console. With int8 or mixed: plans it with them. Nothing otherwise. With
 // --precision_plan, what was settled is read from the file, or written where there is none. Errors as of
 // ChoosePrecision, ParsePrecisionPlan and of files; FailedPrecondition where the precision does not run, or the file is
-// for something else.
-absl::Status SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
-                             absl::Span<const Endpoint> outputs, absl::Span<const std::vector<Tensor>> samples,
-                             FileSystem& files, SessionOptions* chosen, Console& console);
+// for something else. Returns the precision that it is now: what was chosen, or the flag's, or "f32" without one.
+absl::StatusOr<std::string> SettlePrecision(const RunFlags& run, const Graph& graph, absl::Span<const Endpoint> inputs,
+                                            absl::Span<const Endpoint> outputs,
+                                            absl::Span<const std::vector<Tensor>> samples, FileSystem& files,
+                                            SessionOptions* chosen, Console& console);
 
 }  // namespace permafrost
 

@@ -36,8 +36,8 @@ struct LayerNoise {
 struct LayerNoiseReport {
   // The one that adds most noise by itself first, those without own noise known after them.
   std::vector<LayerNoise> layers;
-  // Pairs of one name that are not one tensor: nearly all noise, while the outputs after them are hardly any. Passes
-  // that move a factor from a layer to the next leave such. They are left out of `layers`.
+  // Pairs of one name that do not hold the same: the candidate's next layer is right with its own tensor, and wrong
+  // with the reference's. Passes that move a factor from a layer to the next leave such. They are not in `layers`.
   std::vector<LayerNoise> set_aside;
   int64_t num_unpaired = 0;  // Tensors of floats of the reference that the candidate does not have.
   size_t num_runs = 0;
