@@ -52,8 +52,8 @@ struct LayerNoiseSettings {
   std::function<bool()> is_interrupted;                   // Empty: never.
 };
 
-// Runs both graphs on the first batches of the source, at most 8, and compares all tensors of floats that the outputs need and
-// that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor is fetched
+// Runs both graphs on the first batches of the source, at most 8, and compares all tensors of floats that the outputs
+// need and that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor is fetched
 // by itself, since fetching one takes apart what the delegate fuses. Errors of the source, and of a model that does not
 // run at all.
 absl::StatusOr<LayerNoiseReport> MeasureLayerNoise(const Graph& reference, const Graph& candidate, BatchSource& source,
