@@ -105,7 +105,8 @@ Picture Resample(const Image& image, const PixelWindow& window, int64_t height, 
   const int64_t channels = image.channels;
   const std::vector<Taps> across = MakeTaps(window.width, width, filter);
   const std::vector<Taps> down = MakeTaps(window.height, height, filter);
-  Picture result = MakeGrid<float>(height, width, channels);
+  // In double, since a long picture adds up many small weights.
+  PixelGrid<double> sums = MakeGrid<double>(height, width, channels);
   // One row of the source at a time, added to all rows of the result that take something of it: both only move down. So
   // no more memory is needed than for the result, however long the source is.
   std::vector<float> row(static_cast<size_t>(width * channels));
@@ -127,10 +128,12 @@ Picture Resample(const Image& image, const PixelWindow& window, int64_t height, 
     for (size_t i = first; i < down.size() && down[i].first <= y; ++i) {
       if (down[i].end() <= y) continue;
       const float weight = down[i].weights[static_cast<size_t>(y - down[i].first)];
-      float* target = result.At(static_cast<int64_t>(i), 0);
-      for (size_t x = 0; x < row.size(); ++x) target[x] += weight * row[x];
+      double* target = sums.At(static_cast<int64_t>(i), 0);
+      for (size_t x = 0; x < row.size(); ++x) target[x] += static_cast<double>(weight) * row[x];
     }
   }
+  Picture result = MakeGrid<float>(height, width, channels);
+  std::copy(sums.pixels.begin(), sums.pixels.end(), result.pixels.begin());
   return result;
 }
 
