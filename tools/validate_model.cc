@@ -33,6 +33,8 @@ namespace {
 
 // Rows that run at a time where the model leaves it open: enough to keep the cores busy, little memory.
 constexpr int64_t kDefaultBatch = 32;
+// Of pictures that are fed at a time: 800 MB as floats.
+constexpr int64_t kMostBatchPixels = int64_t{1} << 26;
 
 void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("reference", &options->reference, "FILE", "The model whose answers are taken for right.");
@@ -166,7 +168,14 @@ absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, co
     console.err << "note: " << images.num_left_out << " pictures have no label and are left out\n";
   }
   PF_ASSIGN_OR_RETURN(const int64_t fixed, FixedBatch(reference));
-  const int64_t batch = fixed > 0 ? fixed : options.batch > 0 ? options.batch : kDefaultBatch;
+  const PictureFormat& format = converter.format();
+  const int64_t fitting = std::max<int64_t>(1, kMostBatchPixels / (format.height * format.width));
+  if (fixed > fitting) {
+    return absl::ResourceExhaustedError(absl::StrCat("input '", input->text, "' takes ", fixed, " pictures of ",
+                                                     format.height, " x ", format.width, " at a time, expected at most ",
+                                                     kMostBatchPixels, " pixels"));
+  }
+  const int64_t batch = fixed > 0 ? fixed : std::min(fitting, options.batch > 0 ? int64_t{options.batch} : kDefaultBatch);
   Questions questions;
   if (images.labels.num_rows() > 0) questions.labels = std::move(images.labels);
   questions.class_names = std::move(images.class_names);

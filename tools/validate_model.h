@@ -45,7 +45,8 @@ struct ValidateModelOptions {
   ReadFlags read;
 };
 
-// Prints what was measured, after Ctrl-C what was until then, with Cancelled. Aborted beyond `tolerance` or `max_accuracy_drop`, and when outputs can't be compared.
+// Prints what was measured, after Ctrl-C what was until then, with Cancelled. Aborted beyond `tolerance` or
+// `max_accuracy_drop`, and when outputs can't be compared.
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console);
 
 Tool ValidateModelTool();

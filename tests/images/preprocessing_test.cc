@@ -56,6 +56,15 @@ TEST_P(ResampleTest, IsWhatTensorFlowGives) {
 
 INSTANTIATE_TEST_SUITE_P(Filters, ResampleTest, testing::ValuesIn(ResizeFilterNames()));
 
+TEST(ResampleTest, LongPicturesTakeNoMoreMemoryThanTheResult) {
+  // As wide as the frame in between it would take 400 MB.
+  const Image image = Plain(400'000, 1, {50});
+  for (const std::string& name : ResizeFilterNames()) {
+    const Picture found = Resample(image, {0, 0, image.height, 1}, 2, 256, ParseResizeFilter(name).value());
+    for (const float pixel : found.pixels) ASSERT_NEAR(pixel, 50, 0.01) << name;
+  }
+}
+
 TEST(ResampleTest, TakesOnlyTheWindow) {
   Image image = Plain(6, 6, {9});
   for (int64_t y = 2; y < 4; ++y) {
@@ -200,6 +209,7 @@ TEST(FormatOfInputTest, ReadsTheShape) {
   EXPECT_THAT(std::string(format({1, 4, 4, 7}).status().message()), HasSubstr("1 or 3 channels"));
   EXPECT_THAT(std::string(format({10}).status().message()), HasSubstr("four dimensions"));
   EXPECT_THAT(std::string(format({1, 0, 4, 1}).status().message()), HasSubstr("no pixels"));
+  EXPECT_THAT(std::string(format({1, 1 << 20, 1 << 20, 3}).status().message()), HasSubstr("expected at most 33554432"));
   node->SetAttr("dtype", AttrValue::Type(DType::kInt64));
   EXPECT_THAT(std::string(format({1, 4, 4, 1}).status().message()), HasSubstr("takes int64"));
 }

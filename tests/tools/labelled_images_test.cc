@@ -156,7 +156,8 @@ TEST_F(LabelledImagesTest, WhatDoesNotFit) {
   EXPECT_THAT(message("l.csv", "a.png,99999999999\n"), HasSubstr("expected 0 to 1000000"));
   EXPECT_THAT(message("l.csv", ",1\n"), HasSubstr("line 1: the name of the file is empty"));
   EXPECT_THAT(message("l.csv", "a.png,1.5\nb.png,cat\n"), HasSubstr("line 2: found 'cat', expected a number"));
-  EXPECT_THAT(message("l.txt", "1\n"), EndsWith(absl::StrCat("holds 1 labels, folder '", folder_, "/set' holds 2 pictures")));
+  EXPECT_THAT(message("l.txt", "1\n"),
+              EndsWith(absl::StrCat("holds 1 labels, folder '", folder_, "/set' holds 2 pictures")));
   EXPECT_THAT(message("l.txt", "# nothing\n"), EndsWith("holds no labels"));
   EXPECT_THAT(message("l.npy", "text"), HasSubstr("not an NPY file"));
   places.list = WriteNpyFile("l.npy", Tensor::FromVector<int64_t>({3}, {1, 2, 3}));

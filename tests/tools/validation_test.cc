@@ -185,7 +185,8 @@ TEST(ValidateTest, NanIsReported) {
   EXPECT_EQ(output.candidate_nonfinite.infinities, 1);
   EXPECT_EQ(output.candidate_nonfinite.runs, 2);
   EXPECT_EQ(output.difference.num_nonfinite_mismatches, 2);
-  EXPECT_THAT(Text(*result), HasSubstr("output 'y' of the candidate holds 1 NaN and 1 infinite of 4 elements, in 2 of 2 runs"));
+  EXPECT_THAT(Text(*result),
+              HasSubstr("output 'y' of the candidate holds 1 NaN and 1 infinite of 4 elements, in 2 of 2 runs"));
   EXPECT_EQ(output.score.candidate.rows_with_nan, 1);
 }
 

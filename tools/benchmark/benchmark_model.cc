@@ -166,8 +166,6 @@ absl::Status TraceRun(const BenchmarkModelOptions& options, const BenchmarkSubje
   return WriteText(options.trace, text.str(), files);
 }
 
-std::string PrecisionOf(const RunFlags& run) { return run.precision.empty() ? "f32" : run.precision; }
-
 // One call of the tool.
 class Benchmark {
  public:
@@ -224,6 +222,7 @@ class Benchmark {
     const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
     PF_ASSIGN_OR_RETURN(kept_,
                         SettleDelegate(run_, model, {subject_->feeds()}, files_, &session_options_, console_));
+    result_.precision = kept_.precision();
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);
   }
@@ -231,7 +230,6 @@ class Benchmark {
   absl::Status MakeSession() {
     session_options_.profiler = &profiler_;
     result_.delegate = run_.delegate;
-    result_.precision = PrecisionOf(run_);
     result_.num_threads = session_options_.num_threads;
     result_.load_seconds = subject_->load_seconds();
     console_.Progress("preparing");

@@ -104,7 +104,8 @@ class Decoder {
   void PutInkOnPaper(const uint8_t* line, uint8_t* row) const {
     const auto light = [&](uint8_t value) { return codec_.saw_Adobe_marker ? value : 255 - value; };
     for (JDIMENSION x = 0; x < codec_.output_width; ++x) {
-      for (int c = 0; c < 3; ++c) row[3 * x + c] = static_cast<uint8_t>(light(line[4 * x + c]) * light(line[4 * x + 3]) / 255);
+      const int black = light(line[4 * x + 3]);
+      for (int c = 0; c < 3; ++c) row[3 * x + c] = static_cast<uint8_t>(light(line[4 * x + c]) * black / 255);
     }
   }
 

@@ -13,6 +13,9 @@
 namespace permafrost {
 namespace {
 
+// Of what a model takes: 400 MB for one picture as floats, and more than any has.
+constexpr int64_t kMostPixels = int64_t{1} << 25;
+
 template <typename T>
 struct Named {
   const char* name;
@@ -109,7 +112,8 @@ absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional
   format.dtype = *dtype;
   const absl::StatusOr<Shape> shape = ShapeAttr(*input.node, "shape");
   if (!shape.ok() || !shape->has_rank() || shape->rank() != 4) {
-    return refuse(absl::StrCat("has shape ", shape.ok() ? shape->ToString() : "?", ", expected four dimensions for pictures"));
+    return refuse(
+        absl::StrCat("has shape ", shape.ok() ? shape->ToString() : "?", ", expected four dimensions for pictures"));
   }
   const auto is_channels = [](int64_t dimension) { return dimension == 1 || dimension == 3; };
   if (is_channels(shape->dim(3))) {
@@ -123,7 +127,8 @@ absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional
     format.height = shape->dim(2);
     format.width = shape->dim(3);
   } else {
-    return refuse(absl::StrCat("has shape ", shape->ToString(), ", expected 1 or 3 channels, in the last or the second dimension"));
+    return refuse(absl::StrCat("has shape ", shape->ToString(),
+                               ", expected 1 or 3 channels, in the last or the second dimension"));
   }
   const auto settle = [&](int64_t* dimension, int64_t given) {
     if (*dimension == kUnknownDim) *dimension = given;
@@ -134,9 +139,16 @@ absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional
                                size->first, ",", size->second));
   }
   if (format.height == kUnknownDim || format.width == kUnknownDim) {
-    return refuse(absl::StrCat("has shape ", shape->ToString(), ", which leaves the size of pictures open: --image_size=HEIGHT,WIDTH"));
+    return refuse(absl::StrCat("has shape ", shape->ToString(),
+                               ", which leaves the size of pictures open: --image_size=HEIGHT,WIDTH"));
   }
-  if (format.height < 1 || format.width < 1) return refuse(absl::StrCat("has shape ", shape->ToString(), ", which holds no pixels"));
+  if (format.height > kMostPixels / std::max<int64_t>(format.width, 1)) {
+    return refuse(absl::StrCat("takes pictures of ", format.height, " x ", format.width, ", expected at most ",
+                               kMostPixels, " pixels"));
+  }
+  if (format.height < 1 || format.width < 1) {
+    return refuse(absl::StrCat("has shape ", shape->ToString(), ", which holds no pixels"));
+  }
   return format;
 }
 
@@ -147,9 +159,9 @@ absl::StatusOr<PictureConverter> PictureConverter::Create(const Preprocessing& p
   if (!settled.order.has_value()) settled.order = format.channels == 1 ? ChannelOrder::kGray : ChannelOrder::kRgb;
   const int64_t wanted = *settled.order == ChannelOrder::kGray ? 1 : 3;
   if (wanted != format.channels) {
-    return absl::InvalidArgumentError(absl::StrCat("--image_channels: found ", ChannelOrderNames()[static_cast<size_t>(*settled.order)],
-                                                   ", the model takes ", format.channels,
-                                                   format.channels == 1 ? " channel" : " channels"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--image_channels: found ", ChannelOrderNames()[static_cast<size_t>(*settled.order)],
+                     ", the model takes ", format.channels, format.channels == 1 ? " channel" : " channels"));
   }
   if (!settled.range.has_value()) {
     settled.range = format.dtype == DType::kFloat ? std::make_pair(0.0, 1.0)
@@ -161,7 +173,8 @@ absl::StatusOr<PictureConverter> PictureConverter::Create(const Preprocessing& p
     return absl::InvalidArgumentError(absl::StrCat("--image_range: found ", low, ",", high, ", expected LOW,HIGH"));
   }
   if (!(settled.crop_fraction > 0 && settled.crop_fraction <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("--image_crop_fraction: found ", settled.crop_fraction, ", expected more than 0, at most 1"));
+    return absl::InvalidArgumentError(absl::StrCat("--image_crop_fraction: found ", settled.crop_fraction,
+                                                   ", expected more than 0, at most 1"));
   }
   if (!(settled.padding >= 0 && settled.padding <= 255)) {
     return absl::InvalidArgumentError(absl::StrCat("--image_padding: found ", settled.padding, ", expected 0 to 255"));

@@ -23,6 +23,8 @@ constexpr Row kFilters[] = {{"bilinear", ResizeFilter::kBilinear},
 struct Taps {
   int64_t first = 0;
   std::vector<float> weights;
+
+  int64_t end() const { return first + static_cast<int64_t>(weights.size()); }
 };
 
 Taps BilinearTaps(double center, int64_t size) {
@@ -103,29 +105,35 @@ Picture Resample(const Image& image, const PixelWindow& window, int64_t height, 
   const int64_t channels = image.channels;
   const std::vector<Taps> across = MakeTaps(window.width, width, filter);
   const std::vector<Taps> down = MakeTaps(window.height, height, filter);
-  // As high as the window and as wide as the result.
-  Picture rows = MakeGrid<float>(window.height, width, channels);
+  // In double, since a long picture adds up many small weights.
+  PixelGrid<double> sums = MakeGrid<double>(height, width, channels);
+  // One row of the source at a time, added to all rows of the result that take something of it: both only move down. So
+  // no more memory is needed than for the result, however long the source is.
+  std::vector<float> row(static_cast<size_t>(width * channels));
+  size_t first = 0;
   for (int64_t y = 0; y < window.height; ++y) {
+    while (first < down.size() && down[first].end() <= y) ++first;
+    if (first == down.size()) break;
+    if (down[first].first > y) continue;
+    std::fill(row.begin(), row.end(), 0.0F);
     const uint8_t* source = image.At(window.top + y, window.left);
-    for (int64_t x = 0; x < width; ++x) {
-      const Taps& taps = across[static_cast<size_t>(x)];
-      float* target = rows.At(y, x);
+    for (size_t x = 0; x < across.size(); ++x) {
+      const Taps& taps = across[x];
+      float* target = row.data() + x * static_cast<size_t>(channels);
       for (size_t i = 0; i < taps.weights.size(); ++i) {
         const uint8_t* pixel = source + (taps.first + static_cast<int64_t>(i)) * channels;
         for (int64_t c = 0; c < channels; ++c) target[c] += taps.weights[i] * static_cast<float>(pixel[c]);
       }
     }
-  }
-  Picture result = MakeGrid<float>(height, width, channels);
-  const int64_t row_size = width * channels;
-  for (int64_t y = 0; y < height; ++y) {
-    const Taps& taps = down[static_cast<size_t>(y)];
-    float* target = result.At(y, 0);
-    for (size_t i = 0; i < taps.weights.size(); ++i) {
-      const float* source = rows.At(taps.first + static_cast<int64_t>(i), 0);
-      for (int64_t x = 0; x < row_size; ++x) target[x] += taps.weights[i] * source[x];
+    for (size_t i = first; i < down.size() && down[i].first <= y; ++i) {
+      if (down[i].end() <= y) continue;
+      const float weight = down[i].weights[static_cast<size_t>(y - down[i].first)];
+      double* target = sums.At(static_cast<int64_t>(i), 0);
+      for (size_t x = 0; x < row.size(); ++x) target[x] += static_cast<double>(weight) * row[x];
     }
   }
+  Picture result = MakeGrid<float>(height, width, channels);
+  std::copy(sums.pixels.begin(), sums.pixels.end(), result.pixels.begin());
   return result;
 }
 

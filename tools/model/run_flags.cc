@@ -185,6 +185,9 @@ class Settler {
           FileSystem& files, SessionOptions* chosen, Console& console)
       : run_(run), model_(model), samples_(samples), files_(files), chosen_(*chosen), console_(console) {}
 
+  // What Run has settled on.
+  const std::string& precision() const { return settled_.precision; }
+
   absl::StatusOr<KeptWeights> Run() {
     const bool may_keep = model_.keeps_weights && !IsLibrary(run_.delegate);
     const std::string identity = may_keep ? PackingIdentity(run_.delegate) : "";
@@ -384,7 +387,10 @@ void KeptWeights::Write(JsonWriter* json) const {
 absl::StatusOr<KeptWeights> SettleDelegate(const RunFlags& run, const ModelToRun& model,
                                            absl::Span<const std::vector<Tensor>> samples, FileSystem& files,
                                            SessionOptions* chosen, Console& console) {
-  return Settler(run, model, samples, files, chosen, console).Run();
+  Settler settler(run, model, samples, files, chosen, console);
+  PF_ASSIGN_OR_RETURN(KeptWeights kept, settler.Run());
+  kept.set_precision(settler.precision());
+  return kept;
 }
 
 }  // namespace permafrost

@@ -58,6 +58,10 @@ class KeptWeights {
   KeptWeights() = default;
   KeptWeights(std::shared_ptr<WeightCache> cache, std::string path) : cache_(std::move(cache)), path_(std::move(path)) {}
 
+  // What was settled on.
+  const std::string& precision() const { return precision_; }
+  void set_precision(std::string precision) { precision_ = std::move(precision); }
+
   // Writes to --cache_dir what was packed, and says on the console what was wrong with what was there, and if it cannot
   // be written: the runs are as good without.
   void Save(FileSystem& files, Console& console) const;
@@ -69,6 +73,7 @@ class KeptWeights {
  private:
   std::shared_ptr<WeightCache> cache_;  // Null where nobody keeps anything.
   std::string path_;                    // Empty: what is packed is not written.
+  std::string precision_;
 };
 
 // Makes the delegate for the model. With --precision=auto: gives `chosen` the fastest precision of the delegate that

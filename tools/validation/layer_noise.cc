@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "runtime_check/coded_feeds.h"
@@ -24,11 +25,15 @@ namespace {
 // More runs change the second digit of a dB at most.
 constexpr size_t kMostBatches = 8;
 constexpr int64_t kMostFetchedBytes = int64_t{1} << 30;
-// Where half of the amplitude is noise, and the outputs are better by this, the noise was none.
-constexpr double kNotTheSameDb = 6;
-constexpr double kRecoveredDb = 20;
+// A layer that is fed what is right is not worse by this than fed with noise, unless it expects something else. Beyond
+// the other bound both are rounding.
+constexpr double kWorseDb = 3;
+constexpr double kRoundingDb = 60;
+// Each round sets aside one of the tensors that a layer reads.
+constexpr int kMostRounds = 8;
 // As many as a person reads.
 constexpr size_t kMostPrinted = 25;
+constexpr size_t kMostNamed = 4;
 
 std::string TensorName(const Node& node, int port) {
   return port == 0 ? std::string(node.name()) : absl::StrCat(node.name(), ":", port);
@@ -92,8 +97,13 @@ class Measurement {
     std::vector<size_t> all(pairs_.size());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     PF_RETURN_IF_ERROR(InGroups(all, &Measurement::CompareSoFar));
-    SetAside();
-    PF_RETURN_IF_ERROR(InGroups(all, &Measurement::CompareAlone));
+    for (Pair& pair : pairs_) pair.is_set_aside = pair.so_far.kind != OutputDifference::Kind::kComparable;
+    for (int round = 0; round < kMostRounds && !all.empty(); ++round) {
+      PF_RETURN_IF_ERROR(InGroups(all, &Measurement::CompareAlone));
+      if (was_interrupted_) break;
+      all = SetAside(all);
+      num_steps_ += all.size();
+    }
     return Report();
   }
 
@@ -218,20 +228,33 @@ class Measurement {
     return absl::OkStatus();
   }
 
-  // Pairs that are no pairs: a factor went from one layer to another, and the outputs do not mind.
-  void SetAside() {
-    double best_output = -std::numeric_limits<double>::infinity();
-    for (const Pair& pair : pairs_) {
-      if (reference_.IsOutput(pair.reference) && pair.so_far.num_elements > 0) {
-        best_output = std::max(best_output, pair.so_far.sqnr_db);
+  // Finds pairs that are no pairs, since a pass has moved a factor from one layer to the next: of what a layer reads
+  // that is worse with the reference's tensors than with the candidate's, the noisiest. Returns those that read them.
+  std::vector<size_t> SetAside(const std::vector<size_t>& measured) {
+    std::set<size_t> wrong;
+    for (const size_t i : measured) {
+      const Pair& pair = pairs_[i];
+      if (pair.is_set_aside || pair.own.num_elements == 0 || pair.own.sqnr_db > kRoundingDb ||
+          pair.own.sqnr_db > pair.so_far.sqnr_db - kWorseDb) {
+        continue;
       }
+      const Pair* worst = nullptr;
+      for (const size_t input : CutBefore(*pair.candidate).pairs) {
+        const Pair& read = pairs_[input];
+        const bool is_noisier = read.so_far.sqnr_db < pair.so_far.sqnr_db - kWorseDb;
+        if (is_noisier && (worst == nullptr || read.so_far.sqnr_db < worst->so_far.sqnr_db)) worst = &read;
+      }
+      if (worst != nullptr) wrong.insert(static_cast<size_t>(worst - pairs_.data()));
     }
-    for (Pair& pair : pairs_) {
-      const bool other_shape = pair.so_far.kind != OutputDifference::Kind::kComparable;
-      const bool other_values = pair.so_far.num_elements > 0 && pair.so_far.sqnr_db < kNotTheSameDb &&
-                                best_output > pair.so_far.sqnr_db + kRecoveredDb;
-      pair.is_set_aside = other_shape || other_values;
+    std::vector<size_t> again;
+    for (size_t i = 0; i < pairs_.size() && !wrong.empty(); ++i) {
+      const Cut cut = CutBefore(*pairs_[i].candidate);
+      const bool reads_wrong =
+          std::any_of(wrong.begin(), wrong.end(), [&](size_t pair) { return cut.pairs.count(pair) > 0; });
+      if (reads_wrong && wrong.count(i) == 0) again.push_back(i);
     }
+    for (const size_t i : wrong) pairs_[i].is_set_aside = true;
+    return again;
   }
 
   // What computes a candidate's tensor from known ones.
@@ -365,6 +388,10 @@ class Measurement {
   bool was_interrupted_ = false;
 };
 
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 std::string Decibels(double value) { return std::isinf(value) ? "exact" : absl::StrFormat("%.1f", value); }
 
 void WriteLayers(absl::string_view key, const std::vector<LayerNoise>& layers, JsonWriter* json) {
@@ -413,16 +440,19 @@ void PrintLayerNoise(const LayerNoiseReport& report, const Console& console) {
   }
   if (!table.empty()) table.Print(console, "  ");
   if (num_more > 0) console.out << "  and " << num_more << " quieter layers (--json has all)\n";
-  if (num_exact > 0) console.out << "  exact by themselves: " << num_exact << " layers\n";
+  if (num_exact > 0) console.out << "  exact by themselves: " << Counted(static_cast<int64_t>(num_exact), "layer") << "\n";
   if (report.num_unpaired > 0) {
-    console.out << "  only in the reference: " << report.num_unpaired << " tensors; --lineage pairs renamed ones\n";
+    console.out << "  only in the reference: " << Counted(report.num_unpaired, "tensor") << "\n";
   }
+  if (report.set_aside.empty()) return;
+  std::vector<std::string> names;
   for (const LayerNoise& layer : report.set_aside) {
-    console.out << "  left out: '" << Printable(layer.reference) << "' is another tensor in the candidate ("
-                << (layer.problem.empty() ? absl::StrCat(Decibels(layer.sqnr_db), " dB, and the outputs do not mind")
-                                          : Printable(layer.problem))
-                << ")\n";
+    if (names.size() < kMostNamed) names.push_back(absl::StrCat("'", Printable(layer.reference), "'"));
   }
+  if (names.size() < report.set_aside.size()) names.emplace_back("...");
+  console.out << "  left out: " << Counted(static_cast<int64_t>(report.set_aside.size()), "tensor")
+              << " of the same name and other content, such as a factor that moved to the next layer: "
+              << absl::StrJoin(names, ", ") << "\n";
 }
 
 void WriteLayerNoise(const LayerNoiseReport& report, JsonWriter* json) {

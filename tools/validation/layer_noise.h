@@ -36,8 +36,8 @@ struct LayerNoise {
 struct LayerNoiseReport {
   // The one that adds most noise by itself first, those without own noise known after them.
   std::vector<LayerNoise> layers;
-  // Pairs of one name that are not one tensor: nearly all noise, while the outputs after them are hardly any. Passes
-  // that move a factor from a layer to the next leave such. They are left out of `layers`.
+  // Pairs of one name that do not hold the same: the candidate's next layer is right with its own tensor, and wrong
+  // with the reference's. Passes that move a factor from a layer to the next leave such. They are not in `layers`.
   std::vector<LayerNoise> set_aside;
   int64_t num_unpaired = 0;  // Tensors of floats of the reference that the candidate does not have.
   size_t num_runs = 0;
@@ -52,8 +52,8 @@ struct LayerNoiseSettings {
   std::function<bool()> is_interrupted;                   // Empty: never.
 };
 
-// Runs both graphs on the first batches of the source, at most 8, and compares all tensors of floats that the outputs need and
-// that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor is fetched
+// Runs both graphs on the first batches of the source, at most 8, and compares all tensors of floats that the outputs
+// need and that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor is fetched
 // by itself, since fetching one takes apart what the delegate fuses. Errors of the source, and of a model that does not
 // run at all.
 absl::StatusOr<LayerNoiseReport> MeasureLayerNoise(const Graph& reference, const Graph& candidate, BatchSource& source,
