@@ -191,6 +191,8 @@ struct PassDefinition {
   bool is_idempotent = false;
   // Empty, or how the names, types or shapes of declared inputs and outputs may change.
   std::string interface_change;
+  // It does to a graph what the caller says, wise or not: a graph that is not valid afterwards is the caller's error.
+  bool may_invalidate = false;
   bool needs_evaluator = false;
   // Checks and parses `arguments`, then runs. InvalidArgument for an unknown, repeated or malformed argument.
   std::function<absl::StatusOr<int64_t>(Graph*, const std::vector<PassArgument>& arguments, PassContext*)> run;
@@ -316,6 +318,11 @@ class Pass {
   }
   Pass&& ChangesInterface(std::string how) && {
     definition_.interface_change = std::move(how);
+    return std::move(*this);
+  }
+  // See PassDefinition::may_invalidate.
+  Pass&& MayInvalidate() && {
+    definition_.may_invalidate = true;
     return std::move(*this);
   }
   Pass&& NeedsEvaluator() && {

@@ -125,14 +125,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     const auto start = std::chrono::steady_clock::now();
     absl::StatusOr<int64_t> rewrites = pass->run(graph->get(), call.arguments, context);
     report.seconds = SecondsSince(start);
-    if (!rewrites.ok()) {
-      if (!call.ignore_errors) return Annotate(rewrites.status(), call.name);
-      report.ignored_error = std::string(rewrites.status().message());
-      *graph = std::move(undo);
-      hashes = HashGraph(**graph);
-    } else {
-      report.rewrites = *rewrites;
-      if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
+    if (rewrites.ok()) {
       const GraphHashes before = hashes;
       hashes = HashGraph(**graph);
       const bool is_changed = hashes.structural != before.structural;
@@ -143,9 +136,23 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
       // New names, devices or another order do not make a valid graph invalid.
       if (initial.ok() && hashes.meaning != before.meaning) {
         if (absl::Status status = CheckGraph(**graph, &team, [] {}); !status.ok()) {
-          return absl::InternalError(absl::StrCat(call.name, ": leaves a graph that is not valid: ", status.message()));
+          if (!pass->may_invalidate) {
+            return absl::InternalError(
+                absl::StrCat(call.name, ": leaves a graph that is not valid: ", status.message()));
+          }
+          rewrites =
+              absl::InvalidArgumentError(absl::StrCat("the graph would not be valid any more: ", status.message()));
         }
       }
+    }
+    if (!rewrites.ok()) {
+      if (!call.ignore_errors) return Annotate(rewrites.status(), call.name);
+      report.ignored_error = std::string(rewrites.status().message());
+      *graph = std::move(undo);
+      hashes = HashGraph(**graph);
+    } else {
+      report.rewrites = *rewrites;
+      if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
       if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {
         return absl::InternalError(absl::StrCat(call.name, ": changes the declared inputs or outputs"));
       }

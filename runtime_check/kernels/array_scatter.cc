@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -47,44 +48,46 @@ absl::Status PrepareTensorScatter(PrepareContext* context) {
 
 struct Replace {
   template <typename T>
-  static T Of(T, T update) {
-    return update;
+  static void Into(T update, T* x) {
+    *x = update;
   }
 };
 struct Plus {
   template <typename T>
-  static T Of(T x, T update) {
-    return Narrow<T>(Widen(x) + Widen(update));
+  static void Into(T update, T* x) {
+    *x = Narrow<T>(Widen(*x) + Widen(update));
   }
 };
 struct Minus {
   template <typename T>
-  static T Of(T x, T update) {
-    return Narrow<T>(Widen(x) - Widen(update));
+  static void Into(T update, T* x) {
+    *x = Narrow<T>(Widen(*x) - Widen(update));
   }
 };
 struct Larger {
   template <typename T>
-  static T Of(T x, T update) {
-    return Comparable(x) < Comparable(update) ? update : x;
+  static void Into(T update, T* x) {
+    *x = Comparable(*x) < Comparable(update) ? update : *x;
   }
 };
 struct Smaller {
   template <typename T>
-  static T Of(T x, T update) {
-    return Comparable(update) < Comparable(x) ? update : x;
+  static void Into(T update, T* x) {
+    *x = Comparable(update) < Comparable(*x) ? update : *x;
   }
+};
+struct Append {
+  static void Into(const std::string& update, std::string* x) { *x += update; }
 };
 
 // --- Walking the rows ------------------------------------------------------------------------------------------------
 
 // One row after the other, since several may address the same slice.
 template <typename Op, typename T, typename Index>
-absl::Status ScatterRows(ComputeContext* context, int indices_input, const T* updates) {
+absl::Status ScatterRows(ComputeContext* context, int indices_input, const T* updates, T* output) {
   const auto& state = context->state<SliceIndex>();
   const int64_t depth = static_cast<int64_t>(state.dims.size());
   const Index* indices = context->input<Index>(indices_input);
-  T* output = context->output<T>(0);
   if (state.slice_elements == 0) return absl::OkStatus();  // There may be any number of rows.
   for (int64_t row = 0; row < state.num_rows; ++row) {
     const int64_t slice = state.SliceOf(indices + row * depth);
@@ -92,9 +95,16 @@ absl::Status ScatterRows(ComputeContext* context, int indices_input, const T* up
     if (slice < 0) return BadRow(row);
     T* target = output + slice * state.slice_elements;
     const T* source = updates + row * state.slice_elements;
-    for (int64_t i = 0; i < state.slice_elements; ++i) target[i] = Op::template Of<T>(target[i], source[i]);
+    for (int64_t i = 0; i < state.slice_elements; ++i) Op::Into(source[i], &target[i]);
   }
   return absl::OkStatus();
+}
+
+template <typename Op, typename T>
+absl::Status ScatterElements(ComputeContext* context, int indices_input, const T* updates, T* output) {
+  return context->input_at(indices_input).dtype == DType::kInt32
+             ? ScatterRows<Op, T, int32_t>(context, indices_input, updates, output)
+             : ScatterRows<Op, T, int64_t>(context, indices_input, updates, output);
 }
 
 template <typename Op, typename... Types>
@@ -102,10 +112,7 @@ absl::Status Scatter(ComputeContext* context, int indices_input) {
   absl::Status status = absl::InternalError("a type that does not scatter");
   DispatchOn<Types...>(context->output_at(0).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* updates = context->input<T>(indices_input + 1);
-    status = context->input_at(indices_input).dtype == DType::kInt32
-                 ? ScatterRows<Op, T, int32_t>(context, indices_input, updates)
-                 : ScatterRows<Op, T, int64_t>(context, indices_input, updates);
+    status = ScatterElements<Op>(context, indices_input, context->input<T>(indices_input + 1), context->output<T>(0));
   });
   return status;
 }
@@ -115,6 +122,11 @@ size_t OutputBytes(ComputeContext* context) {
 }
 
 absl::Status ComputeScatterNd(ComputeContext* context) {
+  if (context->output_at(0).dtype == DType::kString) {
+    std::vector<std::string>& output = *context->output_at(0).strings;
+    output.assign(static_cast<size_t>(context->output_shape(0).num_elements()), "");
+    return ScatterElements<Append, std::string>(context, 0, context->input_at(1).strings->data(), output.data());
+  }
   if (const size_t bytes = OutputBytes(context); bytes > 0) std::memset(context->output_at(0).data, 0, bytes);
   return Scatter<Plus, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                  uint64_t, bool, std::complex<float>, std::complex<double>>(context, 0);
@@ -132,9 +144,8 @@ absl::Status ComputeUpdate(ComputeContext* context) {
   CopyTensor(context);
   const auto scatter = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* updates = reinterpret_cast<const T*>(context->input_at(2).data);
-    return context->input_at(1).dtype == DType::kInt32 ? ScatterRows<Replace, T, int32_t>(context, 1, updates)
-                                                       : ScatterRows<Replace, T, int64_t>(context, 1, updates);
+    return ScatterElements<Replace>(context, 1, reinterpret_cast<const T*>(context->input_at(2).data),
+                                    reinterpret_cast<T*>(context->output_at(0).data));
   };
   switch (SizeOf(context->output_at(0).dtype)) {
     case 1:
@@ -167,6 +178,7 @@ absl::Status ComputeExtreme(ComputeContext* context) {
 std::vector<DType> AddableTypes() {
   std::vector<DType> types = NumberAndComplexTypes();
   types.push_back(DType::kBool);
+  types.push_back(DType::kString);
   return types;
 }
 
@@ -182,7 +194,7 @@ Kernel TensorScatter(const char* formula, std::vector<DType> types, ComputeFunct
 }  // namespace
 
 DEFINE_KERNEL(ScatterNd) {
-  return Kernel("zeros, with the updates added where the rows of indices address")
+  return Kernel("zeros, with the updates added, or texts appended, where the rows of indices address")
       .TypeNumbers("T", AddableTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(PrepareScatterNd)

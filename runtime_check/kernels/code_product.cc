@@ -89,6 +89,7 @@ absl::StatusOr<CodeProduct> CodeProduct::Plan(PrepareContext* context, int64_t r
   product.right_ = right;
   product.row_step_ = row_step;
   product.column_step_ = column_step;
+  product.flipped_ = context->input_type(right) == DType::kQInt8 ? 0x80 : 0;
   int64_t packed_size = 0;
   if (__builtin_add_overflow(depth, kDepthStep - 1, &product.padded_depth_)) {
     return absl::InvalidArgumentError("the matrix is too large");
@@ -144,7 +145,7 @@ void CodeProduct::Pack(const uint8_t* b, int16_t* packed, uint32_t* sums) const 
     }
     for (int64_t k = 0; k < depth_; ++k) {
       for (int64_t j = begin; j < end; ++j) {
-        const uint8_t code = b[k * row_step_ + j * column_step_];
+        const auto code = static_cast<uint8_t>(b[k * row_step_ + j * column_step_] ^ flipped_);
         sums[j] += code;
         packed[j * padded_depth_ + k] = static_cast<int16_t>(code - 128);
       }

@@ -28,7 +28,8 @@ class CodeProduct {
   // behind the first `depth`, and the sum of each row.
   using GatherRows = absl::FunctionRef<void(int64_t first, int64_t count, int16_t* rows, uint32_t* sums)>;
 
-  // `right` is the input with the right matrix, whose element [k][j] lies at k * row_step + j * column_step. Packs it
+  // `right` is the input with the right matrix, whose element [k][j] lies at k * row_step + j * column_step; codes of qint8
+  // count from -128, so that the zero point of theirs is 128 more than it is for quint8. Packs it
   // now if its value is known. Requests the scratch memory of the node. InvalidArgument when sizes exceed what can be
   // addressed.
   static absl::StatusOr<CodeProduct> Plan(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
@@ -48,6 +49,7 @@ class CodeProduct {
   int64_t padded_depth_ = 0;
   int right_ = 0;
   int64_t row_step_ = 0, column_step_ = 0;
+  uint8_t flipped_ = 0;  // What codes of 8 bits are combined with to count from 0.
   int64_t block_rows_ = 0, row_blocks_ = 0, group_columns_ = 0, column_groups_ = 0;  // One piece of work.
   Tensor packed_, sums_;  // Of the right matrix; unset when its value is not known beforehand.
   // Offsets of parts of the scratch memory.

@@ -304,6 +304,17 @@ absl::Status PrepareClip(PrepareContext* context) {
 
 // NaN in t stays, and a bound that is NaN bounds nothing.
 template <typename T>
+PF_INLINE inline T Clipped(T t, T least, T most) {
+  const T below = Comparable(t) > Comparable(most) ? most : t;
+  return Comparable(below) < Comparable(least) ? least : below;
+}
+// Real and imaginary part each by itself.
+template <typename T>
+PF_INLINE inline std::complex<T> Clipped(std::complex<T> t, std::complex<T> least, std::complex<T> most) {
+  return {Clipped(t.real(), least.real(), most.real()), Clipped(t.imag(), least.imag(), most.imag())};
+}
+
+template <typename T>
 void Clip(ComputeContext* context) {
   const int64_t lower_step = context->input_shape(1).num_elements() == 1 ? 0 : 1;
   const int64_t upper_step = context->input_shape(2).num_elements() == 1 ? 0 : 1;
@@ -313,16 +324,14 @@ void Clip(ComputeContext* context) {
     const T* upper = context->input<T>(2) + upper_step * begin;
     T* output = context->output<T>(0) + begin;
     for (int64_t i = 0; i < end - begin; ++i) {
-      const T least = lower[i * lower_step];
-      const T most = upper[i * upper_step];
-      const T below = Comparable(t[i]) > Comparable(most) ? most : t[i];
-      output[i] = Comparable(below) < Comparable(least) ? least : below;
+      output[i] = Clipped(t[i], lower[i * lower_step], upper[i * upper_step]);
     }
   });
 }
 
 absl::Status ComputeClip(ComputeContext* context) {
-  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+  DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             std::complex<float>, std::complex<double>>(
       context->input_at(0).dtype, [&](auto tag) { Clip<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
 }
@@ -363,8 +372,8 @@ DEFINE_KERNEL(IsInf) { return FloatKernel<kIsInf>("whether x is infinite"); }
 DEFINE_KERNEL(IsFinite) { return FloatKernel<kIsFinite>("whether x is neither infinite nor NaN"); }
 
 DEFINE_KERNEL(ClipByValue) {
-  return Kernel("max(min(t, upper), lower)")
-      .TypeNumbers("T", NumberTypes())
+  return Kernel("max(min(t, upper), lower); of complex numbers by part")
+      .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareClip)
       .Compute(ComputeClip);

@@ -65,8 +65,11 @@ absl::Status PrepareConvolution(PrepareContext* context) {
   if (output.num_elements() > 0) {
     state->rows = input.dim(0) * y.output * x.output;
     PF_ASSIGN_OR_RETURN(const std::string padding, StringAttr(context->node(), "padding"));
-    CentreWindows(padding == "VALID", &y);
-    CentreWindows(padding == "VALID", &x);
+    // With a signed filter oneDNN computes it, whose windows are those of Conv2D.
+    if (context->input_type(1) == DType::kQUint8) {
+      CentreWindows(padding == "VALID", &y);
+      CentreWindows(padding == "VALID", &x);
+    }
     state->is_padded = ReachesOver(y) || ReachesOver(x);
   }
   // The filter's own element count fits int64, so this product does.
@@ -108,10 +111,18 @@ void GatherCodes(const ConvolutionState& state, const uint8_t* input, int16_t ou
   }
 }
 
+// The range of products with codes of a signed filter, in which 0 is 0 and a step one of the 254 from -127 to 127.
+Range SignedProductRange(Range input, Range filter) {
+  const float step = (input.max - input.min) / 255.f * ((filter.max - filter.min) / 254.f);
+  return {step * static_cast<float>(kLowest<int32_t>), step * static_cast<float>(kHighest<int32_t>)};
+}
+
 absl::Status ComputeConvolution(ComputeContext* context) {
   const auto& state = context->state<ConvolutionState>();
   const Range input_range = RangeInput(*context, 2), filter_range = RangeInput(*context, 4);
-  SetRangeOutput(context, ProductRange<uint8_t, uint8_t>(input_range, filter_range));
+  const bool is_signed = context->input_at(1).dtype == DType::kQInt8;
+  SetRangeOutput(context, is_signed ? SignedProductRange(input_range, filter_range)
+                                    : ProductRange<uint8_t, uint8_t>(input_range, filter_range));
   const int64_t zero = UnclampedCode<uint8_t>(0.f, input_range);
   // Outside of the image, elements stand for 0: that is no code of its own in a range without 0. (TensorFlow cuts it to
   // 8 bits in a range below 0, so that there the image seems to end in other numbers than 0.)
@@ -124,7 +135,7 @@ absl::Status ComputeConvolution(ComputeContext* context) {
   const auto gather = [&](int64_t first, int64_t count, int16_t* rows, uint32_t* sums) {
     GatherCodes(state, input, static_cast<int16_t>(outside), first, count, rows, sums);
   };
-  state.product.Run(context, static_cast<uint32_t>(zero), ZeroPoint<uint8_t>(filter_range),
+  state.product.Run(context, static_cast<uint32_t>(zero), is_signed ? 128 : ZeroPoint<uint8_t>(filter_range),
                     std::max<int64_t>(255, std::abs(outside)), gather,
                     reinterpret_cast<int32_t*>(context->output_at(0).data));
   return absl::OkStatus();
@@ -135,7 +146,7 @@ absl::Status ComputeConvolution(ComputeContext* context) {
 DEFINE_KERNEL(QuantizedConv2D) {
   return Kernel("Conv2D of (input - zero of input) and (filter - zero of filter), in codes")
       .Types<QUint8>("Tinput")
-      .Types<QUint8>("Tfilter")
+      .Types<QUint8, QInt8>("Tfilter")
       .Types<QInt32>("out_type")
       .Prepare(PrepareConvolution)
       .Compute(ComputeConvolution);

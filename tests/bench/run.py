@@ -211,7 +211,7 @@ def ratio_row(name, ratios, limit, note):
 def bench_passes(arguments, folder):
     """Every pass over every large model, in warm processes: from the file in the page cache to a file in memory."""
     memory = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else folder))
-    ratios, growths, rows, slowest = {}, {}, [], (0, "", "")
+    ratios, growths, rows, copies, slowest = {}, {}, [], [], (0, "", "")
     try:
         for model in sorted((arguments.shared / "models").iterdir()):
             if (model / "model.pb").stat().st_size < LARGE_MODEL_BYTES:
@@ -236,6 +236,10 @@ def bench_passes(arguments, folder):
                 ratios.setdefault(transforms, []).append(ratio)
                 slowest = max(slowest, (ratio, transforms, model.name))
                 growths.setdefault(transforms, []).append((ours.growth(transforms), engine.growth(transforms)))
+            # What the output costs by itself: the bytes of the model, written as they are, against the engine's fastest.
+            pairs = [(ours.ask("copy")["seconds"], engine.ask("remove_device")["seconds"])
+                     for _ in range(arguments.rounds)]
+            copies.append(median([mine for mine, _ in pairs]) / median([other for _, other in pairs]))
             for server in (ours, engine):
                 server.close()
     finally:
@@ -251,6 +255,7 @@ def bench_passes(arguments, folder):
                           f"({slowest[1]}, {slowest[2]})"))
     rows.append(ratio_row("the same, growth of anonymous memory", [total[0] / total[1]], 1 / 4,
                           f"largest {max(grown.values()):.3f} ({max(grown, key=grown.get)})"))
+    rows.append(ratio_row("(a plain copy of the model, for scale)", copies, 1 / 8, "against the engine's `remove_device`"))
     for transforms, values in ratios.items():
         rows.append(ratio_row(f"`{transforms}`", values, 1 / 8,
                               f"{len(values)} models, memory {grown[transforms]:.3f}"))

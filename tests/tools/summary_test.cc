@@ -61,6 +61,32 @@ TEST(Flops, CountsConvolutionsAndMatrixProducts) {
   EXPECT_EQ(estimate.num_unknown, 0u);
 }
 
+TEST(Flops, CountsFusedFormsAsWhatTheyFuse) {
+  const std::unique_ptr<Graph> graph = GraphFromText(
+      "x = Placeholder()\nf = Const()\nb = Const()\nc = _FusedConv2D(x, f, b)\nd = _FusedDepthwiseConv2dNative(x, f, b)\n"
+      "m = Placeholder()\nw = Const()\np = _FusedMatMul(m, w, b)");
+  graph->Find("x")->SetAttr("shape", AttrValue::OfShape({-1, 8, 8, 3}));
+  graph->Find("f")->SetAttr("value", AttrValue::OfTensor(Floats({3, 3, 3, 4})));
+  graph->Find("b")->SetAttr("value", AttrValue::OfTensor(Floats({4})));
+  for (const char* name : {"c", "d"}) {
+    graph->Find(name)->SetAttr("strides", AttrValue::IntList({1, 2, 2, 1}));
+    graph->Find(name)->SetAttr("padding", AttrValue::String("SAME"));
+  }
+  graph->Find("m")->SetAttr("shape", AttrValue::OfShape({5, 7}));
+  graph->Find("w")->SetAttr("value", AttrValue::OfTensor(Floats({7, 4})));
+  for (const char* name : {"c", "d", "p"}) {
+    Node* node = graph->Find(name);
+    node->SetAttr("num_args", AttrValue::Int(1));
+    node->SetAttr("fused_ops", AttrValue::StringList({"BiasAdd"}));
+    if (node->op() == ops::k_FusedConv2D) node->SetAttr("TArgs", AttrValue::TypeList({DType::kFloat}));
+  }
+  const FlopsEstimate estimate = EstimateFlops(*graph);
+  ASSERT_TRUE(estimate.status.ok()) << estimate.status;
+  const uint64_t convolution = 4u * 4 * 4 * 3 * 3 * 3 * 2, depthwise = 4u * 4 * 12 * 3 * 3 * 2, product = 5u * 4 * 7 * 2;
+  EXPECT_EQ(estimate.num_unknown, 0u);
+  EXPECT_EQ(estimate.total, convolution + depthwise + product);
+}
+
 TEST(Flops, SaysWhatItCouldNotCount) {
   const std::unique_ptr<Graph> graph =
       GraphFromText("x = Placeholder()\nw = Const()\ny = MatMul(x, w)\nz = MatMul(x, y)");

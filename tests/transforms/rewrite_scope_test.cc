@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "graph/lineage.h"
 #include "graph/validate.h"
@@ -64,7 +65,7 @@ TEST_P(RewriteScopeTest, APassMayBeStoppedAfterAnyRewrite) {
     const absl::StatusOr<std::unique_ptr<Graph>> before = ReadGraphOf(golden);
     bool within = false;
     std::string worst;
-    const absl::Status ran = CompareRuns(golden, **before, *part->graph, &within, &worst);
+    const absl::Status ran = CompareRuns(golden, **before, *part->graph, &within, &worst, whole->graph.get());
     ASSERT_TRUE(ran.ok()) << ran;
     EXPECT_TRUE(within) << worst;
   }
@@ -98,6 +99,24 @@ TEST(RewriteScope, DefaultsAreWrittenOutNodeByNode) {
   const auto has_default = [](const Node& node) { return node.HasAttr("depth_radius"); };
   EXPECT_EQ(CountAfter("add_default_attributes", "lrn", 1, has_default), 0);  // That of the placeholder.
   EXPECT_EQ(CountAfter("add_default_attributes", "lrn", 2, has_default), 1);
+}
+
+TEST(RewriteScope, NamesAreReplacedNodeByNode) {
+  const auto has_letter = [](const Node& node) { return absl::ascii_isalpha(node.name()[0]); };
+  EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 0, has_letter), 2);  // b, which becomes 1, and c.
+  // A node '1' that keeps its name keeps b from it.
+  EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 1, has_letter), 2);
+  EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 2, has_letter), 1);
+  EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 3, has_letter), 0);
+}
+
+TEST(RewriteScope, TheLastUnusedNodeGoesFirst) {
+  const auto is_unused = [](const Node& node) { return node.name() == "loss" || node.name() == "unread"; };
+  const auto is_loss = [](const Node& node) { return node.name() == "loss"; };
+  EXPECT_EQ(CountAfter("strip_unused_nodes", "training_branch", 0, is_unused), 2);
+  EXPECT_EQ(CountAfter("strip_unused_nodes", "training_branch", 1, is_unused), 1);
+  EXPECT_EQ(CountAfter("strip_unused_nodes", "training_branch", 1, is_loss), 1);
+  EXPECT_EQ(CountAfter("strip_unused_nodes", "training_branch", 2, is_unused), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RewriteScopeTest, testing::ValuesIn(Cases()),

@@ -28,7 +28,7 @@ bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t
   };
   const absl::Span<const Shape> outputs = shapes.OutputsOf(node);
   const Shape output = outputs.empty() ? Shape::UnknownRank() : outputs[0];
-  if (op == ops::kConv2D || op == ops::kQuantizedConv2D || op == ops::kFusedPadConv2D ||
+  if (op == ops::kConv2D || op == ops::k_FusedConv2D || op == ops::kQuantizedConv2D || op == ops::kFusedPadConv2D ||
       op == ops::kFusedResizeAndPadConv2D) {
     const int filter_index = op == ops::kFusedPadConv2D ? 2 : op == ops::kFusedResizeAndPadConv2D ? 3 : 1;
     const Shape filter = input(filter_index);
@@ -44,7 +44,7 @@ bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t
     }
     return true;
   }
-  if (op == ops::kDepthwiseConv2dNative) {
+  if (op == ops::kDepthwiseConv2dNative || op == ops::k_FusedDepthwiseConv2dNative) {
     const Shape filter = input(1);
     if (filter.has_rank() && filter.rank() == 4) *flops = TwiceProduct(output, {filter.dim(0), filter.dim(1)});
     return true;
@@ -57,7 +57,7 @@ bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t
     }
     return true;
   }
-  const bool is_matmul = op == ops::kMatMul || op == ops::kQuantizedMatMul;
+  const bool is_matmul = op == ops::kMatMul || op == ops::k_FusedMatMul || op == ops::kQuantizedMatMul;
   if (is_matmul || op == ops::kBatchMatMul || op == ops::kBatchMatMulV2 || op == ops::kBatchMatMulV3) {
     const Shape a = input(0);
     const absl::StatusOr<bool> transposed = BoolAttr(node, is_matmul ? "transpose_a" : "adj_x");

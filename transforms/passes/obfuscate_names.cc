@@ -31,9 +31,10 @@ constexpr absl::string_view kNameAttrs[] = {"container",  "frame_name",        "
                                             "stack_name", "tensor_array_name", "var_name"};
 
 // Replaces the texts of kNameAttrs: the name of a node by its new name, any other text by an id that no node has. Empty
-// texts and those that the caller knows stay. Returns how many nodes changed.
+// texts and those that the caller knows stay. Returns how many nodes changed. All of it is one rewrite, since nodes that
+// share a text must go on sharing it.
 int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::string> new_names, uint64_t next_id,
-                            const absl::flat_hash_set<std::string>& kept) {
+                            const absl::flat_hash_set<std::string>& kept, PassContext* context) {
   int64_t changed_nodes = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     bool is_changed = false;
@@ -49,12 +50,35 @@ int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::
         } while (kept.contains(name->second));
       }
       if (name->second == *text) continue;
+      const bool is_first = changed_nodes == 0 && !is_changed;
+      if (is_first && !context->AllowRewrite(*node)) return 0;
       node->SetAttr(key, AttrValue::String(name->second));
       is_changed = true;
     }
     if (is_changed) ++changed_nodes;
   }
   return changed_nodes;
+}
+
+using NewNames = std::vector<std::pair<Node*, std::string>>;
+
+// Leaves out the nodes that would get the name of one that keeps its name: `staying`, or a node that is left out itself.
+void LeaveOutTaken(std::vector<const Node*> staying, NewNames* names) {
+  absl::flat_hash_map<absl::string_view, size_t> takers;
+  for (size_t i = 0; i < names->size(); ++i) takers.emplace((*names)[i].second, i);
+  std::vector<bool> is_out(names->size(), false);
+  while (!staying.empty()) {
+    const auto taker = takers.find(staying.back()->name());
+    staying.pop_back();
+    if (taker == takers.end() || is_out[taker->second]) continue;
+    is_out[taker->second] = true;
+    staying.push_back((*names)[taker->second].first);
+  }
+  NewNames left;
+  for (size_t i = 0; i < names->size(); ++i) {
+    if (!is_out[i]) left.push_back(std::move((*names)[i]));
+  }
+  *names = std::move(left);
 }
 
 absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContext* context) {
@@ -67,29 +91,41 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContex
                                            : endpoint.text.substr(0, endpoint.text.find(':')));
     }
   }
-  std::vector<std::pair<Node*, std::string>> names;
-  absl::flat_hash_map<std::string, std::string> new_names;
+  NewNames names;
+  std::vector<const Node*> staying;
   uint64_t counter = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
-    std::string name(node->name());
-    if (!graph->IsEndpoint(node)) {
-      do {
-        name = ShortName(counter++);
-      } while (kept.contains(name));
-      if (name != node->name()) names.emplace_back(node, name);
+    if (graph->IsEndpoint(node)) continue;
+    std::string name;
+    do {
+      name = ShortName(counter++);
+    } while (kept.contains(name));
+    if (name == node->name()) continue;
+    if (context->AllowRewrite(*node)) {
+      names.emplace_back(node, std::move(name));
+    } else {
+      staying.push_back(node);
     }
-    new_names.emplace(node->name(), std::move(name));
+  }
+  const bool is_complete = staying.empty() && context->rewrite_limit > 0;
+  if (!staying.empty()) LeaveOutTaken(std::move(staying), &names);
+  absl::flat_hash_map<std::string, std::string> new_names;
+  new_names.reserve(graph->num_nodes());
+  for (const auto& [node, name] : names) new_names.emplace(node->name(), name);
+  for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
+    new_names.try_emplace(node->name(), node->name());
   }
   // What an entry names no longer, or never did, would give a name away, or by chance mean another node.
   const int64_t relocated = RelocateColocations(graph, [&](absl::string_view name) -> absl::string_view {
     const auto found = new_names.find(name);
-    return found == new_names.end() ? absl::string_view() : absl::string_view(found->second);
+    if (found != new_names.end()) return found->second;
+    return is_complete ? absl::string_view() : name;
   });
   PF_RETURN_IF_ERROR(graph->RenameAll(names));
   if (!names.empty()) context->Note(absl::StrCat("renamed ", names.size(), " of ", graph->num_nodes(), " nodes"));
   int64_t num_renamed_in_attributes = 0;
   if (params.obfuscate_attributes) {
-    num_renamed_in_attributes = ObfuscateAttributes(graph, std::move(new_names), counter, kept);
+    num_renamed_in_attributes = ObfuscateAttributes(graph, std::move(new_names), counter, kept, context);
     context->Note(absl::StrCat("replaced names in attributes of ", num_renamed_in_attributes, " nodes"));
   }
   return static_cast<int64_t>(names.size()) + relocated + num_renamed_in_attributes;

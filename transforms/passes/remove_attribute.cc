@@ -3,14 +3,12 @@
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "graph/nearest.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
-#include "transforms/rewrites/validity.h"
 
 namespace permafrost {
 namespace {
@@ -36,14 +34,9 @@ void NoteAbsent(const Graph& graph, const NodeFilter& filter, absl::string_view 
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const NodeFilter filter, NodeFilter::Parse(params.op_name, params.prefix));
   filter.NoteAbsent(*graph, context);
-  // An attribute that begins with "_" is in no schema.
-  const bool may_be_needed = std::any_of(params.attribute_name.begin(), params.attribute_name.end(),
-                                         [](const std::string& name) { return !absl::StartsWith(name, "_"); });
   for (const std::string& name : params.attribute_name) {
     if (name.empty()) return absl::InvalidArgumentError("parameter 'attribute_name' is empty, expected a name");
   }
-  std::optional<ValidityGuard> guard;
-  if (may_be_needed) guard.emplace(*graph);
   int64_t changed_nodes = 0;
   std::map<std::string, int64_t> removed, needed;
   std::vector<bool> changed(graph->id_limit(), false);
@@ -61,7 +54,6 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
     if (removed.count(name) == 0) NoteAbsent(*graph, filter, name, context);
   }
   if (changed_nodes == 0) return 0;
-  if (guard.has_value()) PF_RETURN_IF_ERROR(guard->Check(*graph));
   for (const auto& [name, count] : removed) context->Note(absl::StrCat("removed '", name, "' from ", count, " nodes"));
   if (!needed.empty()) {
     context->Note(absl::StrCat("TensorFlow does not load nodes without these, which have no default: ",
@@ -88,6 +80,7 @@ DEFINE_PASS(remove_attribute) {
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())
       .Idempotent()
+      .MayInvalidate()
       .Run(Remove);
 }
 

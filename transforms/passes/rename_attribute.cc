@@ -6,7 +6,6 @@
 #include "graph/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
-#include "transforms/rewrites/validity.h"
 
 namespace permafrost {
 namespace {
@@ -46,7 +45,6 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     context->Note(absl::StrCat("no node that is meant has the attribute '", from, "'", DidYouMean(from, names)));
     return 0;
   }
-  const ValidityGuard guard(*graph);
   int64_t renamed = 0;
   for (Node* node : nodes) {
     if (!context->AllowRewrite(*node)) continue;
@@ -55,7 +53,6 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     node->RemoveAttr(from);
     node->SetAttr(to, std::move(value));
   }
-  PF_RETURN_IF_ERROR(guard.Check(*graph));
   context->Note(absl::StrCat("renamed '", from, "' of ", renamed, " nodes"));
   return renamed;
 }
@@ -76,6 +73,7 @@ DEFINE_PASS(rename_attribute) {
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())
       .Idempotent()
+      .MayInvalidate()
       .Run(Rename);
 }
 

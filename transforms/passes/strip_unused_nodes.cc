@@ -120,9 +120,13 @@ class Cut {
       if (input.port == 0) continue;
       std::string& name = new_names[input.text];
       if (name.empty()) {
+        const RewriteScope rewrite(context_, graph_, {input.node});
+        if (!rewrite) {
+          new_names.erase(input.text);
+          continue;
+        }
         name = graph_->UniqueName(absl::StrCat(input.node->name(), "_", input.port));
         const TensorRef old = {input.node, input.port};
-        const OriginScope origins(graph_, {input.node});
         PF_ASSIGN_OR_RETURN(Node * placeholder, graph_->AddNode(name, ops::kPlaceholder, input.node));
         SetAttrs(KindOf(old), placeholder);
         graph_->ReplaceUses(old, {placeholder, 0});
@@ -142,10 +146,12 @@ class Cut {
         continue;
       }
       if (!IsCut(input)) {
-        rewrites_ += input.node->num_inputs() > 0 ? 1 : 0;
+        if (input.node->num_inputs() == 0 || !Allow(*input.node)) continue;
+        ++rewrites_;
         graph_->ClearInputs(input.node);
         continue;
       }
+      if (!Allow(*input.node)) continue;
       PF_RETURN_IF_ERROR(CheckOnlyFirstOutputUsed(input.node, needed));
       const PlaceholderKind kind = KindOf({input.node, 0});
       graph_->ClearInputs(input.node);
@@ -160,8 +166,16 @@ class Cut {
   }
 
   int64_t rewrites() const { return rewrites_; }
+  // An input was left as it is because the pass may make no more rewrites.
+  bool is_partial() const { return is_partial_; }
 
  private:
+  bool Allow(const Node& node) {
+    const bool is_allowed = context_->AllowRewrite(node);
+    is_partial_ |= !is_allowed;
+    return is_allowed;
+  }
+
   static bool IsCut(const Endpoint& input) { return input.node != nullptr && input.node->op() != ops::kPlaceholder; }
 
   static absl::Status CheckPort(const Endpoint& input) {
@@ -219,19 +233,39 @@ class Cut {
   PassContext* context_;
   ShapeMap shapes_;
   int64_t rewrites_ = 0;
+  bool is_partial_ = false;
 };
 
-// By node id, what the declared outputs need of the declared inputs, and the inputs themselves.
-std::vector<bool> Needed(const Graph& graph) {
+// By node id, what the declared outputs need of the declared inputs, and the inputs themselves; also what the inputs need
+// when they are not the places to stop at.
+std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
   std::vector<Node*> roots;
   std::vector<bool> stop(graph.id_limit(), false);
   for (const Endpoint& output : graph.outputs()) roots.push_back(output.node);
   for (const Endpoint& input : graph.inputs()) {
     if (input.node == nullptr) continue;
     roots.push_back(input.node);
-    stop[input.node->id()] = true;
+    stop[input.node->id()] = stop_at_inputs;
   }
   return ReachedBackwards(graph, roots, stop);
+}
+
+// Asks for leave to remove each node that is not needed, and adds to `needed` those that have to stay, with what they
+// read. What reads is asked for before what is read, as far as the file has them in that order, so that a pass which is
+// stopped has removed what nothing reads.
+void KeepUnlessAllowed(const Graph& graph, PassContext* context, std::vector<bool>* needed) {
+  std::vector<Node*> unneeded, staying;
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!(*needed)[node->id()]) unneeded.push_back(node);
+  }
+  for (auto node = unneeded.rbegin(); node != unneeded.rend(); ++node) {
+    if (!context->AllowRewrite(**node)) staying.push_back(*node);
+  }
+  if (staying.empty()) return;
+  const std::vector<bool> kept = ReachedBackwards(graph, staying, std::vector<bool>(graph.id_limit(), false));
+  for (size_t id = 0; id < kept.size(); ++id) {
+    if (kept[id]) (*needed)[id] = true;
+  }
 }
 
 absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* context) {
@@ -242,16 +276,18 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
   wishes.NoteUnused(*graph, context);
   Cut cut(graph, wishes, context);
   PF_RETURN_IF_ERROR(cut.AtPorts());
-  const std::vector<bool> needed = Needed(*graph);
+  std::vector<bool> needed = Needed(*graph);
   PF_RETURN_IF_ERROR(cut.AtNodes(needed));
+  if (cut.is_partial()) needed = Needed(*graph, /*stop_at_inputs=*/false);
+  KeepUnlessAllowed(*graph, context, &needed);
 
   std::vector<bool> remove(graph->id_limit(), false);
   const size_t nodes_before = graph->num_nodes();
   for (Node* node = graph->first(); node != nullptr; node = node->next()) remove[node->id()] = !needed[node->id()];
   PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
   int64_t rewrites = cut.rewrites() + static_cast<int64_t>(nodes_before - graph->num_nodes());
-  rewrites += DropDanglingColocations(graph);
-  if (params.prune_functions) {
+  if (rewrites > 0 || context->rewrite_limit > 0) rewrites += DropDanglingColocations(graph);
+  if (params.prune_functions && !graph->library().empty() && context->AllowRewrite(absl::Span<const Node* const>())) {
     const absl::StatusOr<bool> pruned = PruneFunctions(graph);
     if (!pruned.ok()) {
       context->Note(absl::StrCat("the function library stays: ", pruned.status().message()));

@@ -1,7 +1,9 @@
 // Ranges of float tensors.
 #include "transforms/rewrites/float_ranges.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -16,28 +18,33 @@ namespace {
 constexpr size_t kElementsPerThread = size_t{1} << 16;
 constexpr size_t kLanes = 32;
 constexpr float kLargest = std::numeric_limits<float>::max();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// The bits of a float as an integer of the same order, with -0 next below 0, or back again: integers have a minimum and a
+// maximum that every instruction set knows, where those of floats are several steps because of NaN.
+inline PF_INLINE int32_t InOrder(int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
+inline float FromOrder(int32_t ordered) {
+  const int32_t bits = InOrder(ordered);
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
 
 struct Accumulators {
-  float min[kLanes];
-  float max[kLanes];
-  uint32_t zeros[kLanes];
-  uint32_t non_finite[kLanes];
+  int32_t min[kLanes];
+  int32_t max[kLanes];
+  uint32_t nearest_to_zero[kLanes];  // In order, counted from -0: 0 and 1 are the zeros.
 };
 
-// Folds one block into the lanes. Elements that are not finite take part in neither minimum nor maximum.
-inline PF_INLINE void Accumulate(const float* block, Accumulators* into) {
+// Folds one block into the lanes.
+inline PF_INLINE void Accumulate(const int32_t* block, Accumulators* into) {
   Accumulators lanes = *into;
   for (size_t start = 0; start < kBlock; start += kLanes) {
     for (size_t i = 0; i < kLanes; ++i) {
-      const float value = block[start + i];
-      const bool is_finite = __builtin_fabsf(value) <= kLargest;
-      const float low = is_finite ? value : kInfinity;
-      const float high = is_finite ? value : -kInfinity;
-      lanes.min[i] = low < lanes.min[i] ? low : lanes.min[i];
-      lanes.max[i] = high > lanes.max[i] ? high : lanes.max[i];
-      lanes.zeros[i] |= value == 0.0f ? 1 : 0;
-      lanes.non_finite[i] |= is_finite ? 0 : 1;
+      const int32_t value = InOrder(block[start + i]);
+      const uint32_t from_zero = static_cast<uint32_t>(value) + 1;
+      lanes.min[i] = value < lanes.min[i] ? value : lanes.min[i];
+      lanes.max[i] = value > lanes.max[i] ? value : lanes.max[i];
+      lanes.nearest_to_zero[i] = from_zero < lanes.nearest_to_zero[i] ? from_zero : lanes.nearest_to_zero[i];
     }
   }
   *into = lanes;
@@ -63,31 +70,36 @@ void AddRange(const FloatRange& part, FloatRange* range) {
   range->any_finite = true;
 }
 
+// The range of the values, one by one.
+FloatRange FindRangeSlowly(UnalignedSpan<float> values, size_t start, size_t end) {
+  FloatRange range;
+  for (; start < end; ++start) AddValue(values[start], &range);
+  return range;
+}
+
 FloatRange FindRangeOfPiece(UnalignedSpan<float> values, size_t start, size_t end) {
   Accumulators lanes;
-  for (size_t i = 0; i < kLanes; ++i) {
-    lanes.min[i] = kInfinity;
-    lanes.max[i] = -kInfinity;
-    lanes.zeros[i] = lanes.non_finite[i] = 0;
-  }
-  alignas(64) float block[kBlock];
-  FloatRange range;
+  std::fill_n(lanes.min, kLanes, std::numeric_limits<int32_t>::max());
+  std::fill_n(lanes.max, kLanes, std::numeric_limits<int32_t>::min());
+  std::fill_n(lanes.nearest_to_zero, kLanes, std::numeric_limits<uint32_t>::max());
+  alignas(64) int32_t block[kBlock];
+  size_t next = start;
   Multiversion([&]() PF_INLINE {
-    for (; end - start >= kBlock; start += kBlock) {
-      LoadBlock(values, start, block);
+    for (; end - next >= kBlock; next += kBlock) {
+      std::memcpy(block, values.bytes() + next * sizeof(float), sizeof(block));
       Accumulate(block, &lanes);
     }
   });
-  for (; start < end; ++start) AddValue(values[start], &range);
-  for (size_t i = 0; i < kLanes; ++i) {
-    FloatRange lane;
-    lane.min = lanes.min[i];
-    lane.max = lanes.max[i];
-    lane.any_finite = lanes.min[i] <= lanes.max[i];
-    lane.has_zero = lanes.zeros[i] != 0;
-    lane.all_finite = lanes.non_finite[i] == 0;
-    AddRange(lane, &range);
-  }
+  FloatRange range = FindRangeSlowly(values, next, end);
+  if (next == start) return range;
+  FloatRange blocks;
+  blocks.any_finite = true;
+  blocks.min = FromOrder(*std::min_element(lanes.min, lanes.min + kLanes));
+  blocks.max = FromOrder(*std::max_element(lanes.max, lanes.max + kLanes));
+  blocks.has_zero = *std::min_element(lanes.nearest_to_zero, lanes.nearest_to_zero + kLanes) <= 1;
+  // NaN and infinity lie beyond the others in the order. Both are rare, so what is between them is looked for again.
+  if (!(blocks.min >= -kLargest && blocks.max <= kLargest)) return FindRangeSlowly(values, start, end);
+  AddRange(blocks, &range);
   return range;
 }
 

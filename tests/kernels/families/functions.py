@@ -71,3 +71,8 @@ def cases():
     yield Case("Bitcast", [np.array([1, 2.5], np.float32)], {"type": tf.int32})
     yield Case("Bitcast", [np.array([1, 2.5], np.float32)], {"type": tf.uint8})
     yield Case("Bitcast", [np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.uint8)], {"type": tf.int32})
+    for dtype in (np.complex64, np.complex128):
+        pairs = np.array([1 + 2j, -3 + 1j, 5 - 4j, complex(np.nan, 1), complex(1, np.nan), 2 - 2j, 9j], dtype)
+        yield Case("ClipByValue", [pairs, dtype(0), dtype(2)])
+        yield Case("ClipByValue", [pairs, dtype(complex(np.nan, 3)), dtype(complex(2, np.nan))])
+        yield Case("ClipByValue", [pairs, np.full(7, -1 + 0.5j, dtype), np.linspace(0, 3 + 1j, 7).astype(dtype)])

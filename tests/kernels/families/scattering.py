@@ -41,3 +41,8 @@ def cases():
     yield Case("ScatterNd", [np.array([[7], [1]], np.int32), np.array([7, 8], np.float32), np.array([3], np.int32)],
                {"bad_indices_policy": "IGNORE"})
     yield Case("GatherNd", [ramp(3, 2), np.array([[7], [1]], np.int32)], {"bad_indices_policy": "IGNORE"})
+    words = np.array([b"a", b"bc", b"", b"d"], object)
+    yield Case("ScatterNd", [np.array([[1], [3], [2], [1]], np.int32), words, np.array([5], np.int32)])
+    yield Case("ScatterNd", [np.array([[1], [1]], np.int64), words.reshape(2, 2), np.array([3, 2], np.int64)])
+    yield Case("ScatterNd", [np.array([[7], [1], [1], [-1]], np.int32), words, np.array([3], np.int32)],
+               {"bad_indices_policy": "IGNORE"})
