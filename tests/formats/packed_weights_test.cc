@@ -155,7 +155,6 @@ TEST(PackedWeightsTest, AnEntryHasBytes) {
 
 // The hash is part of the format, so it never changes.
 TEST(ContentHashTest, IsTheSameForEver) {
-  EXPECT_EQ(HashContent(""), HashContent(""));
   std::string bytes;
   std::set<uint64_t> seen;
   for (int i = 0; i < 300; ++i) {
@@ -171,7 +170,7 @@ TEST(ContentHashTest, IsTheSameForEver) {
   }
   std::string text;
   for (int i = 0; i < 1000; ++i) text.push_back(static_cast<char>(i * 7));
-  EXPECT_EQ(absl::StrCat(absl::Hex(HashContent(text))), "KNOWN");
+  EXPECT_EQ(absl::StrCat(absl::Hex(HashContent(text))), "cd032282954a8b3d");
 }
 
 }  // namespace
