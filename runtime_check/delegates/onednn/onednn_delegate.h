@@ -17,7 +17,7 @@ namespace permafrost {
 // there.
 // Weights are packed once for all who use `packed`, which may be null.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
-                                                                   std::shared_ptr<PackedWeights> packed);
+                                                                   std::shared_ptr<PackedWeights> packed = nullptr);
 
 // What the layout of its packed weights depends on beside the model and the precision.
 std::string OneDnnPackingIdentity();
