@@ -108,6 +108,19 @@ class PackagesOracle(unittest.TestCase):
             np.testing.assert_array_equal(found, expected.ravel(), str(flags))
             self.assertEqual(found_regions, count)
 
+    def test_tensorflow_runs_packages_with_packed_weights(self):
+        folder = MODELS / 'mobilenet_v2'
+        if not folder.is_dir():
+            self.skipTest('the model is not at hand')
+        package = self.scratch / 'packed.pbmm'
+        convert(folder / 'model.pb', package, '--pack_for=onednn:f32')
+        self.assertTrue(any('.packed.onednn.f32' in str(name) for name in regions(package)))
+        spec = json.loads((folder / 'spec.json').read_text(encoding='utf-8'))
+        found, _ = self.run_in_tensorflow(package, spec['outputs'],
+                                          {spec['inputs'][0]['name']: np.load(folder / 'input_0.npy')})
+        expected = np.load(folder / 'output_0_0.npy').ravel()
+        self.assertLess(np.abs(found - expected).max(), 1e-4 * max(1.0, np.abs(expected).max()))
+
     def test_reads_what_tensorflow_writes(self):
         theirs = self.scratch / 'theirs.pbmm'
         subprocess.run([self.client, 'write', self.linear, theirs, str(LEAST)], check=True)
