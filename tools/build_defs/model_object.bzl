@@ -89,7 +89,7 @@ def _embedded_file_impl(ctx):
         mnemonic = "EmbedModel",
         progress_message = "Embedding " + model.short_path,
     )
-    header = ctx.actions.declare_file(symbol + ".h")
+    header = ctx.actions.declare_file("%s_include/%s.h" % (symbol, symbol))
     ctx.actions.write(header, _HEADER.format(
         label = str(ctx.attr.model.label),
         guard = symbol.upper(),
@@ -171,6 +171,6 @@ def model_object(name, model, in_place = True, flags = [], page_aligned = False,
         name = name,
         srcs = [":%s_object" % name],
         hdrs = [":%s_header" % name],
-        includes = ["."],
+        strip_include_prefix = name + "_include",
         **kwargs
     )
