@@ -1,5 +1,5 @@
-"""External repositories. Nothing is downloaded: each is a folder of the distribution (script/install_deps installs them) or of
-third_party/."""
+"""External repositories. Nothing is downloaded: each is a folder of the distribution (script/install_deps installs them)
+or of third_party/."""
 
 def permafrost_repositories(checkout = "."):
     """Declares all repositories that Permafrost is built with.

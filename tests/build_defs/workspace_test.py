@@ -1,4 +1,4 @@
-"""Loads and analyses the example workspace as one of its own, with a Bazel of its own, and what users of the rules get wrong.
+"""Analyses the example workspace as one of its own, with a Bazel of its own, and what users of the rules get wrong.
 
 Nothing is compiled: the same BUILD file is also a package of this workspace, whose tests build and run it.
 """
