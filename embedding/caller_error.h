@@ -44,14 +44,22 @@ pf_status Guarded(CallerError error, Body&& body) {
 // InvalidArgument, naming the argument, when it is null.
 absl::Status CheckGiven(const void* pointer, absl::string_view name);
 
+// More than options will ever have: beyond it struct_size is some other number.
+inline constexpr size_t kMostOptionBytes = 4096;
+
 // *options as a struct that has all members: those that the caller's does not have are zero. A null `options` gives
-// zeros. InvalidArgument for a struct_size that no version has.
+// zeros. InvalidArgument for a struct_size that no version has, Unimplemented for a member of a later version that is set.
 template <typename Options>
 absl::Status ReadOptions(const Options* options, Options* read) {
   std::memset(read, 0, sizeof(*read));
   if (options == nullptr) return absl::OkStatus();
   const size_t size = options->struct_size;
   if (size < sizeof(size_t)) return absl::InvalidArgumentError("options: struct_size is not set");
+  if (size > kMostOptionBytes) return absl::InvalidArgumentError("options: struct_size is of no version");
+  for (size_t i = sizeof(*read); i < size; ++i) {
+    if (reinterpret_cast<const char*>(options)[i] == 0) continue;
+    return absl::UnimplementedError("options: found a member set that this version of the library does not have");
+  }
   std::memcpy(read, options, size < sizeof(*read) ? size : sizeof(*read));
   return absl::OkStatus();
 }

@@ -53,7 +53,7 @@ ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 
 merged_archive = rule(
     implementation = _merged_archive_impl,
-    doc = "lib<name>.a, in which only pf_* is visible, and <name>.linkopts with what the linker needs besides, a flag a line.",
+    doc = "lib<name>.a, in which only pf_* is visible, and <name>.linkopts: what the linker needs besides, a flag a line.",
     attrs = {
         "library": attr.label(mandatory = True, providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),

@@ -28,7 +28,8 @@
 //
 // Versions. A library serves every program that was built with a header of the same major version. A minor version only
 // adds functions, and members at the ends of the structs that start with struct_size; what lies beyond struct_size
-// counts as zero. Set all of such a struct to zero first, then struct_size: PF_OPEN_OPTIONS_INIT does it.
+// counts as zero, and an option that the library is too old for is PF_UNIMPLEMENTED where it is not zero. Set all of such a
+// struct to zero first, then struct_size: PF_OPEN_OPTIONS_INIT does it.
 #ifndef PERMAFROST_RUNTIME_H_
 #define PERMAFROST_RUNTIME_H_
 

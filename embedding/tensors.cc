@@ -101,7 +101,8 @@ absl::StatusOr<pf_tensor> Described(const Tensor& tensor, std::vector<pf_string>
 absl::Status CheckDisjoint(absl::Span<const pf_tensor> inputs, absl::Span<const pf_tensor> outputs) {
   const auto range = [](const pf_tensor& tensor) {
     const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
-    return Range{begin, begin + static_cast<uintptr_t>(tensor.num_bytes)};
+    // No memory is another mistake.
+    return Range{begin, begin == 0 ? 0 : begin + static_cast<uintptr_t>(tensor.num_bytes)};
   };
   const auto overlap = [&](const pf_tensor& a, const pf_tensor& b) {
     const Range x = range(a), y = range(b);

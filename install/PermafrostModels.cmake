@@ -95,9 +95,10 @@ endfunction()
 
 # permafrost_model_object(NAME MODEL model [AS_IT_IS] [PAGE_ALIGNED] [FLAGS flag...])
 #
-# Makes a library NAME with the model as data of the program, and a header NAME.h that declares NAME and NAME_size; NAME is a
-# name as C has them. The model becomes a memory-mapped package, whose tensors are used where they lie; with AS_IT_IS the file
-# goes in byte for byte. PAGE_ALIGNED begins each tensor on a page of its own. FLAGS go to convert_graphdef_memmapped_format.
+# Makes a library NAME with the model as data of the program, and a header NAME.h that declares NAME and NAME_size; NAME is
+# a name as C has them. The model becomes a memory-mapped package, whose tensors are used where they lie; with AS_IT_IS the
+# file goes in byte for byte. PAGE_ALIGNED begins each tensor on a page of its own. FLAGS go to
+# convert_graphdef_memmapped_format.
 function(permafrost_model_object name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "AS_IT_IS;PAGE_ALIGNED" "MODEL" "FLAGS")
   _permafrost_check_arguments(permafrost_model_object "${arg_UNPARSED_ARGUMENTS}")

@@ -36,7 +36,8 @@ esac
 root=${DESTDIR:-}$prefix
 # Where `bazel run` starts it; from elsewhere the files lie beside the script.
 if [ ! -x tools/permafrost ]; then
-  cd "$0.runfiles/permafrost" 2>/dev/null || fail "found no files to install; start it with: bazel run //:install -- --prefix=DIR"
+  cd "$0.runfiles/permafrost" 2>/dev/null ||
+    fail "found no files to install; start it with: bazel run //:install -- --prefix=DIR"
 fi
 
 temporary=
@@ -101,4 +102,5 @@ sed -e "s/@VERSION@/$version/;s/@MAJOR@/$major/;s/@MINOR@/$minor/" install/Perma
   put 644 - "$package/PermafrostConfigVersion.cmake"
 put 644 LICENSE share/doc/permafrost/LICENSE
 
-if $dry_run; then echo "install: $count files would be installed"; else echo "install: $count files installed under '$root'"; fi
+if $dry_run; then did='would be installed'; else did=installed; fi
+echo "install: $count files $did under '$root'"

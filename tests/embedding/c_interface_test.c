@@ -133,6 +133,28 @@ static void test_run_errors(pf_session* session) {
   EXPECT_ERROR(pf_run(session, &input, 1, &output, 1, error, sizeof(error)), PF_INVALID_ARGUMENT, "overlaps");
 }
 
+// Options of a program that was built with another version of the header.
+static void test_option_versions(void) {
+  struct {
+    pf_open_options known;
+    int64_t later;
+  } options = {PF_OPEN_OPTIONS_INIT, 0};
+  pf_model* model = NULL;
+  options.known.struct_size = sizeof(options);
+  EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_OK);
+  pf_free_model(model);
+  model = NULL;
+  options.later = 1;
+  EXPECT_ERROR(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)), PF_UNIMPLEMENTED, "does not have");
+  // What an older header does not have counts as zero, whatever lies there.
+  options.known.identity = "";
+  options.known.struct_size = sizeof(size_t);
+  EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_OK);
+  pf_free_model(model);
+  options.known.struct_size = (size_t)-1;
+  EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_INVALID_ARGUMENT);
+}
+
 static void test_open_errors(void) {
   pf_model* model = NULL;
   pf_open_options options = PF_OPEN_OPTIONS_INIT;
@@ -146,6 +168,7 @@ static void test_open_errors(void) {
                "file descriptor -1");
   options.struct_size = 0;
   EXPECT_ERROR(pf_open_file(MODEL, &options, &model, error, sizeof(error)), PF_INVALID_ARGUMENT, "struct_size");
+  test_option_versions();
   // Nobody needs to want the text, and one that is too long is cut.
   EXPECT(pf_open_file("no/such/model.pb", NULL, &model, NULL, 0) == PF_NOT_FOUND);
   EXPECT(pf_open_file("no/such/model.pb", NULL, &model, small, sizeof(small)) == PF_NOT_FOUND);

@@ -15,7 +15,8 @@ DIGITS = WORKSPACE / 'tests/models/digits'
 
 
 def run(*command, **options):
-    return subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, errors='replace', **options)
+    return subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, errors='replace',
+                          **options)
 
 
 class InstallTest(unittest.TestCase):

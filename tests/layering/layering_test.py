@@ -40,7 +40,9 @@ HOMES = [
     (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
     (r'permafrost_runtime\.hp?p?$', ['embedding/']),
     (r'pybind11/|Python\.h', ['python/']),
+    # What the build makes of a model.
     (r'ops_to_register\.h$', ['graph/selection.', 'tests/build_defs/']),
+    (r'digits_\w+\.h$', ['tests/build_defs/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
     (r'tensorflow/', ['tests/oracle/']),
 ]

@@ -89,7 +89,7 @@ def _embedded_file_impl(ctx):
         mnemonic = "EmbedModel",
         progress_message = "Embedding " + model.short_path,
     )
-    header = ctx.actions.declare_file(symbol + ".h")
+    header = ctx.actions.declare_file("%s_include/%s.h" % (symbol, symbol))
     ctx.actions.write(header, _HEADER.format(
         label = str(ctx.attr.model.label),
         guard = symbol.upper(),
@@ -128,8 +128,8 @@ def model_object(name, model, in_place = True, flags = [], page_aligned = False,
         False the file goes in byte for byte: for one that is compressed or encrypted, which a runtime with all formats
         opens, or that is to be small.
       flags: more flags of convert_graphdef_memmapped_format.
-      page_aligned: begin the model, and with in_place each tensor, on a page of its own, so that the system can drop and load
-        tensors one by one.
+      page_aligned: begin the model, and with in_place each tensor, on a page of its own, so that the system can drop and
+        load tensors one by one.
       **kwargs: as of any rule (visibility, tags, testonly).
     """
     if not _is_identifier(name):
@@ -171,6 +171,6 @@ def model_object(name, model, in_place = True, flags = [], page_aligned = False,
         name = name,
         srcs = [":%s_object" % name],
         hdrs = [":%s_header" % name],
-        includes = ["."],
+        strip_include_prefix = name + "_include",
         **kwargs
     )

@@ -1,6 +1,6 @@
 /* A program that brings its model along: finds the digit in an image of 8 x 8 pixels, 64 floats from the standard input.
  *
- *   classify_inside < image.raw
+ *   app < image.raw
  *
  * The build makes digits.h and the object that it declares: model_object in Bazel, permafrost_model_object in CMake.
  */
@@ -12,7 +12,7 @@
 static char error[512];
 
 static int fail(const char* what) {
-  fprintf(stderr, "classify_inside: %s: %s\n", what, error);
+  fprintf(stderr, "app: %s: %s\n", what, error);
   return 1;
 }
 
@@ -25,7 +25,7 @@ int main(void) {
   pf_tensor output = {0};
   int best = 0, digit;
   if (fread(pixels, sizeof(pixels), 1, stdin) != 1) {
-    fprintf(stderr, "classify_inside: expected 64 floats\n");
+    fprintf(stderr, "app: expected 64 floats\n");
     return 1;
   }
   if (pf_open_memory(digits, digits_size, NULL, NULL, NULL, &model, error, sizeof(error)) != PF_OK) {

@@ -1,0 +1,144 @@
+"""External repositories. Nothing is downloaded: each is a folder of the distribution (script/install_deps installs them)
+or of third_party/."""
+
+load(":python_headers.bzl", "python_headers")
+
+def permafrost_repositories(checkout = "."):
+    """Declares all repositories that Permafrost is built with.
+
+    Args:
+      checkout: where Permafrost lies, from the top folder of the workspace that calls this.
+    """
+
+    # What Bazel's own rules load.
+
+    native.local_repository(
+        name = "rules_cc",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.local_repository(
+        name = "rules_java",
+        path = "/usr/share/bazel/rules/java",
+    )
+
+    native.local_repository(
+        name = "rules_proto",
+        path = "/usr/share/bazel/rules/proto",
+    )
+
+    native.local_repository(
+        name = "bazel_skylib",
+        path = "/usr/share/bazel/tools/skylib",
+    )
+
+    native.new_local_repository(
+        name = "remote_coverage_tools",
+        build_file = "@permafrost//third_party:coverage.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    # Libraries. Each path is the library's own header folder, where it has one, so that a package that is not installed is
+    # an error that names the folder.
+
+    native.new_local_repository(
+        name = "absl",
+        build_file = "@permafrost//third_party:absl.BUILD",
+        path = "/usr/include/absl",
+    )
+
+    native.new_local_repository(
+        name = "benchmark",
+        build_file = "@permafrost//third_party:benchmark.BUILD",
+        path = "/usr/include/benchmark",
+    )
+
+    native.new_local_repository(
+        name = "eigen",
+        build_file = "@permafrost//third_party:eigen.BUILD",
+        path = "/usr/include/eigen3",
+    )
+
+    native.new_local_repository(
+        name = "gtest",
+        build_file = "@permafrost//third_party:gtest.BUILD",
+        path = "/usr/include/gtest",
+    )
+
+    native.new_local_repository(
+        name = "leveldb",
+        build_file = "@permafrost//third_party:leveldb.BUILD",
+        path = "/usr/include/leveldb",
+    )
+
+    native.new_local_repository(
+        name = "onednn",
+        build_file = "@permafrost//third_party:onednn.BUILD",
+        path = "/usr/include/oneapi/dnnl",
+    )
+
+    native.new_local_repository(
+        name = "protobuf",
+        build_file = "@permafrost//third_party:protobuf.BUILD",
+        path = "/usr/include/google/protobuf",
+    )
+
+    native.new_local_repository(
+        name = "pybind11",
+        build_file = "@permafrost//third_party:pybind11.BUILD",
+        path = "/usr/include/pybind11",
+    )
+
+    python_headers(name = "python")
+
+    native.new_local_repository(
+        name = "snappy",
+        build_file = "@permafrost//third_party:snappy.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.new_local_repository(
+        name = "sodium",
+        build_file = "@permafrost//third_party:sodium.BUILD",
+        path = "/usr/include/sodium",
+    )
+
+    # A C library for programs that are to be small (tests/bench/size).
+    native.new_local_repository(
+        name = "musl",
+        build_file = "@permafrost//third_party:musl.BUILD",
+        path = "/usr/lib/x86_64-linux-musl",
+    )
+
+    # The headers of these have no folders of their own, and all of /usr/include as a repository would be searched for other
+    # libraries' headers.
+
+    native.new_local_repository(
+        name = "jpeg",
+        build_file = "@permafrost//third_party:jpeg.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.new_local_repository(
+        name = "png",
+        build_file = "@permafrost//third_party:png.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.new_local_repository(
+        name = "xnnpack",
+        build_file = "@permafrost//third_party:xnnpack.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.new_local_repository(
+        name = "zstd",
+        build_file = "@permafrost//third_party:zstd.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
+
+    native.new_local_repository(
+        name = "zlib",
+        build_file = "@permafrost//third_party:zlib.BUILD",
+        path = checkout + "/third_party/rules_cc",
+    )
