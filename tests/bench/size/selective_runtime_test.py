@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument) for argument in sys.argv[1:])
+FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
 IMAGE_BYTES = 8 * 8 * 4
 
 

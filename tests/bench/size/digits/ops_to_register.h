@@ -1,0 +1,73 @@
+// Which ops and element types a selective build of Permafrost holds; made by
+// print_selective_registration_header.
+#ifndef OPS_TO_REGISTER
+#define OPS_TO_REGISTER
+
+#define PERMAFROST_OPS_TO_REGISTER 100
+
+namespace permafrost {
+namespace ops_to_register {
+
+// Bit N stands for the element type of number N: float, int32.
+inline constexpr unsigned long long kTypes = 0xa;
+
+inline constexpr const char* kOps[] = {
+    "AddV2",
+    "BiasAdd",
+    "CheckNumerics",
+    "Const",
+    "Conv2D",
+    "DepthwiseConv2dNative",
+    "FusedBatchNormV3",
+    "Identity",
+    "MatMul",
+    "MaxPool",
+    "NoOp",
+    "Placeholder",
+    "Relu",
+    "Reshape",
+    "Softmax",
+};
+
+struct OpTypes {
+  const char* op;
+  const char* attr;
+  unsigned long long types;
+};
+inline constexpr OpTypes kOpTypes[] = {
+    {"AddV2", "", 0xa},  // float, int32
+    {"AddV2", "T", 0x2},  // float
+    {"BiasAdd", "", 0xa},  // float, int32
+    {"BiasAdd", "T", 0x2},  // float
+    {"CheckNumerics", "", 0xa},  // float, int32
+    {"CheckNumerics", "T", 0x2},  // float
+    {"Const", "", 0xa},  // float, int32
+    {"Conv2D", "", 0xa},  // float, int32
+    {"Conv2D", "T", 0x2},  // float
+    {"DepthwiseConv2dNative", "", 0xa},  // float, int32
+    {"DepthwiseConv2dNative", "T", 0x2},  // float
+    {"FusedBatchNormV3", "", 0xa},  // float, int32
+    {"FusedBatchNormV3", "T", 0x2},  // float
+    {"FusedBatchNormV3", "U", 0x2},  // float
+    {"Identity", "", 0xa},  // float, int32
+    {"MatMul", "", 0xa},  // float, int32
+    {"MatMul", "T", 0x2},  // float
+    {"MaxPool", "", 0xa},  // float, int32
+    {"MaxPool", "T", 0x2},  // float
+    {"NoOp", "", 0xa},  // float, int32
+    {"Placeholder", "", 0xa},  // float, int32
+    {"Relu", "", 0xa},  // float, int32
+    {"Relu", "T", 0x2},  // float
+    {"Reshape", "", 0xa},  // float, int32
+    {"Softmax", "", 0xa},  // float, int32
+    {"Softmax", "T", 0x2},  // float
+    {"", "", 0},
+};
+
+inline constexpr char kHint[] =
+    "; this build holds only what its models need: to add one, make ops_to_register.h again with print_selective_registration_header --style=permafrost --graphs=digits.pb";
+
+}  // namespace ops_to_register
+}  // namespace permafrost
+
+#endif
