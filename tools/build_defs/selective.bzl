@@ -64,6 +64,7 @@ _COPTS = [
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
     "-fno-stack-protector",
+    "-fomit-frame-pointer",
     "-U_FORTIFY_SOURCE",
     "-fno-math-errno",
     "-fno-trapping-math",
