@@ -2,6 +2,7 @@
 #include "runtime_check/kernel.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -42,7 +43,8 @@ absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& 
 // Whether the build holds the op for a type that its kernel knows. A kernel from elsewhere is not of the build.
 bool IsHeld(Op op, const std::string& attr, DType type) {
   if constexpr (!selection::kIsSelective) return true;
-  const selection::TypeSet types = selection::TypesOf(op.name(), attr);
+  const absl::string_view name = op.name();  // Of Abseil's own type where that is not the standard's.
+  const selection::TypeSet types = selection::TypesOf(std::string_view(name.data(), name.size()), attr);
   return !op.is_known() || types == selection::kAllTypes || (types & selection::SetOf(static_cast<int>(type))) != 0;
 }
 
