@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/selection.h"
 
 namespace permafrost {
 namespace {
@@ -41,6 +42,7 @@ std::vector<std::string> NearestNames(absl::string_view text, absl::Span<const a
                                       size_t limit) {
   // A name of a hostile model may be megabytes long; such a one has no useful neighbours.
   constexpr size_t kLongestName = 512;
+  if (selection::kIsSelective) return {};  // An app's user has no use for them.
   if (text.empty() || text.size() > kLongestName) return {};
   const size_t bound = std::max<size_t>(2, text.size() / 3);
   std::vector<std::pair<size_t, absl::string_view>> found;

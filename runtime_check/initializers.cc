@@ -4,9 +4,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/op.h"
+#include "graph/selection.h"
 
 namespace permafrost {
 namespace {
+
+constexpr bool kHoldsTables =
+    selection::HoldsAnyOp({"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"});
 
 bool IsTable(Op op) {
   return op == ops::kHashTable || op == ops::kHashTableV2 || op == ops::kMutableHashTable ||
@@ -28,6 +32,7 @@ std::string TableName(const Node& node) {
 }  // namespace
 
 std::vector<std::string> InitializersOf(const Graph& graph, const Program& program) {
+  if (!kHoldsTables) return {};
   absl::flat_hash_set<std::string> tables;
   absl::flat_hash_set<const Node*> running;
   for (const ProgramNode& node : program.nodes) {

@@ -38,6 +38,18 @@ Piece PieceOf(int64_t count, int64_t pieces, int64_t index) {
 
 }  // namespace
 
+#ifdef PERMAFROST_WITHOUT_THREADS
+
+// For a build that runs everything on the caller's thread, whatever number is asked for.
+class ThreadPool::Team {
+ public:
+  explicit Team(int) {}
+  int num_threads() const { return 1; }
+  void Run(int64_t count, int64_t, absl::FunctionRef<void(int64_t, int64_t)> body) { body(0, count); }
+};
+
+#else
+
 class ThreadPool::Team {
  public:
   explicit Team(int num_threads) : num_threads_(num_threads) {
@@ -118,6 +130,8 @@ class ThreadPool::Team {
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
 };
+
+#endif
 
 ThreadPool::ThreadPool(int num_threads) : team_(std::make_unique<Team>(std::clamp(num_threads, 1, kMostThreads))) {}
 

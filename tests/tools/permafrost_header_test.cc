@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/selection.h"
 #include "tools/command_line/cli.h"
 
 namespace permafrost {
@@ -34,6 +35,20 @@ TEST(SelectTest, CountsFixedTypesAndDefaults) {
   EXPECT_EQ(selection.types.count(DType::kBool), 1);
   ASSERT_TRUE(Add("Shape", {{"T", AttrValue::Type(DType::kFloat)}}, &selection).ok());
   EXPECT_EQ(selection.types.count(DType::kInt32), 1);
+}
+
+TEST(SelectTest, TellsAllTypesOfAnOp) {
+  Selection selection;
+  ASSERT_TRUE(Add("Pad", {{"T", AttrValue::Type(DType::kFloat)}}, &selection).ok());
+  // Paddings are int32 by default, which the kernel does not ask about.
+  EXPECT_EQ(selection.ops.at("Pad").at(""), (std::set<DType>{DType::kFloat, DType::kInt32}));
+  EXPECT_EQ(selection.ops.at("Pad").at("T"), (std::set<DType>{DType::kFloat}));
+}
+
+TEST(SelectTest, ListsWhatFunctionsNeed) {
+  Selection selection;
+  SelectFunctions(&selection);
+  EXPECT_EQ(selection.ops.count("_Arg") + selection.ops.count("_Retval") + selection.ops.count("PartitionedCall"), 3);
 }
 
 TEST(SelectTest, NamesWhatIsMissingAndKeepsTheSelection) {

@@ -64,6 +64,7 @@ _COPTS = [
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
     "-fno-stack-protector",
+    "-fomit-frame-pointer",
     "-U_FORTIFY_SOURCE",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -73,7 +74,7 @@ _COPTS = [
 # By instruction set: the tables of inner loops that are left out without it.
 _INSTRUCTION_SETS = ["avx2", "avx512"]
 
-def selective_runtime(name, models = [], header = None, instruction_sets = ["avx2"], copts = ["-Os"], **kwargs):
+def selective_runtime(name, models = [], header = None, instruction_sets = ["avx2"], threads = True, copts = ["-Os"], **kwargs):
     """A cc_library with the session, the reader of frozen graphs and the kernels that the models need.
 
     What is not listed is not compiled: kernels by op and by element type, op schemas, control flow, functions. A model that
@@ -86,6 +87,7 @@ def selective_runtime(name, models = [], header = None, instruction_sets = ["avx
       header: label of an ops_to_register.h instead, for models that are not in the build.
       instruction_sets: of x86-64, beyond SSE2, for which inner loops are compiled: "avx2" (15 KB), "avx512" (34 KB). The
         program chooses by what the machine has.
+      threads: whether a session may use more than the thread that calls it (10 KB).
       copts: how to optimise.
       **kwargs: as of any rule (visibility, tags).
     """
@@ -131,7 +133,7 @@ def selective_runtime(name, models = [], header = None, instruction_sets = ["avx
             "PERMAFROST_WITHOUT_" + instruction_set.upper()
             for instruction_set in _INSTRUCTION_SETS
             if instruction_set not in instruction_sets
-        ],
+        ] + ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]),
         linkopts = [
             "-Wl,--gc-sections",
             "-pthread",

@@ -127,6 +127,7 @@ std::string PermafrostHeader(const Selection& selection, absl::string_view comma
   for (const auto& [op, attrs] : selection.ops) {
     absl::StrAppend(&ops, "    \"", absl::CEscape(op), "\",\n");
     for (const auto& [attr, types] : attrs) {
+      if (attr.empty() && types.empty()) continue;
       absl::StrAppend(&op_types, "    {\"", absl::CEscape(op), "\", \"", attr, "\", ", Hex(Mask(types)), "},  // ",
                       Listed({types.begin(), types.end()}), "\n");
     }

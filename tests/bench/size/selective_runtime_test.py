@@ -2,8 +2,8 @@
 
     selective_runtime_test.py FULL DIGITS_MODEL EVAL_IMAGES SELECTIVE...
 
-The large models are run too where the folder `shared` has them ($PERMAFROST_SHARED): FULL stands beside the programs
-mobilenet_v2 and inception_v3.
+The large models are run too where the folder `shared` has them ($PERMAFROST_SHARED, or beside the workspace): FULL stands
+beside the programs mobilenet_v2 and inception_v3.
 """
 
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument) for argument in sys.argv[1:])
+FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
 IMAGE_BYTES = 8 * 8 * 4
 
 
@@ -27,6 +27,13 @@ def data_of(path):
 
 def run(program, model, name, dims, output, data):
     return subprocess.run([program, model, name, dims, output], input=data, capture_output=True, check=False)
+
+
+def shared_folder():
+    """The folder of large models, or None. The real place of the test's data leads to the workspace."""
+    places = [pathlib.Path(os.environ['PERMAFROST_SHARED'])] if 'PERMAFROST_SHARED' in os.environ else []
+    places += [parent / 'shared' for parent in IMAGES.resolve().parents]
+    return next((place for place in places if (place / 'models').is_dir()), None)
 
 
 def varint(value):
@@ -69,12 +76,12 @@ class SelectiveRuntimeTest(unittest.TestCase):
                     self.assertEqual(found.stdout, expected.stdout)
 
     def test_large_models_answer_the_same_bits(self):
-        shared = os.environ.get('PERMAFROST_SHARED')
-        if not shared:
+        shared = shared_folder()
+        if shared is None:
             self.skipTest('no folder of large models')
         for name, dims in ('mobilenet_v2', '1,224,224,3'), ('inception_v3', '1,299,299,3'):
-            folder = pathlib.Path(shared) / 'models' / name
-            if not folder.is_dir():
+            folder = shared / 'models' / name
+            if not folder.is_dir() or not (FULL.parent / name).is_file():
                 continue
             image = data_of(folder / 'input_0.npy')
             expected = run(FULL, folder / 'model.pb', 'input_1', dims, 'predictions', image)

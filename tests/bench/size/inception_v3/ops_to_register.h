@@ -33,28 +33,28 @@ struct OpTypes {
   unsigned long long types;
 };
 inline constexpr OpTypes kOpTypes[] = {
-    {"AvgPool", "", 0xa},  // float, int32
+    {"AvgPool", "", 0x2},  // float
     {"AvgPool", "T", 0x2},  // float
-    {"BiasAdd", "", 0xa},  // float, int32
+    {"BiasAdd", "", 0x2},  // float
     {"BiasAdd", "T", 0x2},  // float
     {"ConcatV2", "", 0xa},  // float, int32
     {"ConcatV2", "T", 0x2},  // float
     {"Const", "", 0xa},  // float, int32
-    {"Conv2D", "", 0xa},  // float, int32
+    {"Conv2D", "", 0x2},  // float
     {"Conv2D", "T", 0x2},  // float
-    {"FusedBatchNormV3", "", 0xa},  // float, int32
+    {"FusedBatchNormV3", "", 0x2},  // float
     {"FusedBatchNormV3", "T", 0x2},  // float
     {"FusedBatchNormV3", "U", 0x2},  // float
-    {"Identity", "", 0xa},  // float, int32
-    {"MatMul", "", 0xa},  // float, int32
+    {"Identity", "", 0x2},  // float
+    {"MatMul", "", 0x2},  // float
     {"MatMul", "T", 0x2},  // float
-    {"MaxPool", "", 0xa},  // float, int32
+    {"MaxPool", "", 0x2},  // float
     {"MaxPool", "T", 0x2},  // float
-    {"Placeholder", "", 0xa},  // float, int32
-    {"Relu", "", 0xa},  // float, int32
+    {"Placeholder", "", 0x2},  // float
+    {"Relu", "", 0x2},  // float
     {"Relu", "T", 0x2},  // float
     {"Reshape", "", 0xa},  // float, int32
-    {"Softmax", "", 0xa},  // float, int32
+    {"Softmax", "", 0x2},  // float
     {"Softmax", "T", 0x2},  // float
     {"", "", 0},
 };
