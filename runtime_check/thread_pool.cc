@@ -3,13 +3,25 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace permafrost {
+
+// Told of each piece of a loop: the thread's number in its team, and when it began and ended. Null: nobody asks.
+// runtime_check/thread_activity.cc declares and sets it; the header of the pool, which everything includes, knows
+// nothing of it.
+std::atomic<void (*)(int thread, int64_t start_ns, int64_t end_ns)> on_thread_work{nullptr};
+
 namespace {
+
+int64_t NowNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // Turns of the waiting loop before a thread parks or yields: about 20 us, which bridges the gap between two loops of
 // one inference and costs little when none follows.
@@ -34,6 +46,14 @@ Piece PieceOf(int64_t count, int64_t pieces, int64_t index) {
   const int64_t longer = count % pieces;
   const int64_t begin = index * size + std::min(index, longer);
   return {begin, begin + size + (index < longer ? 1 : 0)};
+}
+
+void RunPiece(int thread, Piece piece, const absl::FunctionRef<void(int64_t, int64_t)>& body) {
+  const auto tell = on_thread_work.load(std::memory_order_acquire);
+  if (tell == nullptr) return body(piece.begin, piece.end);
+  const int64_t start_ns = NowNanoseconds();
+  body(piece.begin, piece.end);
+  tell(thread, start_ns, NowNanoseconds());
 }
 
 }  // namespace
@@ -69,8 +89,7 @@ class ThreadPool::Team {
     unfinished_.store(static_cast<int>(pieces - 1), std::memory_order_relaxed);
     loop_number_ += kOneLoop;
     Publish(loop_number_ | static_cast<uint64_t>(pieces));
-    const Piece own = PieceOf(count, pieces, 0);
-    body(own.begin, own.end);
+    RunPiece(0, PieceOf(count, pieces, 0), body);
     for (int turn = 0; unfinished_.load(std::memory_order_acquire) != 0; ++turn) {
       if (turn < kSpins) {
         Pause();
@@ -113,8 +132,7 @@ class ThreadPool::Team {
       if (signal == kStop) return;
       const auto pieces = static_cast<int64_t>(signal % kOneLoop);
       if (index >= pieces) continue;
-      const Piece own = PieceOf(count_, pieces, index);
-      (*body_)(own.begin, own.end);
+      RunPiece(index, PieceOf(count_, pieces, index), *body_);
       unfinished_.fetch_sub(1, std::memory_order_release);
     }
   }

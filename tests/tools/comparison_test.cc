@@ -9,6 +9,8 @@
 #include "gtest/gtest.h"
 #include "io/formats/json_value.h"
 #include "runtime_check/session.h"
+#include "runtime_check/thread_activity.h"
+#include "runtime_check/thread_pool.h"
 #include "tests/tools/graph_from_text.h"
 #include "tools/measuring/background_load.h"
 #include "tools/measuring/benchmark_baseline.h"
@@ -163,7 +165,7 @@ TEST(RunTraceTest, HasEventsAndMemory) {
   profiler.set_recording(true);
   ASSERT_TRUE((*session)->Run({Tensor::FromVector<float>({2}, {1, 2})}).ok());
   std::ostringstream out;
-  WriteTrace(profiler, *graph, NodeCosts(*graph, {}), "model.pb", out);
+  WriteTrace(profiler, {}, *graph, NodeCosts(*graph, {}), "model.pb", out);
   const absl::StatusOr<JsonValue> json = ParseJson(out.str());
   ASSERT_TRUE(json.ok()) << json.status();
   std::vector<std::string> nodes;
@@ -178,6 +180,59 @@ TEST(RunTraceTest, HasEventsAndMemory) {
   EXPECT_THAT(nodes, testing::ElementsAre("run", "a", "b", "c"));
   EXPECT_EQ(most, 24);  // While c is made, a, b and c live.
   EXPECT_EQ(last, 0);
+}
+
+TEST(RunTraceTest, NamesWhatEachThreadDid) {
+  const std::unique_ptr<Graph> graph = GraphFromText("x = Placeholder()\na = Exp(x)\nb = Exp(a)\n");
+  ASSERT_TRUE(graph->DeclareInterface({"x"}, {"b"}).ok());
+  Profiler profiler;
+  SessionOptions options;
+  options.profiler = &profiler;
+  const auto session = Session::Create(*graph, {"x"}, {"b"}, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  profiler.set_recording(true);
+  ASSERT_TRUE((*session)->Run({Tensor::FromVector<float>({2}, {1, 2})}).ok());
+  const ProfileRun run = profiler.runs().back();
+  ASSERT_EQ(run.events.size(), 2u);
+  const ProfileEvent& b = run.events[1];
+  const std::vector<ThreadWork> work = {{0, b.start_ns, b.end_ns},  // The session's thread: its node says that.
+                                        {2, b.start_ns, b.end_ns},
+                                        {1, run.start_ns - 5, run.start_ns - 1}};  // Before the run.
+  std::ostringstream out;
+  WriteTrace(profiler, work, *graph, NodeCosts(*graph, {}), "model.pb", out);
+  const absl::StatusOr<JsonValue> json = ParseJson(out.str());
+  ASSERT_TRUE(json.ok()) << json.status();
+  std::vector<std::string> done, names;
+  for (const JsonValue& event : json->Find("traceEvents")->items) {
+    if (event.Find("tid")->number == 0) continue;
+    EXPECT_EQ(event.Find("tid")->number, 2);
+    if (*TextMember(event, "ph") == "X") done.push_back(*TextMember(event, "name"));
+    if (*TextMember(event, "ph") == "M") names.push_back(*TextMember(*event.Find("args"), "name"));
+  }
+  EXPECT_THAT(done, testing::ElementsAre("b"));
+  EXPECT_THAT(names, testing::ElementsAre("worker 2"));
+}
+
+TEST(ThreadActivityTest, RecordsPiecesWhileItLives) {
+  ThreadPool threads(3);
+  const auto loop = [&] { threads.ParallelFor(3, 1, [](int64_t, int64_t) {}); };
+  loop();
+  {
+    ThreadActivity activity;
+    EXPECT_TRUE(activity.Take().empty());
+    loop();
+    std::vector<int> numbers;
+    for (const ThreadWork& work : activity.Take()) {
+      numbers.push_back(work.thread);
+      EXPECT_LE(work.start_ns, work.end_ns);
+    }
+    EXPECT_THAT(numbers, testing::UnorderedElementsAre(0, 1, 2));
+    EXPECT_TRUE(activity.Take().empty());
+    loop();
+  }
+  loop();
+  ThreadActivity activity;
+  EXPECT_TRUE(activity.Take().empty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "graph/status.h"
 #include "runtime_check/profiler.h"
+#include "runtime_check/thread_activity.h"
 #include "tools/benchmark/benchmark_questions.h"
 #include "tools/benchmark/benchmark_report.h"
 #include "tools/command_line/interruption.h"
@@ -158,11 +159,12 @@ absl::Status TraceRun(const BenchmarkModelOptions& options, const BenchmarkSubje
                       Session* session, Profiler* profiler, FileSystem& files) {
   profiler->Clear();
   profiler->set_recording(true);
+  ThreadActivity activity;
   const absl::Status status = session->Run(subject.feeds()).status();
   profiler->set_recording(false);
   PF_RETURN_IF_ERROR(status);
   std::ostringstream text;
-  WriteTrace(*profiler, subject.graph(), costs, options.subject.graph, text);
+  WriteTrace(*profiler, activity.Take(), subject.graph(), costs, options.subject.graph, text);
   return WriteText(options.trace, text.str(), files);
 }
 

@@ -1,7 +1,10 @@
 // Writes events.
 #include "tools/measuring/run_trace.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -56,10 +59,44 @@ void WriteEvents(const Profiler& profiler, const ProfileRun& run, const NodeCost
   }
 }
 
+// The innermost node or piece that ran at a time, or null. `leaves` are sorted by their starts and do not overlap.
+const ProfileEvent* EventAt(const std::vector<const ProfileEvent*>& leaves, int64_t time_ns) {
+  const auto after = std::upper_bound(leaves.begin(), leaves.end(), time_ns,
+                                      [](int64_t time, const ProfileEvent* event) { return time < event->start_ns; });
+  if (after == leaves.begin() || (*std::prev(after))->end_ns < time_ns) return nullptr;
+  return *std::prev(after);
+}
+
+// What the threads beside the session's did. That one's own pieces are inside of its nodes already.
+void WriteThreads(const Profiler& profiler, const ProfileRun& run, absl::Span<const ThreadWork> work,
+                  JsonWriter* json) {
+  // An event comes behind those inside of it, so one with nothing inside follows none that is deeper.
+  std::vector<const ProfileEvent*> leaves;
+  int32_t depth_before = -1;
+  for (const ProfileEvent& event : run.events) {
+    if (event.depth >= depth_before) leaves.push_back(&event);
+    depth_before = event.depth;
+  }
+  std::sort(leaves.begin(), leaves.end(),
+            [](const ProfileEvent* a, const ProfileEvent* b) { return a->start_ns < b->start_ns; });
+  std::set<int> threads;
+  for (const ThreadWork& each : work) {
+    if (each.thread == 0 || each.start_ns < run.start_ns || each.end_ns > run.end_ns) continue;
+    threads.insert(each.thread);
+    const ProfileEvent* event = EventAt(leaves, each.start_ns);
+    BeginEvent("X", event == nullptr ? "work" : LabelOf(profiler, *event).name, each.thread, json);
+    json->Key("cat").Text("thread");
+    json->Key("ts").Number(Microseconds(each.start_ns - run.start_ns));
+    json->Key("dur").Number(Microseconds(each.end_ns - each.start_ns));
+    json->End();
+  }
+  for (const int thread : threads) WriteName("thread_name", thread, absl::StrCat("worker ", thread), json);
+}
+
 }  // namespace
 
-void WriteTrace(const Profiler& profiler, const Graph& graph, const NodeCosts& costs, const std::string& model,
-                std::ostream& out) {
+void WriteTrace(const Profiler& profiler, absl::Span<const ThreadWork> work, const Graph& graph, const NodeCosts& costs,
+                const std::string& model, std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("displayTimeUnit").Text("ms");
@@ -75,6 +112,7 @@ void WriteTrace(const Profiler& profiler, const Graph& graph, const NodeCosts& c
     json.Key("dur").Number(Microseconds(run.end_ns - run.start_ns));
     json.End();
     WriteEvents(profiler, run, costs, &json);
+    WriteThreads(profiler, run, work, &json);
     for (const MemoryPoint& point : LivingBytes(profiler, run, graph, costs)) {
       BeginEvent("C", "tensors", 0, &json);
       json.Key("ts").Number(Microseconds(point.time_ns));
