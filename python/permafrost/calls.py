@@ -52,7 +52,7 @@ Transforms = Union[str, PassCall, Sequence[Union[str, PassCall]]]
 
 def normalized(transforms) -> list:
     """`transforms` as the native side takes them: a list of transform strings and calls."""
-    if isinstance(transforms, (str, PassCall)):
+    if isinstance(transforms, (str, PassCall)) or callable(transforms):
         transforms = [transforms]
     if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):
         raise TypeError(f'transforms: found {_checks.type_name(transforms)}, '
