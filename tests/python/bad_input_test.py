@@ -50,10 +50,9 @@ class BadInputTest(unittest.TestCase):
         self.fails(ValueError, '.', model.transform, 'rename_op(old_op_name="' + 'x' * 1_000_000)
 
     def test_errors_name_the_node(self):
-        text = models.SMALL.replace('float_val: 4', 'float_val: 4 float_val: 5')
-        model = permafrost.load(text.encode(), inputs=['x'], outputs=['y'])
-        error = self.fails(permafrost.Error, "node 'w'", model.session)
-        self.assertEqual(error.node, 'w')
+        text = models.SMALL.replace(models.node('sum', 'Add', ['outer', 'w']), models.node('sum', 'Unheard', ['outer', 'w']))
+        error = self.fails(permafrost.Error, "node 'sum'", permafrost.load(text.encode()).session)
+        self.assertEqual(error.node, 'sum')
         self.assertIsNone(error.pass_name)
 
     def test_callbacks_that_raise(self):
