@@ -57,7 +57,7 @@ def normalized(transforms) -> list:
     if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):
         raise TypeError(f'transforms: found {_checks.type_name(transforms)}, '
                         'expected a transform string or a list of strings and passes')
-    result = []
+    result: list = []
     for i, item in enumerate(transforms):
         if isinstance(item, PassCall):
             result.append((item.name, list(item.arguments), item.ignore_errors))
