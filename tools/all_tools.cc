@@ -17,18 +17,20 @@
 namespace permafrost {
 
 std::vector<Tool> AllTools() {
-  return {BenchmarkModelTool(),
-          CompareGraphsTool(),
-          ConvertMemmappedTool(),
-          ConvertModelTool(),
-          EncryptModelTool(),
-          FreezeGraphTool(),
-          OptimizeForInferenceTool(),
-          PrintSelectiveRegistrationHeaderTool(),
-          StripUnusedTool(),
-          SummarizeGraphTool(),
-          TransformGraphTool(),
-          ValidateModelTool()};
+  return {
+      BenchmarkModelTool(),
+      CompareGraphsTool(),
+      ConvertMemmappedTool(),
+      ConvertModelTool(),
+      EncryptModelTool(),
+      FreezeGraphTool(),
+      OptimizeForInferenceTool(),
+      PrintSelectiveRegistrationHeaderTool(),
+      StripUnusedTool(),
+      SummarizeGraphTool(),
+      TransformGraphTool(),
+      ValidateModelTool(),
+  };
 }
 
 }  // namespace permafrost

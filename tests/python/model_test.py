@@ -35,7 +35,8 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(model.outputs, [('y', 'float', (None, 4))])
 
     def test_attributes_of_every_kind(self):
-        attrs = ('attr { key: "s" value { s: "t\\377" } } attr { key: "i" value { i: -3 } } attr { key: "b" value { b: true } }'
+        attrs = ('attr { key: "s" value { s: "t\\377" } } attr { key: "i" value { i: -3 } }'
+                 'attr { key: "b" value { b: true } }'
                  'attr { key: "f" value { f: 0.5 } } attr { key: "li" value { list { i: 1 i: 2 } } }'
                  'attr { key: "ls" value { list { s: "a" s: "b" } } } attr { key: "lb" value { list { b: true b: false } } }'
                  'attr { key: "lt" value { list { type: DT_INT32 } } } attr { key: "l" value { list { } } }'
@@ -83,7 +84,8 @@ class ModelTest(unittest.TestCase):
         result = model.transform(['fold_constants fold_batch_norms', passes.quantize_weights(minimum_size=1024)],
                                  progress=lambda index, count, name: seen.append((index, count, name)))
         self.assertEqual(seen, [(0, 3, 'fold_constants'), (1, 3, 'fold_batch_norms'), (2, 3, 'quantize_weights')])
-        self.assertEqual([report.name for report in result.passes], ['fold_constants', 'fold_batch_norms', 'quantize_weights'])
+        self.assertEqual([report.name for report in result.passes],
+                         ['fold_constants', 'fold_batch_norms', 'quantize_weights'])
         self.assertLess(result.num_bytes, model.num_bytes / 2)
         self.assertEqual(result.passes[-1].nodes_after, len(result))
         self.assertGreater(len(model), len(result))

@@ -46,6 +46,13 @@ class NamesOfTheOriginalTest(unittest.TestCase):
     def setUp(self):
         self.data = models.small().to_bytes()
 
+    def test_modules_are_found_without_an_import_of_their_own(self):
+        for name, function in (('freeze_graph', 'freeze_graph'), ('graph_transforms', 'TransformGraph'),
+                               ('strip_unused_lib', 'strip_unused')):
+            self.assertTrue(callable(getattr(getattr(permafrost, name), function)))
+        with self.assertRaises(AttributeError):
+            permafrost.nothing  # pylint: disable=no-member,pointless-statement
+
     def test_gives_back_what_it_was_given(self):
         arguments = ['x'], ['outer'], ['strip_unused_nodes']
         self.assertIsInstance(TransformGraph(self.data, *arguments), bytes)
