@@ -18,19 +18,20 @@
 namespace permafrost {
 
 std::vector<Tool> AllTools() {
-  return {BenchmarkModelTool(),
-          CompareGraphsTool(),
-          ConvertMemmappedTool(),
-          ConvertModelTool(),
-          EncryptModelTool(),
-          FreezeGraphTool(),
-          OptimizeForInferenceTool(),
-          PrintSelectiveRegistrationHeaderTool(),
-          ReportModelTool(),
-          StripUnusedTool(),
-          SummarizeGraphTool(),
-          TransformGraphTool(),
-          ValidateModelTool()};
+  return {
+      BenchmarkModelTool(),
+      CompareGraphsTool(),
+      ConvertMemmappedTool(),
+      ConvertModelTool(),
+      EncryptModelTool(),
+      FreezeGraphTool(),
+      OptimizeForInferenceTool(),
+      PrintSelectiveRegistrationHeaderTool(),
+      StripUnusedTool(),
+      SummarizeGraphTool(),
+      TransformGraphTool(),
+      ValidateModelTool(),
+  };
 }
 
 }  // namespace permafrost

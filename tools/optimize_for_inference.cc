@@ -43,8 +43,9 @@ absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, Fi
   transform.out_graph = options.output;
   transform.inputs = options.input_names;
   transform.outputs = options.output_names;
-  PF_ASSIGN_OR_RETURN(transform.transforms, OptimizeForInferenceCalls(options.input_names, options.placeholder_type_enum,
-                                                                      options.toco_compatible));
+  PF_ASSIGN_OR_RETURN(
+      transform.transforms,
+      OptimizeForInferenceCalls(options.input_names, options.placeholder_type_enum, options.toco_compatible));
   transform.output_as_text = !options.frozen_graph;
   transform.read = options.read;
   return TransformGraph(transform, files, console);

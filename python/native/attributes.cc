@@ -15,7 +15,9 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-py::object TypeToPython(DType dtype) { return py::module_::import("permafrost.values").attr("DType")(DTypeName(dtype)); }
+py::object TypeToPython(DType dtype) {
+  return py::module_::import("permafrost.values").attr("DType")(DTypeName(dtype));
+}
 
 py::object ShapeToPython(const Shape& shape) {
   return py::module_::import("permafrost.values").attr("Shape")(ToPython(shape));
@@ -128,8 +130,8 @@ py::object ToPython(const AttrValue& value) {
     case AttrValue::Kind::kFunction:
       return FunctionToPython(ValueOrThrow(value.AsFunction()));
     case AttrValue::Kind::kPlaceholder:
-      return py::module_::import("permafrost.values").attr("Placeholder")(
-          ToPython(ValueOrThrow(value.AsPlaceholder())));
+      return py::module_::import("permafrost.values")
+          .attr("Placeholder")(ToPython(ValueOrThrow(value.AsPlaceholder())));
     case AttrValue::Kind::kNone:
       break;
   }

@@ -20,6 +20,9 @@ namespace {
 // The payload of a status that stands for an exception: its number among the exceptions that wait.
 constexpr absl::string_view kPayload = "permafrost.dev/python-exception";
 
+// Those whose status is dropped (ignore_errors) are never asked for: only the last few are kept.
+constexpr size_t kMostWaiting = 64;
+
 // Read and written with the GIL held.
 std::map<int64_t, std::exception_ptr>& Waiting() {
   static auto* waiting = new std::map<int64_t, std::exception_ptr>();
@@ -31,6 +34,7 @@ std::map<int64_t, std::exception_ptr>& Waiting() {
 absl::Status FromPythonError() {
   static int64_t last = 0;
   Waiting()[++last] = std::current_exception();
+  if (Waiting().size() > kMostWaiting) Waiting().erase(Waiting().begin());
   absl::Status status = absl::AbortedError("a callback raised an exception");
   status.SetPayload(kPayload, absl::Cord(absl::StrCat(last)));
   return status;
@@ -48,8 +52,7 @@ void Throw(const absl::Status& status, absl::string_view pass) {
     }
   }
   const py::object make = py::module_::import("permafrost.errors").attr("from_status");
-  const py::object error =
-      make(absl::StatusCodeToString(status.code()), ToPython(status.message()), ToPython(pass));
+  const py::object error = make(absl::StatusCodeToString(status.code()), ToPython(status.message()), ToPython(pass));
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
   throw py::error_already_set();
 }

@@ -16,9 +16,9 @@ namespace permafrost::python {
 using StopFlag = std::shared_ptr<std::atomic<bool>>;
 
 // Runs `work` without the GIL and returns its status. On the main thread, where Python delivers signals, the work gets
-// a thread of its own while this one looks for signals; when a handler raises (Ctrl-C), that exception is thrown at once
-// and the work is left to end by itself. So everything that the work uses must be owned by it, and Python objects be
-// held in a Kept. On other threads it runs on the calling one. REQUIRES: the GIL.
+// a thread of its own while this one looks for signals; when a handler raises (Ctrl-C), that exception is thrown at
+// once and the work is left to end by itself. So everything that the work uses must be owned by it, and Python objects
+// be held in a Kept. On other threads it runs on the calling one. REQUIRES: the GIL.
 absl::Status RunInterruptibly(std::function<absl::Status(const StopFlag& stop)> work);
 
 // True where Python delivers signals.

@@ -107,7 +107,8 @@ Model Load(py::object source, py::handle inputs, py::handle outputs, std::vector
            const std::vector<Text>& identities, const std::vector<Text>& passphrases,
            std::optional<uint64_t> max_bytes) {
   const auto result = std::make_shared<Model>();
-  LoadOptions options = MakeLoadOptions(inputs, outputs, std::move(tags), signature, identities, passphrases, max_bytes);
+  LoadOptions options =
+      MakeLoadOptions(inputs, outputs, std::move(tags), signature, identities, passphrases, max_bytes);
   if (PyUnicode_Check(source.ptr())) {
     const std::string path = source.cast<Text>().bytes;
     ThrowIfError(RunInterruptibly([result, path, options](const StopFlag&) -> absl::Status {

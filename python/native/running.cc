@@ -46,8 +46,8 @@ struct Running {
   std::shared_ptr<const Graph> graph;
   std::vector<std::string> feeds, fetches;
   std::unique_ptr<Session> session;
-  std::string notes;                          // What settling the precision had to say.
-  std::mutex mutex;                           // A session runs one run at a time.
+  std::string notes;                                  // What settling the precision had to say.
+  std::mutex mutex;                                   // A session runs one run at a time.
   std::atomic<double> last_seconds{kLongRunSeconds};  // The first run plans, and is taken for a long one.
   std::shared_ptr<std::atomic<bool>> is_abandoned = std::make_shared<std::atomic<bool>>(false);
 };
@@ -327,8 +327,9 @@ py::tuple Verify(const Model& before, const Model& after, const py::list& inputs
     sets.push_back(std::move(set));
   }
   if (before.graph->outputs().size() != after.graph->outputs().size()) {
-    Throw(absl::InvalidArgumentError(absl::StrCat("the models have ", before.graph->outputs().size(), " and ",
-                                                  after.graph->outputs().size(), " outputs, expected the same number")));
+    Throw(
+        absl::InvalidArgumentError(absl::StrCat("the models have ", before.graph->outputs().size(), " and ",
+                                                after.graph->outputs().size(), " outputs, expected the same number")));
   }
   const auto verdict = std::make_shared<Verdict>();
   ThrowIfError(RunInterruptibly([=, before = before.graph, after = after.graph](const StopFlag& stop) -> absl::Status {

@@ -27,12 +27,12 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {"f", DType::kFloat},     {"d", DType::kDouble},     {"i", DType::kInt32},      {"B", DType::kUint8},
-    {"h", DType::kInt16},     {"b", DType::kInt8},       {"l", DType::kInt64},      {"q", DType::kInt64},
-    {"?", DType::kBool},      {"H", DType::kUint16},     {"I", DType::kUint32},     {"L", DType::kUint64},
-    {"Q", DType::kUint64},    {"e", DType::kHalf},       {"Zf", DType::kComplex64}, {"Zd", DType::kComplex128},
-    {"b", DType::kQInt8},     {"B", DType::kQUint8},     {"h", DType::kQInt16},     {"H", DType::kQUint16},
-    {"i", DType::kQInt32},    {"H", DType::kBFloat16},
+    {"f", DType::kFloat},  {"d", DType::kDouble},   {"i", DType::kInt32},      {"B", DType::kUint8},
+    {"h", DType::kInt16},  {"b", DType::kInt8},     {"l", DType::kInt64},      {"q", DType::kInt64},
+    {"?", DType::kBool},   {"H", DType::kUint16},   {"I", DType::kUint32},     {"L", DType::kUint64},
+    {"Q", DType::kUint64}, {"e", DType::kHalf},     {"Zf", DType::kComplex64}, {"Zd", DType::kComplex128},
+    {"b", DType::kQInt8},  {"B", DType::kQUint8},   {"h", DType::kQInt16},     {"H", DType::kQUint16},
+    {"i", DType::kQInt32}, {"H", DType::kBFloat16},
 };
 
 // Empty for types without elements of a fixed size.
@@ -84,7 +84,8 @@ struct Exported {
 
 absl::StatusOr<Exported> Export(py::handle object) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("found an object of type ", TypeName(object), ", expected an array"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found an object of type ", TypeName(object), ", expected an array"));
   }
   PyObject* view = PyMemoryView_FromObject(object.ptr());
   if (view == nullptr) {
@@ -133,8 +134,8 @@ py::buffer_info InfoOf(TensorBuffer& buffer) {
   }
   const auto rank = static_cast<py::ssize_t>(dims.size());
   // A buffer never writes through this: it is read only.
-  return py::buffer_info(const_cast<char*>(tensor.bytes().data()), size, std::string(FormatOf(tensor.dtype())),
-                         rank, std::move(dims), std::move(strides), /*readonly=*/true);
+  return py::buffer_info(const_cast<char*>(tensor.bytes().data()), size, std::string(FormatOf(tensor.dtype())), rank,
+                         std::move(dims), std::move(strides), /*readonly=*/true);
 }
 
 }  // namespace
@@ -172,8 +173,8 @@ absl::StatusOr<Shape> ShapeFromPython(py::handle object) {
     const int64_t value = PyLong_Check(dim.ptr()) ? PyLong_AsLongLong(dim.ptr()) : -1;
     if (PyErr_Occurred() != nullptr) PyErr_Clear();
     if (value < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("found a dimension ", std::string(py::repr(dim)), ", expected None or an integer of at least 0"));
+      return absl::InvalidArgumentError(absl::StrCat("found a dimension ", std::string(py::repr(dim)),
+                                                     ", expected None or an integer of at least 0"));
     }
     shape.AddDim(value);
   }
@@ -190,8 +191,8 @@ absl::StatusOr<Tensor> TensorFromBuffer(py::handle object) {
   PF_ASSIGN_OR_RETURN(const Exported exported, Export(object));
   const DType dtype = TypeOf(*exported.buffer);
   if (dtype == DType::kInvalid) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found an array of ", FormatName(*exported.buffer), ", expected numbers of a type that graphs have"));
+    return absl::InvalidArgumentError(absl::StrCat("found an array of ", FormatName(*exported.buffer),
+                                                   ", expected numbers of a type that graphs have"));
   }
   return View(exported, dtype);
 }
@@ -213,13 +214,15 @@ absl::StatusOr<WritableMemory> OutputMemory(py::handle object, DType dtype, cons
   const Py_buffer& buffer = *exported.buffer;
   if (TypeOf(buffer) != Carrier(dtype)) return WrongType(buffer, dtype);
   const absl::Span<const int64_t> dims = shape.dims();
-  const bool fits = shape.IsFullyKnown() && buffer.ndim == shape.rank() &&
-                    std::equal(dims.begin(), dims.end(), buffer.shape);
+  const bool fits =
+      shape.IsFullyKnown() && buffer.ndim == shape.rank() && std::equal(dims.begin(), dims.end(), buffer.shape);
   if (!fits) {
     return absl::InvalidArgumentError(absl::StrCat("found an array of shape ", DimsText(buffer), ", expected ",
-                                                   shape.ToString(), shape.IsFullyKnown() ? "" : ", which the run tells"));
+                                                   shape.ToString(),
+                                                   shape.IsFullyKnown() ? "" : ", which the run tells"));
   }
-  if (buffer.readonly != 0) return absl::InvalidArgumentError("found an array that is read only, expected a writable one");
+  if (buffer.readonly != 0)
+    return absl::InvalidArgumentError("found an array that is read only, expected a writable one");
   PF_RETURN_IF_ERROR(CheckContiguous(buffer));
   return WritableMemory{absl::MakeSpan(static_cast<char*>(buffer.buf), static_cast<size_t>(buffer.len)),
                         OwnerOf(exported)};

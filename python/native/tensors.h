@@ -29,8 +29,9 @@ pybind11::object ToPython(const Shape& shape);
 // Out of a sequence of integers and None, or None.
 absl::StatusOr<Shape> ShapeFromPython(pybind11::handle object);
 
-// A view of an object with the buffer protocol, which lives as long as the tensor. The elements must be those of `dtype`
-// in C order; `shape` is checked by whoever takes the tensor. InvalidArgument: found, expected. REQUIRES: the GIL.
+// A view of an object with the buffer protocol, which lives as long as the tensor. The elements must be those of
+// `dtype` in C order; `shape` is checked by whoever takes the tensor. InvalidArgument: found, expected. REQUIRES: the
+// GIL.
 absl::StatusOr<Tensor> TensorFromBuffer(pybind11::handle object, DType dtype);
 // The same for a type that the object itself tells.
 absl::StatusOr<Tensor> TensorFromBuffer(pybind11::handle object);

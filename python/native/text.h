@@ -1,5 +1,5 @@
-// Text between Python and the graph. Names in a graph are bytes, which need not be UTF-8: what is not comes as surrogate
-// escapes, as Python does it with the names of files, and goes back as the bytes that it was.
+// Text between Python and the graph. Names in a graph are bytes, which need not be UTF-8: what is not comes as
+// surrogate escapes, as Python does it with the names of files, and goes back as the bytes that it was.
 #ifndef PERMAFROST_PYTHON_NATIVE_TEXT_H_
 #define PERMAFROST_PYTHON_NATIVE_TEXT_H_
 

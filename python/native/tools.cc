@@ -60,9 +60,8 @@ py::tuple RunTool(const Text& name, std::vector<Text> arguments) {
 void BindTools(py::module_& m) {
   m.def("run_command", &RunCommand);
   m.def("run_tool", &RunTool);
-  m.def("strip_call", [](const Text& inputs, const Text& types) {
-    return ValueOrThrow(StripCall(inputs.bytes, types.bytes));
-  });
+  m.def("strip_call",
+        [](const Text& inputs, const Text& types) { return ValueOrThrow(StripCall(inputs.bytes, types.bytes)); });
   m.def("optimize_for_inference_calls", [](const Text& inputs, const Text& types, bool toco_compatible) {
     return ValueOrThrow(OptimizeForInferenceCalls(inputs.bytes, types.bytes, toco_compatible));
   });

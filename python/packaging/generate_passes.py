@@ -5,7 +5,7 @@ import keyword
 import sys
 import textwrap
 
-HEADER = '''"""A function for each pass and preset, for `Model.transform([...])`. Generated from the definitions of the passes.
+HEADER = '''"""A function for each pass and preset, for `Model.transform([...])`. Generated from their definitions.
 
     model.transform([passes.strip_unused_nodes(), passes.quantize_weights(minimum_size=1024)])
 

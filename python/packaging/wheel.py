@@ -1,7 +1,7 @@
 """Makes a wheel of what Bazel has built: the package, the libraries that it needs, manual pages and completions.
 
-The extension is linked to the distribution's libraries. Those that a system need not have go into the wheel under names of
-their own, so that they meet no other copy in the process, and are found beside the extension. patchelf does that.
+The extension is linked to the distribution's libraries. Those that a system need not have go into the wheel, where the
+loader finds them beside the extension; patchelf says so to it.
 """
 
 import base64
@@ -49,11 +49,6 @@ def tools():
     return ['permafrost'] + re.findall(r'"(\w+)"', re.search(r'TOOLS = \[(.*?)\]', text, re.S).group(1))
 
 
-def needed(path):
-    """The names of the libraries that a library asks for."""
-    return re.findall(r'\(NEEDED\).*\[(.*)\]', _run('readelf', '--dynamic', '--wide', str(path)))
-
-
 def _found(path):
     """Where the loader finds what `path` needs, and what that needs, by name."""
     lines = _run('ldd', str(path)).splitlines()
@@ -70,27 +65,18 @@ def _found(path):
 def bundle(extension, folder):
     """Puts the libraries that `extension` needs into `folder` beside it, and makes all of them find each other there.
 
+    They keep their names: Debian 12's patchelf does not rename where symbols have versions. A process that has a library
+    of the same name already uses that one, as it does with libraries of the system.
+
     Returns the paths in the system of what was taken.
     """
     taken = {name: path for name, path in _found(extension).items() if name not in SYSTEM_LIBRARIES}
     folder.mkdir()
-    new_names = {}
     for name, path in taken.items():
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-        stem, dot, rest = name.partition('.so')
-        new_names[name] = f'{stem}-{digest}{dot}{rest}'
-        copy = folder / new_names[name]
-        shutil.copy(path, copy)
-        copy.chmod(0o755)
-    for name, path in [(None, extension)] + [(name, folder / new_names[name]) for name in taken]:
-        arguments = []
-        for old in needed(path):
-            if old in new_names:
-                arguments += ['--replace-needed', old, new_names[old]]
-        if name is not None:
-            arguments += ['--set-soname', new_names[name]]
-        inside = '$ORIGIN' if name is not None else f'$ORIGIN/{folder.name}'
-        _run('patchelf', *arguments, '--set-rpath', inside, str(path))
+        shutil.copyfile(path, folder / name)
+        (folder / name).chmod(0o755)
+        _run('patchelf', '--set-rpath', '$ORIGIN', str(folder / name))
+    _run('patchelf', '--set-rpath', f'$ORIGIN/{folder.name}', str(extension))
     return list(taken.values())
 
 

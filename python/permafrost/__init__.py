@@ -11,6 +11,8 @@ Code for `tensorflow.tools.graph_transforms` finds TransformGraph in `permafrost
 needed nor imported.
 """
 
+from typing import Any
+
 from permafrost import _native, passes
 from permafrost.calls import PassCall
 from permafrost.errors import Error
@@ -24,3 +26,13 @@ __version__ = _native.VERSION
 __all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'OutputDifference',
            'PassCall', 'PassReport', 'Session', 'Shape', 'Verification', 'delegates', 'empty', 'load', 'pass_', 'passes',
            '__version__')
+
+# The originals' functions, imported when somebody asks for them.
+_ORIGINALS = ('freeze_graph', 'graph_transforms', 'optimize_for_inference_lib', 'strip_unused_lib')
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ORIGINALS:
+        import importlib
+        return importlib.import_module('permafrost.' + name)
+    raise AttributeError(f"module 'permafrost' has no attribute '{name}'")

@@ -52,12 +52,12 @@ Transforms = Union[str, PassCall, Sequence[Union[str, PassCall]]]
 
 def normalized(transforms) -> list:
     """`transforms` as the native side takes them: a list of transform strings and calls."""
-    if isinstance(transforms, (str, PassCall)):
+    if isinstance(transforms, (str, PassCall)) or callable(transforms):
         transforms = [transforms]
     if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):
         raise TypeError(f'transforms: found {_checks.type_name(transforms)}, '
                         'expected a transform string or a list of strings and passes')
-    result = []
+    result: list = []
     for i, item in enumerate(transforms):
         if isinstance(item, PassCall):
             result.append((item.name, list(item.arguments), item.ignore_errors))

@@ -347,8 +347,7 @@ def load(source: ModelSource, *, key: Keys = None, passphrase: Union[None, str, 
       permafrost.Error: FileNotFoundError, ValueError and others are bases of its kinds.
     """
     if isinstance(source, (str, os.PathLike)):
-        source = _checks.path(source, 'source')
-        name = source
+        source = name = _checks.path(source, 'source')
     elif isinstance(source, (bytes, bytearray, memoryview)):
         name = ''
     else:

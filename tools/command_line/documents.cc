@@ -29,7 +29,9 @@ constexpr absl::string_view kExitStatus =
     "existing output is as it was, unless only the report could not be printed.\n";
 
 // For shells: text in single quotes.
-std::string Quoted(absl::string_view text) { return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'"); }
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
 
 void ForEachFlag(const Tool& tool, const std::function<void(const FlagSpec&)>& visit) {
   tool.with_flags([&](const FlagTable& table) {
@@ -40,7 +42,8 @@ void ForEachFlag(const Tool& tool, const std::function<void(const FlagSpec&)>& v
 // "--in_graph= --json ...".
 std::string FlagWords(const Tool& tool) {
   std::vector<std::string> words;
-  ForEachFlag(tool, [&](const FlagSpec& flag) { words.push_back(absl::StrCat("--", flag.name, flag.is_bool() ? "" : "=")); });
+  ForEachFlag(tool,
+              [&](const FlagSpec& flag) { words.push_back(absl::StrCat("--", flag.name, flag.is_bool() ? "" : "=")); });
   words.push_back("--help");
   words.push_back("--version");
   return absl::StrJoin(words, " ");
@@ -59,8 +62,8 @@ std::string Brief(absl::string_view help) {
 }  // namespace
 
 std::string ManualPage(const Tool& tool) {
-  std::string text = absl::StrCat(Heading(tool.name), Roff(tool.name), " \\- ", Roff(tool.summary), "\n.SH SYNOPSIS\n.B ",
-                                  Roff(tool.name), "\n");
+  std::string text = absl::StrCat(Heading(tool.name), Roff(tool.name), " \\- ", Roff(tool.summary),
+                                  "\n.SH SYNOPSIS\n.B ", Roff(tool.name), "\n");
   tool.with_flags([&](const FlagTable& table) {
     if (!table.flags().empty()) absl::StrAppend(&text, "[flags]");
     for (const PositionalSpec& positional : table.positionals()) {
@@ -79,19 +82,22 @@ std::string ManualPage(const Tool& tool) {
       absl::StrAppend(&text, "\n");
     }
   });
-  absl::StrAppend(&text, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nPrints the help, or the version.\n.SH EXAMPLES\n");
+  absl::StrAppend(&text,
+                  ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nPrints the help, or the version.\n.SH EXAMPLES\n");
   for (const Example& example : tool.examples) {
-    absl::StrAppend(&text, ".PP\n", Roff(example.says), "\n.PP\n.nf\n.RS\n", Roff(tool.name), " ", Roff(example.arguments),
-                    "\n.RE\n.fi\n");
+    absl::StrAppend(&text, ".PP\n", Roff(example.says), "\n.PP\n.nf\n.RS\n", Roff(tool.name), " ",
+                    Roff(example.arguments), "\n.RE\n.fi\n");
   }
   return absl::StrCat(text, kExitStatus, ".SH SEE ALSO\n.BR permafrost (1)\n");
 }
 
 std::string ManualPage(absl::Span<const Tool> tools) {
-  std::string text = absl::StrCat(Heading("permafrost"),
-                                  "permafrost \\- makes frozen TensorFlow graphs smaller and faster, and proves that they "
-                                  "still answer the same\n.SH SYNOPSIS\n.B permafrost\n\\fITOOL\\fR [flags]\n.SH TOOLS\n");
-  for (const Tool& tool : tools) absl::StrAppend(&text, ".TP\n\\fB", Roff(tool.name), "\\fR(1)\n", Roff(tool.summary), "\n");
+  std::string text =
+      absl::StrCat(Heading("permafrost"),
+                   "permafrost \\- makes frozen TensorFlow graphs smaller and faster, and proves that they "
+                   "still answer the same\n.SH SYNOPSIS\n.B permafrost\n\\fITOOL\\fR [flags]\n.SH TOOLS\n");
+  for (const Tool& tool : tools)
+    absl::StrAppend(&text, ".TP\n\\fB", Roff(tool.name), "\\fR(1)\n", Roff(tool.summary), "\n");
   return absl::StrCat(text, kExitStatus);
 }
 
@@ -143,9 +149,10 @@ std::string ZshCompletion(absl::Span<const Tool> tools) {
   for (const Tool& tool : tools) {
     absl::StrAppend(&text, "      ", Quoted(absl::StrCat(tool.name, ":", Brief(tool.summary))), "\n");
   }
-  absl::StrAppend(&text,
-                  "    )\n    _describe tool tools\n    return\n  fi\n  tool=$words[2]\n  shift words\n  (( CURRENT-- ))\nfi\n"
-                  "case $tool in\n");
+  absl::StrAppend(
+      &text,
+      "    )\n    _describe tool tools\n    return\n  fi\n  tool=$words[2]\n  shift words\n  (( CURRENT-- ))\nfi\n"
+      "case $tool in\n");
   for (const Tool& tool : tools) {
     absl::StrAppend(&text, "  ", tool.name, ") _arguments '*:file:_files' \\\n");
     ForEachFlag(tool, [&](const FlagSpec& flag) {
@@ -153,7 +160,8 @@ std::string ZshCompletion(absl::Span<const Tool> tools) {
       if (!flag.choices.empty()) {
         absl::StrAppend(&spec, ":value:(", absl::StrJoin(flag.choices, " "), ")");
       } else if (!flag.is_bool()) {
-        absl::StrAppend(&spec, ":", absl::AsciiStrToLower(absl::StrReplaceAll(flag.value_name, {{":", " "}})), ":_files");
+        absl::StrAppend(&spec, ":", absl::AsciiStrToLower(absl::StrReplaceAll(flag.value_name, {{":", " "}})),
+                        ":_files");
       }
       absl::StrAppend(&text, "    ", Quoted(spec), " \\\n");
     });

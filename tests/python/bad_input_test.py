@@ -1,0 +1,146 @@
+"""What users give that is wrong: each is an exception with a message that says what was found and expected."""
+
+import gc
+import unittest
+
+import numpy
+import permafrost
+from permafrost import passes
+
+import models
+
+
+class BadInputTest(unittest.TestCase):
+
+    def fails(self, kind, message, function, *arguments, **named):
+        with self.assertRaises(kind) as raised:
+            function(*arguments, **named)
+        self.assertRegex(str(raised.exception), message)
+        return raised.exception
+
+    def test_models(self):
+        self.fails(TypeError, 'found None, expected a path', permafrost.load, None)
+        self.fails(TypeError, 'found an object of type int', permafrost.load, 3)
+        error = self.fails(FileNotFoundError, "cannot open '/no/such'", permafrost.load, '/no/such')
+        self.assertEqual(error.code, 'NOT_FOUND')
+        self.fails(ValueError, 'null character', permafrost.load, 'a\0b')
+        self.fails(ValueError, 'empty', permafrost.load, b'')
+        self.fails(permafrost.Error, '.', permafrost.load, b'\xff' * 1000)
+        self.fails(permafrost.Error, '.', permafrost.load, 'x' * 100_000)
+        self.fails(ValueError, 'contiguous', permafrost.load, memoryview(b'abcdef')[::2])
+        self.fails(TypeError, 'inputs: found an object of type str', permafrost.load, models.SMALL.encode(), inputs='x')
+        self.fails(TypeError, r'outputs\[0\]: found None', permafrost.load, models.SMALL.encode(), outputs=[None])
+        self.fails(ValueError, 'max_bytes', permafrost.load, models.SMALL.encode(), max_bytes=-1)
+        self.fails(TypeError, 'passphrase', permafrost.load, models.SMALL.encode(), passphrase=3)
+
+    def test_transforms(self):
+        model = models.small()
+        self.fails(TypeError, 'found None, expected a transform string', model.transform, None)
+        self.fails(TypeError, r'transforms\[1\]: found an object of type int', model.transform, ['fold_constants', 3])
+        error = self.fails(ValueError, "'fold_constant' not recognized", model.transform, 'fold_constant')
+        self.assertEqual(error.pass_name, 'fold_constant')
+        self.fails(ValueError, 'expected', model.transform, 'rename_op(')
+        error = self.fails(ValueError, "parameter 'bits' is 77", model.transform, passes.quantize_weights(bits=77))
+        self.assertEqual((error.pass_name, error.code), ('quantize_weights', 'INVALID_ARGUMENT'))
+        self.fails(TypeError, 'bits: found an object of type object', passes.quantize_weights, bits=object())
+        self.fails(TypeError, 'unexpected keyword', passes.quantize_weights, bitz=8)
+        self.fails(TypeError, 'ignore_errors', passes.quantize_weights, ignore_errors=1)
+        self.fails(TypeError, 'progress', model.transform, 'fold_constants', progress=3)
+        self.fails(ValueError, 'threads: found -1', model.transform, 'fold_constants', threads=-1)
+        self.fails(ValueError, '.', model.transform, 'rename_op(old_op_name="' + 'x' * 1_000_000)
+
+    def test_errors_name_the_node(self):
+        text = models.SMALL.replace(models.node('sum', 'Add', ['outer', 'w']), models.node('sum', 'Unheard', ['outer', 'w']))
+        error = self.fails(permafrost.Error, "node 'sum'", permafrost.load(text.encode()).session)
+        self.assertEqual(error.node, 'sum')
+        self.assertIsNone(error.pass_name)
+
+    def test_callbacks_that_raise(self):
+        model = models.small()
+
+        def progress(index, count, name):
+            raise KeyError(name)
+
+        error = self.fails(KeyError, 'fold_constants', model.transform, 'fold_constants remove_device', progress=progress)
+        self.assertEqual(error.args, ('fold_constants',))
+        self.assertEqual(len(model.transform('fold_constants')), 6)
+
+    def test_arrays(self):
+        session = models.small().session()
+        run = session.run
+        good = numpy.ones((2, 4), numpy.float32)
+        self.fails(TypeError, "input 'x': found None", run, None)
+        self.fails(TypeError, "input 'x': found None", run, {'x': None})
+        self.fails(ValueError, r"found \['z'\], expected \['x'\]", run, {'z': good})
+        self.fails(ValueError, r'expected \[', run, {})
+        self.fails(ValueError, r"input 'x': found an array of double \[2,4\], expected float", run, good.astype(float))
+        self.fails(ValueError, 'found an array of int64', run, good.astype(numpy.int64))
+        self.fails(ValueError, r'found shape \[2,3\], expected \[\?,4\]', run, numpy.ones((2, 3), numpy.float32))
+        self.fails(ValueError, 'is not contiguous', run, numpy.ones((4, 2), numpy.float32).T)
+        self.fails(ValueError, 'is not contiguous', run, numpy.ones((2, 8), numpy.float32)[:, ::2])
+        self.fails(ValueError, '>f', run, good.astype('>f4'))
+        self.fails(ValueError, 'no buffer', run, numpy.array(['2020-01-01'] * 4, 'datetime64[D]').reshape(1, 4))
+        self.fails(ValueError, 'found strings', run, numpy.array(['a']))
+        self.fails(ValueError, "input 'x'", run, 'text')
+        self.fails(ValueError, "input 'x'", run, [[1, 2], [3]])
+        self.fails(TypeError, "input 'x'", run, numpy.array([object()]))
+        good.flags.writeable = False
+        run(good)  # Inputs may be read only.
+
+    def test_bound_outputs(self):
+        session = models.small().session()
+        x = numpy.ones((2, 4), numpy.float32)
+
+        def run(y):
+            session.run(x, y)
+
+        frozen = numpy.empty((2, 4), numpy.float32)
+        frozen.flags.writeable = False
+        self.fails(ValueError, "output 'y': found an array that is read only", run, {'y': frozen})
+        self.fails(ValueError, 'expected float', run, {'y': numpy.empty((2, 4))})
+        self.fails(ValueError, r'of shape \[4,2\], expected \[2,4\]', run, {'y': numpy.empty((4, 2), numpy.float32)})
+        self.fails(ValueError, 'not contiguous', run, {'y': numpy.empty((4, 2), numpy.float32).T})
+        self.fails(ValueError, 'also that of an input', run, {'y': x})
+        self.fails(ValueError, 'NoneType|None', run, {'y': None})
+        self.fails(TypeError, 'expected a dict', run, [x])
+        self.fails(ValueError, r"expected \['y'\]", run, {})
+
+    def test_sessions(self):
+        model = models.small()
+        self.fails(ValueError, "'gpu'", model.session, delegate='gpu')
+        self.fails(ValueError, "'int4'", model.session, delegate='onednn', precision='int4')
+        self.fails(ValueError, 'threads', model.session, threads=-1)
+        self.fails(permafrost.Error, "'nothing'", model.session, outputs=['nothing'])
+        self.fails(permafrost.Error, '.', model.session, custom_ops=['/no/such.so'])
+        self.fails(TypeError, 'other: found None', model.verify, None)
+        self.fails(ValueError, r'inputs\[0\]', model.verify, model, {'z': 1})
+        self.fails(ValueError, 'count: found 0', model.verify, model, count=0)
+        self.fails(ValueError, 'runs: found 0', model.benchmark, numpy.ones((1, 4), numpy.float32), runs=0)
+
+    def test_writing(self):
+        model = models.small()
+        self.fails(TypeError, 'path: found None', model.save, None)
+        self.fails(ValueError, "'xyz'", model.save, '/tmp/x', format='xyz')
+        self.fails(ValueError, 'compress', model.to_bytes, compress='gzip')
+        self.fails(ValueError, '.', model.to_bytes, encrypt_to='age1nonsense')
+        self.fails(permafrost.Error, '.', model.save, '/no/such/folder/x.pb')
+
+    def test_after_close(self):
+        model = models.small()
+        nodes, session = model.nodes, model.session()
+        model.close()
+        model.close()
+        for use in (lambda: model.nodes, lambda: model.inputs, lambda: len(model), lambda: list(nodes), model.to_bytes,
+                    model.session, lambda: model.transform('fold_constants'), model.__enter__):
+            self.fails(ValueError, 'the model is closed', use)
+        self.assertIn('closed', repr(model))
+        self.assertEqual(session.run([[0, 0, 0, 0]])['y'].tolist(), [[1, 2, 3, 4]])
+        session.close()
+        self.fails(ValueError, 'the session is closed', session.run, [[0, 0, 0, 0]])
+        self.fails(ValueError, 'the session is closed', session.report)
+        del model, session
+        gc.collect()
+
+
+if __name__ == '__main__':
+    unittest.main()

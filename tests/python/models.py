@@ -1,0 +1,39 @@
+"""Models of the tests, as text."""
+
+import permafrost
+
+DIGITS = 'tests/models/digits/'
+
+_NODE = 'node { name: "%s" op: "%s" %s %s }\n'
+FLOAT = 'attr { key: "T" value { type: DT_FLOAT } }'
+
+
+def node(name, op, inputs=(), attrs=FLOAT):
+    return _NODE % (name, op, ' '.join(f'input: "{item}"' for item in inputs), attrs)
+
+
+def placeholder(name, shape='', dtype='DT_FLOAT'):
+    dims = ''.join(f'dim {{ size: {dim} }}' for dim in shape)
+    return node(name, 'Placeholder', attrs=f'attr {{ key: "dtype" value {{ type: {dtype} }} }}'
+                                           f'attr {{ key: "shape" value {{ shape {{ {dims} }} }} }}')
+
+
+def constant(name, values, dtype='DT_FLOAT', field='float_val'):
+    dims = f'dim {{ size: {len(values)} }}'
+    content = ' '.join(f'{field}: {value}' for value in values)
+    return node(name, 'Const', attrs=f'attr {{ key: "dtype" value {{ type: {dtype} }} }}'
+                                     f'attr {{ key: "value" value {{ tensor {{ dtype: {dtype} tensor_shape {{ {dims} }} '
+                                     f'{content} }} }} }}')
+
+
+# y = relu(-(-x) + w)
+SMALL = (placeholder('x', [-1, 4]) + constant('w', [1, 2, 3, 4]) + node('inner', 'Neg', ['x']) +
+         node('outer', 'Neg', ['inner']) + node('sum', 'Add', ['outer', 'w']) + node('y', 'Relu', ['sum']))
+
+
+def small():
+    return permafrost.load(SMALL.encode())
+
+
+def digits():
+    return permafrost.load(DIGITS + 'digits.pb')

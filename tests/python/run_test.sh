@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs one file of tests with the package as Bazel has built it.
+set -euo pipefail
+export PYTHONPATH="$PWD/python:$PWD/tests/python" PYTHONDONTWRITEBYTECODE=1
+
+# An extension with a sanitizer wants its runtime in the process from the start.
+sanitizer=$(ldd python/permafrost/_native.so | awk '/lib[at]san/ { print $3 }')
+if [ -n "$sanitizer" ]; then
+  case $1 in
+    # Nobody installs such a wheel, and the sanitizer's own memory is not what is measured.
+    endurance_test.py | wheel_test.py) echo "skipped: built with a sanitizer"; exit 0 ;;
+  esac
+  export LD_PRELOAD="$sanitizer $(ldd python/permafrost/_native.so | awk '/libstdc/ { print $3 }')"
+  # The interpreter keeps what it has until it ends.
+  export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+fi
+exec /usr/bin/python3 "tests/python/$1"

@@ -1,0 +1,59 @@
+"""The package and code that uses it, under mypy: what is annotated is true, and what is wrong is found."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+GOOD = '''
+from typing import Dict
+import permafrost
+from permafrost import passes
+
+model: permafrost.Model = permafrost.load('x', key=['a'], outputs=['y'])
+small: permafrost.Model = model.transform([passes.quantize_weights(minimum_size=3, exclude_op=['MatMul']), 'fold_constants'])
+name: str = small.inputs[0].name
+answers: Dict[str, object] = model.session(delegate='onednn', threads=2).run({'x': 1})
+agree: bool = model.verify(small).passes
+best: float = model.benchmark().best
+data: bytes = small.to_bytes(compress='zstd')
+'''
+
+# A line each, and what mypy has to say of it.
+BAD = (
+    ("permafrost.load(3)", 'arg-type'),
+    ("passes.quantize_weights(minimum_size='many')", 'arg-type'),
+    ("passes.quantize_weights(minimum=3)", 'call-arg'),
+    ("passes.rename_op()", 'call-arg'),
+    ("permafrost.load('x').transform(3)", 'arg-type'),
+    ("permafrost.load('x').session(threads='two')", 'arg-type'),
+    ("permafrost.load('x').inputs[0].nonsense", 'attr-defined'),
+)
+
+
+class TypesTest(unittest.TestCase):
+
+    def check(self, code):
+        """What mypy prints of a file with this code and of the package."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, 'use.py')
+            path.write_text(code, encoding='utf-8')
+            return subprocess.run(['/usr/bin/mypy', f'--cache-dir={folder}/cache', '--show-error-codes', '--no-pretty',
+                                   '--hide-error-context', str(path), 'python/permafrost'],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                  env={'PATH': '/usr/bin', 'MYPYPATH': 'python'}).stdout
+
+    def test_what_is_right_passes(self):
+        output = self.check(GOOD)
+        self.assertNotIn('error:', output)
+        self.assertIn('Success', output)
+
+    def test_what_is_wrong_is_found(self):
+        head = 'import permafrost\nfrom permafrost import passes\n'
+        output = self.check(head + '\n'.join(line for line, _ in BAD) + '\n')
+        for number, (line, code) in enumerate(BAD, head.count('\n') + 1):
+            self.assertRegex(output, rf'use\.py:{number}: error: .*\[{code}\]', line)
+
+
+if __name__ == '__main__':
+    unittest.main()
