@@ -1,4 +1,4 @@
-"""Programs that are linked with musl, statically: a few kilobytes of C library instead of the 690 that glibc needs at least."""
+"""Programs that are linked with musl, statically: a few kilobytes of C library instead of the 690 of glibc at least."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
