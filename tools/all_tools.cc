@@ -27,6 +27,7 @@ std::vector<Tool> AllTools() {
       FreezeGraphTool(),
       OptimizeForInferenceTool(),
       PrintSelectiveRegistrationHeaderTool(),
+      ReportModelTool(),
       StripUnusedTool(),
       SummarizeGraphTool(),
       TransformGraphTool(),
