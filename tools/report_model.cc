@@ -4,21 +4,27 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/model/model_inputs.h"
-#include "tools/report/layer_errors.h"
 #include "tools/report/model_facts.h"
 #include "tools/report/model_runs.h"
 #include "tools/report/report_formats.h"
 #include "tools/report/report_page.h"
+#include "tools/validation/batch_source.h"
+#include "tools/validation/label_files.h"
+#include "tools/validation/layer_noise.h"
+#include "tools/validation/scoring.h"
 #include "tools/validation/validation.h"
 
 namespace permafrost {
@@ -95,20 +101,6 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
   return names;
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadLabels(FileSystem& files, const std::string& path) {
-  std::vector<int64_t> labels;
-  if (path.empty()) return labels;
-  PF_ASSIGN_OR_RETURN(const Tensor tensor, ReadNpyFile(files, path));
-  const bool known =
-      DispatchOn<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t>(tensor.dtype(), [&](auto tag) {
-        const auto elements = tensor.elements<typename decltype(tag)::type>();
-        for (size_t i = 0; i < elements.size(); ++i) labels.push_back(static_cast<int64_t>(elements[i]));
-      });
-  if (known) return labels;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--labels: '", path, "' holds ", DTypeName(tensor.dtype()), ", expected integers"));
-}
-
 class Reporter {
  public:
   Reporter(const ReportModelOptions& options, FileSystem& files, Console& console)
@@ -182,7 +174,9 @@ class Reporter {
       PF_ASSIGN_OR_RETURN(sets, SplitBatches(read, kBatch));
     }
     Labels labels;
-    PF_ASSIGN_OR_RETURN(labels.classes, ReadLabels(files_, options_.labels));
+    if (!options_.labels.empty()) {
+      PF_ASSIGN_OR_RETURN(labels, ReadNpyLabels(files_, options_.labels));
+    }
     if (subjects_.size() == 1 && labels.num_rows() == 0) return absl::OkStatus();
     const std::unique_ptr<BatchSource> source = KeptBatches(std::move(sets), std::nullopt);
     for (size_t i = 0; i < subjects_.size(); ++i) {
@@ -248,14 +242,31 @@ class Reporter {
 
   void AddLayerErrors(size_t i) {
     ModelFacts& facts = report_.models[i];
-    const auto errors = LayerErrors(*subjects_[0], *subjects_[i], run_options_.reference);
-    if (!errors.ok()) {
-      facts.quality->notes.push_back(absl::StrCat("layers were not compared: ", errors.status().message()));
+    LayerNoiseSettings settings;
+    settings.reference = settings.candidate = run_options_.reference;
+    settings.is_interrupted = &Interruption::IsRequested;
+    settings.progress = [&](size_t done, size_t all) {
+      console_.Progress(absl::StrCat("comparing the layers of ", facts.name, ": ", done, " of ", all));
+    };
+    const std::unique_ptr<BatchSource> source = KeptBatches({subjects_[0]->feeds()}, std::nullopt);
+    const absl::StatusOr<LayerNoiseReport> noise =
+        MeasureLayerNoise(subjects_[0]->graph(), subjects_[i]->graph(), *source, settings);
+    if (!noise.ok()) {
+      facts.quality->notes.push_back(absl::StrCat("layers were not compared: ", noise.status().message()));
       return;
     }
+    absl::flat_hash_map<std::string, double> decibels;  // By tensor.
+    for (const LayerNoise& layer : noise->layers) {
+      const bool is_finite = layer.nonfinite_mismatches == 0;
+      decibels[layer.candidate] = is_finite ? layer.sqnr_db : -std::numeric_limits<double>::infinity();
+    }
     for (NodeFacts& node : facts.graph.nodes) {
-      const auto found = errors->find(node.node->name());
-      if (found != errors->end()) node.sqnr_db = found->second;
+      const auto found = decibels.find(node.node->name());
+      if (found != decibels.end()) node.sqnr_db = found->second;
+    }
+    if (!noise->set_aside.empty()) {
+      facts.quality->notes.push_back(absl::StrCat(noise->set_aside.size(), " tensors have the name of one of the first "
+                                                  "model and other content, and were not compared"));
     }
   }
 
