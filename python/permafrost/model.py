@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from permafrost import _checks, _native, calls
+from permafrost import _checks, _closing, _native, calls
 from permafrost import session as session_module
 from permafrost import user_passes, values
 
@@ -124,32 +124,21 @@ def _identities(key: Keys) -> List[Union[str, bytes]]:
     return contents
 
 
-class Model:
+class Model(_closing.Closable):
     """A frozen model. It never changes: `transform` gives a new one. Threads may share it."""
 
+    _what = 'the model'
+
     def __init__(self, native, source: str = '', passes: Sequence[PassReport] = ()):
-        self._native = native
+        super().__init__(native)
         #: The path that the model was loaded from; '' for others.
         self.source = source
         #: What the passes that made this model of another did, in order.
         self.passes = list(passes)
 
-    @property
-    def native(self):
-        if self._native is None:
-            raise ValueError('the model is closed')
-        return self._native
-
     def close(self):
         """Lets go of the model. Arrays, sessions and models made of it stay as they are."""
-        self._native = None
-
-    def __enter__(self):
-        self.native
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().close()
 
     # --- What is in it ---------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import statistics
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from permafrost import _checks, _native, values
+from permafrost import _checks, _closing, _native, values
 
 
 class Delegate(NamedTuple):
@@ -92,34 +92,23 @@ class Benchmark(NamedTuple):
                 f'<td>{self.best * 1e3:.3f} ms</td></tr></table>')
 
 
-class Session:
+class Session(_closing.Closable):
     """A model that is ready to run. Made by `Model.session`.
 
     Threads may share one, but its runs follow each other; for runs at the same time make a session for each thread.
     """
 
+    _what = 'the session'
+
     def __init__(self, native):
-        self._native = native
+        super().__init__(native)
         self._names = [name for name, _, _ in native.inputs()]
         self._dtypes = [dtype for _, dtype, _ in native.inputs()]
         self._fetches = list(native.fetches)
 
-    @property
-    def native(self):
-        if self._native is None:
-            raise ValueError('the session is closed')
-        return self._native
-
     def close(self):
         """Lets go of the session. Arrays that it gave stay as they are."""
-        self._native = None
-
-    def __enter__(self):
-        self.native
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().close()
 
     @property
     def inputs(self) -> List[str]:
