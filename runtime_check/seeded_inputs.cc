@@ -10,33 +10,19 @@
 #include "graph/op_schema.h"
 #include "graph/status.h"
 #include "runtime_check/prepared_node.h"
+#include "runtime_check/split_mix.h"
 
 namespace permafrost {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{4} << 30;
 
-// SplitMix64 (Steele, Lea and Flood 2014): a full-period generator whose state is a counter.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    state_ += 0x9E3779B97F4A7C15u;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  // Uniform in [0, 1): the upper 24 bits, which a float holds exactly.
-  float NextFloat() { return static_cast<float>(Next() >> 40) * 0x1p-24f; }
-
- private:
-  uint64_t state_;
-};
+// Uniform in [0, 1): the upper 24 bits, which a float holds exactly.
+float NextFloat(SplitMix64* random) { return static_cast<float>(random->Next() >> 40) * 0x1p-24f; }
 
 template <typename T>
-T RandomElement(Random* random, bool is_image) {
-  const auto real = [&] { return is_image ? random->NextFloat() : 2 * random->NextFloat() - 1; };
+T RandomElement(SplitMix64* random, bool is_image) {
+  const auto real = [&] { return is_image ? NextFloat(random) : 2 * NextFloat(random) - 1; };
   const auto below = [&](uint64_t bound) { return (random->Next() >> 32) % bound; };
   if constexpr (std::is_same_v<T, Half>) {
     return ToHalf(real());
@@ -100,7 +86,7 @@ absl::StatusOr<Tensor> SeededTensor(DType dtype, const Shape& shape, uint64_t se
   }
   char* data;
   PF_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype, shape, &data));
-  Random random(seed);
+  SplitMix64 random(seed);
   const bool is_image = shape.rank() == 4;
   DispatchOn<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
              bool, QInt8, QUint8, QInt16, QUint16, QInt32, std::complex<float>, std::complex<double>>(
@@ -119,7 +105,7 @@ absl::StatusOr<std::vector<Tensor>> SeededInputs(absl::Span<const Endpoint> inpu
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     // Each input has a stream of its own, so that its values do not depend on the sizes of the others.
-    absl::StatusOr<Tensor> tensor = SeededInput(inputs[i], shapes, Random(seed + i).Next());
+    absl::StatusOr<Tensor> tensor = SeededInput(inputs[i], shapes, SplitMix64(seed + i).Next());
     PF_RETURN_IF_ERROR(Annotate(tensor.status(), absl::StrCat("input '", inputs[i].text, "'")));
     tensors.push_back(*std::move(tensor));
   }

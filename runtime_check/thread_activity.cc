@@ -7,12 +7,9 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/thread_work.h"
 
 namespace permafrost {
-
-// Of thread_pool.cc.
-extern std::atomic<void (*)(int thread, int64_t start_ns, int64_t end_ns)> on_thread_work;
 
 namespace {
 

@@ -9,11 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "runtime_check/thread_work.h"
+
 namespace permafrost {
 
-// Told of each piece of a loop: the thread's number in its team, and when it began and ended. Null: nobody asks.
-// runtime_check/thread_activity.cc declares and sets it; the header of the pool, which everything includes, knows
-// nothing of it.
 std::atomic<void (*)(int thread, int64_t start_ns, int64_t end_ns)> on_thread_work{nullptr};
 
 namespace {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/nearest.h"
 #include "graph/status.h"
+#include "runtime_check/split_mix.h"
 #include "tools/images/jpeg_codec.h"
 
 namespace permafrost {
@@ -20,26 +21,13 @@ constexpr double kPi = 3.14159265358979323846;
 // What a screen makes of a value: its light goes with about this power (IEC 61966-2-1).
 constexpr double kGamma = 2.2;
 
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), so that all standard libraries
-// give the same numbers.
-class Randomness {
- public:
-  explicit Randomness(uint64_t seed) : state_(seed) {}
-
-  uint64_t Next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  // In (0, 1].
-  double Uniform() { return (static_cast<double>(Next() >> 11) + 1) / 9007199254740992.0; }
-  // Box and Muller, 1958.
-  double Normal() { return std::sqrt(-2 * std::log(Uniform())) * std::cos(2 * kPi * Uniform()); }
-
- private:
-  uint64_t state_;
-};
+// In (0, 1].
+double Uniform(SplitMix64* random) { return (static_cast<double>(random->Next() >> 11) + 1) / 9007199254740992.0; }
+// Box and Muller, 1958.
+double Normal(SplitMix64* random) {
+  const double radius = std::sqrt(-2 * std::log(Uniform(random)));
+  return radius * std::cos(2 * kPi * Uniform(random));
+}
 
 float ToPixel(double value) { return static_cast<float>(std::clamp(std::nearbyint(value), 0.0, 255.0)); }
 
@@ -103,7 +91,7 @@ Picture Darken(const Picture& picture, double strength, uint64_t) {
 }
 
 Picture MoveOffCenter(const Picture& picture, double strength, uint64_t seed) {
-  const uint64_t corner = Randomness(seed).Next();
+  const uint64_t corner = SplitMix64(seed).Next();
   const double down = strength * static_cast<double>(picture.height) * ((corner & 1) != 0 ? 1 : -1);
   const double across = strength * static_cast<double>(picture.width) * ((corner & 2) != 0 ? 1 : -1);
   return Moved(picture, [&](double y, double x) { return std::make_pair(y - down, x - across); });
@@ -122,8 +110,8 @@ Picture BendLikeFisheye(const Picture& picture, double strength, uint64_t) {
 
 Picture AddNoise(const Picture& picture, double strength, uint64_t seed) {
   Picture result = picture;
-  Randomness randomness(seed);
-  for (float& pixel : result.pixels) pixel = ToPixel(pixel + strength * 255 * randomness.Normal());
+  SplitMix64 random(seed);
+  for (float& pixel : result.pixels) pixel = ToPixel(pixel + strength * 255 * Normal(&random));
   return result;
 }
 
