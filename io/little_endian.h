@@ -3,6 +3,7 @@
 #define PERMAFROST_IO_LITTLE_ENDIAN_H_
 
 #include <cstdint>
+#include <string>
 
 namespace permafrost {
 
@@ -13,6 +14,10 @@ inline uint32_t LoadLittleEndian32(const char* at) {
 
 inline uint64_t LoadLittleEndian64(const char* at) {
   return LoadLittleEndian32(at) | uint64_t{LoadLittleEndian32(at + 4)} << 32;
+}
+
+inline void AppendLittleEndian64(uint64_t value, std::string* out) {
+  for (int i = 0; i < 8; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
 }
 
 }  // namespace permafrost

@@ -279,8 +279,7 @@ absl::Status PackageWriter::AddGraph(const Graph& graph) {
 absl::Status PackageWriter::Finish() {
   PF_RETURN_IF_ERROR(EndRegion());
   std::string end = std::move(directory_);
-  const uint64_t begin = offset_;
-  for (uint64_t i = 0; i < kFooterBytes; ++i) end.push_back(static_cast<char>(begin >> (8 * i)));
+  AppendLittleEndian64(offset_, &end);
   return Write(end);
 }
 

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/content_hash.h"
 #include "graph/status.h"
+#include "io/formats/memmapped_package.h"
+#include "io/little_endian.h"
 
 namespace permafrost {
 namespace {
@@ -22,22 +24,10 @@ constexpr int kHashedWords = 4;
 enum Field : uint32_t { kModel = 1, kDelegate = 2, kIdentity = 3, kPrecision = 4, kPlan = 5, kEntry = 6 };
 enum EntryField : uint32_t { kKey = 1, kOffset = 2, kLength = 3, kHash = 4 };
 
-uint64_t AlignedUp(uint64_t offset) { return (offset + kPackedAlignment - 1) & ~(kPackedAlignment - 1); }
-
-uint64_t ReadWord(absl::string_view bytes, uint64_t at) {
-  uint64_t word = 0;
-  for (int i = 7; i >= 0; --i) word = word << 8 | static_cast<unsigned char>(bytes[at + static_cast<uint64_t>(i)]);
-  return word;
-}
-
-void AppendWord(uint64_t word, std::string* to) {
-  for (int i = 0; i < 8; ++i) to->push_back(static_cast<char>(word >> (8 * i)));
-}
-
 // Numbers take eight bytes whatever they are, so that the table is as long before the offsets are known as after.
 void AppendNumber(uint32_t field, uint64_t number, std::string* to) {
-  to->push_back(static_cast<char>(field << 3 | static_cast<uint32_t>(WireType::kFixed64)));
-  AppendWord(number, to);
+  AppendTag(field, WireType::kFixed64, to);
+  AppendLittleEndian64(number, to);
 }
 
 std::string Table(const PackedMaker& maker, absl::Span<const PackedPiece> pieces, absl::Span<const PackedEntry> entries) {
@@ -64,7 +54,7 @@ std::vector<PackedEntry> Placed(absl::Span<const PackedPiece> pieces, uint64_t t
   std::vector<PackedEntry> entries;
   *end = kHeaderBytes + table_bytes;
   for (const PackedPiece& piece : pieces) {
-    const uint64_t offset = AlignedUp(*end);
+    const uint64_t offset = AlignUp(*end, kPackedAlignment);
     entries.push_back({piece.key, offset, piece.bytes.size(), 0});
     *end = offset + piece.bytes.size();
   }
@@ -151,7 +141,7 @@ absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> OpenPackedWeights(FileV
   if (bytes.size() < kHeaderBytes) {
     return absl::DataLossError(absl::StrCat("found ", bytes.size(), " bytes, expected at least ", kHeaderBytes));
   }
-  const auto word = [&](int i) { return ReadWord(bytes, kMagic.size() + static_cast<uint64_t>(i) * 8); };
+  const auto word = [&](int i) { return LoadLittleEndian64(bytes.data() + kMagic.size() + 8 * i); };
   if (word(0) != kVersion) {
     return absl::UnimplementedError(absl::StrCat("found version ", word(0), ", expected ", kVersion));
   }
@@ -182,9 +172,9 @@ absl::Status WritePackedWeights(const PackedMaker& maker, absl::Span<const Packe
   const std::string table = Table(maker, pieces, entries);
   std::string header(kMagic);
   for (const uint64_t word : {kVersion, static_cast<uint64_t>(table.size()), end, HashContent(table)}) {
-    AppendWord(word, &header);
+    AppendLittleEndian64(word, &header);
   }
-  AppendWord(HashContent(header), &header);
+  AppendLittleEndian64(HashContent(header), &header);
   header.resize(kHeaderBytes, '\0');
   PF_RETURN_IF_ERROR(sink->Append(header));
   PF_RETURN_IF_ERROR(sink->Append(table));

@@ -2,22 +2,22 @@
 #include "tools/measuring/benchmark_entries.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <memory>
 
+#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "graph/status.h"
 #include "graph/wire.h"
+#include "io/little_endian.h"
 
 namespace permafrost {
 namespace {
 
 void AppendDouble(uint32_t number, double value, std::string* out) {
   AppendTag(number, WireType::kFixed64, out);
-  uint64_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  for (int i = 0; i < 8; ++i) out->push_back(static_cast<char>((bits >> (8 * i)) & 0xff));
+  AppendLittleEndian64(absl::bit_cast<uint64_t>(value), out);
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "tools/command_line/console.h"
+#include "tools/command_line/csv.h"
 
 namespace permafrost {
 namespace {
@@ -88,11 +88,6 @@ void PrintTypes(const ProfileSummary& summary, size_t num_nodes, std::ostream& o
                            type.num_calls / std::max<int64_t>(1, summary.num_runs()));
   }
   out << "\n";
-}
-
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
 }  // namespace

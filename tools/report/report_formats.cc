@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
+#include "tools/command_line/csv.h"
 
 namespace permafrost {
 namespace {
@@ -165,13 +166,6 @@ void WriteModel(const ModelFacts& model, JsonWriter* json) {
   json->End();
 }
 
-std::string CsvCell(absl::string_view text) {
-  if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) absl::StrAppend(&quoted, c == '"' ? "\"\"" : std::string(1, c));
-  return absl::StrCat(quoted, "\"");
-}
-
 std::string CsvNumber(const std::optional<double>& value) {
   return value.has_value() && !std::isnan(*value) ? absl::StrFormat("%.9g", *value) : "";
 }
@@ -288,8 +282,8 @@ std::string ReportCsv(const Report& report) {
   std::string text = "model,node,op,output,flops,weight_bytes,output_bytes,seconds,sqnr_db\n";
   for (const ModelFacts& model : report.models) {
     for (const NodeFacts& facts : model.graph.nodes) {
-      absl::StrAppend(&text, CsvCell(model.name), ",", CsvCell(facts.node->name()), ",",
-                      CsvCell(facts.node->op().name()), ",", CsvCell(facts.output), ",", facts.flops, ",",
+      absl::StrAppend(&text, CsvField(model.name), ",", CsvField(facts.node->name()), ",",
+                      CsvField(facts.node->op().name()), ",", CsvField(facts.output), ",", facts.flops, ",",
                       facts.weight_bytes, ",", facts.output_bytes, ",");
       absl::StrAppend(&text, CsvNumber(facts.seconds), ",", CsvNumber(facts.sqnr_db), "\n");
     }

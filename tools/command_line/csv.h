@@ -1,0 +1,16 @@
+// Comma-separated values (RFC 4180).
+#ifndef PERMAFROST_TOOLS_COMMAND_LINE_CSV_H_
+#define PERMAFROST_TOOLS_COMMAND_LINE_CSV_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+// The text as one field: between quotes where it holds what separates fields or lines.
+std::string CsvField(absl::string_view text);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_COMMAND_LINE_CSV_H_
