@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/content_hash.h"
@@ -22,19 +23,6 @@ constexpr size_t kHashBytes = sizeof(uint64_t);
 enum Field : uint32_t { kModel = 1, kDelegate = 2, kPrecision = 3, kOthers = 4, kNode = 5, kTensor = 6 };
 enum NodeField : uint32_t { kNodeName = 1, kNodePrecision = 2 };
 enum TensorField : uint32_t { kTensorName = 1, kLeast = 2, kMost = 3, kBound = 4, kMeans = 5 };
-
-uint32_t Bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-float Value(uint64_t bits) {
-  const auto narrow = static_cast<uint32_t>(bits);
-  float value;
-  std::memcpy(&value, &narrow, sizeof(value));
-  return value;
-}
 
 std::string HashBytes(absl::string_view message) {
   const uint64_t hash = HashContent(message);
@@ -67,7 +55,7 @@ absl::Status ReadTensor(absl::string_view message, PrecisionPlan* plan) {
   TensorStatistics statistics;
   PF_RETURN_IF_ERROR(ForEachField(message, [&](const WireField& field) -> absl::Status {
     if (field.type == WireType::kFixed32) {
-      const float value = Value(field.value);
+      const float value = absl::bit_cast<float>(static_cast<uint32_t>(field.value));
       if (field.number == kLeast) statistics.least = value;
       if (field.number == kMost) statistics.most = value;
       if (field.number == kBound) statistics.bound = value;
@@ -106,9 +94,9 @@ std::string PrecisionPlanBytes(const SavedPlan& saved) {
     for (const auto& [name, statistics] : saved.plan->tensors) {
       std::string tensor;
       AppendBytesField(kTensorName, name, &tensor);
-      AppendFixed32Field(kLeast, Bits(statistics.least), &tensor);
-      AppendFixed32Field(kMost, Bits(statistics.most), &tensor);
-      AppendFixed32Field(kBound, Bits(statistics.bound), &tensor);
+      AppendFixed32Field(kLeast, absl::bit_cast<uint32_t>(statistics.least), &tensor);
+      AppendFixed32Field(kMost, absl::bit_cast<uint32_t>(statistics.most), &tensor);
+      AppendFixed32Field(kBound, absl::bit_cast<uint32_t>(statistics.bound), &tensor);
       const auto* means = reinterpret_cast<const char*>(statistics.means.data());
       AppendBytesField(kMeans, absl::string_view(means, statistics.means.size() * sizeof(float)), &tensor);
       AppendBytesField(kTensor, tensor, &message);

@@ -17,23 +17,19 @@
 #include "runtime_check/custom_ops.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
-#include "runtime_check/precision_choice.h"
 #include "tools/model/precision_plan_bytes.h"
 #include "tools/model/precision_plan_file.h"
+#include "tools/model/precision_request.h"
 #include "tools/model/run_options.h"
 
 namespace permafrost {
 namespace {
 
-constexpr absl::string_view kAuto = "auto";
-// More would make the choice slow and hardly better.
-constexpr size_t kMostSamples = 8;
-
 bool IsLibrary(const std::string& name) { return absl::StrContains(name, '/') || absl::EndsWith(name, ".so"); }
 
 // Whether the precision depends on the model and its inputs: SettleDelegate then makes the delegate.
 bool IsSettledLater(const RunFlags& run) {
-  if (run.precision == kAuto) return true;
+  if (run.precision == kAutoPrecision) return true;
   for (const DelegateInfo& info : KnownDelegates()) {
     const std::vector<std::string>& planned = info.planned_precisions;
     if (info.name == run.delegate) return std::find(planned.begin(), planned.end(), run.precision) != planned.end();
@@ -67,7 +63,7 @@ absl::Status CheckPrecision(const std::string& name, const std::string& precisio
     if (info.name != name) continue;
     std::vector<std::string> precisions = info.precisions;
     precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
-    if (name != "reference") precisions.emplace_back(kAuto);
+    if (name != "reference") precisions.emplace_back(kAutoPrecision);
     if (std::find(precisions.begin(), precisions.end(), precision) != precisions.end()) break;
     return absl::InvalidArgumentError(absl::StrCat("--precision: found '", precision, "', expected what --delegate=",
                                                    name, " has: ", absl::StrJoin(precisions, ", ")));
@@ -98,7 +94,7 @@ struct Settled {
 };
 
 // A plan that the user names is a text for people too; one in --cache_dir is bytes for the next start.
-absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph,
+absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& path, const std::string& fingerprint,
                                       FileSystem& files, Console& console) {
   PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
   PF_ASSIGN_OR_RETURN(const SavedPlan saved,
@@ -108,16 +104,16 @@ absl::StatusOr<Settled> ReadSavedPlan(const RunFlags& run, const std::string& pa
     return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
                                                       expected, "'; remove the file to have it made again"));
   };
-  PF_RETURN_IF_ERROR(check("the model", saved.model, ModelFingerprint(graph)));
+  PF_RETURN_IF_ERROR(check("the model", saved.model, fingerprint));
   PF_RETURN_IF_ERROR(check("the delegate", saved.delegate, run.delegate));
-  if (run.precision != kAuto) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
+  if (run.precision != kAutoPrecision) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
   console.err << "precision " << saved.precision << ": as '" << Printable(path) << "' says\n";
   return Settled{saved.precision, saved.plan};
 }
 
-absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const Graph& graph, const Settled& settled,
-                            FileSystem& files) {
-  const SavedPlan saved{ModelFingerprint(graph), run.delegate, settled.precision, settled.plan};
+absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const std::string& fingerprint,
+                            const Settled& settled, FileSystem& files) {
+  const SavedPlan saved{fingerprint, run.delegate, settled.precision, settled.plan};
   const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(saved) : PrecisionPlanText(saved);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, text.size()));
   PF_RETURN_IF_ERROR(writer->Append(text));
@@ -127,21 +123,13 @@ absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const 
 absl::StatusOr<Settled> Choose(const RunFlags& run, const ModelToRun& model,
                                absl::Span<const std::vector<Tensor>> samples, const SessionOptions& chosen,
                                Console& console) {
-  std::vector<std::string> feeds, fetches;
-  for (const Endpoint& input : model.inputs) feeds.push_back(input.text);
-  for (const Endpoint& output : model.outputs) fetches.push_back(output.text);
-  SessionOptions plain = chosen;
-  plain.delegate = nullptr;
-  ChoiceOptions options;
-  PF_ASSIGN_OR_RETURN(options.calibration, RangeMethodOf(run.calibration));
-  if (run.precision != kAuto) options.precisions = {run.precision};
+  PF_ASSIGN_OR_RETURN(const RangeMethod calibration, RangeMethodOf(run.calibration));
   PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                      ChoosePrecision(model.graph, feeds, fetches,
-                                      samples.subspan(0, std::min(kMostSamples, samples.size())), run.delegate, plain,
-                                      options));
+                      ChooseOnSamples(model.graph, model.inputs, model.outputs, samples, run.delegate, run.precision,
+                                      calibration, chosen));
   for (const PrecisionTrial& trial : choice.trials) {
     PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
-    if (run.precision != kAuto && trial.milliseconds == 0) {
+    if (run.precision != kAutoPrecision && trial.milliseconds == 0) {
       return absl::FailedPreconditionError(absl::StrCat("--precision=", run.precision, ": ", trial.reason));
     }
   }
@@ -157,7 +145,7 @@ std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::S
   for (const auto* ends : {&model.inputs, &model.outputs}) {
     for (const Endpoint& end : *ends) hash.Add(end.text);
   }
-  for (const std::vector<Tensor>& sample : samples.subspan(0, std::min(kMostSamples, samples.size()))) {
+  for (const std::vector<Tensor>& sample : FewSamples(samples)) {
     for (const Tensor& tensor : sample) {
       hash.Add(tensor.shape().ToString());
       hash.Add(tensor.bytes());
@@ -225,7 +213,13 @@ class Settler {
     return KeptWeights(std::move(cache), "");
   }
 
-  // Empties the folder's name where nothing is to be kept there.
+  // Computed once: it reads all of the weights.
+  const std::string& Fingerprint() {
+    if (fingerprint_.empty()) fingerprint_ = ModelFingerprint(model_.graph);
+    return fingerprint_;
+  }
+
+  // Leaves the folder's name empty where nothing is to be kept there.
   void FindCacheDir(const std::string& identity) {
     if (run_.cache_dir.empty() || identity.empty()) return;
     if (IsSecret(files_, model_.path)) {
@@ -234,7 +228,6 @@ class Settler {
       return;
     }
     cache_dir_ = run_.cache_dir;
-    fingerprint_ = ModelFingerprint(model_.graph);
   }
 
   absl::Status SettlePrecision() {
@@ -242,9 +235,9 @@ class Settler {
     const std::string path =
         is_named ? run_.precision_plan
         : cache_dir_.empty() ? ""
-                             : CachedPlanPath(run_, model_, samples_, chosen_.num_threads, fingerprint_);
+                             : CachedPlanPath(run_, model_, samples_, chosen_.num_threads, Fingerprint());
     if (!path.empty() && files_.Exists(path)) {
-      absl::StatusOr<Settled> saved = ReadSavedPlan(run_, path, model_.graph, files_, console_);
+      absl::StatusOr<Settled> saved = ReadSavedPlan(run_, path, Fingerprint(), files_, console_);
       if (saved.ok()) {
         settled_ = *std::move(saved);
         return absl::OkStatus();
@@ -255,9 +248,9 @@ class Settler {
     }
     PF_ASSIGN_OR_RETURN(settled_, Choose(run_, model_, samples_, chosen_, console_));
     if (path.empty()) return absl::OkStatus();
-    if (is_named) return WriteSavedPlan(run_, path, model_.graph, settled_, files_);
+    if (is_named) return WriteSavedPlan(run_, path, Fingerprint(), settled_, files_);
     absl::Status written = files_.MakeDirectory(cache_dir_);
-    if (written.ok()) written = WriteSavedPlan(run_, path, model_.graph, settled_, files_);
+    if (written.ok()) written = WriteSavedPlan(run_, path, Fingerprint(), settled_, files_);
     if (!written.ok()) PrintNotes({absl::StrCat("--cache_dir: ", written.message())}, console_);
     return absl::OkStatus();
   }
@@ -267,7 +260,7 @@ class Settler {
       if (IsSettledLater(run_)) PF_RETURN_IF_ERROR(Make(nullptr));
       return KeptWeights();
     }
-    PackedMaker maker{fingerprint_, run_.delegate, identity, settled_.precision, ""};
+    PackedMaker maker{Fingerprint(), run_.delegate, identity, settled_.precision, ""};
     if (settled_.plan != nullptr) {
       // Enough to tell it from another.
       maker.plan = absl::StrFormat("%016x", HashContent(PrecisionPlanBytes({"", "", "", settled_.plan})));
@@ -292,7 +285,8 @@ class Settler {
   FileSystem& files_;
   SessionOptions& chosen_;
   Console& console_;
-  std::string cache_dir_, fingerprint_;  // Empty: nothing is kept in a folder.
+  std::string cache_dir_;    // Empty: nothing is kept in a folder.
+  std::string fingerprint_;  // See Fingerprint.
   Settled settled_;
 };
 

@@ -10,15 +10,11 @@
 #include "graph/nearest.h"
 #include "graph/status.h"
 #include "runtime_check/delegate_registry.h"
-#include "runtime_check/precision_choice.h"
 #include "tools/model/precision_plan_bytes.h"
+#include "tools/model/precision_request.h"
 
 namespace permafrost {
 namespace {
-
-constexpr char kAuto[] = "auto";
-// More would make the choice slow and hardly better.
-constexpr size_t kMostSamples = 8;
 
 bool IsAmong(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -35,12 +31,12 @@ absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
     packing.push_back(info.name);
     if (info.name != parts.first) continue;
     PackRequest request{parts.first, parts.second.empty() ? info.precisions[0] : parts.second};
-    request.wants_samples = request.precision == kAuto || IsAmong(info.planned_precisions, request.precision);
+    request.wants_samples = request.precision == kAutoPrecision || IsAmong(info.planned_precisions, request.precision);
     if (request.wants_samples || IsAmong(info.precisions, request.precision)) return request;
     std::vector<std::string> precisions = info.precisions;
     precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
     return absl::InvalidArgumentError(absl::StrCat("found precision '", request.precision, "', expected ",
-                                                   absl::StrJoin(precisions, ", "), " or ", kAuto));
+                                                   absl::StrJoin(precisions, ", "), " or ", kAutoPrecision));
   }
   return absl::InvalidArgumentError(absl::StrCat("found delegate '", parts.first,
                                                  "', expected one that packs weights: ", absl::StrJoin(packing, ", "),
@@ -57,11 +53,9 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
   delegate.precision = request.precision;
   PackedMaker maker{"", request.delegate, PackingIdentity(request.delegate), request.precision, ""};
   if (request.wants_samples) {
-    ChoiceOptions choices;
-    if (request.precision != kAuto) choices.precisions = {request.precision};
     PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                        ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostSamples, samples.size())),
-                                        request.delegate, options, choices));
+                        ChooseOnSamples(graph, graph.inputs(), graph.outputs(), samples, request.delegate,
+                                        request.precision, ChoiceOptions().calibration, options));
     for (const PrecisionTrial& trial : choice.trials) {
       if (trial.precision != choice.precision) continue;
       if (trial.milliseconds == 0) {

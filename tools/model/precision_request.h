@@ -1,0 +1,31 @@
+// How a tool asks for a precision that measuring settles.
+#ifndef PERMAFROST_TOOLS_MODEL_PRECISION_REQUEST_H_
+#define PERMAFROST_TOOLS_MODEL_PRECISION_REQUEST_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime_check/precision_choice.h"
+
+namespace permafrost {
+
+// The fastest of all that a delegate has.
+inline constexpr absl::string_view kAutoPrecision = "auto";
+
+// Those of the samples that a choice looks at: more would make it slow and hardly better.
+absl::Span<const std::vector<Tensor>> FewSamples(absl::Span<const std::vector<Tensor>> samples);
+
+// ChoosePrecision between all precisions of the delegate, or of `precision` alone, on FewSamples. The delegate of
+// `session_options` is left out.
+absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<const Endpoint> inputs,
+                                                absl::Span<const Endpoint> outputs,
+                                                absl::Span<const std::vector<Tensor>> samples,
+                                                const std::string& delegate, const std::string& precision,
+                                                RangeMethod calibration, SessionOptions session_options);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_MODEL_PRECISION_REQUEST_H_
