@@ -42,6 +42,18 @@ absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& 
   return std::vector<DType>{type};
 }
 
+// " with T = float": what a selective build would need besides the op. Nothing in a build that holds all types, where
+// they make no difference.
+std::string NeededTypes(const Node& node) {
+  std::string text;
+  if (!selection::kIsSelective) return text;
+  for (const Attr& attr : node.attrs()) {
+    const absl::StatusOr<DType> type = attr.value.AsType();
+    if (type.ok()) absl::StrAppend(&text, text.empty() ? " with " : ", ", attr.key, " = ", DTypeName(*type));
+  }
+  return text;
+}
+
 // Whether the build holds the op for a type that its kernel knows. A kernel from elsewhere is not of the build.
 bool IsHeld(Op op, const std::string& attr, DType type) {
   if constexpr (!selection::kIsSelective) return true;
@@ -67,7 +79,9 @@ std::vector<Op> KernelOps() {
 absl::Status CheckKernel(const Node& node) { return CheckKernel(node, FindKernel(node.op())); }
 
 absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
-  if (kernel == nullptr) return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "'"));
+  if (kernel == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "'", NeededTypes(node)));
+  }
   for (const TypeConstraint& constraint : kernel->constraints()) {
     PF_ASSIGN_OR_RETURN(const std::vector<DType> types, TypesIn(node, constraint.attr));
     for (const DType type : types) {

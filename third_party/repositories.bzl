@@ -1,6 +1,8 @@
 """External repositories. Nothing is downloaded: each is a folder of the distribution (script/install_deps installs them)
 or of third_party/."""
 
+load(":cross_tools.bzl", "cross_tools")
+load(":musl.bzl", "musl")
 load(":python_headers.bzl", "python_headers")
 
 def permafrost_repositories(checkout = "."):
@@ -103,12 +105,10 @@ def permafrost_repositories(checkout = "."):
         path = "/usr/include/sodium",
     )
 
+    cross_tools(name = "cross_tools")
+
     # A C library for programs that are to be small (tests/bench/size).
-    native.new_local_repository(
-        name = "musl",
-        build_file = "@permafrost//third_party:musl.BUILD",
-        path = "/usr/lib/x86_64-linux-musl",
-    )
+    musl(name = "musl")
 
     # The headers of these have no folders of their own, and all of /usr/include as a repository would be searched for other
     # libraries' headers.

@@ -102,6 +102,40 @@ TEST(KernelClassesTest, ReadsPrioritiesListsAndStyles) {
   EXPECT_EQ(Answer(&classes, "C", {}), "op 'C' has several kernels for this node");
 }
 
+TEST(KernelClassesTest, GivesUpWhereAConditionAsksForAnAttributeThatIsNotThere) {
+  const std::string table =
+      "A\n"
+      " @=cpu T=float U=float: Both\n"
+      " @=cpu T=float,int32: One\n";
+  KernelClasses classes = KernelClasses::Parse(table).value();
+  EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kFloat), Type("U", DType::kFloat)}),
+            "op 'A' has several kernels for this node");
+  EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kFloat), Type("U", DType::kInt32)}), "One");
+  EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kFloat)}),
+            "no kernel of op 'A' for T = float, U = not known (there are float)");
+  // Not asked about U, since T does not hold before it.
+  EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kInt32)}), "One");
+}
+
+TEST(KernelClassesTest, KnowsFusedConvolutionsOfOneDnn) {
+  // As oneDNN's rewriting of a quantized graph leaves them.
+  KernelClasses classes = KernelClasses::OfTensorFlow().value();
+  const Attrs attrs = {Type("Tinput", DType::kQUint8), Type("Tfilter", DType::kQInt8),
+                       Type("Tbias", DType::kFloat), Type("out_type", DType::kQInt32)};
+  for (const char* const op : {"_FusedQuantizedConv2D", "_FusedQuantizedDepthwiseConv2D"}) {
+    // The kernels for other types of outputs ask about Tsummand, which has no default.
+    EXPECT_EQ(Answer(&classes, op, attrs),
+              absl::StrCat("no kernel of op '", op,
+                           "' for Tinput = quint8, Tfilter = qint8, Tbias = float, Tsummand = not known (there are "
+                           "qint8, quint8), out_type = qint32"));
+    Attrs complete = attrs;
+    complete.push_back(Type("Tsummand", DType::kQInt32));
+    EXPECT_EQ(Answer(&classes, op, complete),
+              absl::StrCat("MklQuantizedConvOp <CPUDevice, quint8, float, qint32, qint32, ",
+                           op[15] == 'D' ? "true" : "false", ", quantized_fusions::none, -1>"));
+  }
+}
+
 TEST(DeviceTypeTest, ReadsNames) {
   for (const auto& [name, type] : std::vector<std::pair<std::string, std::string>>{{"/cpu:0", "CPU"},
                                                                                    {"/gpu:*", "GPU"},

@@ -187,12 +187,17 @@ KernelClasses::Value KernelClasses::ValueOf(const AttrValue& attr) const {
   return value;
 }
 
-bool KernelClasses::Holds(const Condition& condition, const Values& values) {
-  const auto found = values.find(condition.attr);
-  if (found == values.end() || !found->second.is_given) return false;
-  return std::all_of(found->second.texts.begin(), found->second.texts.end(), [&](const std::string& text) {
-    return std::find(condition.values.begin(), condition.values.end(), text) != condition.values.end();
-  });
+KernelClasses::Match KernelClasses::MatchOf(const Line& line, const Values& values) {
+  for (const Condition& condition : line.conditions) {
+    const auto found = values.find(condition.attr);
+    if (found == values.end() || !found->second.is_given) return Match::kUnknown;
+    const bool holds =
+        std::all_of(found->second.texts.begin(), found->second.texts.end(), [&](const std::string& text) {
+          return std::find(condition.values.begin(), condition.values.end(), text) != condition.values.end();
+        });
+    if (!holds) return Match::kNo;
+  }
+  return Match::kYes;
 }
 
 std::string KernelClasses::Spell(const Line& line, const Values& values) const {
@@ -223,8 +228,9 @@ absl::StatusOr<std::string> KernelClasses::Choose(absl::string_view op, const Op
     bool is_tie = false;
     for (const Line& line : kernels.lines) {
       if (line.label != label) continue;
-      const auto holds = [&](const Condition& condition) { return Holds(condition, asked); };
-      if (!std::all_of(line.conditions.begin(), line.conditions.end(), holds)) continue;
+      const Match match = MatchOf(line, asked);
+      if (match == Match::kNo) continue;
+      if (match == Match::kUnknown) return NothingFits(op, kernels, device, label, values);
       if (best == nullptr || line.priority > best->priority) {
         best = &line;
         is_tie = false;
@@ -235,7 +241,11 @@ absl::StatusOr<std::string> KernelClasses::Choose(absl::string_view op, const Op
     if (is_tie) return absl::NotFoundError(absl::StrCat("op ", Quoted(op), " has several kernels for this node"));
     if (best != nullptr) return Spell(*best, asked);
   }
-  // What would have done, attribute by attribute.
+  return NothingFits(op, kernels, device, label, values);
+}
+
+absl::Status KernelClasses::NothingFits(absl::string_view op, const OpKernels& kernels, const std::string& device,
+                                        const std::string& label, const Values& values) {
   const std::string where = device == "CPU" ? "" : absl::StrCat(" on device type ", Quoted(device));
   std::vector<std::string> found;
   for (const std::string& attr : kernels.asked) {

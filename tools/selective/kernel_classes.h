@@ -64,10 +64,16 @@ class KernelClasses {
   absl::StatusOr<Line> ReadLine(absl::string_view text) const;
   Value ValueOf(const AttrValue& value) const;
   Value ParseValue(absl::string_view text) const;
-  static bool Holds(const Condition& condition, const Values& values);
+  // Whether a kernel serves a node. TensorFlow asks the conditions in their order, up to the first that does not hold.
+  // Where one of those asks about an attribute that the node lacks it gives up, though another kernel might serve.
+  enum class Match { kNo, kYes, kUnknown };
+  static Match MatchOf(const Line& line, const Values& values);
   std::string Spell(const Line& line, const Values& values) const;
   absl::StatusOr<std::string> Choose(absl::string_view op, const OpKernels& kernels, const std::string& device,
                                      const std::string& label, const Values& values) const;
+  // NotFound, with what would have done, attribute by attribute.
+  static absl::Status NothingFits(absl::string_view op, const OpKernels& kernels, const std::string& device,
+                                  const std::string& label, const Values& values);
 
   absl::flat_hash_map<std::string, Spellings> spellings_;
   absl::flat_hash_map<int, std::string> type_names_;

@@ -105,9 +105,10 @@ class SelectiveRuntimeTest(unittest.TestCase):
 
     def test_an_op_that_is_not_there_is_named(self):
         # A kernel of the full runtime, and an op that it knows as little.
-        self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Tanh', [b'x'], 1), r"no kernel for op 'Tanh': node 'y'")
+        self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Tanh', [b'x'], 1),
+                           r"no kernel for op 'Tanh' with T = float: node 'y'")
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Nonsense', [b'x'], 1),
-                           r"no kernel for op 'Nonsense': node 'y'")
+                           r"no kernel for op 'Nonsense' with T = float: node 'y'")
 
     def test_a_type_that_is_not_there_is_named(self):
         self.check_refusal(placeholder(b'x', 2) + node(b'y', b'Relu', [b'x'], 2),

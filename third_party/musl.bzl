@@ -1,0 +1,44 @@
+"""musl: the distribution's C library for programs that are linked statically, of each processor that we build for.
+
+Programs are compiled against the headers of glibc, with which musl keeps its binary interface in step, and linked as
+musl_binary in tests/bench/size says. A library that is not installed is an error of the build that needs it:
+script/install_deps installs that of the machine, script/install_deps --aarch64 the other.
+"""
+
+# By the value of --cpu; the first is taken for any other.
+_FOLDERS = {
+    "k8": "/usr/lib/x86_64-linux-musl",
+    "aarch64": "/usr/local/aarch64-linux-gnu/musl",
+}
+
+_FILES = ["crt1.o", "crti.o", "crtn.o", "libc.a"]
+
+_SETTING = """
+config_setting(
+    name = "{cpu}",
+    values = {{"cpu": "{cpu}"}},
+)
+"""
+
+_FILE = """
+alias(
+    name = "{file}",
+    actual = select({choices}),
+)
+"""
+
+def _musl_impl(repository_ctx):
+    text = 'package(default_visibility = ["//visibility:public"])\n'
+    for cpu, folder in _FOLDERS.items():
+        repository_ctx.symlink(folder, cpu + "_files")
+        text += _SETTING.format(cpu = cpu)
+    for file in _FILES:
+        choices = {":" + cpu: "%s_files/%s" % (cpu, file) for cpu in _FOLDERS}
+        choices["//conditions:default"] = choices.values()[0]
+        text += _FILE.format(file = file, choices = repr(choices))
+    repository_ctx.file("BUILD.bazel", text)
+
+musl = repository_rule(
+    implementation = _musl_impl,
+    configure = True,
+)
