@@ -42,8 +42,7 @@ absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> rel
                          Profiler* profiler) {
   const Node& node = step->context.node();
   const bool is_partition = plan.lowered != nullptr && &node.graph() == &plan.lowered->nodes;
-  profiler->Enter(node, is_partition);
-  const int64_t start_ns = Profiler::NowNanoseconds();
+  const int64_t start_ns = profiler->Enter(node, is_partition);
   if (absl::Status status = runner->Run(step, release); !status.ok()) {
     profiler->Abandon();
     return status;

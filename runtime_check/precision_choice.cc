@@ -71,6 +71,7 @@ class Chooser {
       PrecisionTrial& trial = choice.trials.emplace_back();
       trial.precision = precision;
       absl::StatusOr<std::unique_ptr<Session>> session = Try(&trial);
+      PF_RETURN_IF_ERROR(CheckCancelled());
       if (!session.ok()) {
         trial.is_within_budget = false;
         trial.reason = std::string(session.status().message());
@@ -90,6 +91,12 @@ class Chooser {
   }
 
  private:
+  absl::Status CheckCancelled() const {
+    const std::function<bool()>& is_cancelled = session_options_.loop_limits.is_cancelled;
+    return is_cancelled != nullptr && is_cancelled() ? absl::CancelledError("interrupted while precisions were tried")
+                                                     : absl::OkStatus();
+  }
+
   absl::Status FindPrecisions() {
     std::vector<std::string> known;
     for (const DelegateInfo& info : KnownDelegates()) {
@@ -154,6 +161,7 @@ class Chooser {
     for (int round = 0; round < kTimedRounds; ++round) {
       for (size_t i = 0; i < sessions->size(); ++i) {
         if ((*sessions)[i] == nullptr) continue;
+        PF_RETURN_IF_ERROR(CheckCancelled());
         // The first run finds the caches as the one before left them.
         for (int run = 0; run < 2; ++run) {
           const absl::Time start = absl::Now();
@@ -224,6 +232,7 @@ class Chooser {
   }
 
   absl::StatusOr<PlanMeasurement> Measure(const std::shared_ptr<const PrecisionPlan>& plan, bool with_times) const {
+    PF_RETURN_IF_ERROR(CheckCancelled());
     PlanMeasurement measured;
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Open(kMixed, plan));
     PF_ASSIGN_OR_RETURN(const SampleOutputs actual, RunAll(session.get(), samples_));

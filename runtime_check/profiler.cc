@@ -8,6 +8,7 @@ namespace permafrost {
 
 Profiler::Profiler(size_t most_events)
     : most_events_(most_events),
+      followers_(1, -1),
       on_piece_([this](absl::string_view name, absl::Duration duration) { AddPiece(name, duration); }) {}
 
 int64_t Profiler::NowNanoseconds() {
@@ -35,7 +36,8 @@ void Profiler::BeginRun() {
   depth_ = 0;
   num_dropped_ = 0;
   function_ = nullptr;
-  run_start_ns_ = NowNanoseconds();
+  last_label_ = -1;
+  last_ns_ = run_start_ns_ = NowNanoseconds();
 }
 
 void Profiler::EndRun() {
@@ -57,18 +59,26 @@ const std::string* Profiler::EnterFunction(const std::string* name) {
 
 void Profiler::AddPiece(absl::string_view name, absl::Duration duration) {
   const int64_t end_ns = NowNanoseconds();
-  const auto [entry, is_new] = by_piece_.try_emplace(name, static_cast<int32_t>(labels_.size()));
-  if (is_new) {
-    ProfileLabel& label = labels_.emplace_back();
-    label.kind = ProfileLabel::Kind::kPiece;
-    label.name = std::string(name);
-    label.op = std::string(delegate_);
-    if (function_ != nullptr) label.function = *function_;
+  int32_t number = Expected(ProfileLabel::Kind::kPiece, name, delegate_);
+  if (number < 0) {
+    const auto [entry, is_new] = by_piece_.try_emplace(name, static_cast<int32_t>(labels_.size()));
+    number = entry->second;
+    if (is_new) {
+      ProfileLabel& label = labels_.emplace_back();
+      label.kind = ProfileLabel::Kind::kPiece;
+      label.name = std::string(name);
+      label.op = std::string(delegate_);
+      if (function_ != nullptr) label.function = *function_;
+    }
   }
-  Add(entry->second, end_ns - std::max<int64_t>(0, absl::ToInt64Nanoseconds(duration)), end_ns, 0);
+  Add(number, end_ns - std::max<int64_t>(0, absl::ToInt64Nanoseconds(duration)), end_ns, 0);
 }
 
 void Profiler::Add(int32_t label, int64_t start_ns, int64_t end_ns, int64_t output_bytes) {
+  followers_.resize(labels_.size() + 1, -1);
+  followers_[static_cast<size_t>(last_label_ + 1)] = label;
+  last_label_ = label;
+  last_ns_ = end_ns;
   if (events_.size() >= most_events_) {
     ++num_dropped_;
     return;
@@ -76,9 +86,19 @@ void Profiler::Add(int32_t label, int64_t start_ns, int64_t end_ns, int64_t outp
   events_.push_back({label, depth_, start_ns, end_ns, output_bytes});
 }
 
+int32_t Profiler::Expected(ProfileLabel::Kind kind, absl::string_view name, absl::string_view op) const {
+  const int32_t number = followers_[static_cast<size_t>(last_label_ + 1)];
+  if (number < 0) return -1;
+  const ProfileLabel& label = labels_[static_cast<size_t>(number)];
+  const absl::string_view function = function_ == nullptr ? absl::string_view() : absl::string_view(*function_);
+  return label.kind == kind && label.name == name && label.op == op && label.function == function ? number : -1;
+}
+
 int32_t Profiler::LabelOf(const Node& node, bool is_partition) {
-  const auto found = by_node_.find(&node);
   const auto kind = is_partition ? ProfileLabel::Kind::kPartition : ProfileLabel::Kind::kNode;
+  const int32_t expected = Expected(kind, node.name(), node.op().name());
+  if (expected >= 0) return expected;
+  const auto found = by_node_.find(&node);
   if (found != by_node_.end()) {
     const ProfileLabel& label = labels_[static_cast<size_t>(found->second)];
     if (label.kind == kind && label.name == node.name() && label.op == node.op().name()) return found->second;

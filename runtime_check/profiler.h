@@ -76,10 +76,13 @@ class Profiler {
   void BeginRun();
   // Without it the run counts as failed, and the next one takes its place.
   void EndRun();
-  // What is recorded next lies inside of `node`, which stands for a partition, or is one that a kernel runs.
-  void Enter(const Node& node, bool is_partition) {
+  // What is recorded next lies inside of `node`, which stands for a partition, or is one that a kernel runs. Returns when
+  // that began: where the event before it ended, so that the clock is read once for each node and what lies between two
+  // nodes is not lost.
+  int64_t Enter(const Node& node, bool is_partition) {
     ++depth_;
     if (is_partition) delegate_ = node.op().name();
+    return last_ns_;
   }
   void Leave(const Node& node, bool is_partition, int64_t start_ns, int64_t output_bytes);
   // After an error.
@@ -98,17 +101,23 @@ class Profiler {
   void AddPiece(absl::string_view name, absl::Duration duration);
   void Add(int32_t label, int64_t start_ns, int64_t end_ns, int64_t output_bytes);
   int32_t LabelOf(const Node& node, bool is_partition);
+  // The label that came after the last event when that was last there, if it is this one; else -1. A run is like the one
+  // before, so that hardly anything is looked up.
+  int32_t Expected(ProfileLabel::Kind kind, absl::string_view name, absl::string_view op) const;
 
   const size_t most_events_;
   bool is_recording_ = false;
   int32_t depth_ = 0;
   int64_t num_dropped_ = 0;
   int64_t run_start_ns_ = 0;
+  int64_t last_ns_ = 0;      // When the last event ended.
+  int32_t last_label_ = -1;  // Of it; -1 at the beginning of a run.
   size_t run_first_event_ = 0;
   const std::string* function_ = nullptr;
   std::vector<ProfileEvent> events_;
   std::vector<Run> runs_;
   std::vector<ProfileLabel> labels_;
+  std::vector<int32_t> followers_;  // By label + 1: which came after it last; -1 for nothing yet.
   // Pointers that are compared, never followed: the plan that a node belonged to may be gone, and another node be where
   // it was. Its label is checked against the node.
   absl::flat_hash_map<const Node*, int32_t> by_node_;

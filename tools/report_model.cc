@@ -187,6 +187,7 @@ class Reporter {
       ValidationSettings settings;
       settings.reference = run_options_.reference;
       settings.candidate = run_options_.chosen;
+      settings.is_interrupted = &Interruption::IsRequested;
       const absl::StatusOr<Validation> validation =
           Validate(first, subjects_[i]->graph(), *source, labels.num_rows() == 0 ? nullptr : &labels, settings);
       if (validation.ok()) {
@@ -196,6 +197,8 @@ class Reporter {
       }
       if (i > 0 && options_.layers) AddLayerErrors(i);
     }
+    // What was left out would be missing on the page without a word.
+    if (Interruption::IsRequested()) return absl::CancelledError("interrupted; no report was written");
     return absl::OkStatus();
   }
 

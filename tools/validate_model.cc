@@ -341,6 +341,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   settings.distortions = std::move(distortions);
   settings.seed = options.seed;
   settings.is_interrupted = &Interruption::IsRequested;
+  settings.reference.loop_limits.is_cancelled = settings.candidate.loop_limits.is_cancelled = settings.is_interrupted;
   std::vector<InputSet> sets;
   if (!options.run.precision.empty()) {
     console.Progress("settling the precision");

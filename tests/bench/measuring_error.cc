@@ -1,5 +1,6 @@
 // How far the measuring disturbs what it measures: measuring_error MODEL THREADS DELEGATE [PRECISION] prints the error
-// of the timed loop against a clock around it, and what a profiler costs while it is off and on.
+// of the timed loop against a clock around it, what a profiler costs while it is off and on, and what of a run the rows
+// of a profile add up to.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,30 @@ absl::Status PrintOverhead(const char* what, const BenchmarkSubject& subject, co
   return absl::OkStatus();
 }
 
+// What a clock around the runs says, and what the rows of their profiles do.
+absl::Status PrintSums(const BenchmarkSubject& subject, const SessionOptions& plain) {
+  Profiler profiler;
+  SessionOptions profiled = plain;
+  profiled.profiler = &profiler;
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, subject.NewSession(profiled));
+  PF_RETURN_IF_ERROR(session->Run(subject.feeds()).status());
+  profiler.set_recording(true);
+  ProfileSummary summary;
+  double outside = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    PF_RETURN_IF_ERROR(session->Run(subject.feeds()).status());
+    outside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    summary.Add(profiler);
+    profiler.Clear();
+  }
+  double inside = 0;
+  for (const ProfileRow& row : summary.Rows()) inside += row.total_us * 1e-6;
+  std::printf("%d rows of a profile add up to %.2f %% of the runs\n", static_cast<int>(summary.Rows().size()),
+              100 * inside / outside);
+  return absl::OkStatus();
+}
+
 absl::Status Measure(const std::string& model, int threads, const std::string& delegate, const std::string& precision) {
   SubjectFlags flags;
   flags.graph = model;
@@ -70,7 +95,8 @@ absl::Status Measure(const std::string& model, int threads, const std::string& d
   std::printf("%d runs: %.6f s by the tool, %.6f s by a clock around the loop: %.4f %% are lost\n", kRuns, runs.total(),
               outside, 100 * (outside - runs.total()) / outside);
   PF_RETURN_IF_ERROR(PrintOverhead("off", *subject, options, false));
-  return PrintOverhead("on", *subject, options, true);
+  PF_RETURN_IF_ERROR(PrintOverhead("on", *subject, options, true));
+  return PrintSums(*subject, options);
 }
 
 }  // namespace

@@ -70,6 +70,47 @@ TEST(ProfilerTest, RecordsOnlyWhenTold) {
   EXPECT_THAT(profiler.runs(), IsEmpty());
 }
 
+// So their times add up to the run, but for what comes behind the last.
+TEST(ProfilerTest, OneEventStartsWhereTheOneBeforeEnded) {
+  const std::unique_ptr<SmallGraph> small(Affine());
+  Profiler profiler;
+  SessionOptions options;
+  options.profiler = &profiler;
+  const auto session = Make(small->graph(), options);
+  profiler.set_recording(true);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->Run({Floats({2}, {1, 2})}).ok());
+  ASSERT_EQ(profiler.runs().size(), 3u);
+  for (const ProfileRun& run : profiler.runs()) {
+    EXPECT_THAT(Names(profiler, run), ElementsAre("add", "mul", "exp"));
+    int64_t ended_ns = run.start_ns;
+    for (const ProfileEvent& event : run.events) {
+      EXPECT_EQ(event.start_ns, ended_ns);
+      ended_ns = event.end_ns;
+    }
+  }
+  EXPECT_EQ(profiler.labels().size(), 3u);
+}
+
+// What came after a node in one run need not come after it in the next.
+TEST(ProfilerTest, AnotherOrderHasTheSameLabels) {
+  const std::unique_ptr<SmallGraph> small(Affine());
+  Profiler profiler;
+  const auto run = [&](const std::vector<std::string>& names) {
+    profiler.BeginRun();
+    for (const std::string& name : names) {
+      const Node& node = *small->graph().Find(name);
+      const int64_t start_ns = profiler.Enter(node, false);
+      profiler.Leave(node, false, start_ns, 0);
+    }
+    profiler.EndRun();
+    EXPECT_EQ(Names(profiler, profiler.runs().back()), names);
+  };
+  run({"add", "mul", "exp"});
+  run({"mul", "add", "exp"});
+  run({"add", "exp", "mul"});
+  EXPECT_EQ(profiler.labels().size(), 3u);
+}
+
 TEST(ProfilerTest, SeesPiecesInsideOfPartitions) {
   const std::unique_ptr<SmallGraph> small(Affine());
   Profiler profiler;

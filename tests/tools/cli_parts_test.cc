@@ -161,6 +161,17 @@ TEST(Console, TablesAlignAndDoNotLetTextSteerTheTerminal) {
   EXPECT_EQ(out.str(), "  name        n\n  \u00e9\\x1b[31m  10\n  b           2\n");
 }
 
+TEST(Console, PrintsNoByteThatSteersATerminal) {
+  EXPECT_EQ(Printable("a\nb\u00e9 \u00a0\U0001F600"), "a\nb\u00e9 \u00a0\U0001F600");
+  EXPECT_EQ(Printable(absl::string_view("\0\r\x7f", 3)), "\\x00\\x0d\\x7f");
+  EXPECT_EQ(Printable("\u009b31m"), "\\xc2\\x9b31m");
+  // Bytes that are no UTF-8: alone, cut short, of a surrogate, longer than need be.
+  EXPECT_EQ(Printable("a\xff" "b"), "a\\xffb");
+  EXPECT_EQ(Printable("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");
+}
+
 TEST(Console, ProgressIsForTerminals) {
   std::ostringstream out, err;
   Console{out, err}.Progress("working");

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "io/formats/npy.h"
+#include "tests/io/test_in_folder.h"
 #include "tests/shared_models.h"
 #include "tools/validation/batch_source.h"
 #include "tools/validation/label_files.h"
@@ -24,30 +24,21 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-class LabelledImagesTest : public testing::Test {
+class LabelledImagesTest : public TestInFolder {
  protected:
-  LabelledImagesTest()
-      : folder_(testing::TempDir() + "/labelled_" +
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-
   std::string Write(const std::string& name, const std::string& content = "") {
-    const fs::path path = fs::path(folder_) / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << content;
-    return path.string();
+    fs::create_directories(fs::path(Path(name)).parent_path());
+    return Put(name, content);
   }
   std::string WriteNpyFile(const std::string& name, const Tensor& tensor) {
-    const std::string path = absl::StrCat(folder_, "/", name);
+    const std::string path = Path(name);
     const auto writer = RealFileSystem().NewWriter(path).value();
     EXPECT_TRUE(WriteNpy(tensor, writer.get()).ok());
     EXPECT_TRUE(writer->Commit().ok());
     return path;
   }
   absl::StatusOr<LabelledImages> Find(const LabelPlaces& places = {}, uint64_t seed = 1) {
-    return FindLabelledImages(RealFileSystem(), folder_ + "/set", places, seed);
+    return FindLabelledImages(RealFileSystem(), Path("set"), places, seed);
   }
   std::string Message(const LabelPlaces& places = {}) { return std::string(Find(places).status().message()); }
   // "name:class" for each picture.
@@ -58,8 +49,6 @@ class LabelledImagesTest : public testing::Test {
     }
     return pairs;
   }
-
-  std::string folder_;
 };
 
 TEST_F(LabelledImagesTest, FoldersAreClasses) {
@@ -157,7 +146,7 @@ TEST_F(LabelledImagesTest, WhatDoesNotFit) {
   EXPECT_THAT(message("l.csv", ",1\n"), HasSubstr("line 1: the name of the file is empty"));
   EXPECT_THAT(message("l.csv", "a.png,1.5\nb.png,cat\n"), HasSubstr("line 2: found 'cat', expected a number"));
   EXPECT_THAT(message("l.txt", "1\n"),
-              EndsWith(absl::StrCat("holds 1 labels, folder '", folder_, "/set' holds 2 pictures")));
+              EndsWith(absl::StrCat("holds 1 labels, folder '", Path("set"), "' holds 2 pictures")));
   EXPECT_THAT(message("l.txt", "# nothing\n"), EndsWith("holds no labels"));
   EXPECT_THAT(message("l.npy", "text"), HasSubstr("not an NPY file"));
   places.list = WriteNpyFile("l.npy", Tensor::FromVector<int64_t>({3}, {1, 2, 3}));
@@ -173,7 +162,7 @@ TEST_F(LabelledImagesTest, WhatDoesNotFit) {
 
 TEST_F(LabelledImagesTest, FoldersThatAreNoSets) {
   EXPECT_THAT(Message(), HasSubstr("cannot list"));
-  fs::create_directories(folder_ + "/set/inner");
+  fs::create_directories(Path("set/inner"));
   EXPECT_THAT(Message(), HasSubstr("holds no pictures"));
   Write("set/a.png");
   EXPECT_THAT(Message(), HasSubstr("1 pictures beside folders (inner)"));

@@ -3,26 +3,23 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "absl/strings/match.h"
 #include "io/formats/npy.h"
+#include "tests/io/test_in_folder.h"
 #include "tests/tools/graph_from_text.h"
 
 namespace permafrost {
 namespace {
 
-class ModelInputsTest : public testing::Test {
+class ModelInputsTest : public TestInFolder {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/model_inputs/";
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+    TestInFolder::SetUp();
     graph_ = GraphFromText("a = Placeholder()\nb = Placeholder()\nsum = Add(a, b)");
   }
 
   void Write(const std::string& name, const Tensor& tensor) {
-    std::unique_ptr<FileWriter> writer = RealFileSystem().NewWriter(folder_ + name).value();
+    std::unique_ptr<FileWriter> writer = RealFileSystem().NewWriter(Path(name)).value();
     ASSERT_TRUE(WriteNpy(tensor, writer.get()).ok());
     ASSERT_TRUE(writer->Commit().ok());
   }
@@ -33,7 +30,6 @@ class ModelInputsTest : public testing::Test {
     return ReadInputSets(RealFileSystem(), pieces, graph_->inputs(), any_batch);
   }
 
-  std::string folder_;
   std::unique_ptr<Graph> graph_;
 };
 
@@ -43,7 +39,7 @@ TEST_F(ModelInputsTest, EveryFileOfTheOnlyInputIsASet) {
   Write("2.npy", Pair(2, 2));
   Write("1.npy", Pair(1, 1));
   Write("other.txt", Pair(0, 0));
-  const auto sets = Read({folder_ + "?.npy"}, {"a"});
+  const auto sets = Read({Path("?.npy")}, {"a"});
   ASSERT_TRUE(sets.ok()) << sets.status();
   ASSERT_EQ(sets->size(), 2u);
   EXPECT_EQ((*sets)[0][0], Pair(1, 1));
@@ -51,7 +47,7 @@ TEST_F(ModelInputsTest, EveryFileOfTheOnlyInputIsASet) {
 
 TEST_F(ModelInputsTest, FilesOfSeveralInputsAreNamedAndPaired) {
   for (const char* name : {"a1.npy", "a2.npy", "b1.npy", "b2.npy"}) Write(name, Pair(name[0], name[1]));
-  const auto sets = Read({"b=" + folder_ + "b*.npy", "a=" + folder_ + "a*.npy"}, {"a", "b"});
+  const auto sets = Read({"b=" + Path("b*.npy"), "a=" + Path("a*.npy")}, {"a", "b"});
   ASSERT_TRUE(sets.ok()) << sets.status();
   ASSERT_EQ(sets->size(), 2u);
   EXPECT_EQ((*sets)[1][0], Pair('a', '2'));
@@ -65,13 +61,13 @@ TEST_F(ModelInputsTest, SaysWhatIsWrong) {
   const auto error = [&](std::vector<std::string> pieces, std::vector<std::string> inputs) {
     return std::string(Read(std::move(pieces), std::move(inputs)).status().message());
   };
-  EXPECT_TRUE(absl::StrContains(error({folder_ + "good.npy"}, {"a", "b"}), "expected INPUT=FILE"));
-  EXPECT_TRUE(absl::StrContains(error({"a=" + folder_ + "good.npy"}, {"a", "b"}), "no file is given for input 'b'"));
+  EXPECT_TRUE(absl::StrContains(error({Path("good.npy")}, {"a", "b"}), "expected INPUT=FILE"));
+  EXPECT_TRUE(absl::StrContains(error({"a=" + Path("good.npy")}, {"a", "b"}), "no file is given for input 'b'"));
   EXPECT_TRUE(absl::StrContains(error({"c=x"}, {"a", "b"}), "'c' is not an input"));
-  EXPECT_TRUE(absl::StrContains(error({folder_ + "*.nothing"}, {"a"}), "no file matches"));
-  EXPECT_TRUE(absl::StrContains(error({folder_ + "long.npy"}, {"a"}), "has shape [3], input 'a' expects [2]"));
-  EXPECT_TRUE(absl::StrContains(error({folder_ + "ints.npy"}, {"a"}), "holds int32, input 'a' expects float"));
-  EXPECT_TRUE(Read({folder_ + "long.npy"}, {"a"}, /*any_batch=*/true).ok());
+  EXPECT_TRUE(absl::StrContains(error({Path("*.nothing")}, {"a"}), "no file matches"));
+  EXPECT_TRUE(absl::StrContains(error({Path("long.npy")}, {"a"}), "has shape [3], input 'a' expects [2]"));
+  EXPECT_TRUE(absl::StrContains(error({Path("ints.npy")}, {"a"}), "holds int32, input 'a' expects float"));
+  EXPECT_TRUE(Read({Path("long.npy")}, {"a"}, /*any_batch=*/true).ok());
 }
 
 TEST(SplitBatches, CutsRows) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "io/formats/json_value.h"
 
 namespace permafrost {
 namespace {
@@ -49,13 +51,18 @@ void Console::Progress(absl::string_view line) const {
 std::string Printable(absl::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n') || byte == 0x7F) {
-      absl::StrAppendFormat(&out, "\\x%02x", byte);
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    // U+0080 to U+009F are control characters too: one of them begins commands as Escape does.
+    const bool is_control = character.size() == 1 ? absl::ascii_iscntrl(static_cast<unsigned char>(character[0]))
+                                                  : character >= "\xC2\x80" && character <= "\xC2\x9F";
+    if (length == 0 || (is_control && character != "\n")) {
+      for (const char byte : character) absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(byte));
     } else {
-      out.push_back(c);
+      absl::StrAppend(&out, character);
     }
+    text.remove_prefix(character.size());
   }
   return out;
 }

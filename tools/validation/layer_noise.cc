@@ -176,6 +176,7 @@ class Measurement {
       Progress(group.size());
       return absl::OkStatus();
     }
+    if (IsInterrupted()) return absl::OkStatus();
     if (group.size() == 1) {
       pairs_[group[0]].problem = std::string(status.message());
       return source_status_;

@@ -46,6 +46,10 @@ void CountNonFinite(const Tensor& tensor, NonFiniteCount* count) {
   count->runs += nans + infinities > 0 ? 1 : 0;
 }
 
+bool IsInterrupted(const ValidationSettings& settings) {
+  return settings.is_interrupted != nullptr && settings.is_interrupted();
+}
+
 // One call of Validate.
 class Run {
  public:
@@ -64,11 +68,14 @@ class Run {
     }
     result_.num_batches = source_.num_batches();
     for (size_t i = 0; i < source_.num_batches(); ++i) {
-      if (settings_.is_interrupted != nullptr && settings_.is_interrupted()) {
+      absl::Status status;
+      if (!IsInterrupted(settings_)) status = OneBatch(i);
+      if (IsInterrupted(settings_)) {
+        // What came to an end before is worth something all the same.
         result_.was_interrupted = true;
         return absl::OkStatus();
       }
-      PF_RETURN_IF_ERROR(OneBatch(i));
+      PF_RETURN_IF_ERROR(status);
     }
     return absl::OkStatus();
   }
@@ -179,16 +186,19 @@ class Run {
 };
 
 // Medians of as many runs, the models taking turns so that both see the same machine.
-absl::Status Time(const RunningModel& reference, const RunningModel& candidate, const InputSet& set, int runs,
-                  Validation* result) {
+absl::Status Time(const RunningModel& reference, const RunningModel& candidate, const InputSet& set,
+                  const ValidationSettings& settings, Validation* result) {
   std::vector<double> seconds[2];
-  for (int i = 0; i < runs; ++i) {
+  for (int i = 0; i < settings.timed_runs; ++i) {
+    result->was_interrupted = IsInterrupted(settings);
+    if (result->was_interrupted) break;
     for (const int which : {0, 1}) {
       const auto start = std::chrono::steady_clock::now();
       PF_RETURN_IF_ERROR((which == 0 ? reference : candidate).Run(set).status());
       seconds[which].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
   }
+  if (seconds[0].empty()) return absl::OkStatus();
   for (std::vector<double>& values : seconds) std::sort(values.begin(), values.end());
   result->reference_seconds = seconds[0][seconds[0].size() / 2];
   result->candidate_seconds = seconds[1][seconds[1].size() / 2];
@@ -238,7 +248,7 @@ absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candida
   PF_RETURN_IF_ERROR(Run(*first, *second, source, labels, settings, &result).All());
   if (settings.timed_runs > 0 && source.num_batches() > 0 && !result.was_interrupted) {
     PF_ASSIGN_OR_RETURN(const Batch batch, source.Read(0, nullptr));
-    PF_RETURN_IF_ERROR(Time(*first, *second, batch.feeds, settings.timed_runs, &result));
+    PF_RETURN_IF_ERROR(Time(*first, *second, batch.feeds, settings, &result));
   }
   result.candidate_plan = second->session().FullReport();
   return result;
