@@ -1,7 +1,4 @@
-"""The Python package beside TensorFlow itself: code for the original's modules runs with their imports changed.
-
-Needs bazel-bin/python/permafrost (script/test_oracle builds it) for the interpreter that runs this.
-"""
+"""The Python package beside TensorFlow itself: code for the original's modules runs with their imports changed."""
 
 import os
 import pathlib
@@ -12,21 +9,9 @@ import unittest
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'
 
-WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
-BUILT = pathlib.Path(os.environ.get('PERMAFROST_PACKAGE', WORKSPACE / 'bazel-bin/python/permafrost'))
+import python_package
 
-
-def package():
-    """A folder with the package: its sources and what Bazel made."""
-    folder = tempfile.mkdtemp(prefix='permafrost-oracle-')
-    target = pathlib.Path(folder, 'permafrost')
-    target.mkdir()
-    for source in list((WORKSPACE / 'python/permafrost').glob('*.py')) + [BUILT / '_native.so', BUILT / 'passes.py']:
-        (target / source.name).symlink_to(source)
-    return folder
-
-
-sys.path.insert(0, package())
+sys.path.insert(0, python_package.folder())
 
 import numpy as np
 import permafrost
@@ -39,6 +24,7 @@ from tensorflow.python.tools import freeze_graph, optimize_for_inference_lib, st
 from tensorflow.python.util import _pywrap_transform_graph as engine
 
 GraphDef = tf.compat.v1.GraphDef
+WORKSPACE = python_package.WORKSPACE
 DIGITS = WORKSPACE / 'tests/models/digits'
 
 
