@@ -49,9 +49,11 @@ def feed(value, name, dtype):
                 raise type(error)(f"input '{name}': {error}, expected an array of {dtype or 'numbers'}") from error
         else:
             value = numpy.asarray(value)
-    if value.dtype.kind in 'OSU':
+    kind = value.dtype.kind
+    if kind in 'OSU':
         return (value.shape, [_string(item, name) for item in value.ravel()])
-    if value.dtype.name == 'bfloat16':
+    # Types from elsewhere are of the kind V; only those are asked for their names, which numpy puts together each time.
+    if kind == 'V' and value.dtype.name == 'bfloat16':
         return value.view(numpy.uint16)
     return value
 

@@ -111,6 +111,15 @@ class PythonOracle(unittest.TestCase):
             result = model.session(delegate=delegate.name).run(self.images)['probabilities']
             np.testing.assert_allclose(result, self.expected, atol=1e-5)
 
+    def test_brain_floats(self):
+        # numpy knows them from a package that TensorFlow brings along.
+        with tf.Graph().as_default() as scope:
+            x = tf.compat.v1.placeholder(tf.bfloat16, [3], 'x')
+            tf.identity(x, 'y')
+        values = np.array([1, -2.5, 3], tf.bfloat16.as_numpy_dtype)
+        result = permafrost.load(scope.as_graph_def().SerializeToString(), outputs=['y']).run(values)['y']
+        np.testing.assert_array_equal(result.view(values.dtype), values)
+
     def test_keras_model(self):
         keras = tf.keras.Sequential([tf.keras.Input((8, 8, 1)), tf.keras.layers.Conv2D(4, 3, activation='relu'),
                                      tf.keras.layers.BatchNormalization(), tf.keras.layers.Flatten(),
