@@ -3,8 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <exception>
-#include <map>
 #include <string>
 
 #include "absl/strings/cord.h"
@@ -17,40 +15,42 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// The payload of a status that stands for an exception: its number among the exceptions that wait.
+// The payload of a status that stands for an exception: its place among those that were kept.
 constexpr absl::string_view kPayload = "permafrost.dev/python-exception";
 
-// Those whose status is dropped (ignore_errors) are never asked for: only the last few are kept.
-constexpr size_t kMostWaiting = 64;
-
-// Read and written with the GIL held.
-std::map<int64_t, std::exception_ptr>& Waiting() {
-  static auto* waiting = new std::map<int64_t, std::exception_ptr>();
-  return *waiting;
+// The exception as the last line of its traceback has it.
+std::string LineOf(py::handle exception) {
+  std::string line = Py_TYPE(exception.ptr())->tp_name;
+  try {
+    const std::string text = py::str(exception).cast<Text>().bytes;
+    if (!text.empty()) absl::StrAppend(&line, ": ", text);
+  } catch (const py::error_already_set&) {
+    // It cannot say what it is; its type does.
+  }
+  return line;
 }
 
 }  // namespace
 
-absl::Status FromPythonError() {
-  static int64_t last = 0;
-  Waiting()[++last] = std::current_exception();
-  if (Waiting().size() > kMostWaiting) Waiting().erase(Waiting().begin());
-  absl::Status status = absl::AbortedError("a callback raised an exception");
-  status.SetPayload(kPayload, absl::Cord(absl::StrCat(last)));
+absl::Status RaisedExceptions::Keep(const py::error_already_set& error) {
+  const py::object exception = error.value();
+  if (error.trace()) PyException_SetTraceback(exception.ptr(), error.trace().ptr());
+  exceptions_.emplace_back(py::object(exception).release().ptr());
+  absl::Status status = absl::AbortedError(absl::StrCat("a callback raised ", LineOf(exception)));
+  status.SetPayload(kPayload, absl::Cord(absl::StrCat(exceptions_.size() - 1)));
   return status;
 }
 
-void Throw(const absl::Status& status, absl::string_view pass) {
-  int64_t number = 0;
+void RaisedExceptions::Rethrow(const absl::Status& status) const {
   const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
-  if (payload.has_value() && absl::SimpleAtoi(std::string(*payload), &number)) {
-    const auto found = Waiting().find(number);
-    if (found != Waiting().end()) {
-      const std::exception_ptr exception = found->second;
-      Waiting().erase(found);
-      std::rethrow_exception(exception);
-    }
-  }
+  size_t place = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &place) || place >= exceptions_.size()) return;
+  PyObject* exception = exceptions_[place].get();
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+  throw py::error_already_set();
+}
+
+void Throw(const absl::Status& status, absl::string_view pass) {
   const py::object make = py::module_::import("permafrost.errors").attr("from_status");
   const py::object error = make(absl::StatusCodeToString(status.code()), ToPython(status.message()), ToPython(pass));
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());

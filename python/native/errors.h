@@ -2,16 +2,20 @@
 #ifndef PERMAFROST_PYTHON_NATIVE_ERRORS_H_
 #define PERMAFROST_PYTHON_NATIVE_ERRORS_H_
 
+#include <pybind11/pybind11.h>
+
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "python/native/interruptible.h"
 
 namespace permafrost::python {
 
-// Throws what permafrost.errors.from_status makes of the status and of the pass that was running, if any. A status that
-// FromPythonError made throws the exception that it stands for. REQUIRES: the GIL, and a status that is not OK.
+// Throws what permafrost.errors.from_status makes of the status and of the pass that was running, if any. REQUIRES: the
+// GIL, and a status that is not OK.
 [[noreturn]] void Throw(const absl::Status& status, absl::string_view pass = "");
 
 inline void ThrowIfError(const absl::Status& status) {
@@ -24,9 +28,18 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// Takes the exception that a callback raised, for Throw to raise again on this side of what called the callback: an
-// exception does not pass through code that knows none. REQUIRES: the GIL, inside of a catch of error_already_set.
-absl::Status FromPythonError();
+// What callbacks of one piece of work raised, for its caller to raise again: an exception does not pass through code that
+// knows none, a status does. Goes with the work, on any thread; until then nothing that was raised is lost.
+class RaisedExceptions {
+ public:
+  // A status that stands for the exception. REQUIRES: the GIL.
+  absl::Status Keep(const pybind11::error_already_set& error);
+  // Throws the exception that the status stands for, if it stands for one. REQUIRES: the GIL.
+  void Rethrow(const absl::Status& status) const;
+
+ private:
+  std::vector<Kept> exceptions_;
+};
 
 }  // namespace permafrost::python
 

@@ -167,7 +167,7 @@ py::list ArgumentsToPython(const std::vector<PassArgument>& arguments) {
 }
 
 absl::StatusOr<int64_t> RunPythonPass(const Kept& pass, Graph* graph, const std::vector<PassArgument>& arguments,
-                                      PassContext* context) {
+                                      PassContext* context, RaisedExceptions* raised) {
   const py::gil_scoped_acquire acquire;
   const auto editor = std::make_shared<Editor>();
   editor->graph = graph;
@@ -175,8 +175,8 @@ absl::StatusOr<int64_t> RunPythonPass(const Kept& pass, Graph* graph, const std:
   absl::StatusOr<int64_t> rewrites = absl::InternalError("not run");
   try {
     rewrites = py::handle(pass.get()).attr("run")(editor, ArgumentsToPython(arguments)).cast<int64_t>();
-  } catch (py::error_already_set&) {
-    rewrites = FromPythonError();
+  } catch (const py::error_already_set& error) {
+    rewrites = raised->Keep(error);
   } catch (const py::cast_error&) {
     rewrites = absl::InvalidArgumentError("the pass did not return how many rewrites it made");
   }
@@ -186,23 +186,23 @@ absl::StatusOr<int64_t> RunPythonPass(const Kept& pass, Graph* graph, const std:
 
 }  // namespace
 
-std::map<std::string, PassDefinition> PythonPasses(const py::dict& passes) {
+std::map<std::string, PassDefinition> PythonPasses(const py::dict& passes, RaisedExceptions* raised) {
   std::map<std::string, PassDefinition> definitions;
   for (const auto& [key, object] : passes) {
     PassDefinition definition;
     definition.name = py::handle(key).cast<Text>().bytes;
     const Kept pass(py::reinterpret_borrow<py::object>(object).release().ptr());
-    definition.check_arguments = [pass](const std::vector<PassArgument>& arguments) -> absl::Status {
+    definition.check_arguments = [pass, raised](const std::vector<PassArgument>& arguments) -> absl::Status {
       const py::gil_scoped_acquire acquire;
       try {
         py::handle(pass.get()).attr("check")(ArgumentsToPython(arguments));
-      } catch (py::error_already_set&) {
-        return FromPythonError();
+      } catch (const py::error_already_set& error) {
+        return raised->Keep(error);
       }
       return absl::OkStatus();
     };
-    definition.run = [pass](Graph* graph, const std::vector<PassArgument>& arguments, PassContext* context) {
-      return RunPythonPass(pass, graph, arguments, context);
+    definition.run = [pass, raised](Graph* graph, const std::vector<PassArgument>& arguments, PassContext* context) {
+      return RunPythonPass(pass, graph, arguments, context, raised);
     };
     definitions.emplace(definition.name, std::move(definition));
   }

@@ -37,6 +37,7 @@ int NumThreads(int wanted) {
 struct Run {
   std::unique_ptr<Graph> graph;
   std::vector<PassCall> calls;
+  RaisedExceptions raised;  // By the callbacks: Python's passes and `progress`.
   std::map<std::string, PassDefinition> python_passes;
   Kept progress;  // Called with index, number of passes and name; may be absent.
   bool explain = false;
@@ -56,8 +57,8 @@ void TellProgress(Run* run, size_t index) {
   const py::gil_scoped_acquire acquire;
   try {
     py::handle(run->progress.get())(index, run->calls.size(), ToPython(run->running));
-  } catch (const py::error_already_set&) {
-    run->callback_error = FromPythonError();
+  } catch (const py::error_already_set& error) {
+    run->callback_error = run->raised.Keep(error);
   }
 }
 
@@ -102,6 +103,12 @@ absl::Status Execute(Run* run, const StopFlag& stop) {
   options.after_pass = [&](size_t, const PassReport&, const Graph&) { return checked(); };
   PF_ASSIGN_OR_RETURN(run->reports, RunPipeline(&run->graph, run->calls, &context, options));
   return absl::OkStatus();
+}
+
+void ThrowIfFailed(const Run& run, const absl::Status& status) {
+  if (status.ok()) return;
+  run.raised.Rethrow(status);
+  Throw(status, run.running);
 }
 
 py::list ReportsToPython(const std::vector<PassReport>& reports) {
@@ -152,7 +159,7 @@ py::tuple Transform(const Model& model, const py::list& transforms, const py::di
   ThrowIfError(model.interface);
   const auto run = std::make_shared<Run>();
   run->calls = CallsFromPython(transforms);
-  run->python_passes = PythonPasses(python_passes);
+  run->python_passes = PythonPasses(python_passes, &run->raised);
   if (!progress.is_none()) run->progress = Kept(progress.release().ptr());
   run->explain = explain;
   run->num_threads = NumThreads(threads);
@@ -160,7 +167,7 @@ py::tuple Transform(const Model& model, const py::list& transforms, const py::di
     run->graph = graph->Clone();
     return Execute(run.get(), stop);
   });
-  if (!status.ok()) Throw(status, run->running);
+  ThrowIfFailed(*run, status);
   Model result;
   result.graph = std::move(run->graph);
   return py::make_tuple(std::move(result), ReportsToPython(run->reports));
@@ -171,7 +178,7 @@ py::bytes TransformBytes(py::bytes model, std::vector<Text> inputs, std::vector<
                          const py::list& transforms, const py::dict& python_passes) {
   const auto run = std::make_shared<Run>();
   run->calls = CallsFromPython(transforms);
-  run->python_passes = PythonPasses(python_passes);
+  run->python_passes = PythonPasses(python_passes, &run->raised);
   run->num_threads = NumThreads(0);
   const absl::string_view bytes(PyBytes_AS_STRING(model.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(model.ptr())));
   const Kept kept(model.release().ptr());
@@ -181,7 +188,7 @@ py::bytes TransformBytes(py::bytes model, std::vector<Text> inputs, std::vector<
     PF_RETURN_IF_ERROR(run->graph->DeclareInterface(feeds, fetches));
     return Execute(run.get(), stop);
   });
-  if (!status.ok()) Throw(status, run->running);
+  ThrowIfFailed(*run, status);
   return GraphBytes(*run->graph);
 }
 

@@ -22,8 +22,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SYSTEM_LIBRARIES = ('ld-linux-x86-64.so.2', 'libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0',
                     'librt.so.1', 'libstdc++.so.6')
 
-# The glibc of the first manylinux whose libstdc++ has these symbols.
-GLIBC_OF_GLIBCXX = ((24, 17), (25, 24), (28, 28), (29, 34), (30, 35), (31, 39), (32, 39), (33, 39))
+# The glibc (2.N) of the first manylinux whose libraries of the compiler have the symbols up to a version, as auditwheel's
+# policies (6.8.2) have it: PEP 600 leaves that to what the distributions of a glibc came with.
+GLIBC_OF_RUNTIME = {
+    'GLIBCXX': (((3, 4, 19), 17), ((3, 4, 22), 24), ((3, 4, 24), 27), ((3, 4, 28), 31), ((3, 4, 29), 34), ((3, 4, 30), 35),
+                ((3, 4, 33), 39)),
+    'CXXABI': (((1, 3, 7), 17), ((1, 3, 10), 24), ((1, 3, 11), 27), ((1, 3, 12), 31), ((1, 3, 13), 34), ((1, 3, 15), 39)),
+    'GCC': (((4, 8, 0), 17), ((7, 0, 0), 27), ((12, 0, 0), 35), ((14, 0, 0), 39)),
+}
+# The same for symbols whose version has a name instead of a number.
+GLIBC_OF_NAMED = {'CXXABI_TM_1': 17, 'CXXABI_FLOAT128': 24, 'GLIBC_ABI_DT_RELR': 36}
+OLDEST_GLIBC = 17
 
 
 class WheelError(Exception):
@@ -80,15 +89,41 @@ def bundle(extension, folder):
     return list(taken.values())
 
 
+def glibc_of(symbols):
+    """The N of the oldest glibc 2.N whose manylinux has the symbols of a version, such as 'GLIBCXX_3.4.30'; None where no
+    manylinux is known to have them."""
+    if symbols in GLIBC_OF_NAMED:
+        return GLIBC_OF_NAMED[symbols]
+    library, _, number = symbols.partition('_')
+    if not re.fullmatch(r'\d+(\.\d+)*', number):
+        return None
+    version = tuple(map(int, number.split('.')))
+    if library == 'GLIBC':
+        return max(OLDEST_GLIBC, version[1])
+    return next((glibc for newest, glibc in GLIBC_OF_RUNTIME.get(library, ()) if version <= newest), None)
+
+
+def needed_symbols(path):
+    """The versions of symbols that a library needs of the system's libraries."""
+    needed, library = set(), None
+    for line in _run('readelf', '--version-info', '--wide', str(path)).splitlines():
+        if 'Rev:' in line:
+            library = None  # What the library itself defines.
+        file = re.search(r'File: (\S+)', line)
+        library = file.group(1) if file else library
+        name = re.search(r'Name: (\S+)', line)
+        if name and library in SYSTEM_LIBRARIES:
+            needed.add(name.group(1))
+    return needed
+
+
 def platform_tag(paths):
-    """The oldest manylinux on which all of these libraries load."""
-    glibc = 17
-    for path in paths:
-        text = _run('readelf', '--version-info', '--wide', str(path))
-        glibc = max([glibc] + [int(minor) for minor in re.findall(r'Name: GLIBC_2\.(\d+)', text)])
-        for minor in re.findall(r'Name: GLIBCXX_3\.4\.(\d+)', text):
-            glibc = max([glibc] + [since for symbols, since in GLIBC_OF_GLIBCXX if int(minor) >= symbols])
-    return f'manylinux_2_{glibc}_{platform.machine()}'
+    """The oldest manylinux on which all of these libraries load; 'linux_...' where none is known to have what they need."""
+    needed = set().union(*map(needed_symbols, paths))
+    glibcs = [glibc_of(symbols) for symbols in needed]
+    if None in glibcs:
+        return f'linux_{platform.machine()}'
+    return f'manylinux_2_{max(glibcs, default=OLDEST_GLIBC)}_{platform.machine()}'
 
 
 def licenses(paths):

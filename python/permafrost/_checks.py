@@ -1,10 +1,23 @@
 """Checks of what users give, with messages that say what was found and what was expected."""
 
+import math
 import os
 
 
 def type_name(value):
     return 'None' if value is None else f'an object of type {type(value).__name__}'
+
+
+# What fits on a few screens; nobody reads more, and logs choke on it.
+_LONGEST_MESSAGE = 10_000
+
+
+def brief(message):
+    """A message without the middle of what somebody gave, where that is very long."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f'{message[:half]}...({len(message) - 2 * half} characters)...{message[-half:]}'
 
 
 def text(value, name):
@@ -23,13 +36,23 @@ def path(value, name='path'):
     return result
 
 
+def _items(value, name, expected):
+    # A text is a sequence too, of characters.
+    if isinstance(value, (str, bytes)) or not hasattr(value, '__iter__'):
+        raise TypeError(f'{name}: found {type_name(value)}, expected a list of {expected}')
+    return enumerate(value)
+
+
+def paths(value, name):
+    """A list of the file system's names out of a sequence of paths."""
+    return [path(item, f'{name}[{i}]') for i, item in _items(value, name, 'paths')]
+
+
 def names(value, name):
     """A list of names out of a sequence of str, or None."""
     if value is None:
         return None
-    if isinstance(value, (str, bytes)) or not hasattr(value, '__iter__'):
-        raise TypeError(f'{name}: found {type_name(value)}, expected a list of names')
-    return [text(item, f'{name}[{i}]') for i, item in enumerate(value)]
+    return [text(item, f'{name}[{i}]') for i, item in _items(value, name, 'names')]
 
 
 def integer(value, name, low=0):
@@ -38,4 +61,14 @@ def integer(value, name, low=0):
     result = value.__index__()
     if not low <= result < 2**31:
         raise ValueError(f'{name}: found {result}, expected an integer of at least {low} and of 32 bits')
+    return result
+
+
+def number(value, name):
+    """A float that is not negative; infinity stands for no bound."""
+    if isinstance(value, (bool, str, bytes)) or not (hasattr(value, '__float__') or hasattr(value, '__index__')):
+        raise TypeError(f'{name}: found {type_name(value)}, expected a number')
+    result = float(value)
+    if math.isnan(result) or result < 0:
+        raise ValueError(f'{name}: found {result}, expected a number of at least 0')
     return result

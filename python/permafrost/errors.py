@@ -7,6 +7,8 @@ this module.
 
 import re
 
+from permafrost import _checks
+
 
 class Error(Exception):
     """An error of the toolchain.
@@ -111,4 +113,4 @@ def from_status(code, message, pass_name):
     """The exception for a status of the C++ side; `pass_name` is empty where none was running."""
     kind = _BY_CODE.get(code, Error)
     named = _NODE.search(message)
-    return kind(message, pass_name=pass_name or None, node=named.group(1) if named else None)
+    return kind(_checks.brief(message), pass_name=pass_name or None, node=named.group(1) if named else None)

@@ -15,7 +15,10 @@ def to_bytes(graph, name='input_graph_def'):
         return model.load(graph).to_bytes()
     serialize = getattr(graph, 'SerializeToString', None)
     if callable(serialize):
-        return serialize()
+        data = serialize()
+        if not isinstance(data, bytes):
+            raise TypeError(f'{name}: SerializeToString gave {_checks.type_name(data)}, expected bytes')
+        return data
     raise TypeError(f'{name}: found {_checks.type_name(graph)}, expected a GraphDef, bytes or a path')
 
 

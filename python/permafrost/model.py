@@ -241,7 +241,7 @@ class Model(_closing.Closable):
         sets = session_module.sample_sets(samples, [item.name for item in endpoints], [item.dtype for item in endpoints])
         return session_module.Session(
             _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
-                            _checks.integer(threads, 'threads'), [_checks.path(item, 'custom_ops') for item in custom_ops],
+                            _checks.integer(threads, 'threads'), _checks.paths(custom_ops, 'custom_ops'),
                             _checks.names(outputs, 'outputs'), sets))
 
     def run(self, inputs) -> Dict[str, Any]:
@@ -284,7 +284,7 @@ class Model(_closing.Closable):
             _checks.integer(threads, 'threads'))
         return session_module.Verification(was_run, why_not, num_inputs,
                                            [session_module.OutputDifference(**output) for output in outputs],
-                                           float(tolerance))
+                                           _checks.number(tolerance, 'tolerance'))
 
     def compare(self, other: 'Model', *, tolerance: Optional[float] = None,
                 strict: bool = False) -> List[session_module.Difference]:
@@ -292,8 +292,9 @@ class Model(_closing.Closable):
         tensors may differ by so much; `strict` also compares versions, the library, and attributes that begin with '_'."""
         if not isinstance(other, Model):
             raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+        most = None if tolerance is None else _checks.number(tolerance, 'tolerance')
         return [session_module.Difference(*item)
-                for item in _native.compare(self.native, other.native, tolerance, bool(strict))]
+                for item in _native.compare(self.native, other.native, most, bool(strict))]
 
     def report(self) -> Dict[str, Any]:
         """What there is to say about the model: counts of ops, weights by type, floating point operations, and so on,

@@ -1,6 +1,7 @@
 """How objects look in a notebook."""
 
 import html
+from typing import Dict
 
 
 def _table(head, rows):
@@ -18,7 +19,7 @@ def model_html(model):
     """The size, the interface, the commonest ops, and what passes did."""
     if model._native is None:  # pylint: disable=protected-access
         return '<p>a model that is closed</p>'
-    counts = {}
+    counts: Dict[str, int] = {}
     for node in model.nodes:
         counts[node.op] = counts.get(node.op, 0) + 1
     common = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:8]
@@ -26,7 +27,7 @@ def model_html(model):
     try:
         rows += [('inputs', '; '.join(map(_endpoint, model.inputs))), ('outputs', '; '.join(map(_endpoint, model.outputs)))]
     except ValueError as error:
-        rows.append(('inputs and outputs', error))
+        rows.append(('inputs and outputs', str(error)))
     rows.append(('ops', ', '.join(f'{count} {op}' for op, count in common)))
     text = _table((model.source or 'model', ''), rows)
     if model.passes:

@@ -23,6 +23,8 @@ def empty(shape: Sequence[int], dtype='float32'):
     """An array like `numpy.empty`, aligned such that a session reads and writes it without a copy (64 bytes)."""
     import numpy
     element = numpy.dtype(dtype)
+    if not hasattr(shape, '__iter__'):
+        raise TypeError(f'shape: found {_checks.type_name(shape)}, expected a sequence of int')
     dims = tuple(_checks.integer(dim, f'shape[{i}]') for i, dim in enumerate(shape))
     size = element.itemsize
     for dim in dims:
@@ -47,9 +49,11 @@ def feed(value, name, dtype):
                 raise type(error)(f"input '{name}': {error}, expected an array of {dtype or 'numbers'}") from error
         else:
             value = numpy.asarray(value)
-    if value.dtype.kind in 'OSU':
+    kind = value.dtype.kind
+    if kind in 'OSU':
         return (value.shape, [_string(item, name) for item in value.ravel()])
-    if value.dtype.name == 'bfloat16':
+    # Types from elsewhere are of the kind V; only those are asked for their names, which numpy puts together each time.
+    if kind == 'V' and value.dtype.name == 'bfloat16':
         return value.view(numpy.uint16)
     return value
 
@@ -121,13 +125,8 @@ class Session(_closing.Closable):
         return list(self._fetches)
 
     def _feeds(self, inputs):
-        if not isinstance(inputs, Mapping):
-            if len(self._names) != 1:
-                raise TypeError(f'inputs: found {_checks.type_name(inputs)}, expected a dict with the keys {self._names}')
-            inputs = {self._names[0]: inputs}
-        if len(inputs) != len(self._names) or any(name not in inputs for name in self._names):
-            raise ValueError(f'inputs: found {sorted(map(str, inputs))}, expected {self._names}')
-        return [feed(inputs[name], name, dtype) for name, dtype in zip(self._names, self._dtypes)]
+        arrays = by_name(inputs, self._names, 'inputs')
+        return [feed(array, name, dtype) for array, name, dtype in zip(arrays, self._names, self._dtypes)]
 
     def run(self, inputs, outputs: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """Runs the model once, without the interpreter's lock.
@@ -148,17 +147,14 @@ class Session(_closing.Closable):
             return {name: values.array_of(result) for name, result in zip(self._fetches, results)}
         if not isinstance(outputs, Mapping):
             raise TypeError(f'outputs: found {_checks.type_name(outputs)}, expected a dict with the keys {self._fetches}')
-        if len(outputs) != len(self._fetches) or any(name not in outputs for name in self._fetches):
-            raise ValueError(f'outputs: found {sorted(map(str, outputs))}, expected {self._fetches}')
-        native.run(feeds, [outputs[name] for name in self._fetches])
+        native.run(feeds, by_name(outputs, self._fetches, 'outputs'))
         return dict(outputs)
 
     def allocate_outputs(self, inputs) -> Dict[str, Any]:
         """Arrays for `run` to write into, for inputs of the shapes of these. UnimplementedError where a shape depends on
         the values of the inputs."""
         import numpy
-        shapes = [numpy.shape(inputs[name]) if isinstance(inputs, Mapping) else numpy.shape(inputs)
-                  for name in self._names]
+        shapes = [numpy.shape(array) for array in by_name(inputs, self._names, 'inputs')]
         arrays = {}
         for (_, dtype, shape), name in zip(self.native.plan(shapes), self._fetches):
             if shape is None or None in shape:
@@ -169,7 +165,8 @@ class Session(_closing.Closable):
     def benchmark(self, inputs, *, runs: int = 20, warm_up: int = 2, max_seconds: float = 10.0) -> Benchmark:
         """Times `runs` runs after `warm_up` others, or as many as fit into `max_seconds`."""
         return Benchmark(self.native.benchmark(self._feeds(inputs), _checks.integer(warm_up, 'warm_up'),
-                                               _checks.integer(runs, 'runs', 1), float(max_seconds)))
+                                               _checks.integer(runs, 'runs', 1),
+                                               _checks.number(max_seconds, 'max_seconds')))
 
     def report(self) -> Dict[str, Any]:
         """What became of the model's nodes in the last run: steps, memory in bytes, what the delegate took
@@ -237,6 +234,17 @@ class Difference(NamedTuple):
     text: str
 
 
+def by_name(arrays, names: Sequence[str], what: str) -> List[Any]:
+    """The arrays of a dict in the order of `names`, which are all its keys; or the array of the only name."""
+    if not isinstance(arrays, Mapping):
+        if len(names) != 1:
+            raise TypeError(f'{what}: found {_checks.type_name(arrays)}, expected a dict with the keys {list(names)}')
+        return [arrays]
+    if len(arrays) != len(names) or any(name not in arrays for name in names):
+        raise ValueError(_checks.brief(f'{what}: found {sorted(map(str, arrays))}, expected {list(names)}'))
+    return [arrays[name] for name in names]
+
+
 def sample_sets(inputs, names: Sequence[str], dtypes: Sequence[str]) -> List[List[Any]]:
     """Lists with an array for each name, out of a dict, an array, or a list of these."""
     if inputs is None:
@@ -244,11 +252,6 @@ def sample_sets(inputs, names: Sequence[str], dtypes: Sequence[str]) -> List[Lis
     sets = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     result = []
     for i, item in enumerate(sets):
-        if not isinstance(item, Mapping):
-            if len(names) != 1:
-                raise TypeError(f'inputs[{i}]: found {_checks.type_name(item)}, expected a dict with the keys {list(names)}')
-            item = {names[0]: item}
-        if len(item) != len(names) or any(name not in item for name in names):
-            raise ValueError(f'inputs[{i}]: found {sorted(map(str, item))}, expected {list(names)}')
-        result.append([feed(item[name], name, dtype) for name, dtype in zip(names, dtypes)])
+        arrays = by_name(item, names, f'inputs[{i}]')
+        result.append([feed(array, name, dtype) for array, name, dtype in zip(arrays, names, dtypes)])
     return result

@@ -60,14 +60,18 @@ def check_inputs(data, inputs):
         raise KeyError(f'The following input nodes were not found: {set(missing)}')
 
 
+def _separated(value, name):
+    return [item for item in _checks.text(value, name).split(',') if item]
+
+
 def strip_unused_from_files(input_graph, input_binary, output_graph, output_binary, input_node_names,
                             output_node_names, placeholder_type_enum):
     """The same from file to file; names are separated by commas. `input_binary` is ignored: the content tells."""
     del input_binary
     if not input_graph:
         raise ValueError('input_graph is empty')
-    result = strip_unused(input_graph, [name for name in input_node_names.split(',') if name],
-                          [name for name in output_node_names.split(',') if name], placeholder_type_enum)
+    result = strip_unused(input_graph, _separated(input_node_names, 'input_node_names'),
+                          _separated(output_node_names, 'output_node_names'), placeholder_type_enum)
     with model.load(result) as stripped:
         stripped.save(output_graph, format='pb' if output_binary else 'pbtxt')
         print(f'{len(stripped)} ops in the final graph.')

@@ -10,7 +10,7 @@
 
 import inspect
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional
 
 from permafrost import _checks, _native, calls, values
 
@@ -178,7 +178,7 @@ class _PatternParser:
         self._position = found.end()
         return found.group(1)
 
-    def _fail(self, expected):
+    def _fail(self, expected) -> NoReturn:
         rest = self._text[self._position:].strip()
         raise ValueError(f"pattern: found {rest[:20]!r} at character {self._position}, expected {expected}")
 
@@ -359,9 +359,10 @@ def pass_(name: Optional[str] = None, *, pattern: Optional[str] = None) -> Calla
             raise ValueError(f"name: there is a pass '{chosen}' already")
         _registered[chosen] = _Definition(function, chosen, pattern)
 
-        def make(*, ignore_errors=False, **arguments):
+        def call(*, ignore_errors=False, **arguments):
             return calls.call(chosen, arguments.items(), ignore_errors)
 
+        make: Any = call  # Functions may have attributes; mypy knows of none.
         make.__doc__ = function.__doc__
         make.__name__ = chosen
         make.function = function

@@ -1,7 +1,4 @@
-"""The Python package beside TensorFlow itself: code for the original's modules runs with their imports changed.
-
-Needs bazel-bin/python/permafrost (script/test_oracle builds it) for the interpreter that runs this.
-"""
+"""The Python package beside TensorFlow itself: code for the original's modules runs with their imports changed."""
 
 import os
 import pathlib
@@ -12,21 +9,9 @@ import unittest
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'
 
-WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
-BUILT = pathlib.Path(os.environ.get('PERMAFROST_PACKAGE', WORKSPACE / 'bazel-bin/python/permafrost'))
+import python_package
 
-
-def package():
-    """A folder with the package: its sources and what Bazel made."""
-    folder = tempfile.mkdtemp(prefix='permafrost-oracle-')
-    target = pathlib.Path(folder, 'permafrost')
-    target.mkdir()
-    for source in list((WORKSPACE / 'python/permafrost').glob('*.py')) + [BUILT / '_native.so', BUILT / 'passes.py']:
-        (target / source.name).symlink_to(source)
-    return folder
-
-
-sys.path.insert(0, package())
+sys.path.insert(0, python_package.folder())
 
 import numpy as np
 import permafrost
@@ -39,6 +24,7 @@ from tensorflow.python.tools import freeze_graph, optimize_for_inference_lib, st
 from tensorflow.python.util import _pywrap_transform_graph as engine
 
 GraphDef = tf.compat.v1.GraphDef
+WORKSPACE = python_package.WORKSPACE
 DIGITS = WORKSPACE / 'tests/models/digits'
 
 
@@ -124,6 +110,15 @@ class PythonOracle(unittest.TestCase):
         for delegate in permafrost.delegates():
             result = model.session(delegate=delegate.name).run(self.images)['probabilities']
             np.testing.assert_allclose(result, self.expected, atol=1e-5)
+
+    def test_brain_floats(self):
+        # numpy knows them from a package that TensorFlow brings along.
+        with tf.Graph().as_default() as scope:
+            x = tf.compat.v1.placeholder(tf.bfloat16, [3], 'x')
+            tf.identity(x, 'y')
+        values = np.array([1, -2.5, 3], tf.bfloat16.as_numpy_dtype)
+        result = permafrost.load(scope.as_graph_def().SerializeToString(), outputs=['y']).run(values)['y']
+        np.testing.assert_array_equal(result.view(values.dtype), values)
 
     def test_keras_model(self):
         keras = tf.keras.Sequential([tf.keras.Input((8, 8, 1)), tf.keras.layers.Conv2D(4, 3, activation='relu'),

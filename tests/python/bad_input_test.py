@@ -1,11 +1,13 @@
 """What users give that is wrong: each is an exception with a message that says what was found and expected."""
 
 import gc
+import traceback
 import unittest
 
 import numpy
 import permafrost
-from permafrost import passes
+from permafrost import passes, strip_unused_lib
+from permafrost.graph_transforms import TransformGraph
 
 import models
 
@@ -47,7 +49,73 @@ class BadInputTest(unittest.TestCase):
         self.fails(TypeError, 'ignore_errors', passes.quantize_weights, ignore_errors=1)
         self.fails(TypeError, 'progress', model.transform, 'fold_constants', progress=3)
         self.fails(ValueError, 'threads: found -1', model.transform, 'fold_constants', threads=-1)
-        self.fails(ValueError, '.', model.transform, 'rename_op(old_op_name="' + 'x' * 1_000_000)
+
+    def test_huge_texts(self):
+        model = models.small()
+        huge = 'x' * 1_000_000
+        for function, arguments, named in (
+            (model.transform, [huge], {}),
+            (model.transform, ['rename_op(old_op_name="' + huge], {}),
+            (model.transform, [[passes.quantize_weights(max_error=0.5), f'rename_op({huge}=1)']], {}),
+            (permafrost.load, [huge], {}),
+            (permafrost.load, [huge.encode()], {}),
+            (permafrost.load, [models.SMALL.encode()], {'key': huge}),
+            (model.session, [], {'delegate': huge}),
+            (model.session, [], {'delegate': 'onednn', 'precision': huge}),
+            (model.session, [], {'outputs': [huge]}),
+            (model.session().run, [{huge: 1}], {}),
+            (model.save, [huge], {}),
+            (model.to_bytes, [], {'format': huge}),
+            (model.to_bytes, [], {'compress': huge}),
+            (model.to_bytes, [], {'encrypt_to': huge}),
+            (permafrost.pass_, [], {'pattern': huge + '('}),
+        ):
+            with self.subTest(function=function.__name__, **{key: str(value)[:9] for key, value in named.items()}):
+                with self.assertRaises((permafrost.Error, ValueError, OSError)) as raised:
+                    result = function(*arguments, **named)
+                    result(lambda match, graph: 0)  # pass_ looks at the pattern with the function.
+                self.assertNotIsInstance(raised.exception, UnicodeError)
+                if type(raised.exception) is not OSError:  # The system's own has the whole name.
+                    self.assertLess(len(str(raised.exception)), 20_000)
+        with self.assertRaises(KeyError):
+            model.nodes[huge]  # pylint: disable=pointless-statement
+        self.assertNotIn(huge, model.nodes)
+
+    def test_text_that_is_no_text(self):
+        model = models.small()
+        lone = 'a\udcffb'  # A byte that is not UTF-8, as Python writes it; of what follows, one has no bytes at all.
+        for text in (lone, 'a\ud800b'):
+            for function in (model.transform, permafrost.load, lambda name: model.session(delegate=name),
+                             lambda name: model.session(outputs=[name]), lambda name: model.to_bytes(format=name),
+                             lambda name: TransformGraph(model.to_bytes(), [name], ['y'], [f'rename_op({name}=1)']),
+                             lambda name: permafrost.load(models.SMALL.encode(), outputs=[name]).outputs):
+                with self.subTest(text=ascii(text)), self.assertRaises((ValueError, OSError)):
+                    function(text)
+
+    def test_arguments_of_the_wrong_kind(self):
+        model = models.small()
+        session = model.session()
+        x = numpy.ones((1, 4), numpy.float32)
+        self.fails(TypeError, 'custom_ops: found an object of type str, expected a list', model.session, custom_ops='/a.so')
+        self.fails(TypeError, 'custom_ops: found None', model.session, custom_ops=None)
+        self.fails(TypeError, r'custom_ops\[0\]: found an object of type int', model.session, custom_ops=[3])
+        self.fails(TypeError, 'tolerance: found None', model.verify, model, tolerance=None)
+        self.fails(ValueError, 'tolerance: found nan', model.verify, model, tolerance=float('nan'))
+        self.fails(TypeError, 'tolerance: found an object of type str', model.compare, model, tolerance='much')
+        self.fails(TypeError, 'max_seconds: found None', session.benchmark, x, max_seconds=None)
+        self.fails(ValueError, r"expected \['x'\]", session.allocate_outputs, {'z': x})
+        self.fails(TypeError, 'shape: found an object of type int', permafrost.empty, 3)
+        self.fails(TypeError, 'input_node_names: found None', strip_unused_lib.strip_unused_from_files, '/a', True, '/b',
+                   True, None, 'y', 1)
+        for function in (lambda value: model.transform('fold_constants', threads=value),
+                         lambda value: model.session(threads=value), lambda value: model.benchmark(x, runs=value),
+                         lambda value: model.random_inputs(seed=value)):
+            self.fails(TypeError, 'found an object of type str, expected an int', function, 'one')
+            self.fails(TypeError, 'found an object of type bool', function, True)
+            self.fails(ValueError, 'of 32 bits', function, 2**40)
+        liar = type('Liar', (), {'SerializeToString': lambda self: 'text'})()
+        self.fails(TypeError, 'SerializeToString gave an object of type str', TransformGraph, liar, ['x'], ['y'], [])
+        self.fails(ValueError, '.', TransformGraph, memoryview(b'ab' * 10)[::2], ['x'], ['y'], [])
 
     def test_errors_name_the_node(self):
         text = models.SMALL.replace(models.node('sum', 'Add', ['outer', 'w']), models.node('sum', 'Unheard', ['outer', 'w']))
@@ -63,7 +131,31 @@ class BadInputTest(unittest.TestCase):
 
         error = self.fails(KeyError, 'fold_constants', model.transform, 'fold_constants remove_device', progress=progress)
         self.assertEqual(error.args, ('fold_constants',))
+        try:
+            model.transform('fold_constants', progress=progress)
+        except KeyError as raised:
+            # Where it was raised is told too.
+            self.assertEqual(traceback.extract_tb(raised.__traceback__)[-1].name, 'progress')
         self.assertEqual(len(model.transform('fold_constants')), 6)
+
+        class Exit(BaseException):
+            pass
+
+        def leave(*_):
+            raise Exit
+
+        self.fails(Exit, '^$', model.transform, 'fold_constants', progress=leave)
+        # One that was made of another arrives with it.
+        def wrap(*_):
+            try:
+                progress(0, 1, 'inner')
+            except KeyError as inner:
+                raise ValueError('outer') from inner
+
+        error = self.fails(ValueError, 'outer', model.transform, 'fold_constants', progress=wrap)
+        self.assertEqual(error.__cause__.args, ('inner',))
+        # The wrong number of arguments is the caller's, too.
+        self.fails(TypeError, 'argument', model.transform, 'fold_constants', progress=lambda: None)
 
     def test_arrays(self):
         session = models.small().session()

@@ -15,18 +15,6 @@ import permafrost
 
 import models
 
-# A loop that never ends: counts up while a value stays below 0.
-ENDLESS = (models.constant('zero', [0]).replace('dim { size: 1 }', '') +
-           models.node('enter', 'Enter', ['x'], models.FLOAT + 'attr { key: "frame_name" value { s: "f" } }') +
-           models.node('next', 'NextIteration', ['add']) + models.node('merge', 'Merge', ['enter', 'next'],
-                                                                       models.FLOAT + 'attr { key: "N" value { i: 2 } }') +
-           models.node('bound', 'Enter', ['zero'], models.FLOAT + 'attr { key: "frame_name" value { s: "f" } }'
-                       'attr { key: "is_constant" value { b: true } }') +
-           models.node('less', 'Less', ['merge', 'bound']) + models.node('go', 'LoopCond', ['less'], '') +
-           models.node('switch', 'Switch', ['merge', 'go']) + models.node('add', 'Neg', ['abs']) +
-           models.node('abs', 'Abs', ['switch:1']) + models.node('exit', 'Exit', ['switch']) +
-           models.node('y', 'Identity', ['exit']) + models.placeholder('x'))
-
 
 def interrupt_soon():
     """Sends this process a SIGINT once the main thread is likely at work; more until one has arrived."""
@@ -44,7 +32,7 @@ def interrupt_soon():
 class InterruptTest(unittest.TestCase):
 
     def test_a_run_that_never_ends(self):
-        model = permafrost.load(ENDLESS.encode(), inputs=['x'], outputs=['y'])
+        model = permafrost.load(models.ENDLESS.encode(), inputs=['x'], outputs=['y'])
         session = model.session(threads=1)
         self.assertEqual(session.run(numpy.float32(1))['y'], 1)
         session = model.session(threads=1)
@@ -56,7 +44,7 @@ class InterruptTest(unittest.TestCase):
         self.assertEqual(model.session().run(numpy.float32(2))['y'], 2)
 
     def test_a_verification_that_never_ends(self):
-        model = permafrost.load(ENDLESS.encode(), inputs=['x'], outputs=['y'])
+        model = permafrost.load(models.ENDLESS.encode(), inputs=['x'], outputs=['y'])
         interrupt_soon()
         with self.assertRaises(KeyboardInterrupt):
             model.verify(model, numpy.float32(-1))
@@ -87,8 +75,8 @@ class InterruptTest(unittest.TestCase):
         self.assertEqual(seen, ['fold_constants', 'fold_batch_norms'])
 
     def test_the_process_ends_well(self):
-        code = ('import interrupt_test, permafrost, numpy\n'
-                "model = permafrost.load(interrupt_test.ENDLESS.encode(), inputs=['x'], outputs=['y'])\n"
+        code = ('import interrupt_test, models, permafrost, numpy\n'
+                "model = permafrost.load(models.ENDLESS.encode(), inputs=['x'], outputs=['y'])\n"
                 'interrupt_test.interrupt_soon()\n'
                 'try:\n    model.run(numpy.float32(-1))\nexcept KeyboardInterrupt:\n    print("interrupted")\n')
         result = subprocess.run([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True, check=False, timeout=120)

@@ -30,6 +30,18 @@ def constant(name, values, dtype='DT_FLOAT', field='float_val'):
 SMALL = (placeholder('x', [-1, 4]) + constant('w', [1, 2, 3, 4]) + node('inner', 'Neg', ['x']) +
          node('outer', 'Neg', ['inner']) + node('sum', 'Add', ['outer', 'w']) + node('y', 'Relu', ['sum']))
 
+# A loop that never ends: counts up while a value stays below 0.
+ENDLESS = (constant('zero', [0]).replace('dim { size: 1 }', '') +
+           node('enter', 'Enter', ['x'], FLOAT + 'attr { key: "frame_name" value { s: "f" } }') +
+           node('next', 'NextIteration', ['add']) +
+           node('merge', 'Merge', ['enter', 'next'], FLOAT + 'attr { key: "N" value { i: 2 } }') +
+           node('bound', 'Enter', ['zero'], FLOAT + 'attr { key: "frame_name" value { s: "f" } }'
+                'attr { key: "is_constant" value { b: true } }') +
+           node('less', 'Less', ['merge', 'bound']) + node('go', 'LoopCond', ['less'], '') +
+           node('switch', 'Switch', ['merge', 'go']) + node('add', 'Neg', ['abs']) +
+           node('abs', 'Abs', ['switch:1']) + node('exit', 'Exit', ['switch']) + node('y', 'Identity', ['exit']) +
+           placeholder('x'))
+
 
 def small():
     return permafrost.load(SMALL.encode())

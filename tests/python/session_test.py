@@ -1,6 +1,5 @@
-"""Sessions: runs without copies, benchmarks, delegates, threads."""
+"""Sessions: runs without copies, benchmarks, delegates."""
 
-import threading
 import unittest
 
 import numpy
@@ -98,40 +97,6 @@ class SessionTest(unittest.TestCase):
         report = session.report()
         self.assertGreater(len(report['partitions']), 0)
         self.assertGreater(report['steps'], 0)
-
-    def test_threads_on_sessions_of_their_own(self):
-        model = models.digits()
-        problems = []
-
-        def work():
-            try:
-                session = model.session(threads=1)
-                for _ in range(20):
-                    result = session.run(self.images[:32])['probabilities']
-                    if not numpy.allclose(result, self.expected[:32], atol=1e-5):
-                        problems.append('another answer')
-            except Exception as error:  # pylint: disable=broad-except
-                problems.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(problems, [])
-
-    def test_threads_on_one_session(self):
-        session = models.digits().session(threads=1)
-        results = []
-        threads = [threading.Thread(target=lambda: results.append(session.run(self.images)['probabilities']))
-                   for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(len(results), 4)
-        for result in results:
-            numpy.testing.assert_array_equal(result, results[0])
 
 
 if __name__ == '__main__':

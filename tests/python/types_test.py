@@ -1,5 +1,6 @@
 """The package and code that uses it, under mypy: what is annotated is true, and what is wrong is found."""
 
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -53,6 +54,20 @@ class TypesTest(unittest.TestCase):
         output = self.check(head + '\n'.join(line for line, _ in BAD) + '\n')
         for number, (line, code) in enumerate(BAD, head.count('\n') + 1):
             self.assertRegex(output, rf'use\.py:{number}: error: .*\[{code}\]', line)
+
+    def test_the_stub_is_that_of_the_extension(self):
+        with tempfile.TemporaryDirectory() as folder:
+            settings, allowed = pathlib.Path(folder, 'mypy.ini'), pathlib.Path(folder, 'allowed')
+            settings.write_text('[mypy]\ncheck_untyped_defs = true\n', encoding='utf-8')
+            # pybind11's classes have a metaclass, and a constructor that raises.
+            classes = 'EditedNode|Editor|Model|NodeView|Session|TensorBuffer'
+            allowed.write_text(rf'permafrost\._native\.({classes})(\.__init__)?' + '\n', encoding='utf-8')
+            result = subprocess.run(['/usr/bin/python3', '-m', 'mypy.stubtest', '--concise', '--allowlist', str(allowed),
+                                     '--ignore-unused-allowlist', '--mypy-config-file', str(settings), 'permafrost._native'],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=folder,
+                                    env={'PATH': '/usr/bin', 'MYPYPATH': os.path.abspath('python'),
+                                         'PYTHONPATH': os.environ['PYTHONPATH']})
+        self.assertEqual(result.returncode, 0, result.stdout)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,8 @@
 """Passes that are written in Python."""
 
+import gc
 import unittest
+import weakref
 
 import numpy
 import permafrost
@@ -97,8 +99,25 @@ class UserPassTest(unittest.TestCase):
         with self.assertRaisesRegex(LookupError, 'mine'):
             models.small().transform(['fold_constants', define(fail)])
         result = models.small().transform([user_passes.calls.PassCall('only_here', (), True), 'drop_double_negation'])
-        self.assertIn('callback', result.passes[0].ignored_error)
+        self.assertIn('a callback raised LookupError: mine', result.passes[0].ignored_error)
         self.assertEqual(len(result), 4)
+
+    def test_exceptions_that_were_ignored_are_let_go(self):
+        seen = []
+
+        class Mine(Exception):
+            pass
+
+        def fail(graph):
+            error = Mine()
+            seen.append(weakref.ref(error))
+            raise error
+
+        define(fail)
+        models.small().transform([user_passes.calls.PassCall('only_here', (), True)] * 3)
+        models.small()  # Drops what was released.
+        gc.collect()
+        self.assertEqual([item() for item in seen], [None] * 3)
 
     def test_the_graph_ends_with_the_pass(self):
         kept = []

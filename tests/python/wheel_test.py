@@ -2,12 +2,16 @@
 
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 import zipfile
+from unittest import mock
 
 import models
 
@@ -18,6 +22,9 @@ import wheel  # pylint: disable=wrong-import-position
 # The issue's: with oneDNN's library inside, and without what only delegates need.
 MOST_BYTES = 25_000_000
 MOST_BYTES_WITHOUT_DELEGATES = 10_000_000
+# Lines, and what completes their last words.
+COMPLETIONS = (('transform_graph --in_', '--in_graph='), ('transform_graph --verify=e', '--verify=each'),
+               ('permafrost sum', 'summarize_graph'), ('permafrost transform_graph --out_g', '--out_graph='))
 OF_DELEGATES = ('libdnnl', 'libOpenCL', 'libXNNPACK', 'libpthreadpool', 'libcpuinfo')
 
 
@@ -73,8 +80,42 @@ class WheelTest(unittest.TestCase):
         for name in set(re.findall(r'/\S*/(lib(?:dnnl|protobuf|absl|zstd|sodium)\S*)', loaded)):
             self.assertIn(str(site / 'libraries' / name), loaded)
 
+    def test_loads_nothing_that_a_system_need_not_have(self):
+        # What numpy and the standard library load is theirs; the rest is in the wheel, or promised by its tag.
+        code = ('import numpy, sys\n'
+                'def mapped():\n'
+                '    return {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}\n'
+                'before = mapped()\n'
+                'import permafrost\n'
+                'model = permafrost.load(sys.argv[1])\n'
+                'for delegate in permafrost.delegates():\n'
+                '    model.session(delegate=delegate.name).run(numpy.zeros((1, 8, 8, 1), numpy.float32))\n'
+                'model.transform("quantize_weights").to_bytes(compress="zstd")\n'
+                'print("\\n".join(mapped() - before))\n')
+        result = self.run_there('python', '-c', code, str((ROOT / models.DIGITS / 'digits.pb').resolve()))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        loaded = result.stdout.split()
+        self.assertGreater(len(loaded), 10)
+        for path in loaded:
+            if not path.startswith(str(self.venv)) and '/lib-dynload/' not in path:
+                self.assertIn(os.path.basename(path), wheel.SYSTEM_LIBRARIES)
+
     def test_tag(self):
-        self.assertRegex(self.path.name, r'^permafrost-[0-9.]+-cp3\d+-cp3\d+-manylinux_2_\d+_\w+\.whl$')
+        # tests/oracle/wheel_oracle.py asks auditwheel.
+        for symbols, glibc in (('GLIBC_2.2.5', 17), ('GLIBC_2.17', 17), ('GLIBC_2.36', 36), ('GLIBC_ABI_DT_RELR', 36),
+                               ('GLIBCXX_3.4', 17), ('GLIBCXX_3.4.19', 17), ('GLIBCXX_3.4.20', 24), ('GLIBCXX_3.4.30', 35),
+                               ('CXXABI_1.3.13', 34), ('CXXABI_FLOAT128', 24), ('GCC_3.0', 17), ('GCC_12.0.0', 35),
+                               ('GLIBCXX_3.4.99', None), ('GLIBC_PRIVATE', None), ('NOBODYS_1.0', None)):
+            self.assertEqual(wheel.glibc_of(symbols), glibc, symbols)
+        tag = re.fullmatch(r'permafrost-[0-9.]+-(cp3\d+)-(cp3\d+)-manylinux_2_(\d+)_\w+\.whl', self.path.name)
+        self.assertTrue(tag, self.path.name)
+        self.assertEqual(tag.group(1), tag.group(2))
+        site = next((self.venv / 'lib').glob('python*/site-packages/permafrost'))
+        glibcs = [wheel.glibc_of(symbols) for library in site.rglob('*.so*') for symbols in wheel.needed_symbols(library)]
+        self.assertEqual(max(glibcs), int(tag.group(3)))
+        # The interpreter that runs this has a glibc of its own, which the tag cannot be newer than.
+        with mock.patch.object(wheel, 'needed_symbols', lambda path: {'GLIBC_2.17', 'GLIBC_PRIVATE'}):
+            self.assertTrue(wheel.platform_tag([site]).startswith('linux_'))
 
     def test_package_works(self):
         model = ROOT / models.DIGITS / 'digits.pb'
@@ -100,20 +141,98 @@ class WheelTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout),
                          (255, "summarize_graph: cannot open '/no/such': No such file or directory\n"))
 
-    def test_pages_and_completions(self):
-        share = self.venv / 'share'
+    def flags_of(self, tool):
+        """The flags that the tool's help lists."""
+        flags = set(re.findall(r'^  --(\w+)', self.run_there(tool, '--help').stdout, re.M))
+        self.assertGreater(len(flags), 2)
+        return flags | {'help'}
+
+    def test_pages(self):
+        # As man finds them: beside the folder of the PATH that has the command.
+        environment = {'PATH': f'{self.venv}/bin:/usr/bin:/bin', 'LANG': 'C.UTF-8', 'MANWIDTH': '120'}
         for tool in wheel.tools():
-            self.assertIn('.SH NAME', (share / f'man/man1/{tool}.1').read_text(encoding='utf-8'))
+            with self.subTest(tool):
+                result = subprocess.run(['man', '--warnings', tool], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        check=True, env=environment)
+                self.assertEqual(result.stderr, '')
+                page = re.sub('.\b', '', result.stdout)  # Bold, as terminals that print on paper do it.
+                self.assertIn(tool, page)
+                self.assertIn(wheel.version(), page)
+                if tool == 'permafrost':
+                    for other in wheel.tools()[1:]:
+                        self.assertIn(f'{other}(1)', page)
+                    continue
+                flags = set(re.findall(r'^ {7}--(\w+)', page, re.M))  # Deeper is what is said of them.
+                self.assertEqual(flags, self.flags_of(tool))
+
+    def test_fish_completes(self):
+        script = self.venv / 'share/fish/vendor_completions.d/permafrost.fish'
+        for prefix in ('', 'permafrost '):
+            for tool in wheel.tools()[1:]:
+                found = self.fish(script, f'{prefix}{tool} --')
+                self.assertEqual({word.split('=')[0] for word in found}, {f'--{flag}' for flag in self.flags_of(tool)} |
+                                 {'--version'}, tool)
+        self.assertEqual(self.fish(script, 'permafrost sum'), ['summarize_graph'])
+        self.assertEqual(self.fish(script, 'transform_graph --verify='), ['--verify=auto', '--verify=each', '--verify=off'])
+
+    def fish(self, script, line):
+        """The words that fish has for a line."""
+        with tempfile.TemporaryDirectory() as home:
+            result = subprocess.run(['fish', '--private', '-c', f'source {script}; complete --do-complete "{line}"'],
+                                    stdout=subprocess.PIPE, text=True, check=True, env={'PATH': '/usr/bin:/bin', 'HOME': home})
+        return [line.split('\t')[0] for line in result.stdout.splitlines()]
+
+    def test_zsh_completes(self):
+        folder = self.venv / 'share/zsh/site-functions'
+        for line, expected in COMPLETIONS:
+            with self.subTest(line):
+                # zsh drops the = behind a flag when something else than a value follows.
+                self.assertEqual(self.zsh(folder, line), line.rpartition(' ')[0] + ' ' + expected.rstrip('='))
+
+    def zsh(self, folder, line):
+        """The line that a tab makes of a line. Completion works in an interactive shell only, which wants a terminal."""
+        with tempfile.TemporaryDirectory() as home:
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.execve('/bin/zsh', ['zsh', '-f', '-i'], {'TERM': 'dumb', 'HOME': home, 'PATH': '/usr/bin:/bin'})
+            try:
+                os.write(terminal, f'fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; print re""ady\n'.encode())
+                self.read_until(terminal, b'ready\r')
+                # The line and a tab; then to its beginning, to have it printed, and to its end.
+                os.write(terminal, line.encode() + b'\t\x01print -r -- "<<\x05>>" \n')
+                shown = self.read_until(terminal, b'>>\r')
+            finally:
+                os.close(terminal)
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        return re.findall(r'\n<<(.*)>>\r', shown)[-1].rstrip()
+
+    def read_until(self, terminal, mark):
+        shown = b''
+        while mark not in shown:
+            ready, _, _ = select.select([terminal], [], [], 120)
+            self.assertTrue(ready, f'{mark} is not in {shown}')
+            shown += os.read(terminal, 4096)
+        return shown.decode()
+
+    def test_bash_completes(self):
+        share = self.venv / 'share'
         completion = share / 'bash-completion/completions/transform_graph'
         script = (f'source {completion}; COMP_LINE="$1"; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=($1); '
                   'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { :; }; _permafrost "${COMP_WORDS[0]}"; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
-        for line, expected in (('transform_graph --in_', '--in_graph='), ('transform_graph --verify=e', 'each'),
-                               ('permafrost sum', 'summarize_graph'),
-                               ('permafrost transform_graph --out_g', '--out_graph=')):
+
+        def complete(line):
+            return subprocess.run(['bash', '-c', script, 'bash', line], stdout=subprocess.PIPE, text=True,
+                                  check=True).stdout.split()
+
+        for line, expected in COMPLETIONS:
             with self.subTest(line):
-                result = subprocess.run(['bash', '-c', script, 'bash', line], stdout=subprocess.PIPE, text=True, check=True)
-                self.assertEqual(result.stdout.split(), [expected])
+                # What bash completes behind a = is a word of its own.
+                self.assertEqual(complete(line), [expected.partition('=')[2] or expected])
+        for tool in wheel.tools()[1:]:
+            found = {word.rstrip('=') for word in complete(f'{tool} --')}
+            self.assertEqual(found, {f'--{flag}' for flag in self.flags_of(tool)} | {'--version'}, tool)
 
     def test_licences_of_what_is_inside(self):
         with zipfile.ZipFile(self.path) as archive:

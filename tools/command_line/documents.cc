@@ -175,13 +175,17 @@ std::string FishCompletion(absl::Span<const Tool> tools) {
   for (const Tool& tool : tools) {
     absl::StrAppend(&text, "complete -c permafrost -n __fish_use_subcommand -f -a ", tool.name, " -d ",
                     Quoted(tool.summary), "\n");
+    const auto complete = [&](absl::string_view rest) {
+      absl::StrAppend(&text, "complete -c ", tool.name, rest, "complete -c permafrost -n '__fish_seen_subcommand_from ",
+                      tool.name, "'", rest);
+    };
     ForEachFlag(tool, [&](const FlagSpec& flag) {
       std::string rest = absl::StrCat(" -l ", flag.name, flag.is_bool() ? "" : " -r");
       if (!flag.choices.empty()) absl::StrAppend(&rest, " -f -a ", Quoted(absl::StrJoin(flag.choices, " ")));
-      absl::StrAppend(&rest, " -d ", Quoted(Brief(flag.help)), "\n");
-      absl::StrAppend(&text, "complete -c ", tool.name, rest, "complete -c permafrost -n '__fish_seen_subcommand_from ",
-                      tool.name, "'", rest);
+      complete(absl::StrCat(rest, " -d ", Quoted(Brief(flag.help)), "\n"));
     });
+    complete(" -l help -d 'Prints the help'\n");
+    complete(" -l version -d 'Prints the version'\n");
   }
   return text;
 }
