@@ -40,6 +40,9 @@ int SystemCalls::Allocate(int file, uint64_t size) {
 }
 int SystemCalls::Sync(int file) { return fsync(file); }
 int SystemCalls::Rename(const char* from, const char* to) { return rename(from, to); }
+int SystemCalls::Link(const char* from, const char* to) {
+  return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+}
 
 namespace {
 

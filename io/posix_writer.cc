@@ -1,4 +1,5 @@
-// Writes a file beside the one that it replaces and puts it in place when it is complete and on the disk.
+// Writes a file beside the one that it replaces and puts it in place when it is complete and on the disk. Where the
+// system has files without a name it is one until then, so that a process that is killed leaves nothing behind.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -26,14 +27,40 @@ constexpr size_t kDirectBytes = 64 << 10;
 // left to do.
 constexpr size_t kWriteBackBytes = 8 << 20;
 
+// With a slash at its end.
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+// How the kernel calls an open file without a name.
+std::string OpenFilePath(int file) { return absl::StrCat("/proc/self/fd/", file); }
+
+// A name beside the target, for a moment: hidden, and not derived from one that may already have the greatest length.
+absl::StatusOr<std::string> TemporaryName(const std::string& target) {
+  uint64_t random;
+  if (getrandom(&random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random))) {
+    return SystemError("write", target, errno);
+  }
+  return absl::StrFormat("%s.permafrost-%016x.tmp", FolderOf(target), random);
+}
+
+// What is being written.
+struct Unfinished {
+  int file = -1;
+  std::string temporary;  // Its name; empty where it has none, or where it is the target itself.
+  bool is_target = false;
+};
+
 class PosixWriter : public FileWriter {
  public:
-  // `target` is the file to replace, `temporary` the one being written: empty to write into the target itself.
-  PosixWriter(SystemCalls* calls, int file, std::string target, std::string temporary, uint64_t allocated)
+  // `target` is what the file becomes.
+  PosixWriter(SystemCalls* calls, Unfinished unfinished, std::string target, uint64_t allocated)
       : calls_(calls),
-        file_(file),
+        file_(unfinished.file),
+        is_target_(unfinished.is_target),
         target_(std::move(target)),
-        temporary_(std::move(temporary)),
+        temporary_(std::move(unfinished.temporary)),
         allocated_(allocated) {
     buffer_.reserve(kBufferBytes);
   }
@@ -58,12 +85,13 @@ class PosixWriter : public FileWriter {
     // Gives back what was set aside beyond the end.
     if (allocated_ > written_ && ftruncate(file_, static_cast<off_t>(written_)) != 0) return Error("write", errno);
     // A pipe or device has nothing to sync and says EINVAL or EROFS.
-    if (calls_->Sync(file_) != 0 && !temporary_.empty()) return Error("write", errno);
+    if (calls_->Sync(file_) != 0 && !is_target_) return Error("write", errno);
+    if (!is_target_ && temporary_.empty()) PF_RETURN_IF_ERROR(GiveName());
     const int file = file_;
     file_ = -1;
     // Network file systems may report a failed write as late as this.
     if (close(file) != 0 && errno != EINTR) return Error("write", errno);
-    if (temporary_.empty()) return absl::OkStatus();
+    if (is_target_) return absl::OkStatus();
     if (calls_->Rename(temporary_.c_str(), target_.c_str()) != 0) return Error("replace", errno);
     temporary_.clear();
     return SyncFolder();
@@ -72,6 +100,18 @@ class PosixWriter : public FileWriter {
  private:
   absl::Status Error(absl::string_view action, int error_number) const {
     return SystemError(action, target_, error_number);
+  }
+
+  // A link cannot take another file's place, only a rename can, and that needs a name.
+  absl::Status GiveName() {
+    for (;;) {
+      PF_ASSIGN_OR_RETURN(std::string name, TemporaryName(target_));
+      if (calls_->Link(OpenFilePath(file_).c_str(), name.c_str()) == 0) {
+        temporary_ = std::move(name);
+        return absl::OkStatus();
+      }
+      if (errno != EEXIST && errno != EINTR) return Error("write", errno);
+    }
   }
 
   absl::Status Flush() {
@@ -90,7 +130,7 @@ class PosixWriter : public FileWriter {
       if (allocated_ >= kStreamedBytes) ReleasePages(bytes.substr(0, static_cast<size_t>(count)));
       bytes.remove_prefix(static_cast<size_t>(count));
       written_ += static_cast<uint64_t>(count);
-      if (written_ - started_ >= kWriteBackBytes && !temporary_.empty()) {
+      if (written_ - started_ >= kWriteBackBytes && !is_target_) {
         // Only a hint: where it is not supported, fsync does all the work.
         (void)sync_file_range(file_, static_cast<off_t>(started_), static_cast<off_t>(written_ - started_),
                               SYNC_FILE_RANGE_WRITE);
@@ -103,9 +143,7 @@ class PosixWriter : public FileWriter {
   // Makes the rename last. The file is in place by now; a file system that cannot sync a folder loses nothing, and a
   // broken disk is an error that says where things stand.
   absl::Status SyncFolder() {
-    const size_t slash = target_.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
-    const int file = calls_->Open(folder.c_str(), O_RDONLY | O_DIRECTORY, 0);
+    const int file = calls_->Open(FolderOf(target_).c_str(), O_RDONLY | O_DIRECTORY, 0);
     if (file < 0) return absl::OkStatus();  // Writable but not readable: allowed.
     const bool failed = calls_->Sync(file) != 0 && errno == EIO;
     close(file);
@@ -116,8 +154,9 @@ class PosixWriter : public FileWriter {
 
   SystemCalls* calls_;
   int file_;
+  const bool is_target_;
   std::string target_;
-  std::string temporary_;
+  std::string temporary_;  // See Unfinished.
   std::string buffer_;
   uint64_t allocated_;    // Bytes that were set aside on the disk.
   uint64_t written_ = 0;  // Bytes that the kernel has.
@@ -140,19 +179,27 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   return SystemError("write", path, ELOOP);
 }
 
-absl::StatusOr<int> OpenTemporary(SystemCalls* calls, const std::string& target, mode_t mode, std::string* temporary) {
+// Whether an open without a name failed since the kernel, or the file system, has no such files.
+bool HasNoUnnamedFiles(int error_number) {
+  return error_number == EOPNOTSUPP || error_number == EISDIR || error_number == EINVAL;
+}
+
+absl::StatusOr<Unfinished> OpenUnfinished(SystemCalls* calls, const std::string& target, mode_t mode) {
+  Unfinished made;
+  do {
+    made.file = calls->Open(FolderOf(target).c_str(), O_WRONLY | O_TMPFILE, mode);
+  } while (made.file < 0 && errno == EINTR);
+  if (made.file >= 0) {
+    // Without /proc it would never get a name.
+    if (access(OpenFilePath(made.file).c_str(), F_OK) == 0) return made;
+    close(made.file);
+  } else if (!HasNoUnnamedFiles(errno)) {
+    return SystemError("write", target, errno);
+  }
   for (;;) {
-    uint64_t random;
-    if (getrandom(&random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random))) {
-      return SystemError("write", target, errno);
-    }
-    // Hidden, and not derived from a name that may already have the greatest length.
-    const size_t slash = target.rfind('/');
-    const absl::string_view folder =
-        slash == std::string::npos ? absl::string_view() : absl::string_view(target).substr(0, slash + 1);
-    *temporary = absl::StrFormat("%s.permafrost-%016x.tmp", folder, random);
-    const int file = calls->Open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL, mode);
-    if (file >= 0) return file;
+    PF_ASSIGN_OR_RETURN(made.temporary, TemporaryName(target));
+    made.file = calls->Open(made.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode);
+    if (made.file >= 0) return made;
     if (errno != EEXIST && errno != EINTR) return SystemError("write", target, errno);
   }
 }
@@ -195,14 +242,14 @@ absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, 
   if (exists && !S_ISREG(about.st_mode)) {
     const int file = calls->Open(path.c_str(), O_WRONLY, 0);
     if (file < 0) return SystemError("write", path, errno);
-    return std::make_unique<PosixWriter>(calls, file, path, "", 0);
+    return std::make_unique<PosixWriter>(calls, Unfinished{file, "", true}, path, 0);
   }
   // A rename would get past the protection of a file that may not be written.
   if (exists && access(path.c_str(), W_OK) != 0) return SystemError("write", path, errno);
   constexpr mode_t kPermissions = 0777;
-  std::string temporary;
-  PF_ASSIGN_OR_RETURN(const int file, OpenTemporary(calls, target, 0666, &temporary));
-  auto writer = std::make_unique<PosixWriter>(calls, file, target, temporary, expected_size);
+  PF_ASSIGN_OR_RETURN(Unfinished unfinished, OpenUnfinished(calls, target, 0666));
+  const int file = unfinished.file;
+  auto writer = std::make_unique<PosixWriter>(calls, std::move(unfinished), target, expected_size);
   if (exists && fchmod(file, about.st_mode & kPermissions) != 0) return SystemError("write", target, errno);
   if (expected_size > 0 && calls->Allocate(file, expected_size) != 0 && (errno == ENOSPC || errno == EFBIG)) {
     return SystemError("write", target, errno);

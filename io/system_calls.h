@@ -22,6 +22,7 @@ class SystemCalls {
   virtual int Allocate(int file, uint64_t size);
   virtual int Sync(int file);  // fsync
   virtual int Rename(const char* from, const char* to);
+  virtual int Link(const char* from, const char* to);  // linkat, of what `from` leads to where it is a symbolic link.
 };
 
 }  // namespace permafrost

@@ -273,8 +273,8 @@ absl::Status Pack(const ConvertMemmappedOptions& options, Graph* graph_to_pack, 
   const Graph& graph = *graph_to_pack;
   PackageOptions package;
   for (const PackedFor& made : packed) {
-    package.extra.push_back({made.name, made.weights->WrittenSize(),
-                             [&made](ByteSink* sink) { return made.weights->Write(sink); }});
+    const auto content = std::make_shared<const WeightCache::Content>(made.weights->ToWrite());
+    package.extra.push_back({made.name, content->size(), [content](ByteSink* sink) { return content->Write(sink); }});
   }
   package.min_conversion_tensor_size = static_cast<uint64_t>(options.min_conversion_tensor_size);
   package.alignment = options.page_aligned ? kPageAlignment : kTensorAlignment;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/channel_rows.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -48,15 +49,7 @@ absl::Status PrepareBias(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// y = x + bias for one row of channels, or for one plane.
-template <typename T>
-void AddRow(int64_t count, const T* x, const T* bias, T* y) {
-  if constexpr (std::is_same_v<T, float>) {
-    BestInnerLoops().add(count, x, bias, y);
-  } else {
-    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + bias[i];
-  }
-}
+// y = x + bias for one plane.
 template <typename T>
 void AddPlane(int64_t count, const T* x, T bias, T* y) {
   if constexpr (std::is_same_v<T, float>) {
@@ -89,11 +82,8 @@ void AddBias(ComputeContext* context) {
   T* y = reinterpret_cast<T*>(context->output<Element>(0));
   const int64_t row = state.channels * state.inner;
   context->threads().ParallelFor(state.outer, 1 + (32 << 10) / row, [&](int64_t begin, int64_t end) {
+    if (state.inner == 1) return AddToRows(end - begin, row, x + begin * row, bias, y + begin * row);
     for (int64_t i = begin; i < end; ++i) {
-      if (state.inner == 1) {
-        AddRow(row, x + i * row, bias, y + i * row);
-        continue;
-      }
       for (int64_t c = 0; c < state.channels; ++c) {
         const int64_t offset = i * row + c * state.inner;
         AddPlane(state.inner, x + offset, bias[c], y + offset);

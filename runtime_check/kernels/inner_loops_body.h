@@ -115,6 +115,40 @@ void MultiplyPanel(int64_t rows, int64_t columns, int64_t depth, const float* a,
 
 // --- Depthwise convolution -------------------------------------------------------------------------------------------
 
+// Registers of any width, for the channels that do not fill a whole one. GCC drops a size that depends on a template's
+// parameter where another attribute stands beside it, so memory has no type here.
+template <int kWidth>
+struct Lanes {
+  typedef float Register __attribute__((vector_size(kWidth * sizeof(float))));
+  static_assert(sizeof(Register) == kWidth * sizeof(float));
+  static Register Load(const float* p) {
+    Register v;
+    __builtin_memcpy(&v, p, sizeof(v));
+    return v;
+  }
+  static void Store(Register v, float* p) { __builtin_memcpy(p, &v, sizeof(v)); }
+};
+
+// As many channels of kPixels output pixels as a register of kWidth floats holds, from where the pointers lead.
+template <int kPixels, int kWidth>
+inline void DepthwiseRegister(const DepthwiseWindow& w, const float* input, const float* filter, float* output) {
+  using L = Lanes<kWidth>;
+  typename L::Register sum[kPixels] = {};
+  for (int64_t y = 0; y < w.taps_y; ++y) {
+    const float* in = input + y * w.row_step;
+    const float* f = filter + y * w.filter_row_step;
+    for (int64_t x = 0; x < w.taps_x; ++x) {
+      const typename L::Register f0 = L::Load(f);
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) sum[p] += L::Load(in + p * w.pixel_step) * f0;
+      in += w.tap_step;
+      f += w.filter_tap_step;
+    }
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) L::Store(sum[p], output + p * w.channels);
+}
+
 // kPixels output pixels at once share the load of the filter.
 template <int kPixels>
 inline void DepthwisePixels(const DepthwiseWindow& w, const float* input, const float* filter, float* output) {
@@ -142,20 +176,19 @@ inline void DepthwisePixels(const DepthwiseWindow& w, const float* input, const 
     }
   }
   for (; c + kFloats <= w.channels; c += kFloats) {
-    Vector sum[kPixels] = {};
-    for (int64_t y = 0; y < w.taps_y; ++y) {
-      const float* in = input + y * w.row_step + c;
-      const float* f = filter + y * w.filter_row_step + c;
-      for (int64_t x = 0; x < w.taps_x; ++x) {
-        const Vector f0 = Load(f);
-#pragma GCC unroll 8
-        for (int p = 0; p < kPixels; ++p) sum[p] += Load(in + p * w.pixel_step) * f0;
-        in += w.tap_step;
-        f += w.filter_tap_step;
-      }
+    DepthwiseRegister<kPixels, kFloats>(w, input + c, filter + c, output + c);
+  }
+  if constexpr (kFloats > 8) {
+    if (c + 8 <= w.channels) {
+      DepthwiseRegister<kPixels, 8>(w, input + c, filter + c, output + c);
+      c += 8;
     }
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) Store(sum[p], output + p * w.channels + c);
+  }
+  if constexpr (kFloats > 4) {
+    if (c + 4 <= w.channels) {
+      DepthwiseRegister<kPixels, 4>(w, input + c, filter + c, output + c);
+      c += 4;
+    }
   }
   for (; c < w.channels; ++c) {
     for (int p = 0; p < kPixels; ++p) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/op_schema.h"
 #include "graph/status.h"
+#include "runtime_check/kernels/channel_rows.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -129,9 +130,13 @@ void BoundPostOps::Activate(int64_t count, float* row) const {
 
 void BoundPostOps::Apply(int64_t rows, int64_t first, int64_t count, float* data, int64_t stride) const {
   const InnerLoops& loops = BestInnerLoops();
+  if (stride == count && ops_.scaling == PostOps::Scaling::kBias) {
+    AddToRows(rows, count, data, static_cast<const float*>(bias_) + first, data);
+    return Activate(rows * count, data);
+  }
   for (int64_t r = 0; r < rows; ++r, data += stride) {
     if (ops_.scaling == PostOps::Scaling::kBias) {
-      loops.add(count, data, static_cast<const float*>(bias_) + first, data);
+      AddRow(count, data, static_cast<const float*>(bias_) + first, data);
     } else if (ops_.scaling == PostOps::Scaling::kBatchNorm) {
       loops.normalize(count, data, mean_ + first, factor_ + first, offset_ + first, data);
     }

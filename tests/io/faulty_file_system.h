@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 #define PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -12,7 +13,7 @@
 
 namespace permafrost {
 
-enum class Fault { kNone, kOpen, kRead, kMap, kWrite, kAllocate, kSync, kRename };
+enum class Fault { kNone, kOpen, kRead, kMap, kWrite, kAllocate, kSync, kRename, kLink };
 
 // The kernel's calls, except that one of them fails, and that the disk may be small.
 class FaultyCalls : public SystemCalls {
@@ -27,10 +28,16 @@ class FaultyCalls : public SystemCalls {
   void LimitDisk(uint64_t bytes) { room_ = bytes; }
   // A write takes at most this many bytes.
   void ShortenWrites(size_t bytes) { most_ = bytes; }
+  // As a file system in which every file has a name.
+  void RefuseUnnamedFiles() { refuses_unnamed_ = true; }
   // True when the fault that was asked for has happened.
   bool has_failed() const { return has_failed_; }
 
   int Open(const char* path, int flags, mode_t mode) override {
+    if (refuses_unnamed_ && (flags & O_TMPFILE) == O_TMPFILE) {
+      errno = EOPNOTSUPP;
+      return -1;
+    }
     return Fails(Fault::kOpen) ? -1 : SystemCalls::Open(path, flags, mode);
   }
   ssize_t Read(int file, void* buffer, size_t size) override {
@@ -56,6 +63,9 @@ class FaultyCalls : public SystemCalls {
   int Rename(const char* from, const char* to) override {
     return Fails(Fault::kRename) ? -1 : SystemCalls::Rename(from, to);
   }
+  int Link(const char* from, const char* to) override {
+    return Fails(Fault::kLink) ? -1 : SystemCalls::Link(from, to);
+  }
 
  private:
   bool Fails(Fault call) {
@@ -71,6 +81,7 @@ class FaultyCalls : public SystemCalls {
   uint64_t room_ = std::numeric_limits<uint64_t>::max();
   size_t most_ = std::numeric_limits<size_t>::max();
   bool has_failed_ = false;
+  bool refuses_unnamed_ = false;
 };
 
 // The real file system over faulty calls.

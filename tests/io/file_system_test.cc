@@ -3,20 +3,21 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/io/faulty_file_system.h"
+#include "tests/io/test_in_folder.h"
 
 namespace permafrost {
 namespace {
@@ -24,24 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-// Each test has an empty folder of its own.
-class FileSystemTest : public ::testing::Test {
+class FileSystemTest : public TestInFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  static void Put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  static std::string Get(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-  }
   std::vector<std::string> Names() { return *RealFileSystem().ListDirectory(folder_.string()); }
 
   static absl::Status Write(FileSystem& files, const std::string& path, const std::string& text,
@@ -52,7 +39,6 @@ class FileSystemTest : public ::testing::Test {
     return (*writer)->Commit();
   }
 
-  fs::path folder_;
   const std::string large_ = std::string(9 << 20, 'x') + std::string(5, 'y');
 };
 
@@ -207,14 +193,7 @@ struct FaultCase {
   const char* text;
 };
 
-class WriteFaultTest : public FileSystemTest, public ::testing::WithParamInterface<FaultCase> {
- protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("write_fault_" + std::to_string(static_cast<int>(GetParam().fault)));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-};
+class WriteFaultTest : public FileSystemTest, public ::testing::WithParamInterface<FaultCase> {};
 
 // Fails the first call of the kind, then the second, and so on, until the writer no longer gets that far.
 TEST_P(WriteFaultTest, LeavesTheOldFileAndNothingElse) {
@@ -249,6 +228,47 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultCase{Fault::kWrite, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
                       FaultCase{Fault::kSync, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
                       FaultCase{Fault::kRename, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"}));
+
+// Whether the system has files without a name in this folder.
+bool HasUnnamedFiles(const fs::path& folder) {
+  const int file = open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (file >= 0) close(file);
+  return file >= 0;
+}
+
+TEST_F(FileSystemTest, WhatHasNoNameAndGetsNoneIsNotThere) {
+  if (!HasUnnamedFiles(folder_)) GTEST_SKIP() << "every file has a name here";
+  FaultyFileSystem files;
+  files.calls().Fail(Fault::kLink, 0, ENOSPC);
+  const absl::Status status = Write(files, Path("a"), "text");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FileSystemTest, WritesWhereEveryFileHasAName) {
+  FaultyFileSystem files;
+  files.calls().RefuseUnnamedFiles();
+  Put(Path("a"), "old");
+  ASSERT_TRUE(Write(files, Path("a"), "text").ok());
+  EXPECT_EQ(Get(Path("a")), "text");
+  EXPECT_THAT(Names(), ElementsAre("a"));
+}
+
+TEST_F(FileSystemTest, AProcessThatIsKilledLeavesNothing) {
+  if (!HasUnnamedFiles(folder_)) GTEST_SKIP() << "every file has a name here";
+  Put(Path("a"), "old");
+  const pid_t child = fork();
+  if (child == 0) {
+    const absl::StatusOr<std::unique_ptr<FileWriter>> writer = RealFileSystem().NewWriter(Path("a"));
+    if (writer.ok() && (*writer)->Append(large_).ok()) raise(SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_THAT(Names(), ElementsAre("a"));
+  EXPECT_EQ(Get(Path("a")), "old");
+}
 
 // Setting pages aside in memory would cost what writing them does, so there only the room is looked at.
 TEST(SystemCallsTest, AllocatesNothingInMemory) {

@@ -27,12 +27,6 @@ WeightCache::Count CountOf(const std::map<std::string, PackedBytes>& entries) {
   return count;
 }
 
-std::vector<PackedPiece> PiecesOf(const std::map<std::string, PackedBytes>& entries) {
-  std::vector<PackedPiece> pieces;
-  for (const auto& [key, packed] : entries) pieces.push_back({key, packed.bytes});
-  return pieces;
-}
-
 // What of the maker is another, or nothing.
 std::string Difference(const PackedMaker& found, const PackedMaker& expected) {
   const auto differ = [](absl::string_view what, absl::string_view a, absl::string_view b) {
@@ -93,7 +87,12 @@ std::vector<std::string> WeightCache::notes() const {
   return notes_;
 }
 
-std::map<std::string, PackedBytes> WeightCache::ToWrite() const {
+WeightCache::Content::Content(PackedMaker maker, std::map<std::string, PackedBytes> entries)
+    : maker_(std::move(maker)), entries_(std::move(entries)) {
+  for (const auto& [key, packed] : entries_) pieces_.push_back({key, packed.bytes});
+}
+
+WeightCache::Content WeightCache::ToWrite() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::map<std::string, PackedBytes> entries = packed_;
   entries.insert(found_.begin(), found_.end());
@@ -108,17 +107,7 @@ std::map<std::string, PackedBytes> WeightCache::ToWrite() const {
     }
   }
   if (static_cast<uint64_t>(CountOf(others).bytes) <= kMostOthers * used) entries.insert(others.begin(), others.end());
-  return entries;
-}
-
-absl::Status WeightCache::Write(ByteSink* sink) const {
-  const std::map<std::string, PackedBytes> entries = ToWrite();
-  return WritePackedWeights(maker_, PiecesOf(entries), sink);
-}
-
-uint64_t WeightCache::WrittenSize() const {
-  const std::map<std::string, PackedBytes> entries = ToWrite();
-  return PackedWeightsSize(maker_, PiecesOf(entries));
+  return Content(maker_, std::move(entries));
 }
 
 std::string PackedRegionName(absl::string_view delegate, absl::string_view precision) {
@@ -185,8 +174,9 @@ std::shared_ptr<WeightCache> OpenWeightCache(FileSystem& files, const std::strin
 absl::Status SaveWeightCache(const WeightCache& cache, FileSystem& files, const std::string& path) {
   if (cache.packed().entries == 0) return absl::OkStatus();
   PF_RETURN_IF_ERROR(files.MakeDirectory(path.substr(0, path.rfind('/'))));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, cache.WrittenSize()));
-  PF_RETURN_IF_ERROR(cache.Write(writer.get()));
+  const WeightCache::Content content = cache.ToWrite();
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, content.size()));
+  PF_RETURN_IF_ERROR(content.Write(writer.get()));
   return writer->Commit();
 }
 

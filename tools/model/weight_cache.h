@@ -47,18 +47,28 @@ class WeightCache final : public PackedWeights {
   // What was wrong with entries, a line each.
   std::vector<std::string> notes() const;
 
-  // Writes what was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other
-  // shapes, stay as long as they are no more than three times as many bytes.
-  absl::Status Write(ByteSink* sink) const;
-  uint64_t WrittenSize() const;
+  // A file of weights before it is written.
+  class Content {
+   public:
+    Content(PackedMaker maker, std::map<std::string, PackedBytes> entries);
+    // Bytes that Write writes.
+    uint64_t size() const { return PackedWeightsSize(maker_, pieces_); }
+    absl::Status Write(ByteSink* sink) const { return WritePackedWeights(maker_, pieces_, sink); }
+
+   private:
+    PackedMaker maker_;
+    std::map<std::string, PackedBytes> entries_;
+    std::vector<PackedPiece> pieces_;  // Views of the entries, which stay where they are when this is moved.
+  };
+  // What was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other shapes,
+  // stay as long as they are no more than three times as many bytes. Reads and checks these.
+  Content ToWrite() const;
 
  private:
   struct Source {
     std::shared_ptr<const PackedWeightsFile> file;
     PackedTrust trust;
   };
-
-  std::map<std::string, PackedBytes> ToWrite() const;
 
   const PackedMaker maker_;
   std::vector<Source> sources_;
