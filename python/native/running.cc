@@ -46,8 +46,11 @@ struct Running {
   std::shared_ptr<const Graph> graph;
   std::vector<std::string> feeds, fetches;
   std::unique_ptr<Session> session;
+  std::vector<TensorSpec> inputs;                     // The session's.
   std::string notes;                                  // What settling the precision had to say.
   std::mutex mutex;                                   // A session runs one run at a time.
+  std::vector<Shape> planned_shapes;                  // What PlanOutputs was asked last,
+  std::vector<TensorSpec> planned;                    // and its answer; both are for who holds the mutex.
   std::atomic<double> last_seconds{kLongRunSeconds};  // The first run plans, and is taken for a long one.
   std::shared_ptr<std::atomic<bool>> is_abandoned = std::make_shared<std::atomic<bool>>(false);
 };
@@ -92,6 +95,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   options.chosen.loop_limits.most_iterations = 0;
   PF_ASSIGN_OR_RETURN(running->session,
                       Session::Create(graph, running->feeds, running->fetches, std::move(options.chosen)));
+  running->inputs = running->session->Inputs();
   return absl::OkStatus();
 }
 
@@ -129,10 +133,10 @@ RunningPointer MakeSession(const Model& model, const Text& delegate, const Text&
   return running;
 }
 
-std::vector<Tensor> FeedsOf(const Running& running, const std::vector<TensorSpec>& specs, const py::list& arrays) {
+std::vector<Tensor> FeedsOf(const Running& running, const py::list& arrays) {
   std::vector<Tensor> feeds;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    absl::StatusOr<Tensor> feed = FeedFromPython(arrays[i], specs[i]);
+    absl::StatusOr<Tensor> feed = FeedFromPython(arrays[i], running.inputs[i]);
     if (!feed.ok()) Throw(Annotate(feed.status(), absl::StrCat("input '", running.feeds[i], "'")));
     feeds.push_back(*std::move(feed));
   }
@@ -195,15 +199,22 @@ std::vector<TensorSpec> PlanOutputs(const RunningPointer& running, const std::ve
   {
     const py::gil_scoped_release release;
     const std::lock_guard<std::mutex> lock(running->mutex);
-    specs = running->session->Plan(shapes);
+    if (running->planned.empty() || running->planned_shapes != shapes) {
+      specs = running->session->Plan(shapes);
+      if (specs.ok()) {
+        running->planned_shapes = shapes;
+        running->planned = *specs;
+      }
+    } else {
+      specs = running->planned;
+    }
   }
   return ValueOrThrow(std::move(specs));
 }
 
 py::object Run(const RunningPointer& running, const py::list& arrays, py::handle outputs) {
-  const std::vector<TensorSpec> specs = running->session->Inputs();
   const auto run = std::make_shared<OneRun>();
-  run->feeds = FeedsOf(*running, specs, arrays);
+  run->feeds = FeedsOf(*running, arrays);
   if (!outputs.is_none()) {
     const std::vector<TensorSpec> planned = PlanOutputs(running, ShapesOf(run->feeds));
     size_t i = 0;
@@ -231,7 +242,7 @@ py::object Run(const RunningPointer& running, const py::list& arrays, py::handle
 std::vector<double> Benchmark(const RunningPointer& running, const py::list& arrays, int warm_up, int count,
                               double most_seconds) {
   const auto run = std::make_shared<OneRun>();
-  run->feeds = FeedsOf(*running, running->session->Inputs(), arrays);
+  run->feeds = FeedsOf(*running, arrays);
   const auto seconds = std::make_shared<std::vector<double>>();
   ThrowIfError(RunInterruptibly([=](const StopFlag& stop) -> absl::Status {
     double total = 0;
@@ -396,7 +407,7 @@ void BindRunning(py::module_& m) {
   py::class_<Running, RunningPointer>(m, "Session")
       .def("run", &Run)
       .def("benchmark", &Benchmark)
-      .def("inputs", [](const RunningPointer& running) { return SpecsToPython(running->session->Inputs()); })
+      .def("inputs", [](const RunningPointer& running) { return SpecsToPython(running->inputs); })
       .def("plan",
            [](const RunningPointer& running, const py::list& shapes) {
              std::vector<Shape> dims;
@@ -406,6 +417,7 @@ void BindRunning(py::module_& m) {
       .def("report", &ReportOf)
       .def_property_readonly(
           "fetches", [](const RunningPointer& running) { return ToPython(absl::MakeConstSpan(running->fetches)); })
+      .def_property_readonly("last_seconds", [](const RunningPointer& running) { return running->last_seconds.load(); })
       .def_property_readonly("num_threads",
                              [](const RunningPointer& running) { return running->session->num_threads(); });
   m.def("session", &MakeSession);

@@ -1,6 +1,6 @@
 """Threads of Python at once, on what is theirs and on what they share.
 
-Under --config=tsan the extension is watched for data races: nothing else of the process is (tests/python/README.md).
+Under --config=tsan the extension is watched for data races: nothing else of the process is (docs/guide/python.md).
 """
 
 import gc
