@@ -53,7 +53,8 @@ class WorkspaceTest(unittest.TestCase):
 
     def test_mistakes_are_told(self):
         load = ('load("@permafrost//tools/build_defs:model_object.bzl", "model_object")\n'
-                'load("@permafrost//tools/build_defs:models.bzl", "ops_to_register", "optimized_model")\n')
+                'load("@permafrost//tools/build_defs:models.bzl", "ops_to_register", "optimized_model")\n'
+                'load("@permafrost//tools/build_defs:selective.bzl", "selective_runtime")\n')
         cases = {
             'model_object(name = "a-b", model = "//:small")': 'that of a symbol in C',
             'model_object(name = "1a", model = "//:small")': 'that of a symbol in C',
@@ -61,6 +62,11 @@ class WorkspaceTest(unittest.TestCase):
                 'flags are for the conversion',
             'ops_to_register(name = "a", models = [])': 'models is empty',
             'optimized_model(name = "a", src = "//:small", transforms = [])': 'transforms is empty',
+            'selective_runtime(name = "a", models = ["//:small"], delegates = ["fast"])':
+                "found delegate 'fast', expected onednn or xnnpack",
+            'selective_runtime(name = "a", models = ["//:small"], instruction_sets = ["mmx"])':
+                "found instruction set 'mmx', expected avx2 or avx512",
+            'selective_runtime(name = "a")': 'expected either models or a header',
         }
         for number, (text, expected) in enumerate(cases.items()):
             package = self.app / f'case{number}'
