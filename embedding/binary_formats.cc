@@ -15,7 +15,7 @@
 #include "io/byte_source.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/memmapped_package.h"
-#include "io/posix_file_system.h"
+#include "io/system_error.h"
 
 namespace permafrost {
 

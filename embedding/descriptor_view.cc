@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
-#include "io/posix_file_system.h"
+#include "io/system_error.h"
 
 namespace permafrost {
 namespace {

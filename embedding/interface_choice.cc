@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "graph/interface_finder.h"
 #include "graph/op_schema.h"
+#include "graph/selection.h"
 #include "graph/shape_inference.h"
 #include "graph/status.h"
 
@@ -56,6 +58,15 @@ std::vector<std::string> Declared(const std::vector<Endpoint>& endpoints) {
   return names;
 }
 
+// The shapes of these tensors, of which only those of no node are missing.
+void SetShapes(const Graph& graph, const std::vector<TensorRef>& refs, std::vector<TensorSpec>* specs) {
+  const absl::StatusOr<ShapeMap> shapes = InferShapes(graph);
+  if (!shapes.ok()) return;
+  for (size_t i = 0; i < refs.size(); ++i) {
+    if (refs[i].node != nullptr) (*specs)[i].shape = shapes->Of(refs[i]);
+  }
+}
+
 absl::Status Doubt(absl::string_view kind, absl::string_view reason, const std::vector<FoundEndpoint>& endpoints) {
   std::string candidates;
   for (size_t i = 0; i < endpoints.size() && i < 5; ++i) {
@@ -90,17 +101,19 @@ absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_se
 }
 
 std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<std::string>& names) {
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(graph);
   std::vector<TensorSpec> specs;
+  std::vector<TensorRef> refs;
   for (const std::string& name : names) {
     TensorSpec spec{name, DType::kInvalid, Shape::UnknownRank()};
-    if (const TensorRef ref = Named(graph, name); ref.node != nullptr) {
-      if (shapes.ok()) spec.shape = shapes->Of(ref);
+    const TensorRef& ref = refs.emplace_back(Named(graph, name));
+    if (ref.node != nullptr) {
       const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
       if (types.ok() && static_cast<size_t>(ref.port) < types->size()) spec.dtype = (*types)[ref.port];
     }
     specs.push_back(std::move(spec));
   }
+  // A selective build infers none: its kernels say theirs when a run is planned.
+  if constexpr (!selection::kIsSelective) SetShapes(graph, refs, &specs);
   return specs;
 }
 

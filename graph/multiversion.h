@@ -2,6 +2,8 @@
 #ifndef PERMAFROST_GRAPH_MULTIVERSION_H_
 #define PERMAFROST_GRAPH_MULTIVERSION_H_
 
+#include "graph/processor.h"
+
 namespace permafrost {
 
 // Marks a function or a lambda that is to be compiled anew in each version of its caller.
@@ -14,7 +16,7 @@ __attribute__((target("avx2"))) void RunWithAvx2(const Loop& loop) {
   loop();
 }
 inline bool HasAvx2() {
-  static const bool has = __builtin_cpu_supports("avx2");
+  static const bool has = SupportedInstructionSets().avx2;
   return has;
 }
 }  // namespace internal

@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// The ops that the build holds, by id. Names of others are as unknown as those outside the table.
+// The ops that the build knows, by id. Names of others are as unknown as those outside the table.
 struct KnownOp {
   uint32_t id;
   absl::string_view name;
@@ -21,14 +21,14 @@ struct KnownOp {
 
 constexpr auto kKnownOps = [] {
   constexpr size_t kCount =
-#define OP(name, signature, attributes, traits, shape) +(selection::HoldsOp(#name) ? 1 : 0)
+#define OP(name, signature, attributes, traits, shape) +(selection::KnowsOp(#name) ? 1 : 0)
 #include "graph/ops.def"
 #undef OP
       ;
   std::array<KnownOp, kCount> known = {};
   size_t i = 0;
 #define OP(name, signature, attributes, traits, shape) \
-  if (selection::HoldsOp(#name)) known[i++] = {ops::k##name, #name};
+  if (selection::KnowsOp(#name)) known[i++] = {ops::k##name, #name};
 #include "graph/ops.def"
 #undef OP
   return known;

@@ -47,6 +47,14 @@ constexpr auto kRawRows = [] {
 }();
 #undef SHAPE_FUNCTION
 
+// Whether a schema of the build has a default of this kind: what reads others is left out.
+constexpr bool HasDefaults(const char* kind) {
+  for (const RawRow& row : kRawRows) {
+    if (std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 std::vector<absl::string_view> Words(absl::string_view text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
 // Reads one input or output; a word after the colon that is the name of an attribute is one, any other is a type.
@@ -102,14 +110,14 @@ AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
       }
       return AttrValue::IntList(values);
     }
-    if (spec.kind == Kind::kFloat) {
+    if (HasDefaults(":list(float)=") && spec.kind == Kind::kFloat) {
       std::vector<float> values(pieces.size());
       for (size_t i = 0; i < pieces.size(); ++i) {
         if (!absl::SimpleAtof(pieces[i], &values[i])) return AttrValue();
       }
       return AttrValue::FloatList(values);
     }
-    if (spec.kind == Kind::kType) {
+    if (HasDefaults(":list(type)") && spec.kind == Kind::kType) {
       std::vector<DType> values;
       for (const absl::string_view piece : pieces) {
         const absl::StatusOr<DType> dtype = ParseDType(piece);
@@ -118,7 +126,7 @@ AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
       }
       return AttrValue::TypeList(values);
     }
-    if (spec.kind == Kind::kString) {
+    if (HasDefaults(":list(string)=") && spec.kind == Kind::kString) {
       return AttrValue::StringList(std::vector<std::string>(pieces.begin(), pieces.end()));
     }
     return pieces.empty() ? AttrValue::IntList({}) : AttrValue();  // An empty list has one form for all kinds.
@@ -129,6 +137,7 @@ AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
       return absl::SimpleAtoi(text, &value) ? AttrValue::Int(value) : AttrValue();
     }
     case Kind::kFloat: {
+      if constexpr (!HasDefaults(":float=")) break;
       float value;
       return absl::SimpleAtof(text, &value) ? AttrValue::Float(value) : AttrValue();
     }
@@ -141,12 +150,14 @@ AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
       return dtype.ok() ? AttrValue::Type(*dtype) : AttrValue();
     }
     case Kind::kShape: {
+      if constexpr (!HasDefaults(":shape=")) break;
       const absl::StatusOr<Shape> shape = ParseShape(text);
       return shape.ok() ? AttrValue::OfShape(*shape) : AttrValue();
     }
     default:
-      return AttrValue();
+      break;
   }
+  return AttrValue();
 }
 
 AttrSpec ParseAttr(absl::string_view text) {

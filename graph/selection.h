@@ -7,6 +7,7 @@
 #ifndef PERMAFROST_GRAPH_SELECTION_H_
 #define PERMAFROST_GRAPH_SELECTION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -91,6 +92,10 @@ inline constexpr const char* kHint = "";
 
 #endif
 
+// Whether the build knows the name of an op. Readers of packages make constants of ImmutableConst, which no model that
+// a header was made from needs to have.
+constexpr bool KnowsOp(std::string_view op) { return HoldsOp(op) || op == "ImmutableConst"; }
+
 constexpr bool HoldsAnyOp(std::initializer_list<std::string_view> ops) {
   for (const std::string_view op : ops) {
     if (HoldsOp(op)) return true;
@@ -100,14 +105,31 @@ constexpr bool HoldsAnyOp(std::initializer_list<std::string_view> ops) {
 
 // Parts of the runtime that only some models need. A header lists _Arg where a model has functions.
 inline constexpr bool kHoldsFunctions = HoldsOp("_Arg");
+inline constexpr bool kHoldsFusedOps = HoldsAnyOp({"_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul"});
 inline constexpr bool kHoldsControlFlow =
     HoldsAnyOp({"Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit",
                 "NextIteration", "RefNextIteration", "ControlTrigger"});
-#if !defined(SELECTIVE_REGISTRATION) || defined(PERMAFROST_HOLDS_DELEGATES)
-inline constexpr bool kHoldsDelegates = true;
+
+// Delegates: a selective build holds those that PERMAFROST_DELEGATES names, separated by commas.
+#ifdef PERMAFROST_DELEGATES
+#define PERMAFROST_TEXT_OF_ARGUMENTS(...) #__VA_ARGS__
+#define PERMAFROST_TEXT_OF(...) PERMAFROST_TEXT_OF_ARGUMENTS(__VA_ARGS__)
+inline constexpr std::string_view kDelegates = PERMAFROST_TEXT_OF(PERMAFROST_DELEGATES);
+#undef PERMAFROST_TEXT_OF
+#undef PERMAFROST_TEXT_OF_ARGUMENTS
 #else
-inline constexpr bool kHoldsDelegates = false;
+inline constexpr std::string_view kDelegates = "";
 #endif
+inline constexpr bool kHoldsDelegates = !kIsSelective || !kDelegates.empty();
+
+constexpr bool HoldsDelegate(std::string_view name) {
+  if (!kIsSelective) return true;
+  for (size_t at = kDelegates.find(name); at != std::string_view::npos; at = kDelegates.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || kDelegates[at - 1] == ',') && (end == kDelegates.size() || kDelegates[end] == ',')) return true;
+  }
+  return false;
+}
 
 // What the source file that is compiled has to compute.
 namespace {

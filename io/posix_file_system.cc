@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "io/mapped_pages.h"
+#include "io/system_error.h"
 
 namespace permafrost {
 
@@ -45,34 +45,6 @@ int SystemCalls::Link(const char* from, const char* to) {
 }
 
 namespace {
-
-absl::StatusCode CodeOf(int error_number) {
-  switch (error_number) {
-    case ENOENT:
-      return absl::StatusCode::kNotFound;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::StatusCode::kPermissionDenied;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-      return absl::StatusCode::kResourceExhausted;
-    case EISDIR:
-    case ENOTDIR:
-    case ENAMETOOLONG:
-    case ELOOP:
-    case EINVAL:
-      return absl::StatusCode::kInvalidArgument;
-    case EEXIST:
-      return absl::StatusCode::kAlreadyExists;
-    default:
-      return absl::StatusCode::kUnavailable;
-  }
-}
 
 // Opens a file for reading and asks what it is. The caller closes.
 absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, struct stat* about) {
@@ -124,12 +96,6 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
 }
 
 }  // namespace
-
-absl::Status SystemError(absl::string_view action, const std::string& path, int error_number) {
-  char buffer[128];
-  return absl::Status(CodeOf(error_number), absl::StrCat("cannot ", action, " '", path,
-                                                         "': ", strerror_r(error_number, buffer, sizeof(buffer))));
-}
 
 absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
   const std::string path = ExpandHome(given);

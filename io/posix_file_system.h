@@ -31,9 +31,6 @@ class PosixFileSystem : public FileSystem {
   SystemCalls* calls_;
 };
 
-// `cannot <action> '<path>': <text of the error number>`, with the status code that fits.
-absl::Status SystemError(absl::string_view action, const std::string& path, int error_number);
-
 // What WritePrivateFile describes. `path` has its home folder in place.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 

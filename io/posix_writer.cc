@@ -16,6 +16,7 @@
 #include "graph/status.h"
 #include "io/mapped_pages.h"
 #include "io/posix_file_system.h"
+#include "io/system_error.h"
 
 namespace permafrost {
 namespace {

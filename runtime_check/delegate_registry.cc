@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/nearest.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
@@ -21,19 +22,28 @@ struct Row {
 };
 
 const std::vector<Row>& Rows() {
-  static const auto* const rows = new std::vector<Row>{
-      {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
-       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }},
-      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}, {"int8", "mixed"}},
-       [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
-         PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
-         if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
-         return MakeOneDnnDelegate(std::move(plan), options.packed);
-       },
-       &OneDnnPackingIdentity},
-      {{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},
-       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return MakeXnnpackDelegate(); }},
-  };
+  static const auto* const rows = [] {
+    auto* made = new std::vector<Row>{
+        {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
+         [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }}};
+    if constexpr (selection::HoldsDelegate("onednn")) {
+      made->push_back(
+          {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}, {"int8", "mixed"}},
+           [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+             PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
+             if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
+             return MakeOneDnnDelegate(std::move(plan), options.packed);
+           },
+           &OneDnnPackingIdentity});
+    }
+    if constexpr (selection::HoldsDelegate("xnnpack")) {
+      made->push_back({{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},
+                       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+                         return MakeXnnpackDelegate();
+                       }});
+    }
+    return made;
+  }();
   return *rows;
 }
 

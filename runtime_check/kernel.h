@@ -26,9 +26,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/op_schema.h"
+#include "graph/selection.h"
 #include "graph/tensor.h"
 #include "runtime_check/memory_budget.h"
 #include "runtime_check/runtime_object.h"
@@ -153,7 +155,10 @@ struct KernelSignature {
 class Kernel {
  public:
   // `formula` says in one line what is computed; docs/kernels.md prints it.
-  explicit Kernel(std::string formula) : formula_(std::move(formula)) {}
+  // A selective build, which prints none, does not keep it.
+  explicit Kernel(absl::string_view formula) {
+    if constexpr (!selection::kIsSelective) formula_ = std::string(formula);
+  }
 
   template <typename... Ts>
   Kernel&& Types(std::string attr) && {

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <queue>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -20,12 +17,20 @@ constexpr size_t kMostBySize = 4096;
 
 bool LiveTogether(const Buffer& a, const Buffer& b) { return a.first <= b.last && b.first <= a.last; }
 
+// The numbers of keys in the order of the keys, the first one first where they are equal.
+std::vector<size_t> OrderBy(const std::vector<int64_t>& keys) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+  return order;
+}
+
 // The largest first, each at the lowest place where no buffer that lives at the same time is in the way.
 int64_t PlaceBySize(std::vector<Buffer>* buffers) {
-  std::vector<size_t> order(buffers->size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return (*buffers)[a].bytes > (*buffers)[b].bytes; });
+  std::vector<int64_t> sizes;
+  for (const Buffer& buffer : *buffers) sizes.push_back(-buffer.bytes);
+  const std::vector<size_t> order = OrderBy(sizes);
   std::vector<size_t> placed;  // By offset.
   int64_t total = 0;
   for (const size_t index : order) {
@@ -47,24 +52,24 @@ int64_t PlaceBySize(std::vector<Buffer>* buffers) {
   return total;
 }
 
-// The free pieces of a block that can grow, neighbours merged.
+// The free pieces of a block that can grow, neighbours merged. In sorted vectors: there are few at any time.
 class FreePieces {
  public:
   // The smallest piece that suffices, else the end of the block.
   int64_t Take(int64_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
+    const auto fit = std::lower_bound(by_size_.begin(), by_size_.end(), Pair{bytes, 0});
     if (fit != by_size_.end()) {
       const auto [size, offset] = *fit;
-      Remove(offset);
-      if (size > bytes) Insert(offset + bytes, size - bytes);
+      Remove({offset, size});
+      if (size > bytes) Insert({offset + bytes, size - bytes});
       return offset;
     }
     int64_t offset = end_;
     if (!by_offset_.empty()) {
-      const auto [last_offset, last_size] = *by_offset_.rbegin();
-      if (last_offset + last_size == end_) {
-        offset = last_offset;
-        Remove(last_offset);
+      const Pair last = by_offset_.back();
+      if (last.first + last.second == end_) {
+        offset = last.first;
+        Remove(last);
       }
     }
     end_ = offset + bytes;
@@ -72,47 +77,47 @@ class FreePieces {
   }
 
   void Give(int64_t offset, int64_t bytes) {
-    const auto next = by_offset_.find(offset + bytes);
-    if (next != by_offset_.end()) {
-      bytes += next->second;
-      Remove(next->first);
+    const auto next = std::lower_bound(by_offset_.begin(), by_offset_.end(), Pair{offset, 0});
+    const Pair after = next != by_offset_.end() ? *next : Pair{-1, 0};
+    const Pair before = next != by_offset_.begin() ? next[-1] : Pair{-1, 0};
+    if (after.first == offset + bytes) {
+      bytes += after.second;
+      Remove(after);
     }
-    auto previous = by_offset_.lower_bound(offset);
-    if (previous != by_offset_.begin()) {
-      --previous;
-      if (previous->first + previous->second == offset) {
-        offset = previous->first;
-        bytes += previous->second;
-        Remove(offset);
-      }
+    if (before.first >= 0 && before.first + before.second == offset) {
+      offset = before.first;
+      bytes += before.second;
+      Remove(before);
     }
-    Insert(offset, bytes);
+    Insert({offset, bytes});
   }
 
   int64_t end() const { return end_; }
 
  private:
-  void Insert(int64_t offset, int64_t bytes) {
-    by_offset_.emplace(offset, bytes);
-    by_size_.emplace(bytes, offset);
+  using Pair = std::pair<int64_t, int64_t>;
+
+  // A piece as offset and size.
+  void Insert(Pair piece) {
+    by_offset_.insert(std::lower_bound(by_offset_.begin(), by_offset_.end(), piece), piece);
+    const Pair turned{piece.second, piece.first};
+    by_size_.insert(std::lower_bound(by_size_.begin(), by_size_.end(), turned), turned);
   }
-  void Remove(int64_t offset) {
-    const auto found = by_offset_.find(offset);
-    by_size_.erase({found->second, offset});
-    by_offset_.erase(found);
+  void Remove(Pair piece) {
+    by_offset_.erase(std::lower_bound(by_offset_.begin(), by_offset_.end(), piece));
+    by_size_.erase(std::lower_bound(by_size_.begin(), by_size_.end(), Pair{piece.second, piece.first}));
   }
 
-  std::map<int64_t, int64_t> by_offset_;
-  std::set<std::pair<int64_t, int64_t>> by_size_;
+  std::vector<Pair> by_offset_;  // Offset and size.
+  std::vector<Pair> by_size_;    // Size and offset.
   int64_t end_ = 0;
 };
 
 // As an allocator would while the nodes run, with best fit.
 int64_t PlaceByTime(std::vector<Buffer>* buffers) {
-  std::vector<size_t> order(buffers->size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return (*buffers)[a].first < (*buffers)[b].first; });
+  std::vector<int64_t> starts;
+  for (const Buffer& buffer : *buffers) starts.push_back(buffer.first);
+  const std::vector<size_t> order = OrderBy(starts);
   using Ending = std::pair<int, size_t>;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<Ending>> live;
   FreePieces pieces;

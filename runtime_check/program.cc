@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <queue>
 #include <utility>
 
@@ -158,20 +157,28 @@ class Builder {
 
   absl::Status CheckKernels() const {
     constexpr size_t kMostNames = 5;
-    std::map<std::string, std::vector<absl::string_view>> nodes_by_reason;
+    struct Missing {
+      std::string reason;
+      std::vector<absl::string_view> names;
+    };
+    std::vector<Missing> missing;
+    absl::flat_hash_map<std::string, size_t> by_reason;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!needed_[node->id()] || node->op() == ops::kConst) continue;
       if (CalledAsOp(*node)) continue;
       const absl::Status status = CheckKernel(*node, context_.kernel_lookup(node->op()));
       if (absl::IsUnimplemented(status)) {
-        nodes_by_reason[std::string(status.message())].push_back(node->name());
+        const auto [number, is_new] = by_reason.emplace(std::string(status.message()), missing.size());
+        if (is_new) missing.push_back({number->first, {}});
+        missing[number->second].names.push_back(node->name());
       } else {
         PF_RETURN_IF_ERROR(status);
       }
     }
-    if (nodes_by_reason.empty()) return absl::OkStatus();
+    if (missing.empty()) return absl::OkStatus();
+    std::sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) { return a.reason < b.reason; });
     std::vector<std::string> parts;
-    for (auto& [reason, names] : nodes_by_reason) {
+    for (auto& [reason, names] : missing) {
       const size_t count = names.size();
       names.resize(std::min(count, kMostNames));
       parts.push_back(absl::StrCat(reason, ": ", count == 1 ? "node '" : "nodes '", absl::StrJoin(names, "', '"), "'",

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,10 +38,8 @@ double RunningStat::standard_deviation() const {
 std::string RunningStat::ToString() const {
   if (count_ == 0) return "count=0";
   if (all_same()) return absl::StrCat("count=", count_, " curr=", newest_, count_ > 1 ? "(all same)" : "");
-  std::ostringstream average;  // Its 6 digits are those that scripts have always read.
-  average << mean();
   return absl::StrCat("count=", count_, " first=", first_, " curr=", newest_, " min=", min_, " max=", max_,
-                      " avg=", average.str(), " std=", static_cast<int64_t>(standard_deviation()));
+                      " avg=", mean(), " std=", static_cast<int64_t>(standard_deviation()));
 }
 
 Sample::Sample(std::vector<double> values) : sorted_(std::move(values)) {

@@ -20,9 +20,9 @@ constexpr const char* kCodeNames[] = {
 Status::Status(StatusCode code, std::string_view message)
     : content_(code == StatusCode::kOk ? nullptr : new Content{code, std::string(message), {}}) {}
 
-Status::Content* Status::Copied(const Content& content) { return new Content(content); }
-
-void Status::Destroy(Content* content) { delete content; }
+void Status::Release(Content* content) {
+  if (content->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete content;
+}
 
 std::string Status::ToString() const {
   return ok() ? "OK" : StrCat(kCodeNames[static_cast<int>(content_->code)], ": ", content_->message);
@@ -38,6 +38,10 @@ optional<Cord> Status::GetPayload(std::string_view type) const {
 
 void Status::SetPayload(std::string_view type, Cord payload) {
   if (ok()) return;
+  if (content_->references.load(std::memory_order_acquire) > 1) {
+    auto* const own = new Content{content_->code, content_->message, content_->payloads};
+    Release(std::exchange(content_, own));
+  }
   for (auto& [name, present] : content_->payloads) {
     if (name == type) {
       present = std::move(payload);
@@ -52,20 +56,11 @@ void Status::ForEachPayload(FunctionRef<void(std::string_view, const Cord&)> vis
   for (const auto& [name, payload] : content_->payloads) visit(name, payload);
 }
 
-Status AlreadyExistsError(std::string_view message) { return Status(StatusCode::kAlreadyExists, message); }
-Status CancelledError(std::string_view message) { return Status(StatusCode::kCancelled, message); }
-Status DataLossError(std::string_view message) { return Status(StatusCode::kDataLoss, message); }
-Status FailedPreconditionError(std::string_view message) { return Status(StatusCode::kFailedPrecondition, message); }
-Status InternalError(std::string_view message) { return Status(StatusCode::kInternal, message); }
-Status InvalidArgumentError(std::string_view message) { return Status(StatusCode::kInvalidArgument, message); }
-Status NotFoundError(std::string_view message) { return Status(StatusCode::kNotFound, message); }
-Status OutOfRangeError(std::string_view message) { return Status(StatusCode::kOutOfRange, message); }
-Status PermissionDeniedError(std::string_view message) { return Status(StatusCode::kPermissionDenied, message); }
-Status ResourceExhaustedError(std::string_view message) { return Status(StatusCode::kResourceExhausted, message); }
-Status UnavailableError(std::string_view message) { return Status(StatusCode::kUnavailable, message); }
-Status UnimplementedError(std::string_view message) { return Status(StatusCode::kUnimplemented, message); }
-
 namespace internal {
+
+Status MakeStatus(StatusCode code, std::string_view message) { return Status(code, message); }
+Status MakeStatus(StatusCode code, const std::string& message) { return Status(code, message); }
+Status MakeStatus(StatusCode code, const char* message) { return Status(code, message); }
 
 void MisusedStatusOr() { std::abort(); }
 

@@ -1,45 +1,22 @@
-// Reads and writes the regions and the directory of a package.
+// Reads the regions and the directory of a package.
 #include "io/formats/memmapped_package.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "graph/node_def.h"
 #include "graph/status.h"
 #include "io/formats/graphdef.h"
+#include "io/formats/package_directory.h"
 #include "io/little_endian.h"
 
 namespace permafrost {
 namespace {
 
-// MemmappedFileSystemDirectory and MemmappedFileSystemDirectoryElement of
-// tensorflow/core/util/memmapped_file_system.proto.
-constexpr uint32_t kElement = 1;
-enum Element : uint32_t { kOffset = 1, kName = 2, kLength = 3 };
-
-constexpr uint64_t kFooterBytes = 8;                  // Where the directory begins, little-endian.
 constexpr uint64_t kMostDirectoryBytes = 0x7fffffff;  // Protobuf's limit on a message.
-
-bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
-
-// Proto3 leaves zeros out.
-void AppendUnlessZero(uint32_t number, uint64_t value, std::string* out) {
-  if (value != 0) AppendVarintField(number, value, out);
-}
-
-std::string EncodeEntry(absl::string_view name, uint64_t offset, uint64_t length) {
-  std::string element, entry;
-  AppendUnlessZero(kOffset, offset, &element);
-  AppendBytesField(kName, name, &element);
-  AppendUnlessZero(kLength, length, &element);
-  AppendBytesField(kElement, element, &entry);
-  return entry;
-}
 
 }  // namespace
 
@@ -167,11 +144,11 @@ absl::Status Package::AddRegion(const PackageRegion& region, uint64_t end) {
 
 absl::Status Package::ReadDirectory() {
   const uint64_t size = source_->size();
-  if (size <= kFooterBytes) {
-    return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", kFooterBytes));
+  if (size <= package_directory::kFooterBytes) {
+    return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", package_directory::kFooterBytes));
   }
-  PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - kFooterBytes, kFooterBytes));
-  const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - kFooterBytes;
+  PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - package_directory::kFooterBytes, package_directory::kFooterBytes));
+  const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - package_directory::kFooterBytes;
   if (begin >= end) {
     return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
                                             ", expected one before byte ", end,
@@ -185,14 +162,14 @@ absl::Status Package::ReadDirectory() {
   WireReader reader(directory_.bytes, begin);
   WireField field;
   while (reader.Next(&field)) {
-    if (!IsMessage(field, kElement)) continue;
+    if (!IsMessage(field, package_directory::kElement)) continue;
     PackageRegion region;
     WireReader entry(field.bytes, begin + static_cast<uint64_t>(field.bytes.data() - directory_.bytes.data()));
     WireField part;
     while (entry.Next(&part)) {
-      if (part.number == kOffset && part.type == WireType::kVarint) region.offset = part.value;
-      if (part.number == kName && part.type == WireType::kLengthDelimited) region.name = part.bytes;
-      if (part.number == kLength && part.type == WireType::kVarint) region.length = part.value;
+      if (part.number == package_directory::kOffset && part.type == WireType::kVarint) region.offset = part.value;
+      if (part.number == package_directory::kName && part.type == WireType::kLengthDelimited) region.name = part.bytes;
+      if (part.number == package_directory::kLength && part.type == WireType::kVarint) region.length = part.value;
     }
     PF_RETURN_IF_ERROR(Annotate(entry.status(), "the directory"));
     PF_RETURN_IF_ERROR(AddRegion(region, begin));
@@ -216,98 +193,10 @@ absl::StatusOr<std::shared_ptr<const Package>> OpenPackage(std::shared_ptr<const
   return std::shared_ptr<const Package>(std::move(package));
 }
 
-absl::Status PackageWriter::Write(absl::string_view bytes) {
-  offset_ += bytes.size();
-  return bytes.empty() ? absl::OkStatus() : sink_->Append(bytes);
-}
-
-absl::Status PackageWriter::EndRegion() {
-  if (name_.empty()) return absl::OkStatus();
-  if (offset_ == begin_) {
-    return absl::InvalidArgumentError(absl::StrCat("the region ", Quoted(name_), " has no bytes"));
-  }
-  directory_.append(EncodeEntry(name_, begin_, offset_ - begin_));
-  name_.clear();
-  return absl::OkStatus();
-}
-
-absl::Status PackageWriter::Begin(absl::string_view name) {
-  const absl::string_view rest = absl::StripPrefix(name, kPackagePrefix);
-  if (rest.size() == name.size() || !std::all_of(rest.begin(), rest.end(), IsNameCharacter)) {
-    return absl::InvalidArgumentError(absl::StrCat("a region has the name ", Quoted(name), ", expected '",
-                                                   kPackagePrefix, "' and letters, digits, '_' and '.'"));
-  }
-  if (!names_.insert(std::string(name)).second) {
-    return absl::InvalidArgumentError(absl::StrCat("two regions have the name ", Quoted(name)));
-  }
-  name_ = std::string(name);
-  begin_ = offset_;
-  return absl::OkStatus();
-}
-
-absl::Status PackageWriter::BeginTensor(absl::string_view name) { return BeginAligned(name, alignment_); }
-
-absl::Status PackageWriter::BeginAligned(absl::string_view name, uint64_t alignment) {
-  PF_RETURN_IF_ERROR(EndRegion());
-  static constexpr char kZeros[kPageAlignment] = {};
-  for (uint64_t padding = AlignUp(offset_, alignment) - offset_; padding > 0;) {
-    const uint64_t count = std::min<uint64_t>(padding, sizeof(kZeros));
-    PF_RETURN_IF_ERROR(Write(absl::string_view(kZeros, count)));
-    padding -= count;
-  }
-  return Begin(name);
-}
-
-absl::Status PackageWriter::BeginMessage(absl::string_view name) {
-  PF_RETURN_IF_ERROR(EndRegion());
-  return Begin(name);
-}
-
-absl::Status PackageWriter::Append(absl::string_view bytes) { return Write(bytes); }
-
-absl::Status PackageWriter::AddTensor(absl::string_view name, absl::string_view elements) {
-  PF_RETURN_IF_ERROR(BeginTensor(name));
-  return Append(elements);
-}
-
-absl::Status PackageWriter::AddGraph(const Graph& graph) {
-  PF_RETURN_IF_ERROR(BeginMessage(kPackageGraphName));
-  RegionSink region(this);
-  return WriteGraphDef(graph, &region);
-}
-
-absl::Status PackageWriter::Finish() {
-  PF_RETURN_IF_ERROR(EndRegion());
-  std::string end = std::move(directory_);
-  AppendLittleEndian64(offset_, &end);
-  return Write(end);
-}
-
-uint64_t PackageEntrySize(absl::string_view name, uint64_t offset, uint64_t length) {
-  return EncodeEntry(name, offset, length).size();
-}
-
-std::string RegionNames::NameFor(absl::string_view node_name) {
-  std::string name = absl::StrCat(kPackagePrefix, node_name);
-  for (size_t i = kPackagePrefix.size(); i < name.size(); ++i) {
-    if (!IsNameCharacter(name[i])) name[i] = '_';
-  }
-  // Names that differ in such characters only may be many: nobody tries a suffix twice, and long rows of "_" end.
-  constexpr size_t kMostUnderscores = 64;
-  size_t& suffix = suffixes_[name];
-  std::string unique;
-  do {
-    unique =
-        suffix <= kMostUnderscores ? absl::StrCat(name, std::string(suffix, '_')) : absl::StrCat(name, "_", suffix);
-    ++suffix;
-  } while (!taken_.insert(unique).second);
-  return unique;
-}
-
 bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::string_view tail) {
   const uint64_t size = source.size();
-  if (size > kFooterBytes && tail.size() >= kFooterBytes) {
-    const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - kFooterBytes), end = size - kFooterBytes;
+  if (size > package_directory::kFooterBytes && tail.size() >= package_directory::kFooterBytes) {
+    const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - package_directory::kFooterBytes), end = size - package_directory::kFooterBytes;
     if (begin < end) {
       // The name stands among the first bytes of the first entry, behind an offset at most.
       constexpr uint64_t kLooked = 64;

@@ -192,7 +192,7 @@ void SoftmaxRow(int64_t count, bool log, const float* x, float* y) {
   const InnerLoops& loops = BestInnerLoops();
   float largest = -std::numeric_limits<float>::infinity();
   for (int64_t i = 0; i < count; ++i) largest = std::max(largest, x[i]);
-  if (log) {
+  if (selection::HoldsOp("LogSoftmax") && log) {
     float sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += std::exp(x[i] - largest);
     const float logarithm = std::log(sum);

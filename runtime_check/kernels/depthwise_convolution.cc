@@ -160,7 +160,7 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
   const auto& state = context->state<DepthwiseState>();
   const WindowAxis &y = state.window.y, &x = state.window.x;
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
-  if (context->input_at(0).dtype == DType::kDouble) {
+  if (IsSelected(DType::kDouble) && context->input_at(0).dtype == DType::kDouble) {
     ComputePlain<double>(context, state);
     return absl::OkStatus();
   }

@@ -1,6 +1,8 @@
 // Chooses the inner loops for the machine.
 #include "runtime_check/kernels/inner_loops.h"
 
+#include "graph/processor.h"
+
 namespace permafrost {
 
 namespace sse2 {
@@ -19,13 +21,10 @@ struct Supported {
   Supported() {
     tables[count++] = &sse2::kTable;
 #if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX2)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[count++] = &avx2::kTable;
+    if (SupportedInstructionSets().avx2_fma) tables[count++] = &avx2::kTable;
 #endif
 #if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw")) {
-      tables[count++] = &avx512::kTable;
-    }
+    if (SupportedInstructionSets().avx512) tables[count++] = &avx512::kTable;
 #endif
   }
   const InnerLoops* tables[3];

@@ -328,7 +328,29 @@ void Tanh(int64_t count, const float* x, float* y) {
   });
 }
 
+// Null for a loop that a selective build has no use for.
 constexpr InnerLoops Table(const char* name) {
-  return {name, kFloats,   2 * kFloats, kTileRows,    MultiplyPanel, Depthwise, AddTo,     MaxTo,  Scale,   AddScaled,
-          Add,  AddScalar, Normalize,   NormalizeAll, Relu,          Relu6,     LeakyRelu, ExpAll, Sigmoid, Tanh};
+  constexpr bool kBehindOthers = selection::kHoldsFusedOps || selection::kHoldsDelegates;
+  constexpr bool kNormalizes =
+      selection::HoldsAnyOp({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "BatchNormWithGlobalNormalization"});
+  return {name,
+          kFloats,
+          2 * kFloats,
+          kTileRows,
+          MultiplyPanel,
+          selection::HoldsAnyOp({"DepthwiseConv2dNative"}) || kBehindOthers ? Depthwise : nullptr,
+          AddTo,
+          MaxTo,
+          Scale,
+          AddScaled,
+          Add,
+          AddScalar,
+          kNormalizes || kBehindOthers ? Normalize : nullptr,
+          kNormalizes ? NormalizeAll : nullptr,
+          kBehindOthers || selection::HoldsOp("Relu") ? Relu : nullptr,
+          kBehindOthers || selection::HoldsOp("Relu6") ? Relu6 : nullptr,
+          kBehindOthers || selection::HoldsOp("LeakyRelu") ? LeakyRelu : nullptr,
+          ExpAll,
+          kBehindOthers || selection::HoldsOp("Sigmoid") ? Sigmoid : nullptr,
+          kBehindOthers || selection::HoldsOp("Tanh") ? Tanh : nullptr};
 }

@@ -1,9 +1,14 @@
 // The inner loops for SSE2, which every x86-64 has; on other processors, for vectors of four floats.
 #include <cstdint>
 
+#include "graph/selection.h"
 #include "runtime_check/kernels/inner_loops.h"
 
+#ifdef SELECTIVE_REGISTRATION
+#pragma GCC optimize("O2")
+#else
 #pragma GCC optimize("O3")
+#endif
 
 namespace permafrost {
 namespace sse2 {

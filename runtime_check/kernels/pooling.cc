@@ -128,7 +128,7 @@ absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Fini
 }
 
 absl::Status ComputeAverage(ComputeContext* context) {
-  if (context->input_at(0).dtype == DType::kDouble) {
+  if (IsSelected(DType::kDouble) && context->input_at(0).dtype == DType::kDouble) {
     return PoolPlain(
         context, 0., [](double sum, double x) { return sum + x; },
         [](int64_t pixels, double sum) { return sum / static_cast<double>(pixels); });

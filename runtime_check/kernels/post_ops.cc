@@ -47,8 +47,9 @@ bool Parse(const std::vector<std::string>& names, PostOps* ops) {
 }  // namespace
 
 absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int64_t channels, ScratchParts* parts) {
-  const Node& node = context->node();
   PostOps ops;
+  if constexpr (!selection::kHoldsFusedOps) return ops;
+  const Node& node = context->node();
   const OpSchema* schema = FindSchema(node.op());
   if (schema == nullptr || schema->FindAttr("fused_ops") == nullptr) return ops;
   PF_ASSIGN_OR_RETURN(const std::vector<std::string> names, StringListAttr(node, "fused_ops"));
@@ -92,6 +93,7 @@ absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int6
 }
 
 BoundPostOps::BoundPostOps(const PostOps& ops, ComputeContext* context) : ops_(ops) {
+  if (ops.is_empty()) return;
   if (ops.scaling == PostOps::Scaling::kBias) bias_ = context->input_at(ops.first_arg).data;
   if (ops.scaling != PostOps::Scaling::kBatchNorm) return;
   if (context->output_at(0).dtype == DType::kDouble) {
@@ -145,6 +147,7 @@ void BoundPostOps::Apply(int64_t rows, int64_t first, int64_t count, float* data
 }
 
 double BoundPostOps::Of(int64_t channel, double x) const {
+  if (is_empty()) return x;
   if (ops_.scaling == PostOps::Scaling::kBias) {
     x += static_cast<const double*>(bias_)[channel];
   } else if (ops_.scaling == PostOps::Scaling::kBatchNorm) {

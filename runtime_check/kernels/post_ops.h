@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/dtype.h"
+#include "graph/selection.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/scratch.h"
 
@@ -24,7 +25,9 @@ struct PostOps {
   int64_t channels = 0;
   int64_t factor_part = 0;  // Of the scratch memory: one float a channel, for a batch norm.
 
-  bool is_empty() const { return scaling == Scaling::kNone && activation == Activation::kNone; }
+  bool is_empty() const {
+    return !selection::kHoldsFusedOps || (scaling == Scaling::kNone && activation == Activation::kNone);
+  }
 };
 
 // Reads fused_ops, epsilon and leakyrelu_alpha of a _Fused op whose args begin at input `first_arg`: BiasAdd or

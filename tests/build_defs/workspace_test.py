@@ -67,6 +67,8 @@ class WorkspaceTest(unittest.TestCase):
                 'expected either models or a header',
             'selective_runtime(name = "a", models = ["//:small"], instruction_sets = ["avx3"])':
                 "found instruction set 'avx3', expected avx2 or avx512",
+            'selective_runtime(name = "a", models = ["//:small"], delegates = ["fast"])':
+                "found delegate 'fast', expected onednn or xnnpack",
         }
         for number, (text, expected) in enumerate(cases.items()):
             package = self.app / f'case{number}'

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
@@ -41,6 +43,34 @@ TEST(StrCatTest, WritesTextsAndNumbers) {
   absl::StrAppend(&text, 1, "b");
   EXPECT_EQ(text, "a1b");
   EXPECT_EQ(absl::StrJoin(std::vector<int>{1, 2, 3}, ", "), "1, 2, 3");
+}
+
+TEST(StrCatTest, TakesEveryKindOfPiece) {
+  const char* const none = nullptr;
+  const char text[] = "array";
+  enum class Choice : int8_t { kLast = -3 };
+  EXPECT_EQ(absl::StrCat(none, text, Choice::kLast, uint8_t{200}, int16_t{-7}, 'x' + 0), "array-3200-7120");
+  EXPECT_EQ(absl::StrCat(absl::Hex(0xabc, absl::kZeroPad16), absl::Hex(uint8_t{255})), "0000000000000abcff");
+}
+
+// Six digits, as printf writes them.
+TEST(StrCatTest, WritesDoublesAsPrintf) {
+  std::vector<double> values = {0.0, -0.0, 1.0, -2.5, 100000, 999999, 999999.6, 1e6, 123456.7, 1e-4, 0.00012345678, 1e-5,
+                                5e-324, -1.7976931348623157e308, 2.2250738585072014e-308,
+                                std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                                std::numeric_limits<double>::quiet_NaN()};
+  uint64_t random = 1;
+  for (int exponent = -300; exponent <= 300; ++exponent) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    // Numbers of eight digits that do not end in 5, so that none is in the middle between two of six.
+    const double digits = static_cast<double>(10000000 + random % 8999999 / 100 * 100 + 12);
+    values.push_back(digits * std::pow(10.0, exponent));
+  }
+  for (const double value : values) {
+    char expected[32];
+    std::snprintf(expected, sizeof expected, "%g", value);
+    EXPECT_EQ(absl::StrCat(value), expected);
+  }
 }
 
 TEST(StrSplitTest, GivesViewsOfThePieces) {
@@ -111,6 +141,13 @@ TEST(StatusTest, KeepsMessageAndPayloads) {
   EXPECT_EQ(count, 2);
   const absl::Status moved = std::move(copy);
   EXPECT_EQ(moved.message(), "why");
+  // Copies share what they say until one says more.
+  absl::Status shared = moved;
+  shared.SetPayload("a", absl::Cord(std::string("4")));
+  EXPECT_EQ(std::string(*moved.GetPayload("a")), "2");
+  EXPECT_EQ(std::string(*shared.GetPayload("a")), "4");
+  EXPECT_EQ(absl::DataLossError(std::string("text")).message(), "text");
+  EXPECT_EQ(absl::DataLossError(absl::string_view("view")).message(), "view");
   EXPECT_EQ(moved.ToString(), "INVALID_ARGUMENT: why");
   EXPECT_TRUE(absl::IsInvalidArgument(moved));
   EXPECT_TRUE(absl::OkStatus().ok());
@@ -126,6 +163,35 @@ TEST(StatusOrTest, HoldsAValueOrAnError) {
   EXPECT_EQ(error.status().message(), "gone");
   EXPECT_EQ(error.value_or(5), 5);
   EXPECT_DEATH((void)*error, "");
+}
+
+// What is held is made and destroyed as often as it should be, whatever is assigned to what.
+TEST(StatusOrTest, KeepsCountOfWhatItHolds) {
+  const auto counted = std::make_shared<int>(1);
+  {
+    absl::StatusOr<std::shared_ptr<int>> value = counted, copy = value, error = absl::NotFoundError("gone");
+    EXPECT_EQ(counted.use_count(), 3);
+    value = error;
+    EXPECT_EQ(counted.use_count(), 2);
+    EXPECT_EQ(value.status().message(), "gone");
+    error = std::move(copy);
+    EXPECT_EQ(**error, 1);
+    std::vector<absl::StatusOr<std::shared_ptr<int>>> many;
+    for (int i = 0; i < 20; ++i) many.push_back(i % 2 == 0 ? error : value);
+    EXPECT_TRUE(many[18].ok() && !many[19].ok());
+    error = error;
+    EXPECT_EQ(**error, 1);
+  }
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+TEST(CleanupTest, RunsAtTheEnd) {
+  int count = 0;
+  {
+    const absl::Cleanup add = [&] { ++count; };
+    EXPECT_EQ(count, 0);
+  }
+  EXPECT_EQ(count, 1);
 }
 
 TEST(SpanTest, ViewsWhatLiesInARow) {

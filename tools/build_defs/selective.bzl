@@ -9,8 +9,8 @@
 
     cc_binary(
         name = "app",
-        srcs = ["app.cc"],
-        deps = [":runtime"],
+        srcs = ["app.c"],         # Includes permafrost_runtime.h.
+        deps = [":runtime"],      # Or ":runtime_shared": libruntime.so.1, beside the program.
     )
 
 The sources of the runtime are compiled again for each such target, so that two of them, and the full runtime, stand side by
@@ -20,7 +20,7 @@ tools, which the header is made with, and the app's own libraries would be built
 Two selective runtimes, or one and the full one, do not fit into one program: they define the same names.
 """
 
-load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load(":models.bzl", "ops_to_register")
 
 _HERE = Label("//tools/build_defs:BUILD.bazel")
@@ -59,10 +59,7 @@ _COPTS = [
     "-ffunction-sections",
     "-fdata-sections",
     "-fvisibility=hidden",
-    "-fno-exceptions",
     "-fno-rtti",
-    "-fno-asynchronous-unwind-tables",
-    "-fno-unwind-tables",
     "-fno-stack-protector",
     "-fomit-frame-pointer",
     "-U_FORTIFY_SOURCE",
@@ -71,11 +68,56 @@ _COPTS = [
     "-w",
 ]
 
+# Nothing of the runtime itself throws.
+_WITHOUT_EXCEPTIONS = [
+    "-fno-exceptions",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+]
+
+# Delegates that may be linked, and how they are compiled: for speed, and with exceptions, which their libraries throw.
+_DELEGATES = {
+    "onednn": [
+        "-O3",
+        "-fopenmp",
+    ],
+    "xnnpack": ["-O3"],
+}
+
+# Of a shared library without exceptions: nothing but the C library is needed beside it.
+_ALONE = [
+    "-nodefaultlibs",
+    "-Wl,--as-needed",
+    "-Wl,--start-group",
+    "-l:libstdc++.a",
+    "-l:libgcc.a",
+    "-l:libgcc_eh.a",
+    "-lc",
+    "-lm",
+    "-Wl,--end-group",
+]
+
 # By instruction set: the tables of inner loops that are left out without it.
 _INSTRUCTION_SETS = ["avx2", "avx512"]
 
-def selective_runtime(name, models = [], header = None, instruction_sets = ["avx2"], threads = True, copts = ["-Os"], **kwargs):
-    """A cc_library with the session, the reader of frozen graphs and the kernels that the models need.
+def _check_among(name, kind, values, known):
+    for value in values:
+        if value not in known:
+            fail("selective_runtime(name = '%s'): found %s '%s', expected %s" % (name, kind, value, " or ".join(known)))
+
+def selective_runtime(
+        name,
+        models = [],
+        header = None,
+        delegates = [],
+        instruction_sets = ["avx2"],
+        threads = True,
+        copts = ["-Os"],
+        **kwargs):
+    """A runtime with the kernels that the models need, the readers of frozen graphs and packages, and the C interface.
+
+    Makes <name>, a cc_library with permafrost_runtime.h, and lib<name>.so.1, which exports what that header declares and
+    nothing else, with <name>_shared, the cc_library to depend on for it.
 
     What is not listed is not compiled: kernels by op and by element type, op schemas, control flow, functions. A model that
     needs more fails when it is loaded, with an error that names the op, the type, the node and the command that makes the
@@ -85,6 +127,7 @@ def selective_runtime(name, models = [], header = None, instruction_sets = ["avx
       name: of the library.
       models: labels of model files of any format that can be read; a session runs frozen graphs (GraphDef).
       header: label of an ops_to_register.h instead, for models that are not in the build.
+      delegates: "onednn" and "xnnpack": linked too, each with the library of its name, for sessions that ask for one.
       instruction_sets: of x86-64, beyond SSE2, for which inner loops are compiled: "avx2" (15 KB), "avx512" (34 KB). The
         program chooses by what the machine has.
       threads: whether a session may use more than the thread that calls it (10 KB).
@@ -93,10 +136,8 @@ def selective_runtime(name, models = [], header = None, instruction_sets = ["avx
     """
     if bool(models) == (header != None):
         fail("selective_runtime(name = '%s'): expected either models or a header" % name)
-    for instruction_set in instruction_sets:
-        if instruction_set not in _INSTRUCTION_SETS:
-            fail("selective_runtime(name = '%s'): found instruction set '%s', expected %s" %
-                 (name, instruction_set, " or ".join(_INSTRUCTION_SETS)))
+    _check_among(name, "instruction set", instruction_sets, _INSTRUCTION_SETS)
+    _check_among(name, "delegate", delegates, _DELEGATES.keys())
     if models:
         ops_to_register(
             name = name + "_ops",
@@ -120,30 +161,88 @@ def selective_runtime(name, models = [], header = None, instruction_sets = ["avx
         kernels = _label("//runtime_check:kernel_sources"),
     )
     cc_library(
-        name = name,
-        srcs = [
-            ":%s_kernels" % name,
-            _label("//graph:runtime_sources"),
-            _label("//io/formats:runtime_sources"),
-            _label("//runtime_check:runtime_sources"),
-            _label("//selective:sources"),
-        ],
-        copts = copts + _COPTS,
+        name = name + "_headers",
         defines = ["SELECTIVE_REGISTRATION"] + [
             "PERMAFROST_WITHOUT_" + instruction_set.upper()
             for instruction_set in _INSTRUCTION_SETS
             if instruction_set not in instruction_sets
-        ] + ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]),
+        ] + (["PERMAFROST_DELEGATES=" + ",".join(delegates)] if delegates else []) +
+                  ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]),
         linkopts = [
             "-Wl,--gc-sections",
             "-pthread",
         ],
         deps = [
             ":%s_header" % name,
+            _label("//embedding:internal_headers"),
             _label("//graph:headers"),
+            _label("//io:headers"),
             _label("//io/formats:headers"),
             _label("//runtime_check:headers"),
             _label("//selective:headers"),
         ],
+    )
+    cc_library(
+        name = name + "_core",
+        srcs = [
+            ":%s_kernels" % name,
+            _label("//graph:runtime_sources"),
+            _label("//io:runtime_sources"),
+            _label("//io/formats:runtime_sources"),
+            _label("//runtime_check:runtime_sources"),
+            _label("//selective:sources"),
+        ],
+        copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
+        deps = [":%s_headers" % name],
+    )
+    for delegate in delegates:
+        cc_library(
+            name = name + "_" + delegate,
+            srcs = [_label("//runtime_check/delegates/%s:sources" % delegate)],
+            copts = copts + _COPTS + _DELEGATES[delegate],
+            deps = [
+                ":%s_core" % name,
+                _label("//runtime_check/delegates/%s:headers" % delegate),
+            ],
+        )
+    cc_library(
+        name = name + "_c_interface",
+        srcs = [_label("//embedding:runtime_sources")] + ([
+            _label("//embedding:all_delegates.cc"),
+            _label("//runtime_check:delegate_headers"),
+            _label("//runtime_check:delegate_sources"),
+        ] if delegates else [_label("//embedding:no_delegates.cc")]),
+        copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
+        deps = [":%s_core" % name] + [":%s_%s" % (name, delegate) for delegate in delegates],
+        # A shared library exports what nothing in it calls; a program drops what it does not call.
+        alwayslink = True,
+    )
+
+    # Without sources of its own, since a library with some would claim the name lib<name>.so.
+    cc_library(
+        name = name,
+        deps = [":%s_c_interface" % name],
         **kwargs
+    )
+
+    # Only where something asks for it: code for one place in memory (copts) is good for programs and not for this.
+    exports = _label("//embedding:exports.lds")
+    cc_binary(
+        name = "lib%s.so.1" % name,
+        additional_linker_inputs = [exports],
+        linkopts = [
+            "-Wl,--version-script,$(location %s)" % exports,
+            "-Wl,-soname,lib%s.so.1" % name,
+            "-Wl,--no-undefined",
+        ] + ([] if delegates else _ALONE),
+        linkshared = True,
+        tags = ["manual"],
+        deps = [":" + name] + ([] if delegates else [_label("//selective:no_exceptions")]),
+    )
+    cc_library(
+        name = name + "_shared",
+        srcs = [":lib%s.so.1" % name],
+        tags = ["manual"],
+        visibility = kwargs.get("visibility"),
+        deps = [_label("//embedding:headers")],
     )

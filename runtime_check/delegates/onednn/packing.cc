@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/content_hash.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
@@ -64,7 +63,7 @@ std::string PackingKey(const WeightedOp& op, Element source) {
     AddFloats(op.means, &hash);
   }
   // Weights of u8 and s8 sources are the same numbers, and lie otherwise.
-  return absl::StrFormat("%s %s %016x", op.name, NameOf(source), hash.value());
+  return absl::StrCat(op.name, " ", NameOf(source), " ", absl::Hex(hash.value(), absl::kZeroPad16));
 }
 
 std::string LayoutText(const dnnl::memory::desc& desc) {
@@ -141,9 +140,9 @@ void KeepPacked(const std::string& key, const dnnl::memory& memory, PackedWeight
 
 std::string PackingIdentity() {
   const dnnl_version_t& version = *dnnl_version();
-  return absl::StrFormat("oneDNN %d.%d.%d %s, instructions %x, arithmetic %d", version.major, version.minor,
-                         version.patch, version.hash, static_cast<unsigned>(dnnl::get_effective_cpu_isa()),
-                         kArithmeticVersion);
+  return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch, " ", version.hash, ", instructions ",
+                      absl::Hex(static_cast<unsigned>(dnnl::get_effective_cpu_isa())), ", arithmetic ",
+                      kArithmeticVersion);
 }
 
 }  // namespace onednn

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
 #define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,14 +39,16 @@ class [[nodiscard]] Status final {
  public:
   Status() = default;
   Status(StatusCode code, std::string_view message);
-  Status(const Status& other) : content_(other.content_ == nullptr ? nullptr : Copied(*other.content_)) {}
+  Status(const Status& other) : content_(other.content_) {
+    if (content_ != nullptr) content_->references.fetch_add(1, std::memory_order_relaxed);
+  }
   Status(Status&& other) noexcept : content_(std::exchange(other.content_, nullptr)) {}
   Status& operator=(Status other) noexcept {
     std::swap(content_, other.content_);
     return *this;
   }
   ~Status() {
-    if (content_ != nullptr) Destroy(content_);
+    if (content_ != nullptr) Release(content_);
   }
 
   bool ok() const { return content_ == nullptr; }
@@ -66,31 +69,75 @@ class [[nodiscard]] Status final {
   friend bool operator!=(const Status& a, const Status& b) { return !(a == b); }
 
  private:
+  // Shared by copies; never changed but by SetPayload, which makes one of its own first.
   struct Content {
     StatusCode code;
     std::string message;
     std::vector<std::pair<std::string, Cord>> payloads;
+    std::atomic<int> references{1};
   };
-  static Content* Copied(const Content& content);
-  static void Destroy(Content* content);
+  static void Release(Content* content);
 
   Content* content_ = nullptr;
 };
 
 inline Status OkStatus() { return Status(); }
 
-Status AlreadyExistsError(std::string_view message);
-Status CancelledError(std::string_view message);
-Status DataLossError(std::string_view message);
-Status FailedPreconditionError(std::string_view message);
-Status InternalError(std::string_view message);
-Status InvalidArgumentError(std::string_view message);
-Status NotFoundError(std::string_view message);
-Status OutOfRangeError(std::string_view message);
-Status PermissionDeniedError(std::string_view message);
-Status ResourceExhaustedError(std::string_view message);
-Status UnavailableError(std::string_view message);
-Status UnimplementedError(std::string_view message);
+namespace internal {
+// For each way in which messages come, so that none is converted where it is made: that is at hundreds of places.
+Status MakeStatus(StatusCode code, std::string_view message);
+Status MakeStatus(StatusCode code, const std::string& message);
+Status MakeStatus(StatusCode code, const char* message);
+}  // namespace internal
+
+template <typename Message>
+Status AlreadyExistsError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kAlreadyExists, message);
+}
+template <typename Message>
+Status CancelledError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kCancelled, message);
+}
+template <typename Message>
+Status DataLossError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kDataLoss, message);
+}
+template <typename Message>
+Status FailedPreconditionError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kFailedPrecondition, message);
+}
+template <typename Message>
+Status InternalError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kInternal, message);
+}
+template <typename Message>
+Status InvalidArgumentError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kInvalidArgument, message);
+}
+template <typename Message>
+Status NotFoundError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kNotFound, message);
+}
+template <typename Message>
+Status OutOfRangeError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kOutOfRange, message);
+}
+template <typename Message>
+Status PermissionDeniedError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kPermissionDenied, message);
+}
+template <typename Message>
+Status ResourceExhaustedError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kResourceExhausted, message);
+}
+template <typename Message>
+Status UnavailableError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kUnavailable, message);
+}
+template <typename Message>
+Status UnimplementedError(const Message& message) {
+  return internal::MakeStatus(StatusCode::kUnimplemented, message);
+}
 
 inline bool IsAlreadyExists(const Status& status) { return status.code() == StatusCode::kAlreadyExists; }
 inline bool IsCancelled(const Status& status) { return status.code() == StatusCode::kCancelled; }

@@ -2,7 +2,8 @@
 #ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
 #define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
 
-#include <optional>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -34,15 +35,24 @@ class [[nodiscard]] StatusOr {
   template <typename U = T,
             typename = std::enable_if_t<std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, Status> &&
                                         !internal::kIsStatusOr<std::decay_t<U>>>>
-  StatusOr(U&& value) : value_(std::in_place, std::forward<U>(value)) {}
+  StatusOr(U&& value) : value_(std::forward<U>(value)) {}
   template <typename U, typename = std::enable_if_t<!std::is_same_v<T, U> && std::is_convertible_v<U&&, T>>>
   StatusOr(StatusOr<U>&& other) : status_(other.status()) {
-    if (other.ok()) value_.emplace(*std::move(other));
+    if (ok()) Construct(*std::move(other));
   }
-  StatusOr(const StatusOr&) = default;
-  StatusOr& operator=(const StatusOr&) = default;
-  StatusOr(StatusOr&&) = default;
-  StatusOr& operator=(StatusOr&&) = default;
+  StatusOr(const StatusOr& other) : status_(other.status_) {
+    if (ok()) Construct(other.value_);
+  }
+  StatusOr(StatusOr&& other) noexcept : status_(other.status_) {
+    if (ok()) Construct(std::move(other.value_));
+  }
+  StatusOr& operator=(StatusOr other) noexcept {
+    Clear();
+    status_ = other.status_;
+    if (ok()) Construct(std::move(other.value_));
+    return *this;
+  }
+  ~StatusOr() { Clear(); }
 
   bool ok() const { return status_.ok(); }
   const Status& status() const& { return status_; }
@@ -50,15 +60,15 @@ class [[nodiscard]] StatusOr {
 
   const T& value() const& {
     if (!ok()) internal::MisusedStatusOr();
-    return *value_;
+    return value_;
   }
   T& value() & {
     if (!ok()) internal::MisusedStatusOr();
-    return *value_;
+    return value_;
   }
   T&& value() && {
     if (!ok()) internal::MisusedStatusOr();
-    return *std::move(value_);
+    return std::move(value_);
   }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
@@ -67,11 +77,11 @@ class [[nodiscard]] StatusOr {
   T* operator->() { return &value(); }
   template <typename U>
   T value_or(U&& other) const& {
-    return ok() ? *value_ : static_cast<T>(std::forward<U>(other));
+    return ok() ? value_ : static_cast<T>(std::forward<U>(other));
   }
   template <typename U>
   T value_or(U&& other) && {
-    return ok() ? *std::move(value_) : static_cast<T>(std::forward<U>(other));
+    return ok() ? std::move(value_) : static_cast<T>(std::forward<U>(other));
   }
 
  private:
@@ -79,8 +89,20 @@ class [[nodiscard]] StatusOr {
     if (status_.ok()) internal::MisusedStatusOr();
   }
 
+  template <typename U>
+  void Construct(U&& value) {
+    new (static_cast<void*>(std::addressof(value_))) T(std::forward<U>(value));
+  }
+  void Clear() {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      if (ok()) value_.~T();
+    }
+  }
+
   Status status_;
-  std::optional<T> value_;
+  union {
+    std::remove_const_t<T> value_;  // There if status_ is OK.
+  };
 };
 
 }  // namespace selective

@@ -3,6 +3,7 @@
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_JOIN_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -21,6 +22,10 @@ std::string StrJoin(Iterator begin, Iterator end, std::string_view separator, Fo
 template <typename Range, typename Format>
 std::string StrJoin(const Range& range, std::string_view separator, Format&& format) {
   return StrJoin(range.begin(), range.end(), separator, format);
+}
+template <typename Iterator, typename = decltype(*std::declval<Iterator>())>
+std::string StrJoin(Iterator begin, Iterator end, std::string_view separator) {
+  return StrJoin(begin, end, separator, [](std::string* out, const auto& element) { StrAppend(out, element); });
 }
 template <typename Range>
 std::string StrJoin(const Range& range, std::string_view separator) {

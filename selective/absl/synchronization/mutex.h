@@ -1,20 +1,34 @@
-// As Abseil's, as far as locking goes.
+// As Abseil's, as far as locking goes: for what is held for a few instructions only, since who waits only yields.
 #ifndef PERMAFROST_SELECTIVE_ABSL_SYNCHRONIZATION_MUTEX_H_
 #define PERMAFROST_SELECTIVE_ABSL_SYNCHRONIZATION_MUTEX_H_
 
-#include <mutex>
+#include <sched.h>
+
+#include <atomic>
 
 #define ABSL_GUARDED_BY(mutex)
 
 namespace absl {
 inline namespace selective {
 
-using Mutex = std::mutex;
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+  void Lock() {
+    while (is_held_.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  void Unlock() { is_held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> is_held_{false};
+};
 
 class MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) : mutex_(*mutex) { mutex_.lock(); }
-  ~MutexLock() { mutex_.unlock(); }
+  explicit MutexLock(Mutex* mutex) : mutex_(*mutex) { mutex_.Lock(); }
+  ~MutexLock() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 

@@ -15,6 +15,8 @@ struct Time {
 };
 
 inline Duration operator-(Time later, Time earlier) { return {later.nanoseconds - earlier.nanoseconds}; }
+inline bool operator<(Duration a, Duration b) { return a.nanoseconds < b.nanoseconds; }
+inline Duration ZeroDuration() { return {}; }
 inline int64_t ToInt64Nanoseconds(Duration duration) { return duration.nanoseconds; }
 
 }  // namespace selective

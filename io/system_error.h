@@ -1,0 +1,17 @@
+// What the system says when a call fails.
+#ifndef PERMAFROST_IO_SYSTEM_ERROR_H_
+#define PERMAFROST_IO_SYSTEM_ERROR_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+// `cannot <action> '<path>': <text of the error number>`, with the status code that fits.
+absl::Status SystemError(absl::string_view action, const std::string& path, int error_number);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_SYSTEM_ERROR_H_

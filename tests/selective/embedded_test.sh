@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# C programs with a selective runtime, linked statically and shared, give the bits that the whole runtime gives, however
+# the model is opened; a delegate gives nearly the same, and only where it was asked for in the build.
+#   embedded_test.sh FULL SELECTIVE SHARED DELEGATED LIBRARY
+set -euo pipefail
+full=$1 selective=$2 shared=$3 delegated=$4 library=$5
+model=tests/models/digits/digits.pb images=tests/models/digits/eval_images.npy
+out=$TEST_TMPDIR
+
+fail() { echo "embedded_test: $*" >&2; exit 1; }
+
+"$full" $model $images path >"$out/expected"
+[ "$(stat -c %s "$out/expected")" = $((540 * 40)) ] || fail "found $(stat -c %s "$out/expected") bytes of outputs"
+for program in "$selective" "$shared" "$delegated"; do
+  for from in path descriptor memory; do
+    "$program" $model $images $from >"$out/found"
+    cmp "$out/expected" "$out/found" || fail "$program, opened by $from, gives other bits"
+  done
+done
+
+# What a build has not got is said.
+for program in "$selective" "$shared"; do
+  if "$program" $model $images path xnnpack 2>"$out/error" >/dev/null; then fail "$program knows xnnpack"; fi
+  grep -q "no delegate 'xnnpack'" "$out/error" || fail "$(cat "$out/error")"
+done
+if "$delegated" $model $images path onednn 2>"$out/error" >/dev/null; then fail "$delegated knows onednn"; fi
+grep -q "no delegate 'onednn'; there are reference, xnnpack" "$out/error" || fail "$(cat "$out/error")"
+printf 'age-encryption.org/v1\nsecret' >"$out/encrypted"
+if "$selective" "$out/encrypted" $images path 2>"$out/error" >/dev/null; then fail "an encrypted model opens"; fi
+grep -q "neither compressed nor encrypted" "$out/error" || fail "$(cat "$out/error")"
+
+"$delegated" $model $images memory xnnpack >"$out/found"
+python3 - "$out/expected" "$out/found" <<'END'
+import struct, sys
+expected, found = (struct.unpack('<5400f', open(path, 'rb').read()) for path in sys.argv[1:])
+worst = max(abs(a - b) for a, b in zip(expected, found))
+assert worst <= 1e-5, f'the delegate differs by {worst}'
+END
+
+# The library exports the interface, all of it and nothing else, and needs the C library alone.
+nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | grep -v '^PERMAFROST_1$' | sort >"$out/exported"
+sed -n 's/^PF_EXPORT .*[ *]\(pf_[a-z_]*\)(.*/\1/p' embedding/permafrost_runtime.h | sort >"$out/declared"
+[ "$(wc -l <"$out/declared")" -ge 25 ] || fail "found $(wc -l <"$out/declared") functions in the header"
+diff "$out/declared" "$out/exported" || fail "exports differ from the header"
+needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.' -e '^libm\.' -e '^ld-' || true)
+[ -z "$needed" ] || fail "the library needs $needed"
