@@ -34,6 +34,9 @@ class PosixFileSystem : public FileSystem {
 // `cannot <action> '<path>': <text of the error number>`, with the status code that fits.
 absl::Status SystemError(absl::string_view action, const std::string& path, int error_number);
 
+// The path by which the kernel knows an open file of this process, where /proc is mounted.
+std::string OpenFilePath(int file);
+
 // What WritePrivateFile describes. `path` has its home folder in place.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 

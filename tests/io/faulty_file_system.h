@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 #define PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -12,7 +13,7 @@
 
 namespace permafrost {
 
-enum class Fault { kNone, kOpen, kRead, kMap, kWrite, kAllocate, kSync, kRename };
+enum class Fault { kNone, kOpen, kOpenUnnamed, kRead, kMap, kWrite, kAllocate, kSync, kLink, kRename };
 
 // The kernel's calls, except that one of them fails, and that the disk may be small.
 class FaultyCalls : public SystemCalls {
@@ -31,6 +32,7 @@ class FaultyCalls : public SystemCalls {
   bool has_failed() const { return has_failed_; }
 
   int Open(const char* path, int flags, mode_t mode) override {
+    if ((flags & O_TMPFILE) == O_TMPFILE && Fails(Fault::kOpenUnnamed)) return -1;
     return Fails(Fault::kOpen) ? -1 : SystemCalls::Open(path, flags, mode);
   }
   ssize_t Read(int file, void* buffer, size_t size) override {
@@ -53,6 +55,7 @@ class FaultyCalls : public SystemCalls {
     return Fails(Fault::kAllocate) ? -1 : SystemCalls::Allocate(file, size);
   }
   int Sync(int file) override { return Fails(Fault::kSync) ? -1 : SystemCalls::Sync(file); }
+  int Link(int file, const char* path) override { return Fails(Fault::kLink) ? -1 : SystemCalls::Link(file, path); }
   int Rename(const char* from, const char* to) override {
     return Fails(Fault::kRename) ? -1 : SystemCalls::Rename(from, to);
   }
