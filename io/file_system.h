@@ -34,6 +34,12 @@ struct FileStat {
 // Writes one file. What it replaces stays as it was until Commit succeeds. Not thread-safe.
 class FileWriter : public ByteSink {
  public:
+  // Sets `size` bytes in all aside on the disk, so that a full disk (ResourceExhausted) shows before any work is done.
+  virtual absl::Status Reserve(uint64_t /*size*/) { return absl::OkStatus(); }
+  // For a file that is opened well before there is something to write, and may have `size` bytes then: where files lie in
+  // memory, a thread makes its pages until the first Append. Only a hint: nothing fails, and what is too much is given
+  // back.
+  virtual void ReserveAhead(uint64_t /*size*/) {}
   // The output appears under its name, complete and on the disk. Without a Commit that succeeds, the destructor removes
   // what was written so far. REQUIRES: called at most once, after no failed Append.
   virtual absl::Status Commit() = 0;
@@ -52,8 +58,9 @@ class FileSystem {
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
 
   // Opens `path` for writing. Through a symbolic link the file that it names is replaced, and an existing file keeps
-  // its permissions. Pipes and devices are written to directly. `expected_size`, 0 when not known, is set aside on the
-  // disk, so that a full disk shows before any work is done.
+  // its permissions. Pipes and devices are written to directly. `expected_size`, 0 when not known, is reserved. Until
+  // Commit the new file has no name where the file system allows that, so that even a process that is killed leaves
+  // nothing behind.
   virtual absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path,
                                                                 uint64_t expected_size = 0) = 0;
 

@@ -4,9 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 namespace permafrost {
 namespace {
@@ -15,6 +20,43 @@ namespace {
 struct Mappings {
   std::mutex mutex;
   std::map<uintptr_t, size_t> sizes;
+};
+
+// True when all of `bytes` are in one mapping. REQUIRES: the caller holds the mutex.
+bool IsMapped(const Mappings& mappings, absl::string_view bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const auto after = mappings.sizes.upper_bound(begin);
+  if (after == mappings.sizes.begin()) return false;
+  const auto& [start, size] = *std::prev(after);
+  return begin + bytes.size() <= start + size;
+}
+
+// Of the kernel's headers since 5.14; older kernels answer EINVAL.
+constexpr int kPopulateRead = 22;
+// One call of the thread: what its end may have to wait for.
+constexpr size_t kReadAheadBytes = 1 << 20;
+
+// Maps the pages of a file until it is done or destroyed.
+class PageReader {
+ public:
+  explicit PageReader(FileView file) : file_(std::move(file)), thread_([this] { Run(); }) {}
+  ~PageReader() {
+    is_stopped_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    char* const data = const_cast<char*>(file_.bytes.data());
+    for (size_t at = 0; at < file_.bytes.size() && !is_stopped_; at += kReadAheadBytes) {
+      // Only a hint: what cannot be read now is read, or fails, where it is needed.
+      if (madvise(data + at, std::min(kReadAheadBytes, file_.bytes.size() - at), kPopulateRead) != 0) return;
+    }
+  }
+
+  const FileView file_;
+  std::atomic<bool> is_stopped_{false};
+  std::thread thread_;  // Last: it uses the others.
 };
 
 // Lives as long as the process: owners may outlive any other static.
@@ -46,12 +88,21 @@ void ReleasePages(absl::string_view bytes) {
   if (first >= end) return;
   Mappings& mappings = AllMappings();
   const std::lock_guard<std::mutex> lock(mappings.mutex);
-  const auto after = mappings.sizes.upper_bound(begin);
-  if (after == mappings.sizes.begin()) return;
-  const auto& [start, size] = *std::prev(after);
-  if (begin + bytes.size() > start + size) return;
+  if (!IsMapped(mappings, bytes)) return;
   // Of other memory this would take the content; here it can only be read again. A hint: it may be refused.
   (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+FileView ReadAhead(FileView file) {
+  if (file.bytes.size() < kReadAheadBytes || file.bytes.size() >= kStreamedBytes) return file;
+  if (reinterpret_cast<uintptr_t>(file.bytes.data()) % static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) != 0) return file;
+  Mappings& mappings = AllMappings();
+  {
+    const std::lock_guard<std::mutex> lock(mappings.mutex);
+    if (!IsMapped(mappings, file.bytes)) return file;
+  }
+  const absl::string_view bytes = file.bytes;
+  return {bytes, std::make_shared<PageReader>(std::move(file))};
 }
 
 }  // namespace permafrost

@@ -19,6 +19,7 @@
 #include "io/formats/package_format.h"
 #include "io/formats/tfjs.h"
 #include "io/formats/zstd.h"
+#include "io/mapped_pages.h"
 #include "io/model_writer.h"
 
 namespace permafrost {
@@ -65,10 +66,11 @@ absl::Status SetBytes(std::shared_ptr<const ByteSource> bytes, ModelSource* sour
   return absl::OkStatus();
 }
 
-absl::StatusOr<ModelSource> OpenFile(FileSystem& files, const std::string& path) {
+absl::StatusOr<ModelSource> OpenFile(FileSystem& files, const std::string& path, const OpenOptions& options) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
   if (stat.ok() && stat->is_directory) return DirectoryError(files, path);
   PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
+  if (options.reads_all) file = ReadAhead(std::move(file));
   ModelSource source;
   source.files = &files;
   source.path = path;
@@ -131,6 +133,14 @@ absl::Status WriteThrough(absl::Span<const MakeFilter> filters, uint64_t size,
   return absl::OkStatus();
 }
 
+// Writes the whole file, and commits it.
+absl::Status SaveInto(FileWriter* file, absl::Span<const MakeFilter> filters, uint64_t size,
+                      const std::function<absl::Status(ByteSink*)>& write) {
+  if (filters.empty()) PF_RETURN_IF_ERROR(file->Reserve(size));
+  PF_RETURN_IF_ERROR(WriteThrough(filters, size, write, file));
+  return file->Commit();
+}
+
 }  // namespace
 
 absl::Span<const ModelFormat* const> ModelFormats() { return kFormats; }
@@ -143,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOption
 
 absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path,
                                                  const OpenOptions& options) {
-  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path));
+  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path, options));
   absl::StatusOr<std::unique_ptr<Graph>> graph = Read(std::move(source), options);
   if (!graph.ok()) return Annotate(graph.status(), absl::StrCat("'", path, "'"));
   return graph;
@@ -151,22 +161,27 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::s
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenModelBytes(FileSystem& files, const std::string& path,
                                                                  const OpenOptions& options) {
-  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path));
+  PF_ASSIGN_OR_RETURN(ModelSource source, OpenFile(files, path, options));
   PF_RETURN_IF_ERROR(Annotate(Unwrap(options, &source), absl::StrCat("'", path, "'")));
   return source.bytes;
 }
 
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options) {
+  PF_RETURN_IF_ERROR(FormatToWrite(options.format).status());
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> file, files.NewWriter(path));
+  return SaveModel(std::move(file), graph, options);
+}
+
+absl::Status SaveModel(std::unique_ptr<FileWriter> file, const Graph& graph, const SaveOptions& options) {
   PF_ASSIGN_OR_RETURN(const ModelFormat* format, FormatToWrite(options.format));
-  return SaveThrough(files, path, options.filters, PlainSize(*format, graph),
-                     [&](ByteSink* sink) { return format->write(graph, sink); });
+  return SaveInto(file.get(), options.filters, PlainSize(*format, graph),
+                  [&](ByteSink* sink) { return format->write(graph, sink); });
 }
 
 absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters, uint64_t size,
                          const std::function<absl::Status(ByteSink*)>& write) {
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, files.NewWriter(path, filters.empty() ? size : 0));
-  PF_RETURN_IF_ERROR(WriteThrough(filters, size, write, writer.get()));
-  return writer->Commit();
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, files.NewWriter(path));
+  return SaveInto(file.get(), filters, size, write);
 }
 
 absl::Status WriteModel(const Graph& graph, const SaveOptions& options, ByteSink* sink) {

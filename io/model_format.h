@@ -28,6 +28,8 @@ struct OpenOptions {
   std::shared_ptr<KeySource> keys;
   // Refuse an encrypted model when the system does not let all of it be kept out of swap.
   bool require_locked_memory = false;
+  // All of the model is about to be read, as it is when it is written again: another thread maps it meanwhile.
+  bool reads_all = false;
   // Told, in a line, what the user should know of a model that opens all the same. Null: nobody is told.
   std::function<void(absl::string_view note)> tell;
 };

@@ -22,27 +22,41 @@
 
 namespace permafrost {
 
+std::string OpenFilePath(int file) { return absl::StrCat("/proc/self/fd/", file); }
+
 int SystemCalls::Open(const char* path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 ssize_t SystemCalls::Read(int file, void* buffer, size_t size) { return read(file, buffer, size); }
 void* SystemCalls::Map(int file, size_t size) { return mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0); }
 ssize_t SystemCalls::Write(int file, const void* bytes, size_t size) { return write(file, bytes, size); }
 int SystemCalls::Allocate(int file, uint64_t size) {
   struct statfs system;
-  if (fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC) {
-    // A file system in memory would make every page now and find it again later; that there is room is enough. One
-    // without a limit says that it has no blocks.
-    const uint64_t room = static_cast<uint64_t>(system.f_bavail) * static_cast<uint64_t>(system.f_bsize);
+  struct stat about;
+  if (fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC && fstat(file, &about) == 0) {
+    // A file system in memory would make every page now and find it again later; that there is room is enough, beside
+    // the pages that the file has. A system without a limit says that it has no blocks.
+    constexpr uint64_t kStatBlock = 512;
+    const uint64_t room = static_cast<uint64_t>(system.f_bavail) * static_cast<uint64_t>(system.f_bsize) +
+                          static_cast<uint64_t>(about.st_blocks) * kStatBlock;
     if (system.f_blocks == 0 || room >= size) return 0;
     errno = ENOSPC;
     return -1;
   }
   return fallocate(file, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
 }
+int SystemCalls::AllocateInMemory(int file, uint64_t offset, uint64_t size) {
+  struct statfs system;
+  if (fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC) {
+    return fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size));
+  }
+  errno = ENOTSUP;
+  return -1;
+}
+int SystemCalls::Link(int file, const char* path) {
+  // AT_EMPTY_PATH would do without /proc, but only for the privileged.
+  return linkat(AT_FDCWD, OpenFilePath(file).c_str(), AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
 int SystemCalls::Sync(int file) { return fsync(file); }
 int SystemCalls::Rename(const char* from, const char* to) { return rename(from, to); }
-int SystemCalls::Link(const char* from, const char* to) {
-  return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
-}
 
 namespace {
 

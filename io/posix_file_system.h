@@ -31,6 +31,9 @@ class PosixFileSystem : public FileSystem {
   SystemCalls* calls_;
 };
 
+// The path by which the kernel knows an open file of this process, where /proc is mounted.
+std::string OpenFilePath(int file);
+
 // What WritePrivateFile describes. `path` has its home folder in place.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 

@@ -1,5 +1,4 @@
-// Writes a file beside the one that it replaces and puts it in place when it is complete and on the disk. Where the
-// system has files without a name it is one until then, so that a process that is killed leaves nothing behind.
+// Writes a file beside the one that it replaces and puts it in place when it is complete and on the disk.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -7,9 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -27,48 +32,65 @@ constexpr size_t kDirectBytes = 64 << 10;
 // One call writes at most this much, and the disk is told to start on it at once, so that the final fsync finds little
 // left to do.
 constexpr size_t kWriteBackBytes = 8 << 20;
+// One step of what is set aside ahead, which the first write may have to wait for.
+constexpr size_t kAheadBytes = 512 << 10;
 
-// With a slash at its end.
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
-}
+// What the umask takes from.
+constexpr mode_t kNewFileMode = 0666;
 
-// How the kernel calls an open file without a name.
-std::string OpenFilePath(int file) { return absl::StrCat("/proc/self/fd/", file); }
-
-// A name beside the target, for a moment: hidden, and not derived from one that may already have the greatest length.
+// `.permafrost-<random>.tmp` in the folder of `target`: hidden, and not derived from a name that may already have the
+// greatest length.
 absl::StatusOr<std::string> TemporaryName(const std::string& target) {
   uint64_t random;
   if (getrandom(&random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random))) {
     return SystemError("write", target, errno);
   }
-  return absl::StrFormat("%s.permafrost-%016x.tmp", FolderOf(target), random);
+  const size_t slash = target.rfind('/');
+  const absl::string_view folder =
+      slash == std::string::npos ? absl::string_view() : absl::string_view(target).substr(0, slash + 1);
+  return absl::StrFormat("%s.permafrost-%016x.tmp", folder, random);
 }
 
-// What is being written.
-struct Unfinished {
-  int file = -1;
-  std::string temporary;  // Its name; empty where it has none, or where it is the target itself.
-  bool is_target = false;
-};
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
 
 class PosixWriter : public FileWriter {
  public:
-  // `target` is what the file becomes.
-  PosixWriter(SystemCalls* calls, Unfinished unfinished, std::string target, uint64_t allocated)
-      : calls_(calls),
-        file_(unfinished.file),
-        is_target_(unfinished.is_target),
-        target_(std::move(target)),
-        temporary_(std::move(unfinished.temporary)),
-        allocated_(allocated) {
-    buffer_.reserve(kBufferBytes);
+  // `target` is the file to replace; `temporary` is the name of `file`, which is to replace it, and empty where it has
+  // none yet.
+  static std::unique_ptr<PosixWriter> Replace(SystemCalls* calls, int file, std::string target, std::string temporary) {
+    return std::unique_ptr<PosixWriter>(
+        new PosixWriter(calls, file, std::move(target), std::move(temporary), /*replaces=*/true));
+  }
+  // Writes to `target` itself.
+  static std::unique_ptr<PosixWriter> WriteInto(SystemCalls* calls, int file, std::string target) {
+    return std::unique_ptr<PosixWriter>(new PosixWriter(calls, file, std::move(target), "", /*replaces=*/false));
   }
 
   ~PosixWriter() override {
+    StopAllocating();
     if (file_ >= 0) close(file_);
     if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
+
+  absl::Status Reserve(uint64_t size) override {
+    StopAllocating();
+    if (!replaces_ || size == 0) return absl::OkStatus();
+    if (calls_->Allocate(file_, size) != 0 && (errno == ENOSPC || errno == EFBIG)) return Error("write", errno);
+    allocated_ = std::max(allocated_, size);
+    return absl::OkStatus();
+  }
+
+  void ReserveAhead(uint64_t size) override {
+    if (!replaces_ || size < kAheadBytes || allocator_.joinable()) return;
+    allocator_ = std::thread([this, size] {
+      while (allocated_ahead_ < size && !is_allocating_stopped_) {
+        if (calls_->AllocateInMemory(file_, allocated_ahead_, kAheadBytes) != 0) return;
+        allocated_ahead_ += kAheadBytes;
+      }
+    });
   }
 
   absl::Status Append(absl::string_view bytes) override {
@@ -86,33 +108,46 @@ class PosixWriter : public FileWriter {
     // Gives back what was set aside beyond the end.
     if (allocated_ > written_ && ftruncate(file_, static_cast<off_t>(written_)) != 0) return Error("write", errno);
     // A pipe or device has nothing to sync and says EINVAL or EROFS.
-    if (calls_->Sync(file_) != 0 && !is_target_) return Error("write", errno);
-    if (!is_target_ && temporary_.empty()) PF_RETURN_IF_ERROR(GiveName());
+    if (calls_->Sync(file_) != 0 && replaces_) return Error("write", errno);
+    if (replaces_ && temporary_.empty()) PF_RETURN_IF_ERROR(NameFile());
     const int file = file_;
     file_ = -1;
     // Network file systems may report a failed write as late as this.
     if (close(file) != 0 && errno != EINTR) return Error("write", errno);
-    if (is_target_) return absl::OkStatus();
+    if (!replaces_) return absl::OkStatus();
     if (calls_->Rename(temporary_.c_str(), target_.c_str()) != 0) return Error("replace", errno);
     temporary_.clear();
     return SyncFolder();
   }
 
  private:
-  absl::Status Error(absl::string_view action, int error_number) const {
-    return SystemError(action, target_, error_number);
+  PosixWriter(SystemCalls* calls, int file, std::string target, std::string temporary, bool replaces)
+      : calls_(calls), file_(file), target_(std::move(target)), temporary_(std::move(temporary)), replaces_(replaces) {
+    buffer_.reserve(kBufferBytes);
   }
 
-  // A link cannot take another file's place, only a rename can, and that needs a name.
-  absl::Status GiveName() {
+  // Ends the thread of ReserveAhead, which would keep the kernel from writing.
+  void StopAllocating() {
+    if (!allocator_.joinable()) return;
+    is_allocating_stopped_ = true;
+    allocator_.join();
+    allocated_ = std::max(allocated_, allocated_ahead_);
+  }
+
+  // Gives the file, which has none, a name that a rename can take.
+  absl::Status NameFile() {
     for (;;) {
       PF_ASSIGN_OR_RETURN(std::string name, TemporaryName(target_));
-      if (calls_->Link(OpenFilePath(file_).c_str(), name.c_str()) == 0) {
+      if (calls_->Link(file_, name.c_str()) == 0) {
         temporary_ = std::move(name);
         return absl::OkStatus();
       }
       if (errno != EEXIST && errno != EINTR) return Error("write", errno);
     }
+  }
+
+  absl::Status Error(absl::string_view action, int error_number) const {
+    return SystemError(action, target_, error_number);
   }
 
   absl::Status Flush() {
@@ -122,6 +157,7 @@ class PosixWriter : public FileWriter {
   }
 
   absl::Status WriteAll(absl::string_view bytes) {
+    StopAllocating();
     while (!bytes.empty()) {
       const ssize_t count = calls_->Write(file_, bytes.data(), std::min(bytes.size(), kWriteBackBytes));
       if (count < 0) {
@@ -131,7 +167,7 @@ class PosixWriter : public FileWriter {
       if (allocated_ >= kStreamedBytes) ReleasePages(bytes.substr(0, static_cast<size_t>(count)));
       bytes.remove_prefix(static_cast<size_t>(count));
       written_ += static_cast<uint64_t>(count);
-      if (written_ - started_ >= kWriteBackBytes && !is_target_) {
+      if (written_ - started_ >= kWriteBackBytes && replaces_) {
         // Only a hint: where it is not supported, fsync does all the work.
         (void)sync_file_range(file_, static_cast<off_t>(started_), static_cast<off_t>(written_ - started_),
                               SYNC_FILE_RANGE_WRITE);
@@ -155,13 +191,17 @@ class PosixWriter : public FileWriter {
 
   SystemCalls* calls_;
   int file_;
-  const bool is_target_;
   std::string target_;
-  std::string temporary_;  // See Unfinished.
+  std::string temporary_;  // The name of the file until Commit renames it; empty where it has none.
+  const bool replaces_;    // False: the file is the target itself, a pipe or a device.
   std::string buffer_;
-  uint64_t allocated_;    // Bytes that were set aside on the disk.
+  uint64_t allocated_ = 0;  // Bytes that were set aside on the disk.
   uint64_t written_ = 0;  // Bytes that the kernel has.
   uint64_t started_ = 0;  // Of those, the bytes that the disk was told to start on.
+  // Of the thread that sets bytes aside ahead; it alone writes the number until it ends.
+  uint64_t allocated_ahead_ = 0;
+  std::atomic<bool> is_allocating_stopped_{false};
+  std::thread allocator_;
 };
 
 // The file that `path` names after symbolic links; a link to a file that does not exist yet is followed too.
@@ -180,27 +220,42 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   return SystemError("write", path, ELOOP);
 }
 
-// Whether an open without a name failed since the kernel, or the file system, has no such files.
-bool HasNoUnnamedFiles(int error_number) {
-  return error_number == EOPNOTSUPP || error_number == EISDIR || error_number == EINVAL;
+// The permissions that a new file gets: kernels before 6.0 forget the umask for files without a name. umask() could only
+// tell by changing it for other threads too.
+std::optional<mode_t> PermissionsOfNewFiles() {
+  const int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (status < 0) return std::nullopt;
+  // The line stands near the beginning.
+  char text[1024];
+  const ssize_t size = read(status, text, sizeof(text) - 1);
+  close(status);
+  if (size <= 0) return std::nullopt;
+  text[size] = '\0';
+  constexpr char kKey[] = "\nUmask:";
+  const char* const line = strstr(text, kKey);
+  if (line == nullptr) return std::nullopt;
+  return kNewFileMode & ~static_cast<mode_t>(strtoul(line + sizeof(kKey) - 1, nullptr, 8));
 }
 
-absl::StatusOr<Unfinished> OpenUnfinished(SystemCalls* calls, const std::string& target, mode_t mode) {
-  Unfinished made;
-  do {
-    made.file = calls->Open(FolderOf(target).c_str(), O_WRONLY | O_TMPFILE, mode);
-  } while (made.file < 0 && errno == EINTR);
-  if (made.file >= 0) {
-    // Without /proc it would never get a name.
-    if (access(OpenFilePath(made.file).c_str(), F_OK) == 0) return made;
-    close(made.file);
-  } else if (!HasNoUnnamedFiles(errno)) {
-    return SystemError("write", target, errno);
-  }
+// Opens a file without a name in the folder of `target`, with `permissions`, or those of a new file; -1 where that cannot
+// be done, or nobody could name it later.
+int OpenUnnamed(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions) {
+  if (!permissions.has_value()) permissions = PermissionsOfNewFiles();
+  if (!permissions.has_value()) return -1;
+  const int file = calls->Open(FolderOf(target).c_str(), O_WRONLY | O_TMPFILE, *permissions);
+  if (file < 0 || access(OpenFilePath(file).c_str(), F_OK) == 0) return file;
+  close(file);
+  return -1;
+}
+
+// Opens the file that is to replace `target`, under the name *temporary, or without one.
+absl::StatusOr<int> OpenTemporary(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions,
+                                  std::string* temporary) {
+  if (const int file = OpenUnnamed(calls, target, permissions); file >= 0) return file;
   for (;;) {
-    PF_ASSIGN_OR_RETURN(made.temporary, TemporaryName(target));
-    made.file = calls->Open(made.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode);
-    if (made.file >= 0) return made;
+    PF_ASSIGN_OR_RETURN(*temporary, TemporaryName(target));
+    const int file = calls->Open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL, kNewFileMode);
+    if (file >= 0) return file;
     if (errno != EEXIST && errno != EINTR) return SystemError("write", target, errno);
   }
 }
@@ -243,18 +298,17 @@ absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, 
   if (exists && !S_ISREG(about.st_mode)) {
     const int file = calls->Open(path.c_str(), O_WRONLY, 0);
     if (file < 0) return SystemError("write", path, errno);
-    return std::make_unique<PosixWriter>(calls, Unfinished{file, "", true}, path, 0);
+    return PosixWriter::WriteInto(calls, file, path);
   }
   // A rename would get past the protection of a file that may not be written.
   if (exists && access(path.c_str(), W_OK) != 0) return SystemError("write", path, errno);
   constexpr mode_t kPermissions = 0777;
-  PF_ASSIGN_OR_RETURN(Unfinished unfinished, OpenUnfinished(calls, target, 0666));
-  const int file = unfinished.file;
-  auto writer = std::make_unique<PosixWriter>(calls, std::move(unfinished), target, expected_size);
-  if (exists && fchmod(file, about.st_mode & kPermissions) != 0) return SystemError("write", target, errno);
-  if (expected_size > 0 && calls->Allocate(file, expected_size) != 0 && (errno == ENOSPC || errno == EFBIG)) {
-    return SystemError("write", target, errno);
-  }
+  const std::optional<mode_t> permissions = exists ? std::make_optional<mode_t>(about.st_mode & kPermissions) : std::nullopt;
+  std::string temporary;
+  PF_ASSIGN_OR_RETURN(const int file, OpenTemporary(calls, target, permissions, &temporary));
+  std::unique_ptr<FileWriter> writer = PosixWriter::Replace(calls, file, target, temporary);
+  if (exists && fchmod(file, *permissions) != 0) return SystemError("write", target, errno);
+  PF_RETURN_IF_ERROR(writer->Reserve(expected_size));
   return writer;
 }
 

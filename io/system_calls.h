@@ -20,9 +20,11 @@ class SystemCalls {
   virtual ssize_t Write(int file, const void* bytes, size_t size);
   // fallocate from 0, without changing the file's size; of a file in memory only whether there is room.
   virtual int Allocate(int file, uint64_t size);
+  // fallocate of a file in memory, without changing the file's size; ENOTSUP for any other.
+  virtual int AllocateInMemory(int file, uint64_t offset, uint64_t size);
   virtual int Sync(int file);  // fsync
+  virtual int Link(int file, const char* path);  // linkat of a file that was opened with O_TMPFILE.
   virtual int Rename(const char* from, const char* to);
-  virtual int Link(const char* from, const char* to);  // linkat, of what `from` leads to where it is a symbolic link.
 };
 
 }  // namespace permafrost

@@ -135,7 +135,7 @@ class Run {
     PF_RETURN_IF_ERROR(CheckPipeline(calls_));
     PF_ASSIGN_OR_RETURN(save_, MakeSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb", files_));
     if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {
-      PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
+      PF_RETURN_IF_ERROR(OpenOutput());
     }
     if (!options_.lineage.empty()) PF_RETURN_IF_ERROR(CheckOutputFolder(options_.lineage, files_));
     PF_RETURN_IF_ERROR(Load());
@@ -146,9 +146,21 @@ class Run {
   }
 
  private:
+  // Opened before there is something to write: what cannot be written is said before any work is done.
+  absl::Status OpenOutput() {
+    PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
+    PF_ASSIGN_OR_RETURN(out_file_, files_.NewWriter(options_.out_graph));
+    if (num_threads_ == 1 || !save_.filters.empty() || options_.output_as_text) return absl::OkStatus();
+    // The result is about as large as what it is made from.
+    const absl::StatusOr<FileStat> source = files_.Stat(options_.in_graph);
+    if (source.ok()) out_file_->ReserveAhead(source->size);
+    return absl::OkStatus();
+  }
+
   absl::Status Load() {
     console_.Progress(absl::StrCat("reading ", options_.in_graph));
-    PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read, console_));
+    PF_ASSIGN_OR_RETURN(graph_, OpenModelFile(files_, options_.in_graph, options_.read, console_,
+                                              /*reads_all=*/out_file_ != nullptr && num_threads_ > 1));
     PF_RETURN_IF_ERROR(
         DeclareOrFindInterface(options_.inputs, options_.outputs, graph_.get(), &report_.interface_notes));
     for (const Endpoint& endpoint : graph_->inputs()) report_.inputs.push_back(endpoint.text);
@@ -265,7 +277,7 @@ class Run {
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
-      PF_RETURN_IF_ERROR(SaveModel(files_, *graph_, options_.out_graph, save_));
+      PF_RETURN_IF_ERROR(SaveModel(std::move(out_file_), *graph_, save_));
       PF_ASSIGN_OR_RETURN(report_.bytes_written, BytesWritten());
       report_.is_written = true;
       report_.is_text = options_.output_as_text;
@@ -306,6 +318,7 @@ class Run {
   const KernelEvaluator evaluator_;
   std::vector<PassCall> calls_;
   SaveOptions save_;
+  std::unique_ptr<FileWriter> out_file_;  // Null where nothing is to be written.
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.
   TransformReport report_;

@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -31,7 +33,15 @@ struct Job {
 
 absl::Status RunOnce(const Job& job, const std::string& transforms) {
   PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(transforms));
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), job.model));
+  // As transform_graph does it.
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> out, RealFileSystem().NewWriter(job.out));
+  OpenOptions options;
+  options.reads_all = job.threads > 1;
+  if (job.threads > 1) {
+    PF_ASSIGN_OR_RETURN(const FileStat source, RealFileSystem().Stat(job.model));
+    out->ReserveAhead(source.size);
+  }
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), job.model, options));
   PF_RETURN_IF_ERROR(graph->DeclareInterface(job.inputs, job.outputs));
   const KernelEvaluator evaluator;
   PassContext context;
@@ -39,7 +49,7 @@ absl::Status RunOnce(const Job& job, const std::string& transforms) {
   context.num_threads = job.threads;
   context.read_file = [](absl::string_view path) { return RealFileSystem().ReadFile(std::string(path)); };
   PF_RETURN_IF_ERROR(RunPipeline(&graph, calls, &context).status());
-  return SaveModel(RealFileSystem(), *graph, job.out);
+  return SaveModel(std::move(out), *graph);
 }
 
 absl::Status Copy(const Job& job) {

@@ -13,7 +13,7 @@
 
 namespace permafrost {
 
-enum class Fault { kNone, kOpen, kRead, kMap, kWrite, kAllocate, kSync, kRename, kLink };
+enum class Fault { kNone, kOpen, kOpenUnnamed, kRead, kMap, kWrite, kAllocate, kSync, kLink, kRename };
 
 // The kernel's calls, except that one of them fails, and that the disk may be small.
 class FaultyCalls : public SystemCalls {
@@ -28,16 +28,11 @@ class FaultyCalls : public SystemCalls {
   void LimitDisk(uint64_t bytes) { room_ = bytes; }
   // A write takes at most this many bytes.
   void ShortenWrites(size_t bytes) { most_ = bytes; }
-  // As a file system in which every file has a name.
-  void RefuseUnnamedFiles() { refuses_unnamed_ = true; }
   // True when the fault that was asked for has happened.
   bool has_failed() const { return has_failed_; }
 
   int Open(const char* path, int flags, mode_t mode) override {
-    if (refuses_unnamed_ && (flags & O_TMPFILE) == O_TMPFILE) {
-      errno = EOPNOTSUPP;
-      return -1;
-    }
+    if ((flags & O_TMPFILE) == O_TMPFILE && Fails(Fault::kOpenUnnamed)) return -1;
     return Fails(Fault::kOpen) ? -1 : SystemCalls::Open(path, flags, mode);
   }
   ssize_t Read(int file, void* buffer, size_t size) override {
@@ -60,11 +55,9 @@ class FaultyCalls : public SystemCalls {
     return Fails(Fault::kAllocate) ? -1 : SystemCalls::Allocate(file, size);
   }
   int Sync(int file) override { return Fails(Fault::kSync) ? -1 : SystemCalls::Sync(file); }
+  int Link(int file, const char* path) override { return Fails(Fault::kLink) ? -1 : SystemCalls::Link(file, path); }
   int Rename(const char* from, const char* to) override {
     return Fails(Fault::kRename) ? -1 : SystemCalls::Rename(from, to);
-  }
-  int Link(const char* from, const char* to) override {
-    return Fails(Fault::kLink) ? -1 : SystemCalls::Link(from, to);
   }
 
  private:
@@ -81,7 +74,6 @@ class FaultyCalls : public SystemCalls {
   uint64_t room_ = std::numeric_limits<uint64_t>::max();
   size_t most_ = std::numeric_limits<size_t>::max();
   bool has_failed_ = false;
-  bool refuses_unnamed_ = false;
 };
 
 // The real file system over faulty calls.

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -25,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class FileSystemTest : public TestInFolder {
  protected:
@@ -115,6 +117,120 @@ TEST_F(FileSystemTest, WithoutCommitNothingHappens) {
   { ASSERT_TRUE((*RealFileSystem().NewWriter(Path("a")))->Append(large_).ok()); }
   EXPECT_EQ(Get(Path("a")), "old");
   EXPECT_THAT(Names(), ElementsAre("a"));
+}
+
+// So that a process that is killed leaves nothing behind.
+TEST_F(FileSystemTest, BeforeCommitThereIsNoName) {
+  std::unique_ptr<FileWriter> writer = *RealFileSystem().NewWriter(Path("a"));
+  ASSERT_TRUE(writer->Append(large_).ok());
+  if (!Names().empty()) GTEST_SKIP() << "the file system of " << folder_ << " has no files without names";
+  ASSERT_TRUE(writer->Commit().ok());
+  EXPECT_THAT(Names(), ElementsAre("a"));
+  EXPECT_EQ(Get(Path("a")), large_);
+}
+
+TEST_F(FileSystemTest, AProcessThatIsKilledLeavesNothing) {
+  Put(Path("a"), "old");
+  const pid_t child = fork();
+  if (child == 0) {
+    const absl::StatusOr<std::unique_ptr<FileWriter>> writer = RealFileSystem().NewWriter(Path("a"));
+    if (writer.ok() && (*writer)->Append(large_).ok()) raise(SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  if (Names().size() > 1) GTEST_SKIP() << "the file system of " << folder_ << " has no files without names";
+  EXPECT_EQ(Get(Path("a")), "old");
+}
+
+TEST_F(FileSystemTest, WhereAFileNeedsANameItHasAHiddenOne) {
+  FaultyFileSystem files;
+  files.calls().Fail(Fault::kOpenUnnamed, 0, EOPNOTSUPP);
+  Put(Path("a"), "old");
+  std::unique_ptr<FileWriter> writer = *files.NewWriter(Path("a"), 0);
+  EXPECT_TRUE(files.calls().has_failed());
+  ASSERT_TRUE(writer->Append(large_).ok());
+  EXPECT_THAT(Names(), ElementsAre(StartsWith(".permafrost-"), "a"));
+  ASSERT_TRUE(writer->Commit().ok());
+  EXPECT_THAT(Names(), ElementsAre("a"));
+  EXPECT_EQ(Get(Path("a")), large_);
+}
+
+TEST_F(FileSystemTest, NewFilesHeedTheUmask) {
+  const mode_t before = umask(027);
+  for (const Fault fault : {Fault::kNone, Fault::kOpenUnnamed}) {
+    FaultyFileSystem files;
+    files.calls().Fail(fault, 0, EOPNOTSUPP);
+    const std::string path = Path(std::to_string(static_cast<int>(fault)));
+    EXPECT_TRUE(Write(files, path, "x").ok());
+    struct stat about;
+    EXPECT_EQ(stat(path.c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 0777, 0640u) << path;
+  }
+  umask(before);
+}
+
+// Notes what is set aside ahead, and where files do not lie in memory acts as if it were.
+class AheadCalls : public SystemCalls {
+ public:
+  int AllocateInMemory(int file, uint64_t offset, uint64_t size) override {
+    if (SystemCalls::AllocateInMemory(file, offset, size) != 0 && errno != ENOTSUP) return -1;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(offset, end_);
+    end_ += size;
+    changed_.notify_all();
+    return 0;
+  }
+  void WaitFor(uint64_t end) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return end_ >= end; });
+  }
+  uint64_t end() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return end_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t end_ = 0;
+};
+
+TEST_F(FileSystemTest, WhatIsReservedAheadIsMadeBeforeTheFirstWriteAndGivenBack) {
+  // In memory where there is such a file system, since only there anything happens to the file.
+  const std::string shared = "/dev/shm/permafrost_ahead_" + std::to_string(getpid());
+  const std::string path = access("/dev/shm", W_OK) == 0 ? shared : Path("a");
+  for (const std::string& text : {std::string("short"), large_}) {
+    AheadCalls calls;
+    PosixFileSystem files(&calls);
+    std::unique_ptr<FileWriter> writer = *files.NewWriter(path, 0);
+    writer->ReserveAhead(4 << 20);
+    calls.WaitFor(4 << 20);
+    ASSERT_TRUE(writer->Append(text).ok());
+    ASSERT_TRUE(writer->Commit().ok());
+    EXPECT_EQ(calls.end(), uint64_t{4} << 20);
+    EXPECT_EQ(Get(path), text);
+    struct stat about;
+    ASSERT_EQ(stat(path.c_str(), &about), 0);
+    EXPECT_LT(static_cast<uint64_t>(about.st_blocks) * 512, text.size() + (1 << 20));
+  }
+  unlink(path.c_str());
+}
+
+TEST_F(FileSystemTest, ReservingAheadEndsWithTheWriterAndSparesOtherFiles) {
+  AheadCalls calls;
+  PosixFileSystem files(&calls);
+  {
+    std::unique_ptr<FileWriter> writer = *files.NewWriter(Path("a"), 0);
+    writer->ReserveAhead(uint64_t{1} << 50);
+    calls.WaitFor(1 << 20);
+  }
+  const uint64_t end = calls.end();
+  EXPECT_LT(end, uint64_t{1} << 50);
+  (*files.NewWriter("/dev/null", 0))->ReserveAhead(1 << 20);
+  EXPECT_EQ(calls.end(), end);
+  EXPECT_THAT(Names(), ElementsAre());
 }
 
 TEST_F(FileSystemTest, ShortWritesAreContinued) {
@@ -208,6 +324,7 @@ TEST_P(WriteFaultTest, LeavesTheOldFileAndNothingElse) {
     const absl::Status status = Write(files, Path("a"), large_, large_.size());
     if (!files.calls().has_failed()) {
       EXPECT_TRUE(status.ok()) << status;
+      if (nth == 0 && fault.fault == Fault::kLink) GTEST_SKIP() << "the file system has no files without names";
       break;
     }
     EXPECT_THAT(Names(), ElementsAre("a"));
@@ -227,48 +344,8 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultCase{Fault::kAllocate, ENOSPC, absl::StatusCode::kResourceExhausted, "No space left"},
                       FaultCase{Fault::kWrite, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
                       FaultCase{Fault::kSync, EIO, absl::StatusCode::kUnavailable, "Input/output error"},
+                      FaultCase{Fault::kLink, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"},
                       FaultCase{Fault::kRename, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"}));
-
-// Whether the system has files without a name in this folder.
-bool HasUnnamedFiles(const fs::path& folder) {
-  const int file = open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
-  if (file >= 0) close(file);
-  return file >= 0;
-}
-
-TEST_F(FileSystemTest, WhatHasNoNameAndGetsNoneIsNotThere) {
-  if (!HasUnnamedFiles(folder_)) GTEST_SKIP() << "every file has a name here";
-  FaultyFileSystem files;
-  files.calls().Fail(Fault::kLink, 0, ENOSPC);
-  const absl::Status status = Write(files, Path("a"), "text");
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_THAT(Names(), IsEmpty());
-}
-
-TEST_F(FileSystemTest, WritesWhereEveryFileHasAName) {
-  FaultyFileSystem files;
-  files.calls().RefuseUnnamedFiles();
-  Put(Path("a"), "old");
-  ASSERT_TRUE(Write(files, Path("a"), "text").ok());
-  EXPECT_EQ(Get(Path("a")), "text");
-  EXPECT_THAT(Names(), ElementsAre("a"));
-}
-
-TEST_F(FileSystemTest, AProcessThatIsKilledLeavesNothing) {
-  if (!HasUnnamedFiles(folder_)) GTEST_SKIP() << "every file has a name here";
-  Put(Path("a"), "old");
-  const pid_t child = fork();
-  if (child == 0) {
-    const absl::StatusOr<std::unique_ptr<FileWriter>> writer = RealFileSystem().NewWriter(Path("a"));
-    if (writer.ok() && (*writer)->Append(large_).ok()) raise(SIGKILL);
-    _exit(1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  EXPECT_THAT(Names(), ElementsAre("a"));
-  EXPECT_EQ(Get(Path("a")), "old");
-}
 
 // Setting pages aside in memory would cost what writing them does, so there only the room is looked at.
 TEST(SystemCallsTest, AllocatesNothingInMemory) {

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "io/file_system.h"
@@ -85,6 +88,41 @@ TEST_F(MappedPagesTest, WhatWasUnmappedIsForgotten) {
   ReleasePages(bytes);
   EXPECT_EQ(static_cast<char*>(memory)[5000], 'y');
   munmap(memory, bytes.size());
+}
+
+TEST_F(MappedPagesTest, AnotherThreadReadsAhead) {
+  const std::string content(4 << 20, 'x');
+  FileView file = ReadAhead(RealFileSystem().MapFile(Put("file", content)).value());
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const probe = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(probe, MAP_FAILED);
+  constexpr int kPopulateRead = 22;
+  const bool is_supported = madvise(probe, page, kPopulateRead) == 0;
+  munmap(probe, page);
+  if (!is_supported) GTEST_SKIP() << "the kernel cannot read ahead";
+  // Nobody here touches the pages; without the thread this never ends.
+  while (Resident(file.bytes) < content.size() >> 10) std::this_thread::yield();
+  EXPECT_EQ(file.bytes, content);
+}
+
+TEST_F(MappedPagesTest, ReadingAheadEndsWithTheLastOwner) {
+  const std::string content(64 << 20, 'x');
+  const std::string path = Put("file", content);
+  for (int i = 0; i < 20; ++i) {
+    FileView file = ReadAhead(RealFileSystem().MapFile(path).value());
+    const Owner copy = file.owner;
+    file.owner = nullptr;
+    EXPECT_EQ(file.bytes[static_cast<size_t>(i) << 20], 'x');
+  }
+}
+
+TEST_F(MappedPagesTest, OnlyLargeMappingsAreReadAhead) {
+  const auto text = std::make_shared<const std::string>(4 << 20, 'x');
+  const FileView memory = ReadAhead({*text, text});
+  EXPECT_EQ(memory.owner, text);
+  FileView small = RealFileSystem().MapFile(Put("small", "text")).value();
+  const Owner owner = small.owner;
+  EXPECT_EQ(ReadAhead(std::move(small)).owner, owner);
 }
 
 }  // namespace

@@ -53,6 +53,29 @@ TEST_F(ModelFileTest, SavesOverItsOwnInput) {
   EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
 }
 
+TEST_F(ModelFileTest, AFileThatIsOpenedFirstGetsTheModelToo) {
+  // Larger than what is read ahead by another thread, and than what a file in memory is made of ahead.
+  Graph large;
+  (*large.AddNode("large", Op::Named("NoOp")))->SetAttr("text", AttrValue::String(std::string(3 << 20, 'x')));
+  ASSERT_TRUE(SaveModel(RealFileSystem(), large, Path("model.pb")).ok());
+  const std::string expected = Get(Path("model.pb"));
+  std::unique_ptr<FileWriter> file = RealFileSystem().NewWriter(Path("model.pb")).value();
+  file->ReserveAhead(expected.size());
+  OpenOptions options;
+  options.reads_all = true;
+  absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), Path("model.pb"), options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE((*graph)->AddNode("extra", Op::Named("NoOp")).ok());
+  ASSERT_TRUE(SaveModel(std::move(file), **graph).ok());
+  EXPECT_EQ(Open(Path("model.pb"))->num_nodes(), 2u);
+  EXPECT_EQ(Get(Path("model.pb")).substr(0, expected.size()), expected);
+  EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
+
+  file = RealFileSystem().NewWriter(Path("model.pb")).value();
+  EXPECT_EQ(SaveModel(std::move(file), **graph, {"no_such_format"}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Open(Path("model.pb"))->num_nodes(), 2u);
+}
+
 TEST_F(ModelFileTest, AFailedSaveLeavesTheOldFile) {
   const std::unique_ptr<Graph> graph = Open(digits_);
   for (const char* format : {"pb", "pbtxt"}) {

@@ -73,6 +73,16 @@ TEST(TransformGraph, EveryFailingCallIsAnErrorAndLeavesTheOldOutput) {
   }
 }
 
+TEST(TransformGraph, AnOutputThatCannotBeWrittenIsSaidBeforeAnythingIsRead) {
+  TransformGraphOptions options = DigitsOptions();
+  options.in_graph = testing::TempDir() + "/no_such_model.pb";
+  FaultyFileSystem files;
+  files.calls().Fail(Fault::kOpen, 0, EACCES);
+  const absl::Status status = Transform(options, files);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "out.pb")) << status;
+}
+
 TEST(TransformGraph, SameInputSameFlagsSameBytes) {
   TransformGraphOptions options = DigitsOptions();
   options.transforms = "strip_unused_nodes round_weights quantize_weights obfuscate_names";

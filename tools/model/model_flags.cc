@@ -50,10 +50,11 @@ void AddReadFlags(ReadFlags* read, FlagTable* flags) {
              "instead of saying so.");
 }
 
-ModelOpener::ModelOpener(FileSystem& files, const ReadFlags& read, Console& console)
+ModelOpener::ModelOpener(FileSystem& files, const ReadFlags& read, Console& console, bool reads_all)
     : files_(files), console_(console) {
   options_.max_model_bytes = read.max_model_bytes;
   options_.keys = KeysOf(read.keys, files);
+  options_.reads_all = reads_all;
   options_.require_locked_memory = read.require_locked_memory;
   tags_ = SplitList(read.saved_model_tags);
   signature_ = read.signature;
@@ -82,8 +83,8 @@ absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path
 }
 
 absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const std::string& path, const ReadFlags& read,
-                                                     Console& console) {
-  return ModelOpener(files, read, console).Open(path);
+                                                     Console& console, bool reads_all) {
+  return ModelOpener(files, read, console, reads_all).Open(path);
 }
 
 void AddWriteFlags(WriteFlags* write, FlagTable* flags) {

@@ -52,7 +52,8 @@ void AddReadFlags(ReadFlags* read, FlagTable* flags);
 // only once. Does not own `files` and `console`, on whose `err` notes go.
 class ModelOpener {
  public:
-  ModelOpener(FileSystem& files, const ReadFlags& read, Console& console);
+  // `reads_all` is that of OpenOptions.
+  ModelOpener(FileSystem& files, const ReadFlags& read, Console& console, bool reads_all = false);
 
   // OpenModel. A SavedModel folder is frozen as it is read, and its signature declares the interface of the graph;
   // other graphs come without one.
@@ -69,9 +70,9 @@ class ModelOpener {
   std::string signature_;
 };
 
-// For a tool with one model.
+// For a tool with one model. `reads_all` is that of OpenOptions.
 absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const std::string& path, const ReadFlags& read,
-                                                     Console& console);
+                                                     Console& console, bool reads_all = false);
 
 // What the user says of the models that a tool writes.
 struct WriteFlags {
