@@ -201,6 +201,11 @@ typedef struct pf_session_options {
   int64_t memory_limit;
   // Rounds after which a loop is given up; 0: one million; negative: never.
   int64_t most_loop_iterations;
+  // The processors that the session's threads run on, and the calling thread while a call of the session lasts, as the
+  // kernel numbers them; num_processors 0: all. Threads that a delegate's library starts stay where the call was that
+  // started them.
+  const int32_t* processors;
+  size_t num_processors;
 } pf_session_options;
 
 #define PF_SESSION_OPTIONS_INIT \

@@ -208,6 +208,7 @@ struct SessionOptions {
   std::string precision = "f32";
   int64_t memory_limit = 0;          // 0: the default.
   int64_t most_loop_iterations = 0;  // 0: the default.
+  std::vector<int32_t> processors;   // Where the threads run; empty: on all.
 };
 
 // What a run gave, in memory of its own.
@@ -262,6 +263,8 @@ class Session {
     c.precision = options.precision.c_str();
     c.memory_limit = options.memory_limit;
     c.most_loop_iterations = options.most_loop_iterations;
+    c.processors = options.processors.data();
+    c.num_processors = options.processors.size();
     pf_session* session = nullptr;
     Status status = internal::Try(
         [&](char* error, size_t size) { return pf_create_session(model.get(), &c, &session, error, size); });

@@ -29,6 +29,10 @@ absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
         absl::StrCat("found ", given.num_threads, " threads, expected 0 to ", ThreadPool::kMostThreads));
   }
   options.num_threads = std::max(1, given.num_threads);
+  if (given.num_processors > 0) {
+    PF_RETURN_IF_ERROR(CheckGiven(given.processors, "processors"));
+    options.processors.assign(given.processors, given.processors + given.num_processors);
+  }
   if (given.memory_limit < 0) {
     return absl::InvalidArgumentError(absl::StrCat("found a memory limit of ", given.memory_limit, " bytes"));
   }

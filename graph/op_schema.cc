@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -275,16 +277,22 @@ const AttrSpec* OpSchema::FindAttr(absl::string_view name) const {
 }
 
 const OpSchema* FindSchema(Op op) {
-  static const auto* schemas = [] {
-    auto* parsed = new std::vector<OpSchema>;
-    for (const RawRow& row : kRawRows) parsed->push_back(ParseRow(row));
-    return parsed;
-  }();
   if (!op.is_known()) return nullptr;
-  if constexpr (!selection::kIsSelective) return &(*schemas)[op.id()];
-  const auto held = std::lower_bound(schemas->begin(), schemas->end(), op,
-                                     [](const OpSchema& schema, Op other) { return schema.op < other; });
-  return held != schemas->end() && held->op == op ? &*held : nullptr;
+  size_t row = op.id();
+  if constexpr (selection::kIsSelective) {
+    const auto held = std::lower_bound(kRawRows.begin(), kRawRows.end(), op,
+                                       [](const RawRow& raw, Op other) { return raw.op < other; });
+    if (held == kRawRows.end() || held->op != op) return nullptr;
+    row = static_cast<size_t>(held - kRawRows.begin());
+  }
+  // A model has a few of hundreds of ops, and its start waits for those alone.
+  static std::array<std::atomic<const OpSchema*>, kRawRows.size()> parsed;
+  const OpSchema* known = parsed[row].load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  auto made = std::make_unique<const OpSchema>(ParseRow(kRawRows[row]));
+  // Another thread may have been faster: everybody is to see the same.
+  if (!parsed[row].compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) return known;
+  return made.release();
 }
 
 const AttrValue* DefaultAttr(Op op, absl::string_view attr) {

@@ -2,6 +2,9 @@
 #include "runtime_check/kernel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +23,33 @@ namespace permafrost {
 
 namespace {
 
-using KernelTable = absl::flat_hash_map<Op, Kernel>;
+// A kernel that is made when somebody asks for it: a model needs a few of hundreds.
+class LateKernel {
+ public:
+  explicit LateKernel(Kernel (*define)()) : define_(define) {}
+
+  const Kernel& Get() {
+    const Kernel* known = made_.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto made = std::make_unique<const Kernel>(define_());
+    // Another thread may have been faster: everybody is to see the same.
+    if (!made_.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) return *known;
+    return *made.release();
+  }
+
+ private:
+  Kernel (*const define_)();
+  std::atomic<const Kernel*> made_{nullptr};
+};
+
+using KernelTable = absl::flat_hash_map<Op, LateKernel*>;
 
 const KernelTable& AllKernels() {
   static const auto* const kTable = [] {
     auto* table = new KernelTable;
+    auto* kernels = new std::deque<LateKernel>;
 #define KERNEL(op) \
-  if constexpr (selection::HoldsOp(#op)) table->emplace(Op(ops::k##op), KernelDefinition_##op());
+  if constexpr (selection::HoldsOp(#op)) table->emplace(ops::k##op, &kernels->emplace_back(&KernelDefinition_##op));
 #include "runtime_check/kernel_list.inc"
 #undef KERNEL
     return table;
@@ -66,7 +89,7 @@ bool IsHeld(Op op, const std::string& attr, DType type) {
 
 const Kernel* FindKernel(Op op) {
   const auto found = AllKernels().find(op);
-  return found == AllKernels().end() ? nullptr : &found->second;
+  return found == AllKernels().end() ? nullptr : &found->second->Get();
 }
 
 std::vector<Op> KernelOps() {

@@ -8,6 +8,7 @@
 #include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/initializers.h"
+#include "runtime_check/processors.h"
 
 namespace permafrost {
 namespace {
@@ -22,6 +23,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
   if (!selection::kHoldsDelegates && options.delegate != nullptr) {
     return absl::UnimplementedError("a delegate is given, and this build holds none");
   }
+  ProcessorBinding binding;  // The session's threads inherit it.
+  PF_RETURN_IF_ERROR(binding.Bind(options.processors));
   std::unique_ptr<Session> session(new Session(std::move(options)));
   if (!graph.library().empty()) {
     if (!selection::kHoldsFunctions) {
@@ -102,6 +105,8 @@ absl::Status Session::PlanFor(std::vector<Shape> shapes) {
 }
 
 absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> input_shapes) {
+  ProcessorBinding binding;
+  PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   if (input_shapes.size() != program_.feeds.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("found ", input_shapes.size(), " input shapes, expected ", program_.feeds.size()));
@@ -173,6 +178,8 @@ bool Session::MayRunAgain(int64_t num_refused) {
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds) {
+  ProcessorBinding binding;
+  PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
   while (true) {
     const int64_t num_refused = budget_.num_refused();
@@ -199,6 +206,8 @@ absl::StatusOr<std::vector<Tensor>> Session::RunPlan(absl::Span<const Tensor> al
 }
 
 absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
+  ProcessorBinding binding;
+  PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
   if (outputs.size() != program_.fetches.size()) {
     return absl::InvalidArgumentError(

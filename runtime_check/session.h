@@ -32,7 +32,11 @@
 namespace permafrost {
 
 struct SessionOptions {
+  // Threads that compute, the caller's among them. Below 1 counts as 1, above ThreadPool::kMostThreads as that.
   int num_threads = 1;
+  // The processors that the session's threads run on, as the kernel counts them, and the calling thread while it is in a
+  // call of the session. Threads that a delegate's library starts stay where the call was that started them. Empty: all.
+  std::vector<int> processors;
   // Bytes that activations, computed and copied constants may take together; what kernels pack is not counted. A graph
   // that wants more is refused with ResourceExhausted.
   int64_t memory_limit = int64_t{4} << 30;
@@ -77,7 +81,8 @@ class Session {
  public:
   // The names are those of nodes, "x" or "x:1"; any output of any node may be fed. `graph` must outlive the session and
   // stay as it is. Errors as BuildProgram gives them: everything that can be found without knowing the input shapes,
-  // all nodes without a kernel at once.
+  // all nodes without a kernel at once. InvalidArgument, here and in each call from another thread, for a processor
+  // that the calling thread may not use.
   static absl::StatusOr<std::unique_ptr<Session>> Create(const Graph& graph, absl::Span<const std::string> feeds,
                                                          absl::Span<const std::string> fetches,
                                                          SessionOptions options = {});

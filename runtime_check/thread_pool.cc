@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -71,8 +72,17 @@ class ThreadPool::Team {
 
 class ThreadPool::Team {
  public:
-  explicit Team(int num_threads) : num_threads_(num_threads) {
-    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+  explicit Team(int num_threads) {
+    workers_.reserve(static_cast<size_t>(num_threads - 1));
+#if defined(__cpp_exceptions)
+    try {
+      Start(num_threads);
+    } catch (const std::system_error&) {
+      // The system gives no more: fewer do the same.
+    }
+#else
+    Start(num_threads);
+#endif
   }
 
   ~Team() {
@@ -80,7 +90,7 @@ class ThreadPool::Team {
     for (std::thread& worker : workers_) worker.join();
   }
 
-  int num_threads() const { return num_threads_; }
+  int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   void Run(int64_t count, int64_t pieces, absl::FunctionRef<void(int64_t, int64_t)> body) {
     body_ = &body;
@@ -103,6 +113,10 @@ class ThreadPool::Team {
   // may change under it: the loop's number, and in the low bits how many pieces there are.
   static constexpr uint64_t kOneLoop = 1 << 16;
   static constexpr uint64_t kStop = ~uint64_t{0};
+
+  void Start(int num_threads) {
+    for (int i = 1; i < num_threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+  }
 
   void Publish(uint64_t signal) {
     signal_.store(signal, std::memory_order_seq_cst);
@@ -136,7 +150,6 @@ class ThreadPool::Team {
     }
   }
 
-  const int num_threads_;
   const absl::FunctionRef<void(int64_t, int64_t)>* body_ = nullptr;
   int64_t count_ = 0;
   uint64_t loop_number_ = 0;

@@ -19,6 +19,7 @@
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_options.h"
 #include "tools/model/weight_packing.h"
+#include "tools/validation/calibration_inputs.h"
 
 namespace permafrost {
 namespace {
@@ -40,7 +41,12 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
              "separated by commas. Elsewhere the package works as without.");
   flags->Add("inputs", &options->inputs, "FILES",
              "With --pack_for: inputs of the model, NPY files separated by commas, * and ? allowed; INPUT=FILE where "
-             "there are several inputs. int8, mixed and auto are planned with them. Left out: random numbers.");
+             "there are several inputs. Their shapes are packed for. Left out: --calibration_inputs, or else random "
+             "numbers.");
+  flags->Add("calibration_inputs", &options->calibration_inputs, "FOLDER|FILES",
+             "With --pack_for: real inputs that int8, mixed and auto are planned with, at most 128: NPY files, or a folder "
+             "of them or of PNG and JPEG files (--image_size and the like say how they are fed). Left out: --inputs.");
+  AddImageFlags(&options->image, flags);
   flags->Add("outputs", &options->outputs, "NAMES",
              "With --pack_for: the outputs that are computed, separated by commas. Left out: found.");
   flags->Add("unpack", &options->unpack, "The other way: write the graph with all its constants as a binary GraphDef.");
@@ -68,8 +74,9 @@ absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
     return absl::InvalidArgumentError(
         "--page_aligned, --dedupe, --include_quantized and --pack_for say how to pack, not to unpack");
   }
-  if (options.pack_for.empty() && (!options.inputs.empty() || options.outputs.has_value())) {
-    return absl::InvalidArgumentError("--inputs and --outputs are for --pack_for");
+  if (options.pack_for.empty() &&
+      (!options.inputs.empty() || !options.calibration_inputs.empty() || options.outputs.has_value())) {
+    return absl::InvalidArgumentError("--inputs, --calibration_inputs and --outputs are for --pack_for");
   }
   return absl::OkStatus();
 }
@@ -226,9 +233,10 @@ absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertMemmappedOpti
         if (before.delegate != request->delegate || before.precision != request->precision) continue;
         return absl::InvalidArgumentError(absl::StrCat("--pack_for: found '", item, "' twice"));
       }
-      if (request->wants_samples && options.inputs.empty()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--pack_for=", item, " needs --inputs: the precision is planned with real ones"));
+      if (request->wants_samples && options.inputs.empty() && options.calibration_inputs.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("--pack_for=", item,
+                                                       " needs --calibration_inputs or --inputs: the precision is "
+                                                       "planned with real ones"));
       }
       requests.push_back(*std::move(request));
     }
@@ -246,18 +254,22 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& op
     for (std::string& piece : SplitList(list)) pieces.push_back(std::move(piece));
   }
   PF_RETURN_IF_ERROR(Annotate(DeclareOrFindInterface(std::nullopt, options.outputs, graph, &notes), "--pack_for"));
+  PF_ASSIGN_OR_RETURN(const std::vector<InputSet> calibration,
+                      ReadCalibrationInputs(files, options.calibration_inputs, options.image, {}, graph->inputs()));
   std::vector<InputSet> samples;
-  if (pieces.empty()) {
-    PF_ASSIGN_OR_RETURN(samples, SeededInputSets(graph->inputs(), /*seed=*/0, /*count=*/1));
-  } else {
+  if (!pieces.empty()) {
     PF_ASSIGN_OR_RETURN(samples, ReadInputSets(files, pieces, graph->inputs()));
+  } else if (!calibration.empty()) {
+    samples = calibration;
+  } else {
+    PF_ASSIGN_OR_RETURN(samples, SeededInputSets(graph->inputs(), /*seed=*/0, /*count=*/1));
   }
   // The number of threads changes no weights.
   const SessionOptions session_options = ToolSessionOptions(/*num_threads=*/1, files);
   for (const PackRequest& request : requests) {
     console.Progress(absl::StrCat("packing for ", request.delegate, " in ", request.precision));
     absl::StatusOr<std::shared_ptr<const WeightCache>> made =
-        PackWeights(*graph, request, samples, session_options, console);
+        PackWeights(*graph, request, samples, calibration, session_options, console);
     PF_RETURN_IF_ERROR(
         Annotate(made.status(), absl::StrCat("--pack_for=", request.delegate, ":", request.precision)));
     packed.push_back({PackedRegionName(request.delegate, request.precision), *std::move(made)});

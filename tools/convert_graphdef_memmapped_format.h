@@ -12,6 +12,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/validation/image_flags.h"
 
 namespace permafrost {
 
@@ -24,6 +25,8 @@ struct ConvertMemmappedOptions {
   bool include_quantized = false;
   std::vector<std::string> pack_for;    // See ParsePackRequest.
   std::vector<std::string> inputs;      // Files; see ReadInputSets.
+  std::vector<std::string> calibration_inputs;  // See ReadCalibrationInputs.
+  ImageFlags image;                     // Of pictures among those.
   std::optional<std::string> outputs;   // Comma separated names.
   bool unpack = false;
   bool verify = false;

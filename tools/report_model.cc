@@ -22,6 +22,7 @@
 #include "tools/report/report_formats.h"
 #include "tools/report/report_page.h"
 #include "tools/validation/batch_source.h"
+#include "tools/validation/calibration_inputs.h"
 #include "tools/validation/label_files.h"
 #include "tools/validation/layer_noise.h"
 #include "tools/validation/scoring.h"
@@ -56,6 +57,7 @@ void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
   flags->Add("layers", &options->layers, "Measure how far the tensors inside of the other models are from the first's.");
   flags->Add("max_time", &options->max_time, "SECONDS", "What measuring times may take.");
   AddRunFlags(&options->run_flags, flags);
+  AddImageFlags(&options->image, flags);
   AddReadFlags(&options->read, flags);
 }
 
@@ -283,8 +285,11 @@ class Reporter {
       const Graph& graph = subjects_[i]->graph();
       SessionOptions session = run_options_.chosen;
       const ModelToRun model = {graph, graph.inputs(), graph.outputs(), paths_[i]};
+      PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
+                          ReadCalibrationInputs(files_, flags.calibration_inputs, options_.image, {}, graph.inputs()));
+      if (samples.empty()) samples.push_back(subjects_[i]->feeds());
       PF_ASSIGN_OR_RETURN(const KeptWeights kept,
-                          SettleDelegate(flags, model, {subjects_[i]->feeds()}, files_, &session, console_));
+                          SettleDelegate(flags, model, samples, files_, &session, console_));
       kept_.push_back(kept);
       runs.push_back({subjects_[i].get(), std::move(session), &report_.models[i]});
     }

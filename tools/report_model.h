@@ -13,6 +13,7 @@
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
 #include "tools/model/run_flags.h"
+#include "tools/validation/image_flags.h"
 
 namespace permafrost {
 
@@ -31,6 +32,7 @@ struct ReportModelOptions {
   bool layers = true;   // Measure the errors inside of variants.
   double max_time = 10;  // Seconds that the measurement may take.
   RunFlags run_flags;
+  ImageFlags image;  // Of pictures to calibrate with.
   ReadFlags read;
 };
 

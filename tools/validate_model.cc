@@ -22,6 +22,7 @@
 #include "tools/model/plan_listing.h"
 #include "tools/model/run_flags.h"
 #include "tools/validation/batch_source.h"
+#include "tools/validation/calibration_inputs.h"
 #include "tools/validation/label_files.h"
 #include "tools/validation/labelled_images.h"
 #include "tools/validation/layer_noise.h"
@@ -130,17 +131,6 @@ std::optional<std::string> NamedInputs(const std::vector<std::string>& pieces) {
   return absl::StrJoin(names, ",");
 }
 
-// The number of rows that the inputs fix, or 0.
-absl::StatusOr<int64_t> FixedBatch(const Graph& graph) {
-  int64_t batch = 0;
-  for (const Endpoint& input : graph.inputs()) {
-    const absl::StatusOr<Shape> shape = ShapeAttr(*input.node, "shape");
-    if (!shape.ok() || !shape->has_rank() || shape->rank() == 0 || shape->dim(0) == kUnknownDim) continue;
-    batch = shape->dim(0);
-  }
-  return batch;
-}
-
 // What is fed, and what is right.
 struct Questions {
   std::unique_ptr<BatchSource> source;
@@ -148,17 +138,16 @@ struct Questions {
   std::vector<std::string> class_names;
 };
 
-absl::StatusOr<const Endpoint*> OnlyInput(const Graph& graph, absl::string_view flag) {
-  if (graph.inputs().size() == 1) return &graph.inputs()[0];
-  std::vector<std::string> names;
-  for (const Endpoint& input : graph.inputs()) names.push_back(input.text);
-  return absl::InvalidArgumentError(absl::StrCat(flag, " needs a model with one input, found ", names.size(), ": ",
-                                                 absl::StrJoin(names, ", ")));
+ImageLimits LimitsOf(const ValidateModelOptions& options) {
+  ImageLimits limits;
+  limits.max_pixels = static_cast<int64_t>(
+      std::min<uint64_t>(options.max_image_pixels, static_cast<uint64_t>(limits.max_pixels) * 16));
+  return limits;
 }
 
 absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, const Graph& reference,
                                          FileSystem& files, Console& console) {
-  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference, "--images"));
+  PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference.inputs(), "--images"));
   PF_ASSIGN_OR_RETURN(PictureConverter converter, MakePictureConverter(options.image, *input));
   PF_ASSIGN_OR_RETURN(
       LabelledImages images,
@@ -167,7 +156,7 @@ absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, co
   if (images.num_left_out > 0) {
     console.err << "note: " << images.num_left_out << " pictures have no label and are left out\n";
   }
-  PF_ASSIGN_OR_RETURN(const int64_t fixed, FixedBatch(reference));
+  const int64_t fixed = FixedBatch(reference.inputs());
   const PictureFormat& format = converter.format();
   const int64_t fitting = std::max<int64_t>(1, kMostBatchPixels / (format.height * format.width));
   if (fixed > fitting) {
@@ -179,10 +168,8 @@ absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, co
   Questions questions;
   if (images.labels.num_rows() > 0) questions.labels = std::move(images.labels);
   questions.class_names = std::move(images.class_names);
-  ImageLimits limits;
-  limits.max_pixels = static_cast<int64_t>(
-      std::min<uint64_t>(options.max_image_pixels, static_cast<uint64_t>(limits.max_pixels) * 16));
-  questions.source = ImageBatches(files, std::move(images.paths), std::move(converter), limits, batch, fixed > 0);
+  questions.source = ImageBatches(files, std::move(images.paths), std::move(converter), LimitsOf(options), batch,
+                                  fixed > 0);
   return questions;
 }
 
@@ -194,12 +181,12 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
     PF_ASSIGN_OR_RETURN(sets, SeededInputSets(reference.inputs(), options.seed, options.samples));
   } else {
     PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
-    PF_ASSIGN_OR_RETURN(const int64_t fixed, FixedBatch(reference));
+    const int64_t fixed = FixedBatch(reference.inputs());
     PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, options.batch > 0 ? options.batch : fixed > 0 ? fixed : kDefaultBatch));
   }
   std::optional<PictureConverter> converter;
   if (!options.perturb.empty()) {
-    PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference, "--perturb"));
+    PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference.inputs(), "--perturb"));
     ImageFlags image = options.image;
     const absl::Span<const int64_t> dims = sets[0][0].shape().dims();
     // Where the model takes pictures of any size, the arrays say which.
@@ -345,7 +332,11 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   std::vector<InputSet> sets;
   if (!options.run.precision.empty()) {
     console.Progress("settling the precision");
-    PF_ASSIGN_OR_RETURN(sets, FirstSets(*questions.source));
+    PF_ASSIGN_OR_RETURN(sets, ReadCalibrationInputs(files, options.run.calibration_inputs, options.image,
+                                                    LimitsOf(options), reference->inputs()));
+    if (sets.empty()) {
+      PF_ASSIGN_OR_RETURN(sets, FirstSets(*questions.source));
+    }
   }
   const ModelToRun model = {*candidate, reference->inputs(), reference->outputs(), options.candidate};
   PF_ASSIGN_OR_RETURN(const KeptWeights kept,
@@ -399,6 +390,9 @@ Tool ValidateModelTool() {
        {"Pictures in a folder for each class, also out of focus and in the dark.",
         "--reference=model.pb --candidate=tiny.pb --images=photos --image_fit=crop --perturb=blur,dark"},
        {"Which layers suffer from quantisation?", "--reference=folded.pb --candidate=tiny.pb --images=photos --sqnr"},
+       {"In eight bits, calibrated on pictures of one's own",
+        "--reference=model.pb --candidate=model.pb --images=photos --delegate=onednn --precision=int8 "
+        "--calibration_inputs=more_photos"},
        {"One model: how fast can it be, and what does that change?",
         "--reference=model.pb --candidate=model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
       &DefineFlags, &ValidateModel);

@@ -12,9 +12,9 @@ import threading
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
-def build(*targets):
-    """Builds what is measured and returns the folder of the binaries."""
-    flags = ["--config=release", "--noshow_progress"]
+def build(*targets, static=False):
+    """Builds what is measured, at will with the distribution's libraries linked in; returns the folder of the binaries."""
+    flags = ["--config=release", *(["--config=static"] if static else []), "--noshow_progress"]
     subprocess.run(["bazel", "build", *flags, *targets], check=True, cwd=REPOSITORY, stdout=sys.stderr)
     printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
                              text=True).stdout

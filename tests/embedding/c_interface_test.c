@@ -179,6 +179,7 @@ static void test_open_errors(void) {
 static void test_session_errors(const pf_model* model) {
   pf_session* session = NULL;
   const char* missing = "no_such_node";
+  static const int32_t no_processor = 100000;
   pf_session_options options = PF_SESSION_OPTIONS_INIT;
   static const int64_t kImage[] = {1, 8, 8, 1};
   pf_tensor input = floats(4, kImage, NULL, 64);
@@ -190,7 +191,16 @@ static void test_session_errors(const pf_model* model) {
   options.num_threads = -1;
   EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
                "found -1 threads");
+  options.num_threads = 1025;
+  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
+               "found 1025 threads");
   options.num_threads = 0;
+  options.num_processors = 1;
+  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT, "processors");
+  options.processors = &no_processor;
+  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
+               "found processor 100000, expected some of");
+  options.num_processors = 0;
   options.outputs = &missing;
   options.num_outputs = 1;
   EXPECT(pf_create_session(model, &options, &session, error, sizeof(error)) != PF_OK);

@@ -1,6 +1,7 @@
 // The session on small graphs: what is run, what is refused, and who owns which memory.
 #include "runtime_check/session.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "gmock/gmock.h"
@@ -303,6 +304,24 @@ TEST(SessionTest, ShapesThatComputeTells) {
   EXPECT_THAT(RunOne(session.get(), {flags(some)}), ElementsAre(1, 3));
   EXPECT_THAT(RunOne(session.get(), {flags(none)}), ElementsAre());
   EXPECT_THAT(RunOne(session.get(), {flags(some)}), ElementsAre(1, 3));
+}
+
+TEST(SessionTest, AnyNumberOfThreadsGivesTheSame) {
+  SmallGraph small;
+  small.Placeholder("x", DType::kFloat, {1 << 16});
+  small.Float("y", "Exp", {"x"});
+  std::vector<float> values(1 << 16);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97) / 50 - 1;
+  const Tensor x = Floats({1 << 16}, values);
+  const Tensor expected = Make(small, {"x"}, {"y"})->Run({x}).value()[0];
+  for (const int num_threads : {-7, 0, 2, 64, 1 << 20}) {
+    SessionOptions options;
+    options.num_threads = num_threads;
+    const auto session = Make(small, {"x"}, {"y"}, options);
+    EXPECT_GE(session->num_threads(), 1);
+    EXPECT_LE(session->num_threads(), std::clamp(num_threads, 1, ThreadPool::kMostThreads));
+    EXPECT_EQ(session->Run({x}).value()[0], expected) << num_threads;
+  }
 }
 
 TEST(SessionTest, LimitsMemory) {

@@ -1,6 +1,10 @@
 // The team of threads: every index once, the same pieces each time, and nothing lost over many short loops.
 #include "runtime_check/thread_pool.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -50,6 +54,25 @@ TEST(ThreadPoolTest, PiecesCoverTheRangeOnce) {
     }
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need much address space themselves.
+TEST(ThreadPoolTest, FewerThreadsDoWhereTheSystemStartsNoMore) {
+  // In a process of its own, whose address space has no room for the stacks of that many.
+  const pid_t child = fork();
+  if (child == 0) {
+    struct rlimit limit = {size_t{1} << 31, size_t{1} << 31};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    ThreadPool pool(ThreadPool::kMostThreads);
+    std::atomic<int64_t> sum{0};
+    pool.ParallelFor(5000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    _exit(pool.num_threads() < ThreadPool::kMostThreads && sum == 5000 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+#endif
 
 TEST(ThreadPoolTest, OnePieceRunsOnTheCaller) {
   ThreadPool pool(4);

@@ -15,6 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/formats/json_value.h"
+#include "io/formats/npy.h"
+#include "runtime_check/delegate_registry.h"
+#include "runtime_check/precision_plan.h"
 #include "tools/measuring/benchmark_entries.h"
 
 namespace permafrost {
@@ -226,8 +229,33 @@ TEST(BenchmarkModelTest, RefusesWhatCannotBe) {
   options.profiling_output_csv_file = "/nowhere/profile.csv";
   EXPECT_THAT(std::string(RunTool(options).status.message()), HasSubstr("/nowhere/profile.csv"));
   options = Options(1);
-  options.cpu_affinity = "4000";
+  options.run.cpu_affinity = "4000";
   EXPECT_EQ(RunTool(options).status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The plan that is made for the digits in eight bits, calibrated with one picture of this brightness.
+std::string PlanCalibratedWith(float brightness) {
+  const std::string inputs = TempPath(absl::StrCat("calibration_", brightness, ".npy"));
+  const std::unique_ptr<FileWriter> writer = RealFileSystem().NewWriter(inputs).value();
+  std::vector<float> pixels(8 * 8);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = brightness * static_cast<float>(i % 7) / 6;
+  EXPECT_TRUE(WriteNpy(Tensor::FromVector<float>({1, 8, 8, 1}, pixels), writer.get()).ok());
+  EXPECT_TRUE(writer->Commit().ok());
+  BenchmarkModelOptions options = Options(1);
+  options.subject.graph = "tests/models/digits/digits.pb";
+  options.run.delegate = "onednn";
+  options.run.precision = "int8";
+  options.run.calibration_inputs = {inputs};
+  options.run.precision_plan = TempPath(absl::StrCat("plan_", brightness, ".json"));
+  EXPECT_TRUE(RunTool(options).status.ok()) << RunTool(options).status;
+  return RealFileSystem().ReadFile(options.run.precision_plan).value();
+}
+
+TEST(BenchmarkModelTest, CalibratesWithTheInputsThatAreNamed) {
+  auto plan = std::make_shared<PrecisionPlan>();
+  plan->precision = Precision::kInt8;
+  if (!MakeDelegate("onednn", {"mixed", plan, nullptr}).ok()) GTEST_SKIP() << "this processor has no eight-bit arithmetic";
+  EXPECT_NE(PlanCalibratedWith(1), PlanCalibratedWith(0.25));
 }
 
 }  // namespace

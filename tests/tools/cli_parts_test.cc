@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 
 #include "absl/strings/match.h"
 #include "io/formats/json_value.h"
@@ -196,6 +198,21 @@ TEST(Cli, ErrorsAreOneLineWithoutControlCharacters) {
   EXPECT_EQ(RunTool(tool, {}, RealFileSystem(), console), 255);
   EXPECT_EQ(err.str(), "t: bad\\x1b[2Jname\n");
   EXPECT_EQ(out.str(), "");
+}
+
+TEST(Cli, WhatIsThrownIsAnError) {
+  const auto told = [](absl::Status (*run)(const Options&, FileSystem&, Console&)) {
+    const Tool tool = DefineTool<Options>(
+        "t", "s", {}, [](Options*, FlagTable*) {}, run);
+    std::ostringstream out, err;
+    Console console{out, err};
+    EXPECT_EQ(RunTool(tool, {}, RealFileSystem(), console), 255);
+    return err.str();
+  };
+  EXPECT_EQ(told([](const Options&, FileSystem&, Console&) -> absl::Status { throw std::bad_alloc(); }),
+            "t: there is not enough memory\n");
+  EXPECT_EQ(told([](const Options&, FileSystem&, Console&) -> absl::Status { throw std::runtime_error("no threads"); }),
+            "t: no threads\n");
 }
 
 }  // namespace

@@ -88,33 +88,5 @@ TEST(ProcessFactsTest, KnowsMemory) {
   EXPECT_GE(facts.peak_resident_bytes, facts.resident_bytes / 2);
 }
 
-TEST(ProcessFactsTest, ReadsProcessors) {
-  EXPECT_EQ(*ParseProcessors("0-2,5"), std::vector<int>({0, 1, 2, 5}));
-  EXPECT_EQ(*ParseProcessors("0x5"), std::vector<int>({0, 2}));
-  for (const char* bad : {"", "a", "2-1", "-1", "0x", "0xg", "0x0", "1,,2", "0-99999"}) {
-    EXPECT_EQ(ParseProcessors(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
-  }
-}
-
-TEST(ProcessFactsTest, BindsAndUnbinds) {
-  const auto usable = [] {
-    cpu_set_t set;
-    sched_getaffinity(0, sizeof(set), &set);
-    return CPU_COUNT(&set);
-  };
-  const int before = usable();
-  cpu_set_t set;
-  sched_getaffinity(0, sizeof(set), &set);
-  int first = 0;
-  while (!CPU_ISSET(first, &set)) ++first;
-  {
-    ProcessorBinding binding;
-    EXPECT_EQ(binding.Bind({1000}).code(), absl::StatusCode::kInvalidArgument);
-    ASSERT_TRUE(binding.Bind({first}).ok());
-    EXPECT_EQ(usable(), 1);
-  }
-  EXPECT_EQ(usable(), before);
-}
-
 }  // namespace
 }  // namespace permafrost

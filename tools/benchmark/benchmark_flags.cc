@@ -45,12 +45,11 @@ void DefineRunFlags(BenchmarkModelOptions* options, FlagTable* flags) {
   flags->Add("inter_benchmark_delay", &options->inter_benchmark_delay, "SECONDS",
              "Sleep before each of the two phases; -1: none.");
   AddRunFlags(&options->run, flags);
+  AddImageFlags(&options->image, flags);
   flags->Add("num_threads", &options->num_threads, "N", "The same as --threads; -1: one for each core.");
   flags->Add("use_delegate", &options->use_delegate, "NAME", "The same as --delegate.");
   flags->Add("external_delegate_path", &options->external_delegate_path, "FILE",
              "The same as --delegate with the path of a shared library.");
-  flags->Add("cpu_affinity", &options->cpu_affinity, "CPUS",
-             "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
 }
 
 void DefineOutputFlags(BenchmarkModelOptions* options, FlagTable* flags) {

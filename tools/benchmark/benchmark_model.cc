@@ -23,6 +23,7 @@
 #include "tools/measuring/run_trace.h"
 #include "tools/measuring/timed_runs.h"
 #include "tools/model/plan_listing.h"
+#include "tools/validation/calibration_inputs.h"
 
 namespace permafrost {
 namespace {
@@ -192,11 +193,6 @@ class Benchmark {
   // What can be found wrong before a model is read.
   absl::Status Prepare() {
     PF_RETURN_IF_ERROR(CheckBenchmarkFlags(options_));
-    if (!options_.cpu_affinity.empty()) {
-      const absl::StatusOr<std::vector<int>> processors = ParseProcessors(options_.cpu_affinity);
-      PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
-      PF_RETURN_IF_ERROR(Annotate(binding_.Bind(*processors), "--cpu_affinity"));
-    }
     PF_RETURN_IF_ERROR(CheckWritable(options_.profiling_output_csv_file, files_));
     PF_RETURN_IF_ERROR(CheckWritable(options_.trace, files_));
     if (!options_.baseline.empty()) {
@@ -222,8 +218,10 @@ class Benchmark {
     const Graph& graph = subject_->graph();
     // Some questions are about several models, and are answered with one delegate.
     const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
-    PF_ASSIGN_OR_RETURN(kept_,
-                        SettleDelegate(run_, model, {subject_->feeds()}, files_, &session_options_, console_));
+    PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
+                        ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));
+    if (samples.empty()) samples.push_back(subject_->feeds());
+    PF_ASSIGN_OR_RETURN(kept_, SettleDelegate(run_, model, samples, files_, &session_options_, console_));
     result_.precision = kept_.precision();
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);
@@ -338,7 +336,6 @@ class Benchmark {
   const RunFlags run_;
   FileSystem& files_;
   Console& console_;
-  ProcessorBinding binding_;
   std::optional<Baseline> baseline_;
   std::unique_ptr<HardwareCounters> counters_;  // Null: nobody asks, or there are none.
   std::unique_ptr<BenchmarkSubject> subject_;

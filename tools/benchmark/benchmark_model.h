@@ -13,6 +13,7 @@
 #include "tools/command_line/console.h"
 #include "tools/measuring/profile_tables.h"
 #include "tools/model/run_flags.h"
+#include "tools/validation/image_flags.h"
 
 namespace permafrost {
 
@@ -32,10 +33,10 @@ struct BenchmarkModelOptions {
 
   // Who computes.
   RunFlags run;
+  ImageFlags image;             // Of pictures to calibrate with.
   int32_t num_threads = -1;  // The original's name for --threads; 0 or less says nothing.
   std::string use_delegate;  // LiteRT's names for --delegate.
   std::string external_delegate_path;
-  std::string cpu_affinity;
 
   // What is printed.
   bool enable_op_profiling = true;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -51,6 +53,17 @@ int Finish(const std::string& name, const absl::Status& status, const Console& c
   console.out.flush();
   if (!console.out.good()) return Fail(name, absl::UnavailableError("cannot write to standard output"), console);
   return status.ok() ? 0 : Fail(name, status, console);
+}
+
+// What the tool answers, also where something is thrown: that is how libraries report a lack of memory or of threads.
+absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
+  try {
+    return tool.run(arguments, files, console);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("there is not enough memory");
+  } catch (const std::exception& exception) {
+    return absl::InternalError(exception.what());
+  }
 }
 
 std::string Overview(const std::vector<Tool>& tools) {
@@ -119,7 +132,7 @@ int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSyste
       return Finish(tool.name, absl::OkStatus(), console);
     }
   }
-  return Finish(tool.name, tool.run(arguments, files, console), console);
+  return Finish(tool.name, Outcome(tool, arguments, files, console), console);
 }
 
 int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> arguments, FileSystem& files,

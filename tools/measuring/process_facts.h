@@ -1,16 +1,8 @@
-// What the kernel says of this process: memory, switches, processors.
+// What the kernel says of this process: memory, switches.
 #ifndef PERMAFROST_TOOLS_MEASURING_PROCESS_FACTS_H_
 #define PERMAFROST_TOOLS_MEASURING_PROCESS_FACTS_H_
 
-#include <sched.h>
-
 #include <cstdint>
-#include <string>
-#include <vector>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace permafrost {
 
@@ -22,25 +14,6 @@ struct ProcessFacts {
 };
 
 ProcessFacts ReadProcessFacts();
-
-// "0-2,5", as taskset takes it, or a mask in hexadecimal digits, "0x27". InvalidArgument (found, expected).
-absl::StatusOr<std::vector<int>> ParseProcessors(absl::string_view text);
-
-// Binds this thread, and the threads that it starts, to processors while it lives.
-class ProcessorBinding {
- public:
-  ProcessorBinding();
-  ~ProcessorBinding();
-  ProcessorBinding(const ProcessorBinding&) = delete;
-  ProcessorBinding& operator=(const ProcessorBinding&) = delete;
-
-  // InvalidArgument, with those that there are, for a processor that this process may not use.
-  absl::Status Bind(const std::vector<int>& processors);
-
- private:
-  cpu_set_t before_;
-  bool is_bound_ = false;
-};
 
 }  // namespace permafrost
 

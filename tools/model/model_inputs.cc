@@ -143,6 +143,31 @@ absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& 
   return pieces;
 }
 
+int64_t RowsOf(const InputSet& set) {
+  for (const Tensor& tensor : set) {
+    if (tensor.shape().rank() > 0) return tensor.shape().dim(0);
+  }
+  return 1;
+}
+
+int64_t FixedBatch(absl::Span<const Endpoint> inputs) {
+  int64_t batch = 0;
+  for (const Endpoint& input : inputs) {
+    const absl::StatusOr<Shape> shape = ShapeAttr(*input.node, "shape");
+    if (!shape.ok() || !shape->has_rank() || shape->rank() == 0 || shape->dim(0) == kUnknownDim) continue;
+    batch = shape->dim(0);
+  }
+  return batch;
+}
+
+absl::StatusOr<const Endpoint*> OnlyInput(absl::Span<const Endpoint> inputs, absl::string_view who) {
+  if (inputs.size() == 1) return &inputs[0];
+  std::vector<std::string> names;
+  for (const Endpoint& input : inputs) names.push_back(input.text);
+  return absl::InvalidArgumentError(absl::StrCat(who, " needs a model with one input, found ", names.size(), ": ",
+                                                 absl::StrJoin(names, ", ")));
+}
+
 absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count) {
   std::vector<InputSet> sets;
   for (int i = 0; i < count; ++i) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
@@ -32,6 +33,15 @@ absl::StatusOr<std::vector<InputSet>> ReadInputSets(FileSystem& files, absl::Spa
 // each piece has them as they are. InvalidArgument when the tensors of a set have different numbers of rows, or none at
 // all.
 absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& sets, int64_t batch);
+
+// Rows of a set: those of its first tensor that has any, 1 where all are scalars.
+int64_t RowsOf(const InputSet& set);
+
+// The number of rows that the declared shapes of the inputs fix, or 0.
+int64_t FixedBatch(absl::Span<const Endpoint> inputs);
+
+// The input of a model that has one. InvalidArgument, which says what needs it, with the names of several.
+absl::StatusOr<const Endpoint*> OnlyInput(absl::Span<const Endpoint> inputs, absl::string_view who);
 
 // `count` sets of random numbers, the same ones for the same seed. Errors as of SeededInputs.
 absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count);

@@ -6,11 +6,6 @@
 
 namespace permafrost {
 
-absl::Span<const std::vector<Tensor>> FewSamples(absl::Span<const std::vector<Tensor>> samples) {
-  constexpr size_t kMostSamples = 8;
-  return samples.subspan(0, std::min(kMostSamples, samples.size()));
-}
-
 absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<const Endpoint> inputs,
                                                 absl::Span<const Endpoint> outputs,
                                                 absl::Span<const std::vector<Tensor>> samples,
@@ -23,7 +18,10 @@ absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<c
   ChoiceOptions options;
   options.calibration = calibration;
   if (precision != kAutoPrecision) options.precisions = {precision};
-  return ChoosePrecision(graph, feeds, fetches, FewSamples(samples), delegate, session_options, options);
+  options.calibrate_on.assign(samples.begin(), samples.end());
+  constexpr size_t kMostJudges = 8;
+  return ChoosePrecision(graph, feeds, fetches, samples.subspan(0, std::min(kMostJudges, samples.size())), delegate,
+                         session_options, options);
 }
 
 }  // namespace permafrost

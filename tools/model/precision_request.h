@@ -15,11 +15,8 @@ namespace permafrost {
 // The fastest of all that a delegate has.
 inline constexpr absl::string_view kAutoPrecision = "auto";
 
-// Those of the samples that a choice looks at: more would make it slow and hardly better.
-absl::Span<const std::vector<Tensor>> FewSamples(absl::Span<const std::vector<Tensor>> samples);
-
-// ChoosePrecision between all precisions of the delegate, or of `precision` alone, on FewSamples. The delegate of
-// `session_options` is left out.
+// ChoosePrecision between all precisions of the delegate, or of `precision` alone. All samples calibrate, the first 8
+// judge: more would make the choice slow and hardly better. The delegate of `session_options` is left out.
 absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<const Endpoint> inputs,
                                                 absl::Span<const Endpoint> outputs,
                                                 absl::Span<const std::vector<Tensor>> samples,

@@ -17,9 +17,11 @@
 #include "runtime_check/custom_ops.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
+#include "runtime_check/processors.h"
 #include "tools/model/precision_plan_bytes.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/precision_request.h"
+#include "tools/model/processor_list.h"
 #include "tools/model/run_options.h"
 
 namespace permafrost {
@@ -145,7 +147,7 @@ std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::S
   for (const auto* ends : {&model.inputs, &model.outputs}) {
     for (const Endpoint& end : *ends) hash.Add(end.text);
   }
-  for (const std::vector<Tensor>& sample : FewSamples(samples)) {
+  for (const std::vector<Tensor>& sample : samples) {
     for (const Tensor& tensor : sample) {
       hash.Add(tensor.shape().ToString());
       hash.Add(tensor.bytes());
@@ -309,6 +311,10 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
   flags->Add("calibration", &run->calibration, "METHOD",
              absl::StrCat("How int8 and mixed find the range of values that eight bits tell apart: ",
                           absl::StrJoin(RangeMethodNames(), ", "), "."));
+  flags->Add("calibration_inputs", &run->calibration_inputs, "FOLDER|FILES",
+             "Real inputs for that, at most 128, the first 8 of which auto, int8 and mixed are also judged by: NPY files as "
+             "for --inputs of validate_model, or a folder of them or of PNG and JPEG files (--image_size and the like say "
+             "how they are fed). INPUT=... where there are several inputs. Left out: what is run.");
   flags->Add("precision_plan", &run->precision_plan, "FILE",
              "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
   flags->Add("cache_dir", &run->cache_dir, "DIR",
@@ -319,22 +325,36 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
   flags->Add("threads", &run->threads, "N", "Threads to compute with; 0: one for each core.");
+  flags->Add("cpu_affinity", &run->cpu_affinity, "CPUS",
+             "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
   flags->Add("explain", &run->explain,
              "Say what the delegate runs and as which pieces, and why it leaves the rest to the built-in kernels.");
 }
 
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files) {
-  if (run.threads < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--threads: found ", run.threads, ", expected at least 0"));
+  if (run.threads < 0 || run.threads > ThreadPool::kMostThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads: found ", run.threads, ", expected 0 to ", ThreadPool::kMostThreads));
   }
   if (!run.precision_plan.empty() && !IsSettledLater(run)) {
     return absl::InvalidArgumentError(absl::StrCat("--precision_plan: found '", run.precision_plan,
                                                    "' with --precision=", run.precision,
                                                    ", expected none: only auto, int8 and mixed settle on something"));
   }
+  if (!run.calibration_inputs.empty() && !IsSettledLater(run)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--calibration_inputs: found with --precision=", run.precision.empty() ? "f32" : run.precision,
+                     ", expected none: only auto, int8 and mixed look at inputs"));
+  }
   const int num_threads = run.threads > 0 ? run.threads : static_cast<int>(std::thread::hardware_concurrency());
   RunOptions options;
   options.reference = ToolSessionOptions(std::max(1, num_threads), files);
+  if (!run.cpu_affinity.empty()) {
+    absl::StatusOr<std::vector<int>> processors = ParseProcessors(run.cpu_affinity);
+    PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
+    PF_RETURN_IF_ERROR(Annotate(ProcessorBinding().Bind(*processors), "--cpu_affinity"));
+    options.reference.processors = *std::move(processors);
+  }
   options.chosen = options.reference;
   PF_RETURN_IF_ERROR(CheckPrecision(run.delegate, run.precision));
   PF_RETURN_IF_ERROR(Annotate(RangeMethodOf(run.calibration).status(), "--calibration"));

@@ -24,14 +24,17 @@ struct RunFlags {
   std::string delegate = "reference";  // A name, or the path of a shared library.
   std::string precision;            // Empty: what the delegate does where nobody says; see SettleDelegate for others.
   std::string calibration = "mse";  // A RangeMethod.
+  std::vector<std::string> calibration_inputs;  // See ReadCalibrationInputs.
   std::string precision_plan;       // A file, or empty.
   std::string cache_dir;            // A folder, or empty.
   std::vector<std::string> custom_ops;
   int32_t threads = 0;
+  std::string cpu_affinity;  // As ParseProcessors takes it; empty: all.
   bool explain = false;
 };
 
-// --delegate, --precision, --calibration, --precision_plan, --cache_dir, --custom_ops, --threads, --explain.
+// --delegate, --precision, --calibration, --calibration_inputs, --precision_plan, --cache_dir, --custom_ops, --threads,
+// --cpu_affinity, --explain.
 void AddRunFlags(RunFlags* run, FlagTable* flags);
 
 // The same run twice: by the built-in kernels, and as the flags say. Ops that only a library knows run in both.
@@ -41,7 +44,8 @@ struct RunOptions {
 };
 
 // Loads what the flags name. InvalidArgument for an unknown delegate or precision (with the known ones), and a number
-// of threads that is negative; errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
+// of threads that is negative or beyond ThreadPool::kMostThreads, for processors that this thread may not use, and for
+// what --precision needs not; errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
 
 // A model that a tool is about to run.

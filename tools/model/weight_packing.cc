@@ -45,6 +45,7 @@ absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
 
 absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
                                                                absl::Span<const std::vector<Tensor>> samples,
+                                                               absl::Span<const std::vector<Tensor>> calibration,
                                                                const SessionOptions& options, Console& console) {
   std::vector<std::string> feeds, fetches;
   for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
@@ -54,7 +55,8 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
   PackedMaker maker{"", request.delegate, PackingIdentity(request.delegate), request.precision, ""};
   if (request.wants_samples) {
     PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                        ChooseOnSamples(graph, graph.inputs(), graph.outputs(), samples, request.delegate,
+                        ChooseOnSamples(graph, graph.inputs(), graph.outputs(),
+                                        calibration.empty() ? samples : calibration, request.delegate,
                                         request.precision, ChoiceOptions().calibration, options));
     for (const PrecisionTrial& trial : choice.trials) {
       if (trial.precision != choice.precision) continue;

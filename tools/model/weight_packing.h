@@ -26,11 +26,13 @@ struct PackRequest {
 // InvalidArgument for a delegate that packs no weights, and for a precision that it does not have.
 absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text);
 
-// Plans the model once for the shapes of each sample, and collects what the delegate packs. The result's maker names no
+// Plans the model once for the shapes of each sample, and collects what the delegate packs. A precision that is planned
+// with inputs is planned with `calibration`, or where that is empty with the samples. The result's maker names no
 // model. FailedPrecondition where the delegate takes no part of the model with weights; errors of ChoosePrecision and
 // of the session.
 absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
                                                                absl::Span<const std::vector<Tensor>> samples,
+                                                               absl::Span<const std::vector<Tensor>> calibration,
                                                                const SessionOptions& options, Console& console);
 
 }  // namespace permafrost

@@ -11,14 +11,6 @@
 namespace permafrost {
 namespace {
 
-// Rows of a set: those of its first tensor that has any, 1 where all are scalars.
-int64_t RowsOf(const InputSet& set) {
-  for (const Tensor& tensor : set) {
-    if (tensor.shape().rank() > 0) return tensor.shape().dim(0);
-  }
-  return 1;
-}
-
 class Kept final : public BatchSource {
  public:
   Kept(std::vector<InputSet> sets, std::optional<PictureConverter> converter)

@@ -53,8 +53,9 @@ REDUCED = [
     Configuration("OpenVINO", "int8", "openvino_int8"),
 ]
 
-# What peers offer against a slow start, as our packed package does: plans made ahead, on this machine.
+# What engines offer against a slow start: what they make of a model made ahead, on this machine.
 AHEAD = [
+    Configuration(OURS, "onednn f32 packed", "packed_f32", (("delegate", "onednn"), ("precision", "f32"))),
     Configuration("ONNX Runtime", "f32 optimised ahead", "onnx_optimised", (("optimised", "yes"),)),
     Configuration("OpenVINO", "f32 cached", "openvino", (("precision", "f32"), ("cache", "yes"))),
 ]

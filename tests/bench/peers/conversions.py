@@ -16,10 +16,12 @@ SECONDS = 900  # Inception v3, calibrated, takes some 100 on a slow core.
 @dataclasses.dataclass(frozen=True)
 class Kind:
     suffix: str
-    source: str = None  # The kind that it is made from; None: the frozen graph.
+    source: str = None     # The kind that it is made from; None: the frozen graph.
+    packed_for: str = None  # What our converter packs it for; None: convert.py makes it.
 
 
 KINDS = {
+    "packed_f32": Kind(".f32.pbmm", packed_for="onednn:f32"),
     "tflite": Kind(".tflite"),
     "tflite_dynamic": Kind(".dynamic.tflite"),
     "tflite_int8": Kind(".int8.tflite"),
@@ -34,43 +36,55 @@ KINDS = {
 
 
 class ConversionError(Exception):
-    """A peer cannot convert a model; the text says why."""
+    """A model cannot be converted; the text says why."""
 
 
-def fingerprint(model, kind):
+def fingerprint(model, kind, packer):
     """Of all that a conversion depends on."""
     digest = hashlib.sha256(kind.encode())
-    for path in [model.path, *model.input_files, HERE / "convert.py", HERE / "requirements.txt"]:
+    makers = [packer] if KINDS[kind].packed_for else [HERE / "convert.py", HERE / "requirements.txt"]
+    for path in [model.path, *model.input_files, *makers]:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def converted(model, kind, folder):
-    """The path of `model` as `kind`; makes it when the folder does not have it. ConversionError, remembered too."""
+def converted(model, kind, folder, packer):
+    """The path of `model` as `kind`; makes it when the folder does not have it. ConversionError, remembered too.
+
+    `packer` is our convert_graphdef_memmapped_format.
+    """
     if kind == "pb":
         return model.path
-    source = converted(model, KINDS[kind].source, folder) if KINDS[kind].source else model.path
+    source = converted(model, KINDS[kind].source, folder, packer) if KINDS[kind].source else model.path
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / (model.name + KINDS[kind].suffix)
     record = target.with_name(target.name + ".json")
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    if known.get("fingerprint") != fingerprint(model, kind) or not (known["error"] or target.exists()):
-        known = {"fingerprint": fingerprint(model, kind), "error": convert(model, kind, source, target)}
+    made_of = fingerprint(model, kind, packer)
+    if known.get("fingerprint") != made_of or not (known["error"] or target.exists()):
+        known = {"fingerprint": made_of, "error": convert(model, kind, source, target, packer)}
         record.write_text(json.dumps(known), encoding="utf-8")
     if known["error"]:
         raise ConversionError(known["error"])
     return target
 
 
-def convert(model, kind, source, target):
+def command_for(model, kind, source, target, packer):
+    """What writes `source` as `kind` to `target`."""
+    if KINDS[kind].packed_for is None:
+        return [sys.executable, str(HERE / "convert.py"), kind, str(model.path.parent), str(source), str(target)]
+    return [str(packer), f"--in_graph={source}", f"--out_graph={target}", f"--pack_for={KINDS[kind].packed_for}",
+            f"--inputs={model.input_files[0]}", f"--outputs={','.join(model.outputs)}"]
+
+
+def convert(model, kind, source, target, packer):
     """Why it failed, or None. What it makes appears under its name when it is complete."""
     print(f"peers: converting {model.name} to {kind}", file=sys.stderr)
     log = target.with_name(target.name + ".log")
     with open(log, "wb") as errors, tempfile.TemporaryDirectory(dir=target.parent) as making:
         try:
-            done = subprocess.run([sys.executable, str(HERE / "convert.py"), kind, str(model.path.parent), str(source),
-                                   str(pathlib.Path(making) / target.name)], stdout=errors, stderr=errors,
-                                  timeout=SECONDS, check=False)
+            command = command_for(model, kind, source, pathlib.Path(making) / target.name, packer)
+            done = subprocess.run(command, stdout=errors, stderr=errors, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"not done after {SECONDS} s"
         if done.returncode == 0:

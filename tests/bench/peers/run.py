@@ -14,6 +14,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
+SERVER = "//tests/bench/peers:session_server"
+PACKER = "//tools:convert_graphdef_memmapped_format"
 MODES = ["f32", "auto", "accuracy", "cold", "memory"]
 
 
@@ -25,6 +27,7 @@ def parse_arguments():
                         help="where the peers' environment and the converted models are kept (default: .peers)")
     parser.add_argument("--venv", type=pathlib.Path, help="the environment (default: WORK_DIR/venv)")
     parser.add_argument("--server", type=pathlib.Path, help="a session_server (default: builds one)")
+    parser.add_argument("--packer", type=pathlib.Path, help="a convert_graphdef_memmapped_format (default: builds one)")
     parser.add_argument("--mode", nargs="+", choices=MODES, default=["f32"])
     parser.add_argument("--convert_only", action="store_true", help="makes the conversions of all modes and ends")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -43,8 +46,10 @@ def parse_arguments():
         parser.error(f"--threads must be from 1 to {len(arguments.cores)}, the number of --cores")
     if arguments.rounds < 1 or arguments.turn_ms <= 0 or arguments.keep_within < 1:
         parser.error("--rounds and --keep_within must be at least 1, --turn_ms more than 0")
-    if arguments.server is not None and not arguments.server.is_file():
-        parser.error(f"--server: there is no file '{arguments.server}'")
+    for flag in ("server", "packer"):
+        path = getattr(arguments, flag)
+        if path is not None and not path.is_file():
+            parser.error(f"--{flag}: there is no file '{path}'")
     if not (arguments.shared / "models").is_dir():
         parser.error(f"--shared: there is no folder 'models' in '{arguments.shared}'")
     arguments.work_dir = arguments.work_dir.resolve()
@@ -78,7 +83,7 @@ def run_mode(mode, models, arguments):
     import start_up
     f32, every = (chosen(group, arguments) for group in (configurations.F32,
                                                          configurations.F32 + configurations.REDUCED))
-    ahead = f32 + chosen(configurations.AHEAD, arguments)
+    ahead = chosen(configurations.AHEAD, arguments) + f32
     results = []
     for model in models:
         judged, unfit = {}, {}
@@ -113,7 +118,7 @@ def convert_all(models, arguments):
     for model in models:
         for kind in sorted({configuration.artifact for configuration in every}):
             try:
-                conversions.converted(model, kind, arguments.work_dir / "models")
+                conversions.converted(model, kind, arguments.work_dir / "models", arguments.packer)
             except conversions.ConversionError as error:
                 failed += 1
                 print(f"{model.name}: {kind}: {error}")
@@ -130,12 +135,13 @@ def main():
     import recorded_models
     import report
     models = list(recorded_models.recorded_models(arguments.shared, arguments.models))
+    if arguments.packer is None:
+        arguments.packer = measuring.build(PACKER, static=True) / PACKER[2:].replace(":", "/")
     if arguments.convert_only:
         convert_all(models, arguments)
         return
     if arguments.server is None:
-        arguments.server = (measuring.build("//tests/bench/peers:session_server") / "tests" / "bench" / "peers" /
-                            "session_server")
+        arguments.server = measuring.build(SERVER, static=True) / SERVER[2:].replace(":", "/")
     results = {"machine": measuring.machine(), "load_average": os.getloadavg()[0],
                "rounds": arguments.rounds, "turn_ms": arguments.turn_ms,
                "versions": (HERE / "requirements.txt").read_text(encoding="utf-8").split(),

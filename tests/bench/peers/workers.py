@@ -74,7 +74,7 @@ class Worker(LineServer):
 
 def load_line(configuration, model, setup, threads):
     """The load request; makes the conversion. ConversionError."""
-    path = converted(model, configuration.artifact, setup.work_dir / "models")
+    path = converted(model, configuration.artifact, setup.work_dir / "models", setup.packer)
     names = [entry["name"] for entry in model.inputs]
     # Peers were calibrated with all recorded inputs when their models were converted; we are at the first feed.
     samples = [f"samples={','.join(str(file) for file in model.input_files)}"] if configuration.is_ours else []
