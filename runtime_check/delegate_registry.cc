@@ -24,10 +24,11 @@ const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
       {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
        [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }},
-      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}, {"int8", "mixed"}},
+      {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16x3", "bf16"}, {"int8", "mixed"}},
        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
          PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
          if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
+         if (options.plan == nullptr && options.precision == "bf16x3") plan.precision = Precision::kBf16x3;
          return MakeOneDnnDelegate(std::move(plan), options.packed);
        },
        &OneDnnPackingIdentity},
