@@ -195,7 +195,7 @@ typedef struct pf_session_options {
   // "reference", "onednn" or "xnnpack", as far as the library has them; NULL: "reference". What a delegate does not take
   // runs on the reference kernels.
   const char* delegate;
-  // Of the delegate: "f32", "bf16"; NULL: "f32".
+  // Of the delegate: "f32", "bf16x3", "bf16"; NULL: "f32".
   const char* precision;
   // Bytes that activations, and constants that had to be copied, may take; 0: 4 GiB.
   int64_t memory_limit;

@@ -28,10 +28,14 @@ const std::vector<Row>& Rows() {
          [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }}};
     if constexpr (selection::HoldsDelegate("onednn")) {
       made->push_back(
-          {{"onednn", "oneDNN and fused loops on all vector units: the fastest", {"f32", "bf16"}, {"int8", "mixed"}},
+          {{"onednn",
+            "oneDNN and fused loops on all vector units: the fastest",
+            {"f32", "bf16x3", "bf16"},
+            {"int8", "mixed"}},
            [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
              PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
              if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
+             if (options.plan == nullptr && options.precision == "bf16x3") plan.precision = Precision::kBf16x3;
              return MakeOneDnnDelegate(std::move(plan), options.packed);
            },
            &OneDnnPackingIdentity});

@@ -209,13 +209,13 @@ class Chooser {
       return absl::OkStatus();
     }
     std::vector<Precision> narrow;
-    for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
-      if (Has(precision).ok()) narrow.push_back(precision);
+    for (const Precision precision : kPrecisions) {
+      if (precision != Precision::kF32 && Has(precision).ok()) narrow.push_back(precision);
     }
     PF_ASSIGN_OR_RETURN(SearchResult found, SearchPlan(graph_, report_, *base_, narrow, options_.search_seconds,
                                                        [&](const std::shared_ptr<const PrecisionPlan>& plan,
                                                            bool with_times) { return Measure(plan, with_times); }));
-    for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
+    for (const Precision precision : kPrecisions) {
       std::vector<std::string> layers;
       for (const PlanSection& section : found.sections) {
         if (section.precision == precision) {

@@ -11,6 +11,8 @@ absl::string_view NameOf(Precision precision) {
       return "bf16";
     case Precision::kInt8:
       return "int8";
+    case Precision::kBf16x3:
+      return "bf16x3";
   }
   return "";
 }

@@ -12,7 +12,12 @@
 namespace permafrost {
 
 // Of products and of what lies between the nodes; sums are of more bits, and the interface of a model is as it was.
-enum class Precision : uint8_t { kF32, kBf16, kInt8 };
+// kBf16x3 takes each float as the sum of two of bfloat16, and three products for one: large convolutions are within
+// 2^-16 of kF32, to which it falls back for all else. Files hold the numbers.
+enum class Precision : uint8_t { kF32, kBf16, kInt8, kBf16x3 };
+
+// From the most exact to the fastest.
+constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16x3, Precision::kBf16, Precision::kInt8};
 
 absl::string_view NameOf(Precision precision);
 

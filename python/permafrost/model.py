@@ -229,7 +229,8 @@ class Model(_closing.Closable):
 
         Args:
           delegate: who computes as much as it can: one of `permafrost.delegates()`, or the path of a shared library.
-          precision: what the delegate computes with: 'f32', 'bf16', 'int8', 'mixed', or 'auto'; '' for its default.
+          precision: what the delegate computes with: 'f32', 'bf16x3', 'bf16', 'int8', 'mixed', or 'auto'; '' for its
+            default.
           threads: to compute with; 0 for one a core.
           outputs: what to fetch instead of the model's outputs: names of any nodes, with a port where it is not 0.
           custom_ops: paths of shared libraries with kernels.

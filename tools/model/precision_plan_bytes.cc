@@ -30,8 +30,8 @@ std::string HashBytes(absl::string_view message) {
 }
 
 absl::StatusOr<Precision> PrecisionOf(uint64_t value) {
-  if (value > static_cast<uint64_t>(Precision::kInt8)) {
-    return absl::DataLossError(absl::StrCat("found precision ", value, ", expected 0, 1 or 2"));
+  if (value > static_cast<uint64_t>(Precision::kBf16x3)) {
+    return absl::DataLossError(absl::StrCat("found precision ", value, ", expected 0 to 3"));
   }
   return static_cast<Precision>(value);
 }

@@ -21,7 +21,6 @@ namespace {
 
 constexpr char kFormat[] = "permafrost precision plan";
 constexpr int kVersion = 1;
-constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16, Precision::kInt8};
 
 absl::Status Unexpected(absl::string_view where, absl::string_view found, absl::string_view expected) {
   return absl::InvalidArgumentError(
@@ -49,7 +48,7 @@ absl::StatusOr<Precision> PrecisionNamed(absl::string_view name, absl::string_vi
   for (const Precision precision : kPrecisions) {
     if (NameOf(precision) == name) return precision;
   }
-  return Unexpected(where, absl::StrCat("'", name, "'"), "f32, bf16 or int8");
+  return Unexpected(where, absl::StrCat("'", name, "'"), "f32, bf16x3, bf16 or int8");
 }
 
 absl::StatusOr<TensorStatistics> ParseStatistics(const JsonValue& value, const std::string& where) {

@@ -303,10 +303,11 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
                    absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
   flags->Add(
       "precision", &run->precision, "NAME",
-      "What the delegate computes with: f32, bf16, int8, mixed, or auto. int8 and mixed are planned with the inputs: "
-      "int8 is eight bits wherever they are possible, mixed the fastest choice for each part of the model that stays "
-      "inside the budget. auto measures all of them on the inputs, and takes the fastest of those inside the budget: "
-      "the rms error of each output within 3 % of its rms (or within 1e-4) and the likeliest class of each row as it "
+      "What the delegate computes with: f32, bf16x3 (nearly f32, for processors with AMX), bf16, int8, mixed, or auto. "
+      "int8 and mixed are planned with the inputs: int8 is eight bits wherever they are possible, mixed the fastest "
+      "choice for each part of the model that stays inside the budget. auto measures all of them on the inputs, and "
+      "takes the fastest of those inside the budget: the rms error of each output within 3 % of its rms (or within "
+      "1e-4) and the likeliest class of each row as it "
       "is. Left out: f32.");
   flags->Add("calibration", &run->calibration, "METHOD",
              absl::StrCat("How int8 and mixed find the range of values that eight bits tell apart: ",

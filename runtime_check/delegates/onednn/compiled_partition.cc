@@ -28,7 +28,7 @@ class Pieces final : public CompiledPartition {
     const ThreadsInScope threads(num_threads);
     PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads, packed));
     pieces_ = std::move(fused.pieces);
-    if (fused.has_int8) partition_ = std::make_unique<Partition>(partition);
+    if (fused.wants_finite) partition_ = std::make_unique<Partition>(partition);
     for (const int input : partition.inputs) {
       const DelegateTensor& tensor = partition.tensors[input];
       inputs_.push_back(input);
@@ -148,7 +148,7 @@ class Pieces final : public CompiledPartition {
     return in_floats_->Run(inputs, outputs, floats_scratch_.data() + (64 - address % 64) % 64, on_piece);
   }
 
-  std::unique_ptr<Partition> partition_;  // Where some of it is computed with eight bits.
+  std::unique_ptr<Partition> partition_;  // Where some of it is for finite numbers alone.
   std::unique_ptr<Pieces> in_floats_;
   std::vector<char> floats_scratch_;
   int num_threads_ = 1;

@@ -13,6 +13,7 @@
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/quantization.h"
+#include "runtime_check/delegates/onednn/split_convolution.h"
 #include "runtime_check/delegates/onednn/steps.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
@@ -34,7 +35,9 @@ class Fuser {
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
       PF_ASSIGN_OR_RETURN(plans_.emplace_back(), PlanNode(partition_, node));
-      precisions_.push_back(plan_.Of(node.node->name()));
+      Precision precision = plan_.Of(node.node->name());
+      if (precision == Precision::kBf16x3 && !IsSplittable(plans_.back())) precision = Precision::kF32;
+      precisions_.push_back(precision);
     }
     FindStorages();
     MakeSteps();
@@ -337,7 +340,7 @@ class Fuser {
       const auto converted = converted_;
       status = MakeWeightedAs(precision, op, i, position);
       if (status.ok()) {
-        fused_.has_int8 = fused_.has_int8 || precision == Precision::kInt8;
+        fused_.wants_finite = fused_.wants_finite || precision == Precision::kInt8 || precision == Precision::kBf16x3;
         return absl::OkStatus();
       }
       // oneDNN may have it for wider numbers alone.
@@ -345,6 +348,11 @@ class Fuser {
       made_.resize(num_made);
       converted_ = converted;
     }
+  }
+
+  // Whether what it reads is worth all bits of a float.
+  static bool IsOfFloats(Precision precision) {
+    return precision == Precision::kF32 || precision == Precision::kBf16x3;
   }
 
   static Precision Wider(Precision precision) {
@@ -358,7 +366,11 @@ class Fuser {
     if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
       op.output = NewStorage(OutputShape(i).num_elements());
     }
-    absl::StatusOr<std::unique_ptr<Piece>> piece = MakeWeighted(op, types_, num_threads_, packed_);
+    const auto make = [&] {
+      return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types_, num_threads_)
+                                             : MakeWeighted(op, types_, num_threads_, packed_);
+    };
+    absl::StatusOr<std::unique_ptr<Piece>> piece = make();
     if (piece.ok()) {
       made_.push_back({position, *std::move(piece)});
       if (op.output != result) Convert(op.output, result, OutputShape(i), op.name, position);
@@ -373,7 +385,7 @@ class Fuser {
       steps[k].value = k == 0 ? op.output : steps[k - 1].result;
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
-    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, MakeWeighted(op, types_, num_threads_, packed_));
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, make());
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
@@ -411,6 +423,8 @@ class Fuser {
         return {Element::kBf16};
       case Precision::kInt8:
         return eight_bits_[storage];
+      case Precision::kBf16x3:
+        return types_.Of(storage);
     }
     return {};
   }
@@ -487,7 +501,9 @@ class Fuser {
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (IsWeighted(plans_[i].kind)) {
         const std::vector<int>& steps = chains_[i].steps;
-        write(steps.empty() ? Output(i) : steps_[steps.back()].result, EndOf(i), PrecisionOf(i));
+        // Ours writes any type.
+        const Precision written = PrecisionOf(i) == Precision::kBf16x3 ? Precision::kInt8 : PrecisionOf(i);
+        write(steps.empty() ? Output(i) : steps_[steps.back()].result, EndOf(i), written);
       } else if (MovesNumbers(plans_[i].kind) && !is_taken_[i]) {
         write(Output(i), static_cast<int>(i), precisions_[i]);
       }
@@ -505,13 +521,13 @@ class Fuser {
         const size_t root = root_of_step[static_cast<size_t>(step)];
         const size_t node = root < plans_.size() ? root : static_cast<size_t>(steps_[step].node);
         is_read_by_steps = true;
-        (precisions_[node] == Precision::kF32 ? wants_floats : wants_bf16) = true;
+        (IsOfFloats(precisions_[node]) ? wants_floats : wants_bf16) = true;
       }
       for (const int reader : node_readers_[s]) {
         const auto i = static_cast<size_t>(reader);
         if (IsWeighted(plans_[i].kind)) {
           const Precision precision = PrecisionOf(i);
-          if (precision == Precision::kF32 && !IsNarrow(plans_[i])) wants_floats = true;
+          if (IsOfFloats(precision) && !IsNarrow(plans_[i])) wants_floats = true;
           wants_bf16 = wants_bf16 || precision == Precision::kBf16;
           wants_int8 = wants_int8 || precision == Precision::kInt8;
         } else if (MovesNumbers(plans_[i].kind) && !is_taken_[i]) {
@@ -523,7 +539,7 @@ class Fuser {
           // The convolution that does the node's work reads in its place.
           const auto by = static_cast<size_t>(node_readers_[Output(i)][0]);
           const Precision precision = PrecisionOf(by);
-          wants_floats = wants_floats || precision == Precision::kF32;
+          wants_floats = wants_floats || IsOfFloats(precision);
           wants_bf16 = wants_bf16 || precision == Precision::kBf16;
           wants_int8 = wants_int8 || precision == Precision::kInt8;
         }

@@ -20,7 +20,7 @@ struct Fused {
   // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
   std::vector<int> storage;
   std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
-  bool has_int8 = false;       // Some piece computes with eight bits, which hold no NaN and no infinity.
+  bool wants_finite = false;   // Some piece computes with what holds no NaN and no infinity: eight bits, split floats.
 };
 
 // What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise

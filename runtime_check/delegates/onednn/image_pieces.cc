@@ -1,6 +1,8 @@
 // Pooling is oneDNN's; the others are loops over rows of channels.
 #include "runtime_check/delegates/onednn/image_pieces.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -115,11 +117,14 @@ class Resize final : public Piece {
 #pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
     for (int64_t i = 0; i < batch_ * height; ++i) {
       const float* image = context.at<float>(reads[0]) + i / height * input_height_ * line;
-      const Tap& y = rows_[static_cast<size_t>(i % height)];
-      InterpolateLine(image + y.lower * line, image + y.upper * line, y.fraction, columns_, channels_,
-                      context.at<float>(writes[0]) + i * out_line);
+      float* mixed = reinterpret_cast<float*>(context.scratch) + omp_get_thread_num() * line;
+      MixLine(rows_[static_cast<size_t>(i % height)], columns_, input_width_, channels_, image, mixed,
+              context.at<float>(writes[0]) + i * out_line);
     }
     return absl::OkStatus();
+  }
+  int64_t scratch_bytes() const override {
+    return num_threads_ * input_width_ * channels_ * static_cast<int64_t>(sizeof(float));
   }
   std::string Describe() const override { return absl::StrCat(name, ": bilinear resize (loops)"); }
 

@@ -136,6 +136,18 @@ PERMAFROST_CLONES void WidenS8(int64_t count, float scale, const int8_t* from, f
   for (int64_t i = 0; i < count; ++i) to[i] = scale * static_cast<float>(from[i]);
 }
 
+PERMAFROST_CLONES void MixLines(int64_t count, float fraction, const float* a, const float* b, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = a[i] + (b[i] - a[i]) * fraction;
+}
+
+PERMAFROST_CLONES void MixPixelsAnywhere(int64_t channels, const float* from, absl::Span<const Tap> taps, float* to) {
+  for (const Tap& tap : taps) {
+    const float *lower = from + tap.lower * channels, *upper = from + tap.upper * channels;
+    for (int64_t c = 0; c < channels; ++c) to[c] = lower[c] + (upper[c] - lower[c]) * tap.fraction;
+    to += channels;
+  }
+}
+
 PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
                                               Block moving, Block fixed, float* results) {
   for (int64_t m = 0; m < moves; ++m) {
@@ -151,10 +163,30 @@ PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, 
 }
 
 #if defined(__x86_64__)
+#define PERMAFROST_AVX512 __attribute__((target("avx512f")))
+
+// The sums of the elements of 16 vectors, in their order: halves of pairs are added up until one vector is left.
+PERMAFROST_AVX512 inline __m512 SumsOf(const __m512* vectors) {
+  __m512 quads[4];
+  for (int q = 0; q < 4; ++q) {
+    const __m512* of = vectors + 4 * q;
+    const __m512 first = _mm512_add_ps(_mm512_unpacklo_ps(of[0], of[1]), _mm512_unpackhi_ps(of[0], of[1]));
+    const __m512 second = _mm512_add_ps(_mm512_unpacklo_ps(of[2], of[3]), _mm512_unpackhi_ps(of[2], of[3]));
+    const __m512d a = _mm512_castps_pd(first), b = _mm512_castps_pd(second);
+    quads[q] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  }
+  constexpr int kEven = 0x88, kOdd = 0xdd;
+  const __m512 low = _mm512_add_ps(_mm512_shuffle_f32x4(quads[0], quads[1], kEven),
+                                   _mm512_shuffle_f32x4(quads[0], quads[1], kOdd));
+  const __m512 high = _mm512_add_ps(_mm512_shuffle_f32x4(quads[2], quads[3], kEven),
+                                    _mm512_shuffle_f32x4(quads[2], quads[3], kOdd));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(low, high, kEven), _mm512_shuffle_f32x4(low, high, kOdd));
+}
+
 // Several results at a time, so that their sums do not wait for each other.
 template <int kMoves>
-__attribute__((target("avx512f"))) inline void ProductsAtOnce(int64_t move_step, int64_t rows, int64_t count,
-                                                              Block moving, Block fixed, float* results) {
+PERMAFROST_AVX512 inline void ProductsAtOnce(int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
+                                             float* results) {
   __m512 sums[kMoves];
   for (int m = 0; m < kMoves; ++m) sums[m] = _mm512_setzero_ps();
   for (int64_t r = 0; r < rows; ++r) {
@@ -174,17 +206,42 @@ __attribute__((target("avx512f"))) inline void ProductsAtOnce(int64_t move_step,
       sums[m] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, a + m * move_step + i), x, sums[m]);
     }
   }
-  for (int m = 0; m < kMoves; ++m) results[m] = _mm512_reduce_add_ps(sums[m]);
+  if constexpr (kMoves == 16) {
+    _mm512_storeu_ps(results, SumsOf(sums));
+  } else {
+    for (int m = 0; m < kMoves; ++m) results[m] = _mm512_reduce_add_ps(sums[m]);
+  }
 }
 
-__attribute__((target("avx512f"))) void MovingProducts512(int64_t moves, int64_t move_step, int64_t rows, int64_t count,
-                                                          Block moving, Block fixed, float* results) {
+PERMAFROST_AVX512 void MovingProducts512(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving,
+                                         Block fixed, float* results) {
   int64_t m = 0;
-  for (; m + 8 <= moves; m += 8) {
-    ProductsAtOnce<8>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
+  for (; m + 16 <= moves; m += 16) {
+    ProductsAtOnce<16>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
+  }
+  for (; m + 4 <= moves; m += 4) {
+    ProductsAtOnce<4>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
   }
   for (; m < moves; ++m) {
     ProductsAtOnce<1>(move_step, rows, count, {moving.data + m * move_step, moving.row_step}, fixed, results + m);
+  }
+}
+
+PERMAFROST_AVX512 void MixPixels512(int64_t channels, const float* from, absl::Span<const Tap> taps, float* to) {
+  for (const Tap& tap : taps) {
+    const float *lower = from + tap.lower * channels, *upper = from + tap.upper * channels;
+    const __m512 fraction = _mm512_set1_ps(tap.fraction);
+    int64_t c = 0;
+    for (; c + 16 <= channels; c += 16) {
+      const __m512 a = _mm512_loadu_ps(lower + c), b = _mm512_loadu_ps(upper + c);
+      _mm512_storeu_ps(to + c, _mm512_fmadd_ps(_mm512_sub_ps(b, a), fraction, a));
+    }
+    if (c < channels) {
+      const auto mask = static_cast<__mmask16>((1u << (channels - c)) - 1);
+      const __m512 a = _mm512_maskz_loadu_ps(mask, lower + c), b = _mm512_maskz_loadu_ps(mask, upper + c);
+      _mm512_mask_storeu_ps(to + c, mask, _mm512_fmadd_ps(_mm512_sub_ps(b, a), fraction, a));
+    }
+    to += channels;
   }
 }
 #endif
@@ -204,11 +261,31 @@ void ToS8(int64_t count, float scale, const float* from, int8_t* to) { RoundToS8
 void FromU8(int64_t count, float scale, const uint8_t* from, float* to) { WidenU8(count, scale, from, to); }
 void FromS8(int64_t count, float scale, const int8_t* from, float* to) { WidenS8(count, scale, from, to); }
 
+namespace {
+
+#if defined(__x86_64__)
+bool HasAvx512() {
+  static const bool has = __builtin_cpu_supports("avx512f");
+  return has;
+}
+#endif
+
+}  // namespace
+
+void MixLine(const Tap& row, absl::Span<const Tap> columns, int64_t width, int64_t channels, const float* image,
+             float* scratch, float* to) {
+  const int64_t line = width * channels;
+  MixLines(line, row.fraction, image + row.lower * line, image + row.upper * line, scratch);
+#if defined(__x86_64__)
+  if (HasAvx512()) return MixPixels512(channels, scratch, columns, to);
+#endif
+  MixPixelsAnywhere(channels, scratch, columns, to);
+}
+
 void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                     float* results) {
 #if defined(__x86_64__)
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
-  if (has_avx512) return MovingProducts512(moves, move_step, rows, count, moving, fixed, results);
+  if (HasAvx512()) return MovingProducts512(moves, move_step, rows, count, moving, fixed, results);
 #endif
   MovingProductsAnywhere(moves, move_step, rows, count, moving, fixed, results);
 }

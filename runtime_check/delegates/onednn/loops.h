@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime_check/kernels/sampling.h"
 
 namespace permafrost {
 namespace onednn {
@@ -65,6 +67,11 @@ struct Block {
 };
 void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                     float* results);
+
+// A line of a resized image: `row` says which lines of `image`, of `width` pixels, are mixed, `columns` which pixels.
+// `scratch` has room for a line of `image`; none of the memories overlap.
+void MixLine(const Tap& row, absl::Span<const Tap> columns, int64_t width, int64_t channels, const float* image,
+             float* scratch, float* to);
 
 // Whether one of `count` floats, at any address, is NaN or infinite.
 bool HasNonFinite(const char* floats, int64_t count);

@@ -9,6 +9,7 @@
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/packing.h"
 #include "runtime_check/delegates/onednn/primitives.h"
+#include "runtime_check/delegates/onednn/split_products.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
 namespace permafrost {
@@ -69,6 +70,9 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan
   }
   if (uses(Precision::kInt8) && !onednn::HasInt8()) {
     return absl::UnimplementedError("precision int8 needs a processor with VNNI: expected f32 or bf16 on this one");
+  }
+  if (uses(Precision::kBf16x3) && !onednn::HasSplitProducts()) {
+    return absl::UnimplementedError("precision bf16x3 needs a processor with AMX: expected f32 or bf16 on this one");
   }
   return std::make_shared<OneDnnDelegate>(std::move(plan), std::move(packed));
 }

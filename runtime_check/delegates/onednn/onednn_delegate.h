@@ -13,8 +13,8 @@
 
 namespace permafrost {
 
-// Unimplemented for bf16, or int8, on a processor without AVX-512, or VNNI: oneDNN has no fast convolutions of them
-// there.
+// Unimplemented for bf16, int8, or bf16x3 on a processor without AVX-512, VNNI, or AMX: there are no fast convolutions
+// of them there.
 // Weights are packed once for all who use `packed`, which may be null.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
                                                                    std::shared_ptr<PackedWeights> packed = nullptr);

@@ -38,6 +38,7 @@ F32 = [
 # With fewer bits, where the accuracy budget decides who competes.
 REDUCED = [
     Configuration(OURS, "onednn auto", "pb", (("delegate", "onednn"), ("precision", "auto"))),
+    Configuration(OURS, "onednn bf16x3", "pb", (("delegate", "onednn"), ("precision", "bf16x3"))),
     Configuration(OURS, "onednn bf16", "pb", (("delegate", "onednn"), ("precision", "bf16"))),
     Configuration(OURS, "onednn int8", "pb", (("delegate", "onednn"), ("precision", "int8"))),
     Configuration(OURS, "onednn mixed", "pb", (("delegate", "onednn"), ("precision", "mixed"))),

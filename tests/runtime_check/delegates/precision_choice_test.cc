@@ -76,10 +76,10 @@ TEST_F(PrecisionChoiceTest, FallsBackToTheFirstWhenNothingFits) {
 TEST_F(PrecisionChoiceTest, PlansWhatWantsAPlan) {
   const auto choice = Choose({}, "onednn", {});
   ASSERT_TRUE(choice.ok()) << choice.status();
-  ASSERT_THAT(choice->trials, SizeIs(4));
-  for (size_t i = 2; i < 4; ++i) {
+  ASSERT_THAT(choice->trials, SizeIs(5));
+  for (size_t i = 3; i < 5; ++i) {
     const PrecisionTrial& trial = choice->trials[i];
-    EXPECT_EQ(trial.precision, i == 2 ? "int8" : "mixed");
+    EXPECT_EQ(trial.precision, i == 3 ? "int8" : "mixed");
     if (trial.milliseconds == 0) {
       EXPECT_FALSE(trial.is_within_budget);
       EXPECT_NE(trial.reason, "");
@@ -107,7 +107,7 @@ TEST_F(PrecisionChoiceTest, MixedKeepsToTheBudget) {
 
 TEST_F(PrecisionChoiceTest, SaysWhichPrecisionsThereAre) {
   EXPECT_THAT(std::string(Choose({}, "onednn", {"int4"}).status().message()),
-              HasSubstr("found precision 'int4', expected f32, bf16, int8, mixed"));
+              HasSubstr("found precision 'int4', expected f32, bf16x3, bf16, int8, mixed"));
   EXPECT_THAT(std::string(MakeDelegate("onednn", {"int8", nullptr}).status().message()), HasSubstr("wants a plan"));
 }
 
