@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 // So many rounds say something with 95 % confidence (Sample::MedianInterval).
 constexpr int kFewestRounds = 6;
 constexpr int kMostRunsOfTurn = 1000;
+// What part of max_seconds passes before something is decided.
+constexpr double kUndecidedPart = 0.25;
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -50,9 +52,11 @@ class Contest {
       progress(round);
       RunRound();
       if (round + 1 < kFewestRounds) continue;
-      DropHopeless();
-      if (round + 1 >= limits_.min_rounds && IsDecided()) return;
-      if (round + 1 >= limits_.min_rounds / 2 && Since(start) >= limits_.max_seconds) return;
+      const double seconds = Since(start);
+      const bool may_decide = seconds >= kUndecidedPart * limits_.max_seconds;
+      DropSlowerThan(may_decide ? limits_.hopeless_ratio : std::max(limits_.hopeless_ratio, limits_.lost_ratio));
+      if (round + 1 >= limits_.min_rounds && may_decide && IsDecided()) return;
+      if (round + 1 >= limits_.min_rounds / 2 && seconds >= limits_.max_seconds) return;
     }
   }
 
@@ -81,13 +85,13 @@ class Contest {
     return FastestOf(results_, [&](int i) { return IsIn(static_cast<size_t>(i)); });
   }
 
-  void DropHopeless() {
+  void DropSlowerThan(double most) {
     const int best = Best();
     if (best < 0) return;
     for (size_t i = 0; i < results_.size(); ++i) {
       if (!IsIn(i) || static_cast<int>(i) == best) continue;
       const Sample ratio = RatioOf(results_[i], results_[static_cast<size_t>(best)]);
-      if (ratio.size() >= kFewestRounds && ratio.MedianInterval().low > limits_.hopeless_ratio) {
+      if (ratio.size() >= kFewestRounds && ratio.MedianInterval().low > most) {
         results_[i].was_dropped = true;
       }
     }

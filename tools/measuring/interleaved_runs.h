@@ -23,13 +23,17 @@ struct Contestant {
 struct ContestLimits {
   int min_rounds = 12;
   int max_rounds = 400;
-  double max_seconds = 30;  // Of all together; the first min_rounds / 2 rounds are run in any case.
+  // Of all together; the first min_rounds / 2 rounds are run in any case. Before a quarter of it nothing is decided and only
+  // the lost leave: what disturbs a machine, one of its processors above all, may go on for a second or two.
+  double max_seconds = 30;
   // Runs of a turn that count take about so long together; those before, which warm caches up and let the threads of
   // the one before go to sleep, too, and at least one.
   double turn_seconds = 0.02;
   double warmup_seconds = 0.005;
   // Who is surely slower than the best by more than this leaves, so that the time goes to those who are close.
   double hopeless_ratio = 1.25;
+  // Who is surely slower by more than this is lost, disturbed or not, and leaves at once.
+  double lost_ratio = 4;
   // Who is surely within this of the best need not be told from it.
   double equal_ratio = 1.01;
   uint64_t seed = 1;  // Of the order of turns, which is another in each round.
