@@ -209,7 +209,7 @@ typedef struct pf_session_options {
 } pf_session_options;
 
 #define PF_SESSION_OPTIONS_INIT \
-  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0 }
+  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0 }
 
 // Makes a session. All that can be found to be wrong without knowing the shapes of the inputs is found here, and, where
 // the model tells all of those, everything is prepared for the first run. `options` may be NULL; what it points to need
