@@ -84,8 +84,8 @@ _DELEGATES = {
     "xnnpack": ["-O3"],
 }
 
-# Of a shared library without exceptions: nothing but the C library is needed beside it.
-_ALONE = [
+# Linker options of a program or a shared library without exceptions, for which nothing but the C library is needed.
+C_LIBRARY_ALONE = [
     "-nodefaultlibs",
     "-Wl,--as-needed",
     "-Wl,--start-group",
@@ -234,7 +234,7 @@ def selective_runtime(
             "-Wl,--version-script,$(location %s)" % exports,
             "-Wl,-soname,lib%s.so.1" % name,
             "-Wl,--no-undefined",
-        ] + ([] if delegates else _ALONE),
+        ] + ([] if delegates else C_LIBRARY_ALONE),
         linkshared = True,
         tags = ["manual"],
         deps = [":" + name] + ([] if delegates else [_label("//selective:no_exceptions")]),
