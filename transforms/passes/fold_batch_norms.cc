@@ -39,6 +39,7 @@ absl::StatusOr<Scaling> ScalingOf(const Node& convolution, TensorRef factor) {
   PF_ASSIGN_OR_RETURN(const ChannelDim channel_dim, ChannelDimOf(convolution));
   PF_ASSIGN_OR_RETURN(const Tensor values, ConstValue(*ConstantBehind(factor)));
   PF_ASSIGN_OR_RETURN(scaling.scale, PerChannel(values, channel_dim, scaling.channels.count));
+  PF_RETURN_IF_ERROR(CheckFinite(scaling.scale));
   return scaling;
 }
 
@@ -95,7 +96,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 // that of the Mul. Weights that others read too stay as they are, and the convolution gets a copy.
 //
 // Left alone when the convolution has another user or is an output, when weights or factor are not float constants, or
-// when the factor is not one value per channel.
+// when the factor is not one finite value per channel.
 DEFINE_PASS(fold_batch_norms) {
   return Pass<NoParams>("Folds a constant per-channel Mul into the weights of the convolution or MatMul before it.")
       .Why(

@@ -298,6 +298,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
 
 absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const BatchNorm affine, BatchNormOf(*norm));
+  PF_RETURN_IF_ERROR(CheckFinite(affine.scale));
   const TensorRef data = norm->input(0);
   if (graph->IsInput(norm)) return BlockedByEndpoint(*norm);
   absl::Status before;
@@ -372,8 +373,9 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 // Constants that others read too are copied, never changed; constants may be read through Identity nodes.
 //
 // Left alone when the norm is training, when another of its outputs is used, when its parameters or the weights are not
-// float constants, when what lies between norm and convolution has another user or is an output, when data formats
-// differ, and, for a norm before a convolution, when that pads with zeros, to which the offset would not apply.
+// float constants, when they make a factor that is not finite (a variance of 0 with an epsilon of 0), when what lies
+// between norm and convolution has another user or is an output, when data formats differ, and, for a norm before a
+// convolution, when that pads with zeros, to which the offset would not apply.
 DEFINE_PASS(fold_old_batch_norms) {
   return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
       .Why(

@@ -303,6 +303,7 @@ class Simplification {
     PF_ASSIGN_OR_RETURN(const ChannelDim channel_dim, ChannelDimOf(convolution));
     ScaledWeights scaled;
     PF_ASSIGN_OR_RETURN(scaled.scale, PerChannel(factor, channel_dim, channels.count));
+    PF_RETURN_IF_ERROR(CheckFinite(scaled.scale));
     PF_ASSIGN_OR_RETURN(scaled.weights, ScaleChannels(weights, channels, scaled.scale, context_->num_threads));
     return scaled;
   }

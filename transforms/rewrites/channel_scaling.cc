@@ -2,6 +2,7 @@
 #include "transforms/rewrites/channel_scaling.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "graph/matcher.h"
@@ -129,6 +130,13 @@ absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim c
   std::vector<float> result(channels);
   for (int64_t i = 0; i < channels; ++i) result[i] = values[values.size() == 1 ? 0 : i];
   return result;
+}
+
+absl::Status CheckFinite(absl::Span<const float> scale) {
+  const auto bad = std::find_if(scale.begin(), scale.end(), [](float value) { return !std::isfinite(value); });
+  if (bad == scale.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the factor of channel ", bad - scale.begin(), " is ", *bad, ", expected a finite one"));
 }
 
 absl::StatusOr<Tensor> ScaleChannels(const Tensor& weights, Channels channels, absl::Span<const float> scale,
