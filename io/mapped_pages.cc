@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "io/hint_thread.h"
+
 namespace permafrost {
 namespace {
 
@@ -39,10 +41,10 @@ constexpr size_t kReadAheadBytes = 1 << 20;
 // Maps the pages of a file until it is done or destroyed.
 class PageReader {
  public:
-  explicit PageReader(FileView file) : file_(std::move(file)), thread_([this] { Run(); }) {}
+  explicit PageReader(FileView file) : file_(std::move(file)), thread_(StartHintThread([this] { Run(); })) {}
   ~PageReader() {
     is_stopped_ = true;
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
  private:

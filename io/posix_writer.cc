@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/status.h"
+#include "io/hint_thread.h"
 #include "io/mapped_pages.h"
 #include "io/posix_file_system.h"
 #include "io/system_error.h"
@@ -85,7 +86,7 @@ class PosixWriter : public FileWriter {
 
   void ReserveAhead(uint64_t size) override {
     if (!replaces_ || size < kAheadBytes || allocator_.joinable()) return;
-    allocator_ = std::thread([this, size] {
+    allocator_ = StartHintThread([this, size] {
       while (allocated_ahead_ < size && !is_allocating_stopped_) {
         if (calls_->AllocateInMemory(file_, allocated_ahead_, kAheadBytes) != 0) return;
         allocated_ahead_ += kAheadBytes;
