@@ -16,9 +16,9 @@ namespace permafrost {
 
 struct DelegateOptions {
   std::string precision = "f32";
-  std::shared_ptr<const PrecisionPlan> plan;  // For precisions that want one; see ChoosePrecision.
+  std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that want one; see ChoosePrecision.
   // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them.
-  std::shared_ptr<PackedWeights> packed;
+  std::shared_ptr<PackedWeights> packed = nullptr;
 };
 
 struct DelegateInfo {
