@@ -15,7 +15,6 @@ inline constexpr const char* kOps[] = {
     "AddV2",
     "AvgPool",
     "BiasAdd",
-    "CheckNumerics",
     "Const",
     "Conv2D",
     "DepthwiseConv2dNative",
@@ -44,8 +43,6 @@ inline constexpr OpTypes kOpTypes[] = {
     {"AvgPool", "T", 0x2},  // float
     {"BiasAdd", "", 0x2},  // float
     {"BiasAdd", "T", 0x2},  // float
-    {"CheckNumerics", "", 0x2},  // float
-    {"CheckNumerics", "T", 0x2},  // float
     {"Const", "", 0xa},  // float, int32
     {"Conv2D", "", 0x2},  // float
     {"Conv2D", "T", 0x2},  // float
