@@ -304,7 +304,8 @@ absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, 
   // A rename would get past the protection of a file that may not be written.
   if (exists && access(path.c_str(), W_OK) != 0) return SystemError("write", path, errno);
   constexpr mode_t kPermissions = 0777;
-  const std::optional<mode_t> permissions = exists ? std::make_optional<mode_t>(about.st_mode & kPermissions) : std::nullopt;
+  const std::optional<mode_t> permissions =
+      exists ? std::make_optional<mode_t>(about.st_mode & kPermissions) : std::nullopt;
   std::string temporary;
   PF_ASSIGN_OR_RETURN(const int file, OpenTemporary(calls, target, permissions, &temporary));
   std::unique_ptr<FileWriter> writer = PosixWriter::Replace(calls, file, target, temporary);

@@ -16,6 +16,8 @@
 namespace permafrost {
 namespace {
 
+using package_directory::kFooterBytes;
+
 constexpr uint64_t kMostDirectoryBytes = 0x7fffffff;  // Protobuf's limit on a message.
 
 }  // namespace
@@ -144,11 +146,11 @@ absl::Status Package::AddRegion(const PackageRegion& region, uint64_t end) {
 
 absl::Status Package::ReadDirectory() {
   const uint64_t size = source_->size();
-  if (size <= package_directory::kFooterBytes) {
-    return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", package_directory::kFooterBytes));
+  if (size <= kFooterBytes) {
+    return absl::DataLossError(absl::StrCat("found ", size, " bytes, expected more than ", kFooterBytes));
   }
-  PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - package_directory::kFooterBytes, package_directory::kFooterBytes));
-  const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - package_directory::kFooterBytes;
+  PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - kFooterBytes, kFooterBytes));
+  const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - kFooterBytes;
   if (begin >= end) {
     return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
                                             ", expected one before byte ", end,
@@ -195,8 +197,9 @@ absl::StatusOr<std::shared_ptr<const Package>> OpenPackage(std::shared_ptr<const
 
 bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::string_view tail) {
   const uint64_t size = source.size();
-  if (size > package_directory::kFooterBytes && tail.size() >= package_directory::kFooterBytes) {
-    const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - package_directory::kFooterBytes), end = size - package_directory::kFooterBytes;
+  if (size > kFooterBytes && tail.size() >= kFooterBytes) {
+    const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - kFooterBytes);
+    const uint64_t end = size - kFooterBytes;
     if (begin < end) {
       // The name stands among the first bytes of the first entry, behind an offset at most.
       constexpr uint64_t kLooked = 64;
