@@ -34,8 +34,7 @@ const std::vector<Row>& Rows() {
             {"int8", "mixed"}},
            [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
              PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
-             if (options.plan == nullptr && options.precision == "bf16") plan.precision = Precision::kBf16;
-             if (options.plan == nullptr && options.precision == "bf16x3") plan.precision = Precision::kBf16x3;
+             if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
              return MakeOneDnnDelegate(std::move(plan), options.packed);
            },
            &OneDnnPackingIdentity});

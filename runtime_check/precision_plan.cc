@@ -17,4 +17,11 @@ absl::string_view NameOf(Precision precision) {
   return "";
 }
 
+std::optional<Precision> PrecisionNamed(absl::string_view name) {
+  for (const Precision precision : kPrecisions) {
+    if (NameOf(precision) == name) return precision;
+  }
+  return std::nullopt;
+}
+
 }  // namespace permafrost

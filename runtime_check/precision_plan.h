@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ enum class Precision : uint8_t { kF32, kBf16, kInt8, kBf16x3 };
 constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16x3, Precision::kBf16, Precision::kInt8};
 
 absl::string_view NameOf(Precision precision);
+// The one of that name, if there is one.
+std::optional<Precision> PrecisionNamed(absl::string_view name);
 
 // What calibration found out about the values of a tensor.
 struct TensorStatistics {

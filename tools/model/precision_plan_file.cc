@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -44,10 +45,8 @@ absl::StatusOr<float> Finite(const JsonValue& value, absl::string_view where) {
   return static_cast<float>(value.number);
 }
 
-absl::StatusOr<Precision> PrecisionNamed(absl::string_view name, absl::string_view where) {
-  for (const Precision precision : kPrecisions) {
-    if (NameOf(precision) == name) return precision;
-  }
+absl::StatusOr<Precision> ParsePrecision(absl::string_view name, absl::string_view where) {
+  if (const std::optional<Precision> precision = PrecisionNamed(name)) return *precision;
   return Unexpected(where, absl::StrCat("'", name, "'"), "f32, bf16x3, bf16 or int8");
 }
 
@@ -145,10 +144,10 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text) {
   if (file.Find("others") == nullptr) return saved;
   auto plan = std::make_shared<PrecisionPlan>();
   PF_ASSIGN_OR_RETURN(const JsonValue* others, Member(file, "", "others", Kind::kText, "a text"));
-  PF_ASSIGN_OR_RETURN(plan->precision, PrecisionNamed(others->text, "others"));
+  PF_ASSIGN_OR_RETURN(plan->precision, ParsePrecision(others->text, "others"));
   PF_ASSIGN_OR_RETURN(const JsonValue* nodes, Member(file, "", "nodes", Kind::kObject, "an object"));
   for (const auto& [name, list] : nodes->members) {
-    PF_ASSIGN_OR_RETURN(const Precision precision, PrecisionNamed(name, "nodes"));
+    PF_ASSIGN_OR_RETURN(const Precision precision, ParsePrecision(name, "nodes"));
     if (list.kind != Kind::kArray) return Unexpected(absl::StrCat("nodes.", name), "another kind of value", "an array");
     for (const JsonValue& node : list.items) {
       if (node.kind != Kind::kText) return Unexpected(absl::StrCat("nodes.", name), "no text", "names of nodes");
