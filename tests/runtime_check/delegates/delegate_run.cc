@@ -1,8 +1,12 @@
 // Runs sessions and compares what comes out.
 #include "tests/runtime_check/delegates/delegate_run.h"
 
+#include <cmath>
+
 #include "graph/status.h"
 #include "gtest/gtest.h"
+#include "runtime_check/delegate_registry.h"
+#include "runtime_check/output_error.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/conformance.h"
 
@@ -52,6 +56,33 @@ DelegationReport ExpectSame(const std::shared_ptr<const Delegate>& delegate, con
   }();
   EXPECT_TRUE(status.ok()) << status;
   return report;
+}
+
+PlanOutcome RunPlan(const Graph& graph, PrecisionPlan plan, const Tensor& input,
+                    const std::vector<std::string>& fetches, int num_threads) {
+  PlanOutcome outcome;
+  const absl::Status status = [&]() -> absl::Status {
+    PF_ASSIGN_OR_RETURN(const auto delegate,
+                        MakeDelegate("onednn", {"mixed", std::make_shared<PrecisionPlan>(std::move(plan))}));
+    PF_ASSIGN_OR_RETURN(const auto session,
+                        MakeSession(AlwaysWorthwhile(delegate), graph, {"x"}, fetches, num_threads));
+    PF_ASSIGN_OR_RETURN(const auto reference, MakeSession(nullptr, graph, {"x"}, fetches, num_threads));
+    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> actual, session->Run({input}));
+    PF_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference->Run({input}));
+    for (const OutputError& error : CompareOutputs({expected}, {actual})) {
+      if (!(error.relative() <= outcome.relative)) outcome.relative = error.relative();
+      if (std::isnan(outcome.relative)) break;
+    }
+    const DelegationReport& report = session->report().delegation;
+    EXPECT_EQ(report.failure, "");
+    for (const DelegationReport::Taken& taken : report.partitions) {
+      outcome.pieces.insert(outcome.pieces.end(), taken.pieces.begin(), taken.pieces.end());
+    }
+    outcome.outputs = actual;
+    return absl::OkStatus();
+  }();
+  EXPECT_TRUE(status.ok()) << status;
+  return outcome;
 }
 
 }  // namespace permafrost

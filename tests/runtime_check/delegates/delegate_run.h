@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/precision_plan.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {
@@ -32,6 +33,18 @@ DelegationReport ExpectSame(const std::shared_ptr<const Delegate>& delegate, con
 absl::StatusOr<std::unique_ptr<Session>> MakeSession(const std::shared_ptr<const Delegate>& delegate,
                                                      const Graph& graph, const std::vector<std::string>& feeds,
                                                      const std::vector<std::string>& fetches, int num_threads);
+
+// What onednn made of a graph under a plan.
+struct PlanOutcome {
+  double relative = 0;              // The largest error of an output over the reference kernels'; a NaN is kept.
+  std::vector<std::string> pieces;  // Of all partitions.
+  std::vector<Tensor> outputs;
+};
+
+// Runs the graph with onednn, which is not asked what is worthwhile, and with the reference kernels, both fed `input`
+// for "x". Fails the test, and returns an empty outcome, where one of them fails.
+PlanOutcome RunPlan(const Graph& graph, PrecisionPlan plan, const Tensor& input,
+                    const std::vector<std::string>& fetches, int num_threads = 1);
 
 }  // namespace permafrost
 

@@ -6,7 +6,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegate_registry.h"
-#include "runtime_check/output_error.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 
@@ -24,12 +23,6 @@ constexpr double kClose = 3e-5;
 
 class OneDnnBf16x3Test : public testing::Test {
  protected:
-  struct Outcome {
-    double relative = 0;
-    std::vector<std::string> pieces;
-    std::vector<Tensor> outputs;
-  };
-
   void SetUp() override {
     const absl::Status status = MakeDelegate("onednn", {"bf16x3", nullptr}).status();
     if (absl::IsUnimplemented(status)) GTEST_SKIP() << status;
@@ -41,32 +34,11 @@ class OneDnnBf16x3Test : public testing::Test {
     return plan;
   }
 
-  Outcome RunPlan(const Graph& graph, PrecisionPlan plan, const Tensor& input, const std::string& fetch,
-                  int threads = 1) {
-    Outcome outcome;
-    const auto delegate = MakeDelegate("onednn", {"mixed", std::make_shared<PrecisionPlan>(std::move(plan))});
-    EXPECT_TRUE(delegate.ok()) << delegate.status();
-    const auto session = MakeSession(AlwaysWorthwhile(*delegate), graph, {"x"}, {fetch}, threads);
-    const auto reference = MakeSession(nullptr, graph, {"x"}, {fetch}, threads);
-    const auto actual = (*session)->Run({input}), expected = (*reference)->Run({input});
-    EXPECT_TRUE(actual.ok()) << actual.status();
-    EXPECT_TRUE(expected.ok()) << expected.status();
-    if (!actual.ok() || !expected.ok()) return outcome;
-    outcome.relative = CompareOutputs({*expected}, {*actual})[0].relative();
-    outcome.outputs = *actual;
-    const DelegationReport& report = (*session)->report().delegation;
-    EXPECT_EQ(report.failure, "");
-    for (const DelegationReport::Taken& taken : report.partitions) {
-      outcome.pieces.insert(outcome.pieces.end(), taken.pieces.begin(), taken.pieces.end());
-    }
-    return outcome;
-  }
-
   // The graph as it is now, all in bf16x3, with one thread and with two.
   void ExpectClose(const ImageGraph& graph, const Shape& image, const std::string& fetch) {
     const Tensor input = SomeFloats(image, 5);
     for (const int threads : {1, 2}) {
-      const Outcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), input, fetch, threads);
+      const PlanOutcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), input, {fetch}, threads);
       EXPECT_THAT(outcome.pieces, Contains(HasSubstr("bf16x3:amx")));
       EXPECT_LT(outcome.relative, kClose);
     }
@@ -112,7 +84,7 @@ TEST_F(OneDnnBf16x3Test, FusesWhatFollows) {
   graph.Float("sum", "AddV2", {"c", "a_relu"});
   graph.Float("sum_relu", "Relu", {"sum"});
   graph.Convolution("out", "sum_relu", {1, 1, 104, 40});
-  const Outcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), SomeFloats(image, 5), "out");
+  const PlanOutcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), SomeFloats(image, 5), {"out"});
   EXPECT_LT(outcome.relative, kClose);
   EXPECT_THAT(outcome.pieces, testing::SizeIs(4));
   EXPECT_THAT(outcome.pieces, Each(HasSubstr("bf16x3:amx")));
@@ -125,7 +97,7 @@ TEST_F(OneDnnBf16x3Test, LeavesToFloatsWhatItHasNoUnitsFor) {
   ImageGraph graph(image);
   graph.Window("depthwise", "DepthwiseConv2dNative", "x", {3, 3, 32, 1}, 1, 1, "SAME");
   graph.Convolution("out", "depthwise", {3, 3, 32, 32});
-  const Outcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), SomeFloats(image, 5), "out");
+  const PlanOutcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), SomeFloats(image, 5), {"out"});
   EXPECT_LT(outcome.relative, kClose);
   EXPECT_THAT(outcome.pieces, Contains(AllOf(HasSubstr("depthwise"), Not(HasSubstr("bf16")))));
 }
@@ -139,7 +111,7 @@ TEST_F(OneDnnBf16x3Test, ReadsAndWritesWhatItsNeighboursHold) {
   const Tensor input = SomeFloats(image, 5);
   PrecisionPlan plan = Uniform(Precision::kBf16x3);
   plan.nodes["c"] = Precision::kBf16;
-  const Outcome mixed = RunPlan(graph.graph(), plan, input, "c");
+  const PlanOutcome mixed = RunPlan(graph.graph(), plan, input, {"c"});
   // Not more than the one layer of bfloat16 makes, and no piece that converts what is between them.
   EXPECT_LT(mixed.relative, 0.01);
   EXPECT_GT(mixed.relative, kClose);
@@ -155,8 +127,8 @@ TEST_F(OneDnnBf16x3Test, KeepsWhatIsNotFinite) {
   values[0] = std::numeric_limits<float>::infinity();
   values[100] = std::numeric_limits<float>::quiet_NaN();
   const Tensor input = Floats(image, values);
-  const Outcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), input, "conv");
-  const auto floats = RunPlan(graph.graph(), Uniform(Precision::kF32), input, "conv");
+  const PlanOutcome outcome = RunPlan(graph.graph(), Uniform(Precision::kBf16x3), input, {"conv"});
+  const auto floats = RunPlan(graph.graph(), Uniform(Precision::kF32), input, {"conv"});
   const std::vector<float> found = ToVector(outcome.outputs[0]), expected = ToVector(floats.outputs[0]);
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {

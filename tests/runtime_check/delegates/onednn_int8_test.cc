@@ -6,7 +6,6 @@
 #include "gtest/gtest.h"
 #include "runtime_check/calibration.h"
 #include "runtime_check/delegate_registry.h"
-#include "runtime_check/output_error.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 
@@ -23,12 +22,6 @@ const Shape kImage = {2, 9, 7, 16};
 
 class OneDnnInt8Test : public testing::Test {
  protected:
-  struct Outcome {
-    double relative = 0;
-    std::vector<std::string> pieces;
-    std::vector<Tensor> outputs;
-  };
-
   void SetUp() override {
     PrecisionPlan plan;
     plan.precision = Precision::kInt8;
@@ -52,36 +45,13 @@ class OneDnnInt8Test : public testing::Test {
     return plan;
   }
 
-  Outcome RunPlan(const Graph& graph, PrecisionPlan plan, const Tensor& input, const std::vector<std::string>& fetches,
-                  int threads = 1) {
-    Outcome outcome;
-    const auto delegate = MakeDelegate("onednn", {"mixed", std::make_shared<PrecisionPlan>(std::move(plan))});
-    EXPECT_TRUE(delegate.ok()) << delegate.status();
-    const auto session = MakeSession(AlwaysWorthwhile(*delegate), graph, {"x"}, fetches, threads);
-    const auto reference = MakeSession(nullptr, graph, {"x"}, fetches, threads);
-    const auto actual = (*session)->Run({input}), expected = (*reference)->Run({input});
-    EXPECT_TRUE(actual.ok()) << actual.status();
-    EXPECT_TRUE(expected.ok()) << expected.status();
-    if (!actual.ok() || !expected.ok()) return outcome;
-    for (const OutputError& error : CompareOutputs({*expected}, {*actual})) {
-      outcome.relative = std::max(outcome.relative, error.relative());
-    }
-    outcome.outputs = *actual;
-    const DelegationReport& report = (*session)->report().delegation;
-    EXPECT_EQ(report.failure, "");
-    for (const DelegationReport::Taken& taken : report.partitions) {
-      outcome.pieces.insert(outcome.pieces.end(), taken.pieces.begin(), taken.pieces.end());
-    }
-    return outcome;
-  }
-
   // All in eight bits, calibrated on what is fed.
-  Outcome RunInt8(const ImageGraph& graph, const std::vector<std::string>& fetches, const Shape& image = kImage) {
+  PlanOutcome RunInt8(const ImageGraph& graph, const std::vector<std::string>& fetches, const Shape& image = kImage) {
     const Tensor input = SomeFloats(image, 5);
     PrecisionPlan plan = Calibrated(graph.graph(), {input}, fetches);
     plan.precision = Precision::kInt8;
-    const Outcome two = RunPlan(graph.graph(), plan, input, fetches, 2);
-    Outcome one = RunPlan(graph.graph(), plan, input, fetches, 1);
+    const PlanOutcome two = RunPlan(graph.graph(), plan, input, fetches, 2);
+    PlanOutcome one = RunPlan(graph.graph(), plan, input, fetches, 1);
     EXPECT_NEAR(one.relative, two.relative, 1e-4);
     return one;
   }
@@ -117,7 +87,7 @@ TEST_F(OneDnnInt8Test, IsExactOnWholeNumbers) {
         PrecisionPlan plan = Calibrated(graph.graph(), {input}, {"conv"});
         for (auto& [name, statistics] : plan.tensors) statistics.means.clear();
         plan.precision = Precision::kInt8;
-        const Outcome outcome = RunPlan(graph.graph(), plan, input, {"conv"});
+        const PlanOutcome outcome = RunPlan(graph.graph(), plan, input, {"conv"});
         EXPECT_LT(outcome.relative, 1e-6);
       }
     }
@@ -131,7 +101,7 @@ TEST_F(OneDnnInt8Test, StaysInEightBitsFromConvolutionToConvolution) {
   graph.Window("c", "DepthwiseConv2dNative", "b", {3, 3, 24, 1}, 1, 1, "SAME");
   graph.Float("d", "Relu6", {"c"});
   graph.Convolution("e", "d", {1, 1, 24, 8});
-  const Outcome outcome = RunInt8(graph, {"e"});
+  const PlanOutcome outcome = RunInt8(graph, {"e"});
   EXPECT_LT(outcome.relative, 0.03);
   // Only what enters is converted.
   EXPECT_EQ(outcome.pieces.size(), 4) << testing::PrintToString(outcome.pieces);
@@ -156,7 +126,7 @@ TEST_F(OneDnnInt8Test, PoolsAndJoinsWithoutConversions) {
     pool->SetAttr("padding", AttrValue::String("SAME"));
     graph.Convolution(kind + "_out", kind, {1, 1, 32, 8});
   }
-  const Outcome outcome = RunInt8(graph, {"MaxPool_out", "AvgPool_out"});
+  const PlanOutcome outcome = RunInt8(graph, {"MaxPool_out", "AvgPool_out"});
   EXPECT_LT(outcome.relative, 0.03);
   int conversions = 0;
   for (const std::string& piece : outcome.pieces) conversions += piece.find("conversion") != std::string::npos ? 1 : 0;
@@ -213,7 +183,7 @@ TEST_F(OneDnnInt8Test, ComputesWhatIsNotFiniteInFloats) {
     std::vector<float> values = ToVector(good);
     values[17] = odd;
     const Tensor input = Floats(kImage, values);
-    const Outcome outcome = RunPlan(graph.graph(), plan, input, {"out"});
+    const PlanOutcome outcome = RunPlan(graph.graph(), plan, input, {"out"});
     const auto reference = MakeSession(nullptr, graph.graph(), {"x"}, {"out"}, 1);
     const std::vector<float> expected = ToVector((*(*reference)->Run({input}))[0]);
     const std::vector<float> actual = ToVector(outcome.outputs[0]);
@@ -242,7 +212,7 @@ TEST_F(OneDnnInt8Test, LeavesInMoreBitsWhatNobodyCalibrated) {
   graph.Convolution("out", "b", {1, 1, 24, 8});
   PrecisionPlan plan;
   plan.precision = Precision::kInt8;
-  const Outcome outcome = RunPlan(graph.graph(), plan, SomeFloats(kImage, 5), {"out"});
+  const PlanOutcome outcome = RunPlan(graph.graph(), plan, SomeFloats(kImage, 5), {"out"});
   EXPECT_THAT(outcome.pieces, Not(Contains(HasSubstr("s8"))));
   EXPECT_LT(outcome.relative, 0.01);
 }
@@ -271,7 +241,7 @@ TEST_F(OneDnnInt8Test, MixesPrecisionsByNode) {
       is_full = is_full && rest % 3 == 0;
       rest /= 3;
     }
-    const Outcome outcome = RunPlan(graph.graph(), plan, input, {"out"});
+    const PlanOutcome outcome = RunPlan(graph.graph(), plan, input, {"out"});
     EXPECT_LT(outcome.relative, is_full ? 1e-5 : 0.03);
   }
 }
