@@ -18,6 +18,7 @@ def musl_binary(name, deps, linkopts = [], **kwargs):
     cc_binary(
         name = name,
         additional_linker_inputs = _MUSL + [_NO_UNWINDING],
+        features = ["-supports_start_end_lib"],  # Which gold alone knows.
         linkopts = [
             "-fuse-ld=bfd",  # The only linker that takes a script beside its own.
             "-Wl,-T,$(location %s)" % _NO_UNWINDING,
