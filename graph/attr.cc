@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "graph/tensor_proto.h"
@@ -47,8 +48,7 @@ float FloatFromBits(uint64_t bits) {
 }
 
 // Calls f(field) for each entry of `kind` in a list value, unpacking packed ones into varint or fixed32 fields.
-template <typename F>
-absl::Status ForEachInList(absl::string_view list, Kind kind, F f) {
+absl::Status ForEachInList(absl::string_view list, Kind kind, absl::FunctionRef<absl::Status(const WireField&)> f) {
   WireReader reader(list);
   WireField field;
   while (reader.Next(&field)) {
@@ -75,6 +75,13 @@ absl::Status ForEachInList(absl::string_view list, Kind kind, F f) {
     }
   }
   return reader.status();
+}
+
+// An AttrValue that holds a number.
+std::string EncodeVarint(Kind kind, uint64_t value) {
+  std::string encoded;
+  AppendVarintField(Number(kind), value, &encoded);
+  return encoded;
 }
 
 // An AttrValue that holds a list with this content.
@@ -137,11 +144,9 @@ AttrValue AttrValue::Own(std::string encoded) {
   return FromWire(view, std::move(kept));
 }
 
-AttrValue AttrValue::Int(int64_t value) {
-  std::string encoded;
-  AppendVarintField(Number(Kind::kInt), static_cast<uint64_t>(value), &encoded);
-  return Own(std::move(encoded));
-}
+AttrValue AttrValue::Int(int64_t value) { return Own(EncodeVarint(Kind::kInt, static_cast<uint64_t>(value))); }
+AttrValue AttrValue::Bool(bool value) { return Own(EncodeVarint(Kind::kBool, value ? 1 : 0)); }
+AttrValue AttrValue::Type(DType value) { return Own(EncodeVarint(Kind::kType, static_cast<uint64_t>(value))); }
 
 AttrValue AttrValue::Float(float value) {
   std::string encoded;
@@ -149,21 +154,9 @@ AttrValue AttrValue::Float(float value) {
   return Own(std::move(encoded));
 }
 
-AttrValue AttrValue::Bool(bool value) {
-  std::string encoded;
-  AppendVarintField(Number(Kind::kBool), value ? 1 : 0, &encoded);
-  return Own(std::move(encoded));
-}
-
 AttrValue AttrValue::String(absl::string_view value) {
   std::string encoded;
   AppendBytesField(Number(Kind::kString), value, &encoded);
-  return Own(std::move(encoded));
-}
-
-AttrValue AttrValue::Type(DType value) {
-  std::string encoded;
-  AppendVarintField(Number(Kind::kType), static_cast<uint64_t>(value), &encoded);
   return Own(std::move(encoded));
 }
 

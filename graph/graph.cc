@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -420,7 +421,7 @@ std::vector<Use> Graph::UsesOf(TensorRef ref) const {
   for (const Use& use : ref.node->uses_) {
     if (use.consumer->input(use.index).port == ref.port) uses.push_back(use);
   }
-  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+  absl::c_sort(uses, [](const Use& a, const Use& b) {
     return std::make_pair(a.consumer->id(), a.index) < std::make_pair(b.consumer->id(), b.index);
   });
   return uses;
@@ -491,14 +492,25 @@ absl::Status Graph::DeclareInterface(absl::Span<const std::string> inputs, absl:
 
 namespace {
 
+// The attribute or its schema default; null when there is neither.
+const AttrValue* AttrOrDefault(const Node& node, absl::string_view key) {
+  const AttrValue* value = node.FindAttr(key);
+  return value != nullptr ? value : DefaultAttr(node.op(), key);
+}
+
+// What is wrong with an attribute: that it is missing, or that it does not decode.
+absl::Status AttrError(const Node& node, absl::string_view key, const AttrValue* value, const absl::Status& status) {
+  const std::string place = absl::StrCat(node.Describe(), ": attr '", key, "'");
+  return value == nullptr ? absl::NotFoundError(absl::StrCat(place, " is missing")) : Annotate(status, place);
+}
+
 // The attribute or its schema default, decoded by `decode`, with node and attribute named in every error.
 template <typename T, typename Decode>
 absl::StatusOr<T> DecodeAttr(const Node& node, absl::string_view key, Decode decode) {
-  const AttrValue* value = node.FindAttr(key);
-  if (value == nullptr) value = DefaultAttr(node.op(), key);
-  if (value == nullptr) return absl::NotFoundError(absl::StrCat(node.Describe(), ": attr '", key, "' is missing"));
+  const AttrValue* value = AttrOrDefault(node, key);
+  if (value == nullptr) return AttrError(node, key, value, absl::OkStatus());
   auto decoded = decode(*value);
-  if (!decoded.ok()) return Annotate(decoded.status(), absl::StrCat(node.Describe(), ": attr '", key, "'"));
+  if (!decoded.ok()) return AttrError(node, key, value, decoded.status());
   return T(*std::move(decoded));
 }
 

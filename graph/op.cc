@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
@@ -46,7 +47,7 @@ const absl::flat_hash_map<absl::string_view, uint32_t>& KnownOps() {
 // Names outside the table. Their ids start after kNumKnownOps, which is the op of no name.
 struct OtherOps {
   absl::Mutex mutex;
-  std::deque<std::string> names ABSL_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<const std::string>> names ABSL_GUARDED_BY(mutex);
   absl::flat_hash_map<absl::string_view, uint32_t> ids ABSL_GUARDED_BY(mutex);
 };
 
@@ -65,9 +66,9 @@ Op Op::Named(absl::string_view name) {
   absl::MutexLock lock(&others.mutex);
   const auto other = others.ids.find(name);
   if (other != others.ids.end()) return Op(other->second);
-  others.names.emplace_back(name);
+  others.names.push_back(std::make_unique<const std::string>(name));
   const uint32_t id = ops::kNumKnownOps + static_cast<uint32_t>(others.names.size());
-  others.ids.emplace(others.names.back(), id);
+  others.ids.emplace(*others.names.back(), id);
   return Op(id);
 }
 
@@ -81,7 +82,7 @@ absl::string_view Op::name() const {
   if (id_ == ops::kNumKnownOps) return "";
   OtherOps& others = Others();
   absl::MutexLock lock(&others.mutex);
-  return others.names[id_ - ops::kNumKnownOps - 1];
+  return *others.names[id_ - ops::kNumKnownOps - 1];
 }
 
 }  // namespace permafrost

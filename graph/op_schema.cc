@@ -26,11 +26,33 @@ struct RawRow {
   absl::Status (*shape_function)(ShapeContext*);
 };
 
-// The rows of the ops that the build holds, by id. Kernels tell shapes themselves, so that a selective build, which only
-// runs, has no shape functions.
+// The rows of the ops that the build holds, by id. Kernels tell shapes themselves and check types, so that a selective
+// build, which only runs, has neither shape functions nor the lists of types that are allowed, "{float,half}".
 #ifdef SELECTIVE_REGISTRATION
+// Copies the attributes without those lists, and returns the size. `to` may be null.
+constexpr size_t WithoutLists(std::string_view attributes, char* to) {
+  size_t size = 0;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (attributes[i] == '{') i = attributes.find('}', i) + 1;
+    if (i >= attributes.size()) break;
+    if (to != nullptr) to[size] = attributes[i];
+    ++size;
+  }
+  return size;
+}
+#define OP(name, signature, attributes, traits, shape)                                       \
+  constexpr auto kAttributesOf##name = [] {                                                  \
+    std::array<char, selection::HoldsOp(#name) ? WithoutLists(attributes, nullptr) : 0> text = {}; \
+    if constexpr (!text.empty()) WithoutLists(attributes, text.data());                      \
+    return text;                                                                             \
+  }();
+#include "graph/ops.def"
+#undef OP
+#define ATTRIBUTES(name, attributes) \
+  absl::string_view(kAttributesOf##name.data(), kAttributesOf##name.size())
 #define SHAPE_FUNCTION(shape) nullptr
 #else
+#define ATTRIBUTES(name, attributes) attributes
 #define SHAPE_FUNCTION(shape) shapes::shape
 #endif
 constexpr auto kRawRows = [] {
@@ -42,11 +64,12 @@ constexpr auto kRawRows = [] {
   std::array<RawRow, kCount> rows = {};
   size_t i = 0;
 #define OP(name, signature, attributes, traits, shape) \
-  if (selection::HoldsOp(#name)) rows[i++] = {ops::k##name, signature, attributes, traits, SHAPE_FUNCTION(shape)};
+  if (selection::HoldsOp(#name)) rows[i++] = {ops::k##name, signature, ATTRIBUTES(name, attributes), traits, SHAPE_FUNCTION(shape)};
 #include "graph/ops.def"
 #undef OP
   return rows;
 }();
+#undef ATTRIBUTES
 #undef SHAPE_FUNCTION
 
 // Whether a schema of the build has a default of this kind: what reads others is left out.
@@ -56,8 +79,6 @@ constexpr bool HasDefaults(const char* kind) {
   }
   return false;
 }
-
-std::vector<absl::string_view> Words(absl::string_view text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
 // Reads one input or output; a word after the colon that is the name of an attribute is one, any other is a type.
 ArgSpec ParseArg(const OpSchema& schema, absl::string_view text) {
@@ -173,7 +194,7 @@ AttrSpec ParseAttr(absl::string_view text) {
     default_text = kind.substr(equals + 1);
     kind = kind.substr(0, equals);
   }
-  if (const size_t brace = kind.find('{'); brace != absl::string_view::npos) {
+  if (const size_t brace = kind.find('{'); !selection::kIsSelective && brace != absl::string_view::npos) {
     absl::string_view allowed = kind.substr(brace + 1);
     absl::ConsumeSuffix(&allowed, "}");
     for (const absl::string_view name : absl::StrSplit(allowed, ',')) {
@@ -203,13 +224,16 @@ OpSchema ParseRow(const RawRow& row) {
   schema.op = row.op;
   schema.traits = row.traits;
   schema.shape_function = row.shape_function;
-  for (const absl::string_view attr : Words(row.attributes)) schema.attrs.push_back(ParseAttr(attr));
-  const size_t arrow = row.signature.find("->");
-  for (const absl::string_view arg : Words(row.signature.substr(0, arrow))) {
-    schema.inputs.push_back(ParseArg(schema, arg));
+  for (const absl::string_view attr : absl::StrSplit(row.attributes, ' ', absl::SkipEmpty())) {
+    schema.attrs.push_back(ParseAttr(attr));
   }
-  for (const absl::string_view arg : Words(row.signature.substr(arrow + 2))) {
-    schema.outputs.push_back(ParseArg(schema, arg));
+  std::vector<ArgSpec>* args = &schema.inputs;
+  for (const absl::string_view arg : absl::StrSplit(row.signature, ' ', absl::SkipEmpty())) {
+    if (arg == "->") {
+      args = &schema.outputs;
+    } else {
+      args->push_back(ParseArg(schema, arg));
+    }
   }
   schema.fixed_inputs = FixedCount(schema.inputs);
   schema.fixed_outputs = FixedCount(schema.outputs);

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 
 namespace permafrost {
 namespace {
+
+constexpr bool kHoldsStrings = (selection::kTypesHere & selection::SetOf(static_cast<int>(DType::kString))) != 0;
 
 enum TensorField : uint32_t {
   kDType = 1,
@@ -331,6 +334,7 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape.CheckedNumElements());
   if (header.dtype == DType::kString) {
+    if constexpr (!kHoldsStrings) return absl::UnimplementedError(absl::StrCat("a tensor of strings", selection::kHint));
     return ParseStrings(encoded, content, std::move(header.shape), static_cast<size_t>(count), ShortList::kRepeatLast);
   }
   const size_t element_size = SizeOf(header.dtype);
@@ -350,7 +354,7 @@ absl::StatusOr<Tensor> ParseTensorValues(absl::string_view encoded, DType dtype,
   const auto count = static_cast<size_t>(signed_count);
   size_t bytes;
   if (__builtin_mul_overflow(count, 2 * sizeof(double), &bytes)) return ListIsShort(0, count);
-  if (dtype == DType::kString) return ParseStrings(encoded, "", shape, count, ShortList::kRefuse);
+  if (kHoldsStrings && dtype == DType::kString) return ParseStrings(encoded, "", shape, count, ShortList::kRefuse);
   if (SizeOf(dtype) == 0) return HasNoElements(dtype);
   return ParseList(encoded, dtype, shape, count, ShortList::kRefuse);
 }

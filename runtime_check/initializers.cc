@@ -4,13 +4,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/op.h"
-#include "graph/selection.h"
 
 namespace permafrost {
 namespace {
-
-constexpr bool kHoldsTables =
-    selection::HoldsAnyOp({"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"});
 
 bool IsTable(Op op) {
   return op == ops::kHashTable || op == ops::kHashTableV2 || op == ops::kMutableHashTable ||

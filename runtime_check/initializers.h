@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/selection.h"
 #include "runtime_check/program.h"
 
 namespace permafrost {
+
+inline constexpr bool kHoldsTables =
+    selection::HoldsAnyOp({"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"});
 
 // The names of the nodes of `graph` that fill a table of `program` and are not in it (there they run anyway). A table
 // is known by its shared name, else by that of its node.

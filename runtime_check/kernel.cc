@@ -2,14 +2,13 @@
 #include "runtime_check/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/selection.h"
@@ -23,39 +22,33 @@ namespace permafrost {
 
 namespace {
 
-// A kernel that is made when somebody asks for it: a model needs a few of hundreds.
-class LateKernel {
- public:
-  explicit LateKernel(Kernel (*define)()) : define_(define) {}
-
-  const Kernel& Get() {
-    const Kernel* known = made_.load(std::memory_order_acquire);
-    if (known != nullptr) return *known;
-    auto made = std::make_unique<const Kernel>(define_());
-    // Another thread may have been faster: everybody is to see the same.
-    if (!made_.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) return *known;
-    return *made.release();
-  }
-
- private:
-  Kernel (*const define_)();
-  std::atomic<const Kernel*> made_{nullptr};
+// The kernels that the build holds, by op.
+struct KernelRow {
+  Op op;
+  Kernel (*define)() = nullptr;
 };
 
-using KernelTable = absl::flat_hash_map<Op, LateKernel*>;
-
-const KernelTable& AllKernels() {
-  static const auto* const kTable = [] {
-    auto* table = new KernelTable;
-    auto* kernels = new std::deque<LateKernel>;
-#define KERNEL(op) \
-  if constexpr (selection::HoldsOp(#op)) table->emplace(ops::k##op, &kernels->emplace_back(&KernelDefinition_##op));
+constexpr auto kRows = [] {
+  constexpr size_t kCount =
+#define KERNEL(op) +(selection::HoldsOp(#op) ? 1 : 0)
 #include "runtime_check/kernel_list.inc"
 #undef KERNEL
-    return table;
-  }();
-  return *kTable;
-}
+      ;
+  std::array<KernelRow, kCount> rows = {};
+  size_t count = 0;
+  // Each goes to its place among those before it.
+  const auto add = [&](Op op, Kernel (*define)()) {
+    size_t i = count++;
+    for (; i > 0 && op < rows[i - 1].op; --i) rows[i] = rows[i - 1];
+    rows[i].op = op;
+    rows[i].define = define;
+  };
+#define KERNEL(op) \
+  if constexpr (selection::HoldsOp(#op)) add(ops::k##op, &KernelDefinition_##op);
+#include "runtime_check/kernel_list.inc"
+#undef KERNEL
+  return rows;
+}();
 
 // The types that a type attribute names, be it one or a list.
 absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& attr) {
@@ -88,13 +81,23 @@ bool IsHeld(Op op, const std::string& attr, DType type) {
 }  // namespace
 
 const Kernel* FindKernel(Op op) {
-  const auto found = AllKernels().find(op);
-  return found == AllKernels().end() ? nullptr : &found->second->Get();
+  const auto row =
+      std::lower_bound(kRows.begin(), kRows.end(), op, [](const KernelRow& row, Op other) { return row.op < other; });
+  if (row == kRows.end() || row->op != op) return nullptr;
+  // A kernel is made when somebody asks for it: a model needs a few of hundreds.
+  static std::array<std::atomic<const Kernel*>, kRows.size()> made;
+  std::atomic<const Kernel*>& place = made[static_cast<size_t>(row - kRows.begin())];
+  const Kernel* known = place.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  auto kernel = std::make_unique<const Kernel>(row->define());
+  // Another thread may have been faster: everybody is to see the same.
+  if (!place.compare_exchange_strong(known, kernel.get(), std::memory_order_acq_rel)) return known;
+  return kernel.release();
 }
 
 std::vector<Op> KernelOps() {
   std::vector<Op> ops;
-  for (const auto& [op, kernel] : AllKernels()) ops.push_back(op);
+  for (const KernelRow& row : kRows) ops.push_back(row.op);
   std::sort(ops.begin(), ops.end(), [](Op a, Op b) { return a.name() < b.name(); });
   return ops;
 }

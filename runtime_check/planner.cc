@@ -7,6 +7,7 @@
 #include <queue>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 
 namespace permafrost {
@@ -21,8 +22,7 @@ bool LiveTogether(const Buffer& a, const Buffer& b) { return a.first <= b.last &
 std::vector<size_t> OrderBy(const std::vector<int64_t>& keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+  absl::c_sort(order, [&](size_t a, size_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
   return order;
 }
 

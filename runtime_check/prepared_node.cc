@@ -6,10 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/selection.h"
 #include "graph/status.h"
 
 namespace permafrost {
 namespace {
+
+constexpr bool kHoldsObjects =
+    (selection::kTypesHere & (selection::SetOf(static_cast<int>(DType::kResource)) |
+                              selection::SetOf(static_cast<int>(DType::kVariant)))) != 0;
 
 class Preparation final : public PrepareContext {
  public:
@@ -183,7 +188,7 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
   if (dtype == DType::kString) {
     output.strings = std::make_unique<std::vector<std::string>>(static_cast<size_t>(shape.num_elements()));
     value->strings = output.strings.get();
-  } else if (HoldsObjects(dtype)) {
+  } else if (kHoldsObjects && HoldsObjects(dtype)) {
     output.objects = std::make_unique<std::vector<ObjectRef>>(static_cast<size_t>(shape.num_elements()));
     value->objects = output.objects.get();
   } else {

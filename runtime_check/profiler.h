@@ -54,13 +54,15 @@ struct ProfileRun {
   int64_t num_dropped = 0;                // Events beyond the limit.
 };
 
-// For one session at a time. Not thread-safe: a session runs on one thread.
+// For one session at a time. Not thread-safe: a session runs on one thread. What a session calls is virtual, so that a
+// program that makes no profiler need not hold one.
 class Profiler {
  public:
   // Events beyond `most_events` are counted and not kept: a loop may go round for ever. About 50 bytes each.
   explicit Profiler(size_t most_events = size_t{1} << 22);
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
+  virtual ~Profiler() = default;
 
   void set_recording(bool recording) { is_recording_ = recording; }
   bool is_recording() const { return is_recording_; }
@@ -73,9 +75,9 @@ class Profiler {
 
   // --- For the session ---------------------------------------------------------------------------------------------
   static int64_t NowNanoseconds();
-  void BeginRun();
+  virtual void BeginRun();
   // Without it the run counts as failed, and the next one takes its place.
-  void EndRun();
+  virtual void EndRun();
   // What is recorded next lies inside of `node`, which stands for a partition, or is one that a kernel runs. Returns when
   // that began: where the event before it ended, so that the clock is read once for each node and what lies between two
   // nodes is not lost.
@@ -84,13 +86,13 @@ class Profiler {
     if (is_partition) delegate_ = node.op().name();
     return last_ns_;
   }
-  void Leave(const Node& node, bool is_partition, int64_t start_ns, int64_t output_bytes);
+  virtual void Leave(const Node& node, bool is_partition, int64_t start_ns, int64_t output_bytes);
   // After an error.
   void Abandon() { --depth_; }
   // What partitions report to.
   const PieceCallback& on_piece() const { return on_piece_; }
   // Names the function whose nodes follow, and returns the one before.
-  const std::string* EnterFunction(const std::string* name);
+  virtual const std::string* EnterFunction(const std::string* name);
 
  private:
   struct Run {

@@ -7,6 +7,7 @@
 #include <queue>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
@@ -157,33 +158,26 @@ class Builder {
 
   absl::Status CheckKernels() const {
     constexpr size_t kMostNames = 5;
-    struct Missing {
-      std::string reason;
-      std::vector<absl::string_view> names;
-    };
-    std::vector<Missing> missing;
-    absl::flat_hash_map<std::string, size_t> by_reason;
+    absl::flat_hash_map<std::string, std::vector<absl::string_view>> nodes_by_reason;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!needed_[node->id()] || node->op() == ops::kConst) continue;
       if (CalledAsOp(*node)) continue;
       const absl::Status status = CheckKernel(*node, context_.kernel_lookup(node->op()));
       if (absl::IsUnimplemented(status)) {
-        const auto [number, is_new] = by_reason.emplace(std::string(status.message()), missing.size());
-        if (is_new) missing.push_back({number->first, {}});
-        missing[number->second].names.push_back(node->name());
+        nodes_by_reason[status.message()].push_back(node->name());
       } else {
         PF_RETURN_IF_ERROR(status);
       }
     }
-    if (missing.empty()) return absl::OkStatus();
-    std::sort(missing.begin(), missing.end(), [](const Missing& a, const Missing& b) { return a.reason < b.reason; });
+    if (nodes_by_reason.empty()) return absl::OkStatus();
     std::vector<std::string> parts;
-    for (auto& [reason, names] : missing) {
+    for (auto& [reason, names] : nodes_by_reason) {
       const size_t count = names.size();
       names.resize(std::min(count, kMostNames));
-      parts.push_back(absl::StrCat(reason, ": ", count == 1 ? "node '" : "nodes '", absl::StrJoin(names, "', '"), "'",
-                                   count > kMostNames ? absl::StrCat(" and ", count - kMostNames, " more") : ""));
+      parts.push_back(absl::StrCat(reason, ": ", count == 1 ? "node '" : "nodes '", absl::StrJoin(names, "', '"), "'"));
+      if (count > kMostNames) absl::StrAppend(&parts.back(), " and ", count - kMostNames, " more");
     }
+    absl::c_sort(parts);
     return absl::UnimplementedError(absl::StrCat(absl::StrJoin(parts, "; "), selection::kHint));
   }
 

@@ -57,13 +57,13 @@ PlanReport Session::FullReport() const {
 absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   const std::vector<std::string> initializers = InitializersOf(graph, program_);
   Program program;
-  if (!initializers.empty()) {
+  if (kHoldsTables && !initializers.empty()) {
     absl::StatusOr<Program> built = BuildProgram(graph, {{}, {}, initializers}, context);
     PF_RETURN_IF_ERROR(Annotate(built.status(), "what fills the tables"));
     program = *std::move(built);
   }
   if (selection::kHoldsFunctions && functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
-  if (initializers.empty()) return absl::OkStatus();
+  if (!kHoldsTables || initializers.empty()) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan,
                       BuildPlan(program, {}, &environment_, Delegation::kNone));
   return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "what fills the tables");

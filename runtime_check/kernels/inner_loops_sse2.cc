@@ -4,7 +4,9 @@
 #include "graph/selection.h"
 #include "runtime_check/kernels/inner_loops.h"
 
-#ifdef SELECTIVE_REGISTRATION
+#if defined(SELECTIVE_REGISTRATION) && defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX2)
+#pragma GCC optimize("Os")  // For the few machines that have no AVX2.
+#elif defined(SELECTIVE_REGISTRATION)
 #pragma GCC optimize("O2")
 #else
 #pragma GCC optimize("O3")

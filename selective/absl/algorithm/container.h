@@ -3,6 +3,7 @@
 #define PERMAFROST_SELECTIVE_ABSL_ALGORITHM_CONTAINER_H_
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace absl {
@@ -11,6 +12,13 @@ inline namespace selective {
 template <typename C, typename T>
 bool c_linear_search(const C& container, const T& value) {
   return std::find(std::begin(container), std::end(container), value) != std::end(container);
+}
+
+// By a heap: a third of the code that std::sort takes for each kind of element.
+template <typename C, typename Less = std::less<>>
+void c_sort(C& container, Less less = {}) {
+  std::make_heap(std::begin(container), std::end(container), less);
+  std::sort_heap(std::begin(container), std::end(container), less);
 }
 
 }  // namespace selective

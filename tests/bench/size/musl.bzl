@@ -2,6 +2,8 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
+_NO_UNWINDING = "//tests/bench/size:no_unwinding.lds"
+
 _MUSL = ["@musl//:crt1.o", "@musl//:crti.o", "@musl//:libc.a", "@musl//:crtn.o"]
 
 def musl_binary(name, deps, linkopts = [], **kwargs):
@@ -15,8 +17,11 @@ def musl_binary(name, deps, linkopts = [], **kwargs):
     """
     cc_binary(
         name = name,
-        additional_linker_inputs = _MUSL,
+        additional_linker_inputs = _MUSL + [_NO_UNWINDING],
+        features = ["-supports_start_end_lib"],  # Which gold alone knows.
         linkopts = [
+            "-fuse-ld=bfd",  # The only linker that takes a script beside its own.
+            "-Wl,-T,$(location %s)" % _NO_UNWINDING,
             "-static",
             "-no-pie",
             "-nostdlib",
@@ -38,6 +43,7 @@ def musl_binary(name, deps, linkopts = [], **kwargs):
         deps = deps + [
             "//selective:musl",
             "//selective:no_exceptions",
+            "//selective:small_malloc",
         ],
         **kwargs
     )

@@ -3,7 +3,6 @@
 // DIMS are those of the one input, separated by commas.
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -23,12 +22,12 @@ namespace {
 // The content of a file, mapped. Empty where that fails.
 absl::string_view Map(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat status = {};
-  if (file < 0 || fstat(file, &status) != 0 || status.st_size == 0) return {};
-  void* const memory = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  const off_t size = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+  if (size <= 0) return {};
+  void* const memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
   close(file);
   if (memory == MAP_FAILED) return {};
-  return {static_cast<const char*>(memory), static_cast<size_t>(status.st_size)};
+  return {static_cast<const char*>(memory), static_cast<size_t>(size)};
 }
 
 bool ReadAll(char* to, size_t size) {
