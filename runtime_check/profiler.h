@@ -54,8 +54,8 @@ struct ProfileRun {
   int64_t num_dropped = 0;                // Events beyond the limit.
 };
 
-// What a session keeps of a step for the profiler that records it: a run is like the one before, so that names are looked
-// up once for each step and not for each run.
+// What a session keeps of a step for the profiler that records it: a run is like the one before, so that names are
+// looked up once for each step and not for each run.
 struct ProfileTicket {
   uint32_t profiler = 0;  // Whose label it is; 0: nobody's.
   int32_t label = -1;
@@ -101,8 +101,8 @@ class Profiler {
   // Whether the ticket is of this profiler; if not, Name makes it so. `is_partition`: the node stands for one.
   bool Knows(const ProfileTicket& ticket) const { return ticket.profiler == id_; }
   void Name(const Node& node, bool is_partition, ProfileTicket* ticket);
-  // What is recorded next lies inside of a step. Returns when that began, for Leave: where the event before it ended, so
-  // that the clock is read once for each step and what lies between two is not lost.
+  // What is recorded next lies inside of a step. Returns when that began, for Leave: where the event before it ended,
+  // so that the clock is read once for each step and what lies between two is not lost.
   int64_t Enter() {
     ++depth_;
     return last_;
