@@ -46,8 +46,13 @@ struct Partition {
   std::vector<int> outputs;         // The tensors that others read, each once; all are outputs of nodes.
 };
 
-// What happened inside a partition, for profiles: `name` says what ran (the node, or those that were fused to it).
+// What happened inside a partition, for profiles: `name` says what ran (the node, or those that were fused to it), and
+// ended now.
 using PieceCallback = std::function<void(absl::string_view name, absl::Duration duration)>;
+
+// The duration that a partition may give for a piece that followed the one before it without a gap, and was not the
+// first of the run: whoever listens has a clock. Listeners of a session are given the real one.
+inline absl::Duration SinceTheOneBefore() { return absl::InfiniteDuration(); }
 
 class CompiledPartition {
  public:
@@ -61,6 +66,8 @@ class CompiledPartition {
   // The buffers are in the order of Partition::inputs and outputs, 64-byte aligned and of exactly the tensors' sizes.
   // No output overlaps another buffer; inputs may share memory. Allocates nothing of a size that depends on the model.
   // After an error the session computes everything again with the reference kernels, and never calls this again.
+  // `on_piece` (may be empty) is called for each piece, in order. The names that it is given live, unchanged, as long
+  // as the partition.
   virtual absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                            const PieceCallback& on_piece) = 0;
 };

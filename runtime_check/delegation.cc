@@ -22,7 +22,9 @@ struct PartitionState final : public KernelState {
   std::unique_ptr<CompiledPartition> compiled;
   Reservation constant_bytes;
   PieceCallback on_piece;
+  mutable int64_t piece_start_ns = 0;  // Of the piece that on_piece is told of next.
   Profiler* profiler = nullptr;
+  mutable PieceTickets tickets;
   LoweredProgram* lowered = nullptr;
   mutable std::vector<const char*> inputs;
   mutable std::vector<char*> outputs;
@@ -33,6 +35,7 @@ absl::Status RunPartition(ComputeContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) state.inputs[i] = context->input_at(i).data;
   for (int i = 0; i < context->num_outputs(); ++i) state.outputs[i] = context->output_at(i).data;
   const bool is_recording = state.profiler != nullptr && state.profiler->is_recording();
+  if (is_recording) state.profiler->EnterPartition(context->node(), &state.tickets);
   const absl::Status status = state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(),
                                                   is_recording ? state.profiler->on_piece() : state.on_piece);
   if (!status.ok()) state.lowered->failure = Annotate(status, context->node().Describe());
@@ -207,7 +210,14 @@ class Splitter {
     state->inputs.resize(partition.inputs.size());
     state->outputs.resize(partition.outputs.size());
     state->compiled = std::move(compiled);
-    if (environment_.on_piece != nullptr) state->on_piece = *environment_.on_piece;
+    if (environment_.on_piece != nullptr) {
+      state->on_piece = [state = state.get(), told = *environment_.on_piece](absl::string_view name,
+                                                                             absl::Duration duration) {
+        const int64_t end_ns = Profiler::NowNanoseconds();
+        told(name, duration != SinceTheOneBefore() ? duration : absl::Nanoseconds(end_ns - state->piece_start_ns));
+        state->piece_start_ns = Profiler::NowNanoseconds();
+      };
+    }
     state->profiler = environment_.profiler;
     return state;
   }

@@ -40,14 +40,18 @@ int64_t OutputBytes(const NodeContext& context) {
 // A step that is recorded.
 absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> release, StepRunner* runner,
                          Profiler* profiler) {
-  const Node& node = step->context.node();
-  const bool is_partition = plan.lowered != nullptr && &node.graph() == &plan.lowered->nodes;
-  const int64_t start_ns = profiler->Enter(node, is_partition);
+  const int64_t start = profiler->Enter();
   if (absl::Status status = runner->Run(step, release); !status.ok()) {
     profiler->Abandon();
     return status;
   }
-  profiler->Leave(node, is_partition, start_ns, OutputBytes(step->context));
+  ProfileTicket& ticket = step->ticket;
+  if (!profiler->Knows(ticket)) {
+    const Node& node = step->context.node();
+    profiler->Name(node, plan.lowered != nullptr && &node.graph() == &plan.lowered->nodes, &ticket);
+    ticket.output_bytes = OutputBytes(step->context);
+  }
+  profiler->Leave(ticket, start, step->dynamic == nullptr ? ticket.output_bytes : OutputBytes(step->context));
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "runtime_check/delegate.h"
 #include "runtime_check/flow_plan.h"
 #include "runtime_check/prepared_node.h"
+#include "runtime_check/profiler.h"
 #include "runtime_check/program.h"
 #include "runtime_check/thread_pool.h"
 
@@ -37,6 +38,7 @@ struct Step {
   ComputeFunction compute = nullptr;
   NodeContext context;
   DynamicNode* dynamic = nullptr;  // If set, compute is not used.
+  ProfileTicket ticket;
 };
 
 // How a fetched tensor gets to the caller.

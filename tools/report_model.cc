@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "tools/benchmark/benchmark_subject.h"
@@ -149,7 +150,10 @@ class Reporter {
       flags.inputs.seed = options_.seed;
       flags.read = options_.read;
       absl::StatusOr<std::unique_ptr<BenchmarkSubject>> subject = BenchmarkSubject::Open(flags, files_, console_);
-      if (!subject.ok()) return paths_.size() > 1 ? Annotate(subject.status(), paths_[i]) : subject.status();
+      if (!subject.ok()) {
+        const bool names_it = paths_.size() == 1 || absl::StrContains(subject.status().message(), paths_[i]);
+        return names_it ? subject.status() : Annotate(subject.status(), absl::StrCat("'", paths_[i], "'"));
+      }
       subjects_.push_back(*std::move(subject));
       ModelFacts& facts = report_.models.emplace_back();
       facts.name = names[i];

@@ -1,8 +1,10 @@
 // What a profile of small graphs says: nodes, partitions, pieces, functions, loops that are too long.
 #include "runtime_check/profiler.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -98,9 +100,9 @@ TEST(ProfilerTest, AnotherOrderHasTheSameLabels) {
   const auto run = [&](const std::vector<std::string>& names) {
     profiler.BeginRun();
     for (const std::string& name : names) {
-      const Node& node = *small->graph().Find(name);
-      const int64_t start_ns = profiler.Enter(node, false);
-      profiler.Leave(node, false, start_ns, 0);
+      ProfileTicket ticket;
+      profiler.Name(*small->graph().Find(name), false, &ticket);
+      profiler.Leave(ticket, profiler.Enter(), 0);
     }
     profiler.EndRun();
     EXPECT_EQ(Names(profiler, profiler.runs().back()), names);
@@ -109,6 +111,94 @@ TEST(ProfilerTest, AnotherOrderHasTheSameLabels) {
   run({"mul", "add", "exp"});
   run({"add", "exp", "mul"});
   EXPECT_EQ(profiler.labels().size(), 3u);
+}
+
+// Whatever it counts, times are those of the steady clock.
+TEST(ProfilerTest, ClocksAgree) {
+  const std::unique_ptr<SmallGraph> small(Affine());
+  for (const Profiler::Clock clock : {Profiler::Clock::kFastest, Profiler::Clock::kSteady}) {
+    Profiler profiler(100, clock);
+    ProfileTicket add, mul;
+    profiler.Name(*small->graph().Find("add"), false, &add);
+    profiler.Name(*small->graph().Find("mul"), false, &mul);
+    profiler.BeginRun();
+    const int64_t begin_ns = Profiler::NowNanoseconds();
+    const int64_t start = profiler.Enter();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    profiler.Leave(add, start, 0);
+    const int64_t middle_ns = Profiler::NowNanoseconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    profiler.Leave(mul, profiler.Enter(), 0);
+    const int64_t end_ns = Profiler::NowNanoseconds();
+    profiler.EndRun();
+    const std::vector<ProfileRun> runs = profiler.runs();
+    ASSERT_EQ(runs.size(), 1u);
+    const absl::Span<const ProfileEvent> events = runs[0].events;
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_LE(runs[0].start_ns, begin_ns);
+    EXPECT_EQ(events[0].start_ns, runs[0].start_ns);
+    // Half of what the threads slept at least is left for two clocks that disagree.
+    EXPECT_GE(events[0].end_ns - events[0].start_ns, 10000000);
+    EXPECT_LE(events[0].end_ns, middle_ns + 2500000);
+    EXPECT_GE(events[1].end_ns - events[1].start_ns, 2500000);
+    EXPECT_LE(events[1].end_ns, end_ns + 2500000);
+    EXPECT_GE(runs[0].end_ns, end_ns);
+  }
+}
+
+// A session's steps and partitions are asked for their names again by another profiler.
+TEST(ProfilerTest, TicketsAreOfOneProfiler) {
+  const std::unique_ptr<SmallGraph> small(Affine());
+  Profiler first, second;
+  ProfileTicket ticket;
+  EXPECT_FALSE(first.Knows(ticket));
+  first.Name(*small->graph().Find("add"), false, &ticket);
+  EXPECT_TRUE(first.Knows(ticket));
+  EXPECT_FALSE(second.Knows(ticket));
+}
+
+// Names of pieces are told apart by their addresses, in the order in which they came; another order costs time alone.
+TEST(ProfilerTest, PiecesMayComeInAnotherOrder) {
+  SmallGraph partitions;
+  partitions.Add("part", "some_delegate", {}, {});
+  const Node& node = *partitions.graph().Find("part");
+  const std::vector<std::string> names = {"one", "two", "three"};
+  Profiler profiler;
+  PieceTickets tickets;
+  const auto run = [&](const std::vector<int>& order) {
+    profiler.BeginRun();
+    profiler.EnterPartition(node, &tickets);
+    std::vector<std::string> expected;
+    for (const int i : order) {
+      profiler.on_piece()(names[i], SinceTheOneBefore());
+      expected.push_back(names[i]);
+    }
+    profiler.EndRun();
+    EXPECT_EQ(Names(profiler, profiler.runs().back()), expected);
+  };
+  run({0, 1, 2});
+  run({1, 0});
+  run({2, 1, 0, 0});
+  EXPECT_EQ(profiler.labels().size(), 3u);
+}
+
+// A piece that knows how long it took began so long before its end; one that does not, where the one before it ended.
+TEST(ProfilerTest, PiecesSayHowLongTheyTook) {
+  SmallGraph partitions;
+  partitions.Add("part", "some_delegate", {}, {});
+  Profiler profiler;
+  PieceTickets tickets;
+  profiler.BeginRun();
+  profiler.EnterPartition(*partitions.graph().Find("part"), &tickets);
+  profiler.on_piece()("known", absl::Nanoseconds(100));
+  profiler.on_piece()("not known", SinceTheOneBefore());
+  profiler.on_piece()("negative", absl::Nanoseconds(-5));
+  profiler.EndRun();
+  const std::vector<ProfileRun> runs = profiler.runs();
+  ASSERT_EQ(runs[0].events.size(), 3u);
+  EXPECT_EQ(runs[0].events[0].end_ns - runs[0].events[0].start_ns, 100);
+  EXPECT_EQ(runs[0].events[1].start_ns, runs[0].events[0].end_ns);
+  EXPECT_EQ(runs[0].events[2].start_ns, runs[0].events[2].end_ns);
 }
 
 TEST(ProfilerTest, SeesPiecesInsideOfPartitions) {
@@ -216,15 +306,16 @@ TEST(ProfileSummaryTest, AddsUpOverRuns) {
   Profiler profiler;
   ProfileSummary summary;
   profiler.set_recording(true);
+  ProfileTicket call, a, b;
+  profiler.Name(graph.node("call"), false, &call);
+  profiler.Name(graph.node("a"), false, &a);
+  profiler.Name(graph.node("b"), false, &b);
   for (int run = 0; run < 2; ++run) {
     profiler.BeginRun();
-    const int64_t start = Profiler::NowNanoseconds();
-    profiler.Enter(graph.node("call"), false);
-    profiler.Enter(graph.node("a"), false);
-    profiler.Leave(graph.node("a"), false, start, 100);
-    profiler.Leave(graph.node("call"), false, start, 10);
-    profiler.Enter(graph.node("b"), false);
-    profiler.Leave(graph.node("b"), false, Profiler::NowNanoseconds(), run == 0 ? 5 : 7);
+    const int64_t start = profiler.Enter();
+    profiler.Leave(a, profiler.Enter(), 100);
+    profiler.Leave(call, start, 10);
+    profiler.Leave(b, profiler.Enter(), run == 0 ? 5 : 7);
     profiler.EndRun();
     summary.Add(profiler);
     profiler.Clear();

@@ -105,11 +105,13 @@ TEST(BaselineTest, OnlyWhatIsSurelySlowerIsARegression) {
 TEST(RooflineTest, DividesCostsByTimes) {
   const std::unique_ptr<Graph> graph = GraphFromText("x = Placeholder()\ny = Relu(x)\n");
   const NodeCosts costs(*graph, {});
-  Profiler profiler;
+  Profiler profiler(1000, Profiler::Clock::kSteady);
   ProfileSummary summary;
   profiler.BeginRun();
-  profiler.Enter(*graph->Find("y"), false);
-  profiler.Leave(*graph->Find("y"), false, Profiler::NowNanoseconds() - 1000000, 8);
+  ProfileTicket ticket;
+  profiler.Name(*graph->Find("y"), false, &ticket);
+  profiler.Enter();
+  profiler.Leave(ticket, Profiler::NowNanoseconds() - 1000000, 8);
   profiler.EndRun();
   summary.Add(profiler);
   MachinePeaks peaks;

@@ -21,10 +21,12 @@ class ProfileTablesTest : public testing::Test {
       profiler_.BeginRun();
       for (const char* name : {"conv", "sum"}) {
         const Node& node = *graph_->Find(name);
-        profiler_.Enter(node, false);
+        ProfileTicket ticket;
+        profiler_.Name(node, false, &ticket);
+        profiler_.Enter();
         // Three milliseconds ago, or one: the first takes longer, and the second makes more.
         const int64_t start = Profiler::NowNanoseconds() - (name[0] == 'c' ? 3000000 : 1000000);
-        profiler_.Leave(node, false, start, name[0] == 'c' ? 1000 : 4829616);
+        profiler_.Leave(ticket, start, name[0] == 'c' ? 1000 : 4829616);
       }
       profiler_.EndRun();
       summary_.Add(profiler_);
@@ -39,7 +41,7 @@ class ProfileTablesTest : public testing::Test {
   }
 
   std::unique_ptr<Graph> graph_;
-  Profiler profiler_;
+  Profiler profiler_{1000, Profiler::Clock::kSteady};
   ProfileSummary summary_;
 };
 

@@ -143,6 +143,12 @@ std::optional<std::string> NoiseNote(const Sample& seconds, int64_t involuntary_
                       "(--compare, --against)");
 }
 
+void PrintWarnings(const std::vector<std::string>& notes, const Console& console) {
+  for (const std::string& note : notes) {
+    console.out << console.Styled(Style::kWarning, absl::StrCat("note: ", Printable(note))) << "\n";
+  }
+}
+
 void PrintBenchmarkHead(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
                         const BenchmarkResult& result, std::ostream& out) {
   std::vector<std::string> names, shapes, types;
@@ -221,9 +227,7 @@ void PrintBenchmark(const BenchmarkModelOptions& options, const BenchmarkResult&
                            : verdict.interval.low > 1  ? "slower, within what is allowed"
                                                        : "not told apart");
   }
-  for (const std::string& note : result.notes) {
-    console.out << console.Styled(Style::kWarning, absl::StrCat("note: ", Printable(note))) << "\n";
-  }
+  PrintWarnings(result.notes, console);
 }
 
 void WriteSample(const Sample& seconds, JsonWriter* json) {

@@ -54,6 +54,9 @@ std::string RobustLine(const Sample& seconds);
 // Why the times of a phase should not be believed to the last digit, or nothing. Needs 10 runs or more.
 std::optional<std::string> NoiseNote(const Sample& seconds, int64_t involuntary_switches);
 
+// What the user should know before believing the numbers, a line each.
+void PrintWarnings(const std::vector<std::string>& notes, const Console& console);
+
 // The lines before the first run.
 void PrintBenchmarkHead(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
                         const BenchmarkResult& result, std::ostream& out);

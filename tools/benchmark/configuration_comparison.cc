@@ -137,6 +137,10 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
       continue;
     }
     Session* pointer = sessions.emplace_back(*std::move(session)).get();
+    if (configuration.delegate == "reference" && comparison.notes.empty()) {
+      PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, pointer->Run(subject.feeds()));
+      comparison.notes = NonFiniteNotes(subject.outputs(), outputs);
+    }
     contestants.push_back(
         {configuration.Flags(), [pointer, &subject] { return pointer->Run(subject.feeds()).status(); }});
     places.push_back(comparison.configurations.size() - 1);
@@ -159,6 +163,7 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
 }
 
 void PrintComparison(const Comparison& comparison, const Console& console) {
+  PrintWarnings(comparison.notes, console);
   const std::vector<ComparedConfiguration>& all = comparison.configurations;
   Table table({{"delegate"},
                {"precision"},
@@ -199,6 +204,7 @@ void WriteComparison(const Comparison& comparison, JsonWriter* json) {
   comparison.winner < 0
       ? json->Null()
       : json->Text(comparison.configurations[static_cast<size_t>(comparison.winner)].configuration.Flags());
+  json->Key("notes").Texts(comparison.notes);
   json->Key("configurations").BeginArray();
   for (size_t i = 0; i < comparison.configurations.size(); ++i) {
     const ComparedConfiguration& compared = comparison.configurations[i];

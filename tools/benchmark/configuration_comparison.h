@@ -38,6 +38,7 @@ struct Comparison {
   int winner = -1;
   std::vector<int> equals;  // Not surely slower than the winner.
   bool was_interrupted = false;
+  std::vector<std::string> notes;  // NonFiniteNotes of the reference kernels' answers.
 };
 
 // All known delegates and precisions, with 1, 2, 4 ... threads and one for each processor. `most_threads` 0: as many as

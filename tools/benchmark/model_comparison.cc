@@ -26,6 +26,11 @@ absl::StatusOr<ModelComparison> CompareModels(const BenchmarkSubject& first, con
     absl::StatusOr<std::unique_ptr<Session>> session = subject->NewSession(options);
     PF_RETURN_IF_ERROR(Annotate(session.status(), absl::StrCat("'", name, "'")));
     Session* pointer = sessions.emplace_back(*std::move(session)).get();
+    const absl::StatusOr<std::vector<Tensor>> outputs = pointer->Run(subject->feeds());
+    PF_RETURN_IF_ERROR(Annotate(outputs.status(), absl::StrCat("'", name, "'")));
+    for (const std::string& note : NonFiniteNotes(subject->outputs(), *outputs)) {
+      comparison.notes.push_back(absl::StrCat("'", name, "': ", note));
+    }
     contestants.push_back({name, [pointer, subject] { return pointer->Run(subject->feeds()).status(); }});
   }
   // The difference is the answer, however clear it is who wins.
@@ -42,6 +47,7 @@ absl::StatusOr<ModelComparison> CompareModels(const BenchmarkSubject& first, con
 }
 
 void PrintModelComparison(const ModelComparison& comparison, const Console& console) {
+  PrintWarnings(comparison.notes, console);
   Table table({{"model"}, {"median", true}, {"p90", true}, {"p99", true}, {"runs", true}});
   for (size_t i = 0; i < comparison.models.size(); ++i) {
     const Sample seconds(comparison.results[i].seconds);
@@ -64,6 +70,7 @@ void PrintModelComparison(const ModelComparison& comparison, const Console& cons
 void WriteModelComparison(const ModelComparison& comparison, JsonWriter* json) {
   json->BeginObject();
   json->Key("interrupted").Bool(comparison.was_interrupted);
+  json->Key("notes").Texts(comparison.notes);
   json->Key("models").BeginArray();
   for (size_t i = 0; i < comparison.models.size(); ++i) {
     json->BeginObject();

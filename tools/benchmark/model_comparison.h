@@ -18,6 +18,7 @@ struct ModelComparison {
   std::vector<std::string> models;  // Two.
   std::vector<ContestResult> results;
   bool was_interrupted = false;
+  std::vector<std::string> notes;  // NonFiniteNotes of both, with the model's name.
 
   // How many times longer the second takes.
   Sample ratio() const { return RatioOf(results[1], results[0]); }

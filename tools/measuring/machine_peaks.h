@@ -16,7 +16,7 @@ struct MachinePeaks {
   std::string instructions;  // "avx512", "avx2", or "baseline".
 };
 
-// Takes about half a second. The best of a few tries, so that a short disturbance does no harm.
+// Takes about half a second. The best of many short tries, so that disturbances do no harm.
 MachinePeaks MeasureMachinePeaks(int num_threads);
 
 }  // namespace permafrost

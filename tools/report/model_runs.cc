@@ -55,7 +55,10 @@ absl::Status Profile(const RunToReport& run, double seconds) {
   options.profiler = &profiler;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, run.subject->NewSession(std::move(options)));
   const auto once = [&] { return session->Run(run.subject->feeds()).status(); };
-  PF_RETURN_IF_ERROR(once());
+  PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(run.subject->feeds()));
+  for (std::string& note : NonFiniteNotes(run.subject->outputs(), outputs)) {
+    run.facts->run->notes.push_back(std::move(note));
+  }
   const Graph& graph = run.subject->graph();
   const NodeCosts costs(graph, run.subject->fed_shapes());
   // One run, so that its parts add up, and the fastest, which other programs disturbed least.

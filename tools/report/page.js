@@ -678,8 +678,11 @@
         this.draw();
       }}, choices.map(([value, label]) => el('option', {value}, label)));
       this.showKey(key);
-      const says = 'Drag to move, turn the wheel or pinch to zoom, click a node for what is known of it. Constants are part of '
-        + 'the nodes that read them.' + (models.length > 1 ? ' Dashed: a node that the other graph does not have.' : '');
+      const says = el('span', {}, el('span', {class: 'screen'},
+        'Drag to move, turn the wheel or pinch to zoom, click a node for what is known of it. '),
+      el('span', {class: 'paper'}, 'The part that was in view.'),
+      'Constants are part of the nodes that read them.'
+        + (models.length > 1 ? ' Dashed: a node that the other graph does not have.' : ''));
       section('graph', 'Graph', says, el('div', {class: 'controls'}, el('label', {}, 'find', search), hits,
         el('label', {}, 'colour by', colour),
         models.length > 1 ? this.views.map((view, side) => modelSelect(view.index, (i) => {
@@ -759,6 +762,7 @@
       ['output_bytes', 'makes', bytes], ['sqnr_db', 'SQNR', decibels]]
       .filter(([key]) => key === 'order' || models.some((model) => model.graph.nodes.some((node) => node[key] !== undefined)));
     const body = el('tbody', {}), more = el('button', {class: 'plain screen'}), hits = el('span', {});
+    const rest = el('div', {class: 'paper'});
     const rank = (value) => value === undefined ? -Infinity : value === 'identical' ? 1e9 : value === 'not finite' ? -1e9 : value;
     const draw = () => {
       const rows = models[chosen].graph.nodes.map((node, order) => ({order: order + 1, ...node})).filter((node) =>
@@ -771,9 +775,10 @@
       });
       body.replaceChildren(...rows.slice(0, shown).map((node) => el('tr', {}, columns.map(([key, , format]) => format
         ? el('td', {class: 'number'}, node[key] === undefined ? '' : format(node[key]))
-        : el('td', {class: key === 'output' ? 'line' : ''}, node[key] === undefined ? '' : name(node[key]))))));
+        : el('td', {class: key === 'name' ? '' : 'line'}, node[key] === undefined ? '' : name(node[key]))))));
       more.hidden = rows.length <= shown;
       more.textContent = `all ${rows.length}`;
+      rest.textContent = more.hidden ? '' : `${count(shown)} of ${count(rows.length)} nodes`;
       hits.textContent = `${count(rows.length)} nodes`;
     };
     more.addEventListener('click', () => { shown = Infinity; draw(); });
@@ -782,9 +787,9 @@
     const head = el('tr', {}, columns.map(([key, title, format]) => el('th', {class: format ? 'number' : ''},
       el('button', {onclick: () => { down = sort === key ? !down : Boolean(format) && key !== 'order'; sort = key; draw(); }}, title))));
     draw();
-    section('nodes', 'Nodes', 'Click a title to sort.', el('div', {class: 'controls'}, el('label', {}, 'find', search), hits,
+    section('nodes', 'Nodes', el('span', {class: 'screen'}, 'Click a title to sort.'), el('div', {class: 'controls'}, el('label', {}, 'find', search), hits,
       models.length > 1 ? modelSelect(0, (i) => { chosen = i; draw(); }, 'of') : null),
-    el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, head), body)), more);
+    el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, head), body)), more, rest);
   }
 
   page.replaceChildren();

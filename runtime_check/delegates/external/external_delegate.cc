@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/node_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/status.h"
 #include "runtime_check/delegates/external/compiled_code.h"
@@ -27,8 +28,15 @@ struct LoadedDelegate {
   bool is_made = false;
 };
 
+// Where a library reports to: its names need not live longer than the call.
+struct PieceReport {
+  const PieceCallback& on_piece;
+  absl::node_hash_set<std::string>& names;
+};
+
 void ReportPiece(void* context, const char* name, int64_t nanoseconds) {
-  (*static_cast<const PieceCallback*>(context))(name == nullptr ? "" : name, absl::Nanoseconds(nanoseconds));
+  const auto& report = *static_cast<const PieceReport*>(context);
+  report.on_piece(*report.names.emplace(name == nullptr ? "" : name).first, absl::Nanoseconds(nanoseconds));
 }
 
 class ExternalPartition final : public CompiledPartition {
@@ -46,9 +54,10 @@ class ExternalPartition final : public CompiledPartition {
     run.inputs = inputs_.data();
     run.outputs = outputs_.data();
     run.scratch = scratch;
+    PieceReport report{on_piece, names_};
     if (on_piece != nullptr) {
       run.on_piece = &ReportPiece;
-      run.piece_context = const_cast<PieceCallback*>(&on_piece);
+      run.piece_context = &report;
     }
     return code_->Run(run);
   }
@@ -57,6 +66,7 @@ class ExternalPartition final : public CompiledPartition {
   std::unique_ptr<CompiledCode> code_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
+  absl::node_hash_set<std::string> names_;  // Of pieces.
 };
 
 class ExternalDelegate final : public Delegate {

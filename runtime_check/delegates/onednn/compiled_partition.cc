@@ -76,16 +76,14 @@ class Pieces final : public CompiledPartition {
   }
 
  private:
-  // The texts are made once: a small piece takes less time than its text takes to be put together. A piece starts where
-  // the one before ended, so that one reading of the clock serves both.
+  // The texts are made once: a small piece takes less time than its text takes to be put together.
   absl::Status RunWatched(const RunContext& context, const PieceCallback& on_piece) {
     if (descriptions_.empty()) descriptions_ = Describe();
-    auto start = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < pieces_.size(); ++i) {
       PF_RETURN_IF_ERROR(Annotate(pieces_[i]->Run(context), pieces_[i]->name));
-      const auto end = std::chrono::steady_clock::now();
-      on_piece(descriptions_[i], absl::FromChrono(end - start));
-      start = end;
+      on_piece(descriptions_[i],
+               i == 0 ? absl::FromChrono(std::chrono::steady_clock::now() - start) : SinceTheOneBefore());
     }
     return absl::OkStatus();
   }

@@ -3,6 +3,7 @@
 #define PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
 
 #include <cstdint>
+#include <limits>
 
 namespace absl {
 inline namespace selective {
@@ -16,7 +17,10 @@ struct Time {
 
 inline Duration operator-(Time later, Time earlier) { return {later.nanoseconds - earlier.nanoseconds}; }
 inline bool operator<(Duration a, Duration b) { return a.nanoseconds < b.nanoseconds; }
+inline bool operator!=(Duration a, Duration b) { return a.nanoseconds != b.nanoseconds; }
 inline Duration ZeroDuration() { return {}; }
+inline Duration InfiniteDuration() { return {std::numeric_limits<int64_t>::max()}; }
+inline Duration Nanoseconds(int64_t nanoseconds) { return {nanoseconds}; }
 inline int64_t ToInt64Nanoseconds(Duration duration) { return duration.nanoseconds; }
 
 }  // namespace selective
