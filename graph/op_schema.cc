@@ -40,16 +40,15 @@ constexpr size_t WithoutLists(std::string_view attributes, char* to) {
   }
   return size;
 }
-#define OP(name, signature, attributes, traits, shape)                                       \
-  constexpr auto kAttributesOf##name = [] {                                                  \
+#define OP(name, signature, attributes, traits, shape)                                             \
+  constexpr auto kAttributesOf##name = [] {                                                        \
     std::array<char, selection::HoldsOp(#name) ? WithoutLists(attributes, nullptr) : 0> text = {}; \
-    if constexpr (!text.empty()) WithoutLists(attributes, text.data());                      \
-    return text;                                                                             \
+    if constexpr (!text.empty()) WithoutLists(attributes, text.data());                            \
+    return text;                                                                                   \
   }();
 #include "graph/ops.def"
 #undef OP
-#define ATTRIBUTES(name, attributes) \
-  absl::string_view(kAttributesOf##name.data(), kAttributesOf##name.size())
+#define ATTRIBUTES(name, attributes) absl::string_view(kAttributesOf##name.data(), kAttributesOf##name.size())
 #define SHAPE_FUNCTION(shape) nullptr
 #else
 #define ATTRIBUTES(name, attributes) attributes
@@ -64,7 +63,8 @@ constexpr auto kRawRows = [] {
   std::array<RawRow, kCount> rows = {};
   size_t i = 0;
 #define OP(name, signature, attributes, traits, shape) \
-  if (selection::HoldsOp(#name)) rows[i++] = {ops::k##name, signature, ATTRIBUTES(name, attributes), traits, SHAPE_FUNCTION(shape)};
+  if (selection::HoldsOp(#name))                         \
+    rows[i++] = {ops::k##name, signature, ATTRIBUTES(name, attributes), traits, SHAPE_FUNCTION(shape)};
 #include "graph/ops.def"
 #undef OP
   return rows;

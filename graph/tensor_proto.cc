@@ -334,7 +334,9 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view encoded, const Owner& 
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape.CheckedNumElements());
   if (header.dtype == DType::kString) {
-    if constexpr (!kHoldsStrings) return absl::UnimplementedError(absl::StrCat("a tensor of strings", selection::kHint));
+    if constexpr (!kHoldsStrings) {
+      return absl::UnimplementedError(absl::StrCat("a tensor of strings", selection::kHint));
+    }
     return ParseStrings(encoded, content, std::move(header.shape), static_cast<size_t>(count), ShortList::kRepeatLast);
   }
   const size_t element_size = SizeOf(header.dtype);

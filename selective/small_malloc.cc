@@ -1,7 +1,7 @@
-// malloc in a kilobyte, where musl's own takes seven. Small blocks are of some sizes, four for each power of two, with a
-// list of free ones for each, and are never given back to the system; a large one is a mapping of its own. Nothing is
-// checked: a block that is freed twice, or written beyond its end, is not noticed. Not for a process that forks while it
-// has threads.
+// malloc in a kilobyte, where musl's own takes seven. Small blocks are of some sizes, four for each power of two, with
+// a list of free ones for each, and are never given back to the system; a large one is a mapping of its own. Nothing is
+// checked: a block that is freed twice, or written beyond its end, is not noticed. Not for a process that forks while
+// it has threads.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the rules run gives the same bytes wherever and whenever it runs: twice, in folders of unequal names and depth, with
-# unequal environments and processors.
+# What the rules run gives the same bytes wherever and whenever it runs: twice, in folders of unequal names and depth,
+# with unequal environments and processors.
 #   reproducible_test.sh TRANSFORM_GRAPH PRINT_HEADER CONVERTER MODEL
 set -eu
 here=$PWD

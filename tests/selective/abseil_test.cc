@@ -1,6 +1,7 @@
 // What stands in for Abseil in a selective build does what the runtime counts on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -205,6 +207,19 @@ TEST(SpanTest, ViewsWhatLiesInARow) {
 
 int Twice(int x) { return 2 * x; }
 int Call(absl::FunctionRef<int(int)> function) { return function(4); }
+
+TEST(SortTest, PutsWhatIsLessFirst) {
+  std::vector<int> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(i * 7919 % 101);
+  absl::c_sort(values);
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  std::vector<std::string> texts = {"b", "", "abc", "ab", "b"};
+  absl::c_sort(texts, [](const std::string& a, const std::string& b) { return a > b; });
+  EXPECT_EQ(texts, (std::vector<std::string>{"b", "b", "abc", "ab", ""}));
+  std::vector<int> none;
+  absl::c_sort(none);
+  EXPECT_TRUE(none.empty());
+}
 
 TEST(FunctionRefTest, CallsFunctionsAndObjects) {
   const int add = 3;

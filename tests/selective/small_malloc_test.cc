@@ -1,7 +1,5 @@
 // The small malloc beside the system's own, under other names.
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -9,27 +7,22 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#define malloc small_malloc
-#define free small_free
-#define calloc small_calloc
-#define realloc small_realloc
-#define aligned_alloc small_aligned_alloc
-#define posix_memalign small_posix_memalign
-#define memalign small_memalign
-#define malloc_usable_size small_malloc_usable_size
-#include "selective/small_malloc.cc"
-#undef malloc
-#undef free
-#undef calloc
-#undef realloc
-#undef aligned_alloc
-#undef posix_memalign
-#undef memalign
-#undef malloc_usable_size
+extern "C" {
+void* small_malloc(size_t size);
+void small_free(void* memory);
+void* small_calloc(size_t count, size_t size);
+void* small_realloc(void* memory, size_t size);
+void* small_aligned_alloc(size_t alignment, size_t size);
+int small_posix_memalign(void** memory, size_t alignment, size_t size);
+size_t small_malloc_usable_size(void* memory);
+}
 
 namespace {
+
+constexpr size_t kMostSmall = size_t{128} << 10;  // Larger blocks take whole pages.
 
 bool Holds(const void* memory, size_t size, int value) {
   const auto* const bytes = static_cast<const unsigned char*>(memory);

@@ -114,6 +114,12 @@ class SelectiveRuntimeTest(unittest.TestCase):
         self.check_refusal(placeholder(b'x', 2) + node(b'y', b'Relu', [b'x'], 2),
                            r"no kernel for op 'Relu' with T = double in this build: node 'y'")
 
+    def test_strings_that_are_not_there_are_told_of(self):
+        tensor = varint(1 << 3) + varint(7) + message(8, b'text')
+        attrs = message(5, message(1, b'value') + message(2, message(8, tensor)))
+        self.check_refusal(placeholder(b'x', 1) + message(1, message(1, b'y') + message(2, b'Const') + attrs),
+                           r"node 'y' \(Const\): attr 'value': a tensor of strings; this build holds only what")
+
     def test_functions_that_are_not_there_are_told_of(self):
         function = message(2, message(1, message(1, message(1, b'f'))))
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Relu', [b'x'], 1) + function, r'the graph has functions')
