@@ -67,6 +67,21 @@ TEST(InterleavedRunsTest, ADisturbanceAtTheStartDecidesNothing) {
   EXPECT_EQ(FastestOf(results, [](int) { return true; }), 0);
 }
 
+// As two threads are, each of which waits for the other, while somebody else has one of two cores.
+TEST(InterleavedRunsTest, ALongDisturbanceIsForgiven) {
+  ContestLimits limits = Quick();
+  limits.max_rounds = 1000000;
+  const auto start = std::chrono::steady_clock::now();
+  const Contestant disturbed = {"disturbed", [start] {
+                                  const bool is_over = std::chrono::steady_clock::now() - start > std::chrono::milliseconds(600);
+                                  std::this_thread::sleep_for(std::chrono::milliseconds(is_over ? 1 : 25));
+                                  return absl::OkStatus();
+                                }};
+  const std::vector<ContestResult> results = RunInterleaved({disturbed, Sleeper("steady", 4000)}, limits, [](int) {});
+  EXPECT_FALSE(results[0].was_dropped);
+  EXPECT_EQ(FastestOf(results, [](int) { return true; }), 0);
+}
+
 TEST(InterleavedRunsTest, KeepsAnErrorToItself) {
   const std::vector<Contestant> contestants = {{"broken", [] { return absl::InternalError("no"); }},
                                                Sleeper("works", 500)};

@@ -23,6 +23,7 @@ struct Shares {
   absl::string_view kernels;
   bool fuses;
   std::array<ClassCosts, kNumWorkClasses> classes;  // By WorkClass.
+  double start;                                     // Of Device::node_seconds.
   double step, hard;                                // FLOPs that an element of a step takes.
   double weights;                                   // As ClassCosts::traffic.
 };
@@ -41,24 +42,26 @@ constexpr Shares kShares[] = {
        {1.5, 0.97},
        {1.5, 0.568},
        {1.5, 0.947}}},
+     1,
      3.97,
      44.4,
      0.549},
     {"reference",
      false,
-     {{{1.4, 1.31},
-       {3.02, 1.34},
-       {0.968, 1.87},
-       {2.35, 1.21},
-       {1.87, 1.21},
-       {1.49, 0.994},
-       {1.5, 1.71},
-       {1.5, 0.0753},
-       {1.5, 0.0821},
-       {1.5, 0.978}}},
-     8.24,
-     48.3,
-     0.154},
+     {{{2.26, 1.05},
+       {1.5, 1.03},
+       {0.905, 1.67},
+       {2.92, 1.14},
+       {2.45, 1.19},
+       {1.49, 0.996},
+       {1.5, 1.14},
+       {1.5, 0.0291},
+       {1.5, 0.668},
+       {1.5, 0.99}}},
+     0,
+     7.18,
+     45,
+     0.317},
 };
 
 const Shares* FindShares(absl::string_view delegate) {
@@ -107,7 +110,7 @@ DeviceEstimate EstimateOn(const Device& device, const ModelWork& work, absl::str
         flops_per_second;
     made.traffic_seconds = passing(group.activation_bytes, group.activation_bytes) * costs.traffic +
                            passing(group.weight_bytes, work.weight_bytes) * shares.weights;
-    made.seconds = made.arithmetic_seconds + made.traffic_seconds + device.node_seconds;
+    made.seconds = made.arithmetic_seconds + made.traffic_seconds + device.node_seconds * shares.start;
     estimate.seconds += made.seconds;
   }
   return estimate;
@@ -126,7 +129,8 @@ void PrintEstimate(const DeviceEstimate& estimate, size_t limit, const Console& 
     arithmetic += group.arithmetic_seconds;
     traffic += group.traffic_seconds;
   }
-  const double rest = estimate.seconds - arithmetic - traffic;
+  // What is 0 may have been rounded below.
+  const double rest = std::max(0.0, estimate.seconds - arithmetic - traffic);
   console.out << "estimate: " << FormatSeconds(estimate.seconds) << " a run with kernels like " << estimate.kernels
               << "'s on " << estimate.num_threads << " thread" << (estimate.num_threads == 1 ? "" : "s")
               << ": arithmetic " << FormatSeconds(arithmetic) << ", memory " << FormatSeconds(traffic) << ", starting "

@@ -22,6 +22,9 @@ constexpr int kFewestRounds = 6;
 constexpr int kMostRunsOfTurn = 1000;
 // What part of max_seconds passes before something is decided.
 constexpr double kUndecidedPart = 0.25;
+// Who was found too slow rests for this part of it, and then has so many rounds to show that it was the machine.
+constexpr double kRestingPart = 0.125;
+constexpr size_t kSecondChance = 3;
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -44,7 +47,11 @@ absl::Status TakeTurn(const Contestant& contestant, const ContestLimits& limits,
 class Contest {
  public:
   Contest(absl::Span<const Contestant> contestants, const ContestLimits& limits)
-      : contestants_(contestants), limits_(limits), results_(contestants.size()), random_(limits.seed) {}
+      : contestants_(contestants),
+        limits_(limits),
+        results_(contestants.size()),
+        standings_(contestants.size()),
+        random_(limits.seed) {}
 
   void Run(absl::FunctionRef<void(int round)> progress) {
     const Clock::time_point start = Clock::now();
@@ -52,7 +59,7 @@ class Contest {
       progress(round);
       RunRound();
       if (round + 1 < kFewestRounds) continue;
-      const double seconds = Since(start);
+      const double seconds = seconds_ = Since(start);
       const bool may_decide = seconds >= kUndecidedPart * limits_.max_seconds;
       DropSlowerThan(may_decide ? limits_.hopeless_ratio : std::max(limits_.hopeless_ratio, limits_.lost_ratio));
       if (round + 1 >= limits_.min_rounds && may_decide && IsDecided()) return;
@@ -63,7 +70,15 @@ class Contest {
   std::vector<ContestResult> Release() { return std::move(results_); }
 
  private:
+  // What RunInterleaved knows of one beside its times.
+  struct Standing {
+    bool was_found_slow = false;
+    double rests_until = 0;  // Seconds since the start.
+    size_t judged_from = 0;  // The first round that counts against it: what was before may have been a disturbance.
+  };
+
   bool IsIn(size_t i) const { return results_[i].status.ok() && !results_[i].was_dropped; }
+  bool Rests(size_t i) const { return standings_[i].rests_until > seconds_; }
 
   void RunRound() {
     std::vector<size_t> order(contestants_.size());
@@ -72,7 +87,7 @@ class Contest {
     for (const size_t i : order) {
       ContestResult& result = results_[i];
       result.rounds.push_back(std::numeric_limits<double>::quiet_NaN());
-      if (!IsIn(i) || Interruption::IsRequested()) continue;
+      if (!IsIn(i) || Rests(i) || Interruption::IsRequested()) continue;
       std::vector<double> seconds;
       result.status = TakeTurn(contestants_[i], limits_, &seconds);
       if (!result.status.ok()) continue;
@@ -90,9 +105,21 @@ class Contest {
     if (best < 0) return;
     for (size_t i = 0; i < results_.size(); ++i) {
       if (!IsIn(i) || static_cast<int>(i) == best) continue;
-      const Sample ratio = RatioOf(results_[i], results_[static_cast<size_t>(best)]);
-      if (ratio.size() >= kFewestRounds && ratio.MedianInterval().low > most) {
-        results_[i].was_dropped = true;
+      Standing& standing = standings_[i];
+      if (Rests(i)) continue;
+      const std::vector<double>& rounds = results_[i].rounds;
+      const std::vector<double>& of_best = results_[static_cast<size_t>(best)].rounds;
+      const size_t from = std::min({standing.judged_from, rounds.size(), of_best.size()});
+      const Sample ratio =
+          PairedRatios(absl::MakeConstSpan(rounds).subspan(from), absl::MakeConstSpan(of_best).subspan(from));
+      if (standing.was_found_slow) {
+        if (ratio.size() < kSecondChance) continue;
+        standing.was_found_slow = false;
+        results_[i].was_dropped = ratio.min() > most;
+      } else if (ratio.size() >= kFewestRounds && ratio.MedianInterval().low > most) {
+        standing.was_found_slow = true;
+        standing.rests_until = seconds_ + kRestingPart * limits_.max_seconds;
+        standing.judged_from = rounds.size();
       }
     }
   }
@@ -102,6 +129,7 @@ class Contest {
     if (best < 0) return true;
     for (size_t i = 0; i < results_.size(); ++i) {
       if (!IsIn(i) || static_cast<int>(i) == best) continue;
+      if (standings_[i].was_found_slow) return false;
       const Interval ratio = RatioOf(results_[i], results_[static_cast<size_t>(best)]).MedianInterval();
       const bool is_equal = ratio.high < limits_.equal_ratio && ratio.low > 1 / limits_.equal_ratio;
       if (ratio.low <= 1 && !is_equal) return false;
@@ -112,6 +140,8 @@ class Contest {
   absl::Span<const Contestant> contestants_;
   const ContestLimits& limits_;
   std::vector<ContestResult> results_;
+  std::vector<Standing> standings_;
+  double seconds_ = 0;  // Since the start, when the last round ended.
   std::mt19937_64 random_;
 };
 

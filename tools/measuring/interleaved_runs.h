@@ -30,9 +30,10 @@ struct ContestLimits {
   // the one before go to sleep, too, and at least one.
   double turn_seconds = 0.02;
   double warmup_seconds = 0.005;
-  // Who is surely slower than the best by more than this leaves, so that the time goes to those who are close.
+  // Who is surely slower than the best by more than this leaves, so that the time goes to those who are close. Nobody
+  // leaves for one bad moment: first there is a rest of an eighth of max_seconds, and then three rounds must confirm it.
   double hopeless_ratio = 1.25;
-  // Who is surely slower by more than this is lost, disturbed or not, and leaves at once.
+  // Who is surely slower by more than this rests, and leaves, before a quarter of max_seconds is over, too.
   double lost_ratio = 4;
   // Who is surely within this of the best need not be told from it.
   double equal_ratio = 1.01;
