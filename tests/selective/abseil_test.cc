@@ -187,6 +187,21 @@ TEST(StatusOrTest, KeepsCountOfWhatItHolds) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
+TEST(StatusOrTest, DestroysNoValueAfterItsErrorWasTaken) {
+  static int num_destroyed;
+  struct Counted {
+    ~Counted() { ++num_destroyed; }
+  };
+  num_destroyed = 0;
+  EXPECT_EQ(absl::StatusOr<Counted>(absl::NotFoundError("gone")).status().message(), "gone");
+  {
+    absl::StatusOr<Counted> error = absl::NotFoundError("gone");
+    const absl::Status taken = std::move(error).status();
+    EXPECT_EQ(taken.message(), "gone");
+  }
+  EXPECT_EQ(num_destroyed, 0);
+}
+
 TEST(CleanupTest, RunsAtTheEnd) {
   int count = 0;
   {

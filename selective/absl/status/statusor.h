@@ -56,7 +56,8 @@ class [[nodiscard]] StatusOr {
 
   bool ok() const { return status_.ok(); }
   const Status& status() const& { return status_; }
-  Status status() && { return std::move(status_); }
+  // A copy: what is left must go on to say that there is no value.
+  Status status() && { return status_; }
 
   const T& value() const& {
     if (!ok()) internal::MisusedStatusOr();
