@@ -489,6 +489,8 @@ class Weighted final : public Piece {
     facts->has_non_finite = !is_int8 && HasNonFinite(bytes, weights.num_elements());
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
     memory made(wanted, CpuEngine());
+    // Not all behind weights of eight bits is written, and what is kept should not depend on what lay there.
+    if (is_int8) std::memset(made.get_data_handle(), 0, wanted.get_size());
     dnnl::stream stream(CpuEngine());
     dnnl::reorder(source, made).execute(stream, source, made);
     stream.wait();
