@@ -1,4 +1,4 @@
-// Each line of the result is a task. Slopes and a clip are done where sums are written; other steps run over a line of
+// One line of the result, or two, are a task. Slopes and a clip are done where sums are written; other steps run over a line of
 // floats, which is then stored.
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 
@@ -26,14 +26,22 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// Measured on models and on images of 7 to 128 pixels. With more channels oneDNN, which goes through them for each few
+// Measured on models and on images of 7 to 193 pixels. With more channels oneDNN, which goes through them for each few
 // pixels, finds more of its source in the first-level cache; with fewer its time is up to twice ours. Eight bits take
 // half of its time with any number.
-constexpr int64_t kFewChannelsOfFloats = 48, kFewChannelsOfBf16 = 256;
+constexpr int64_t kFewChannelsOfFloats = 512, kFewChannelsOfBf16 = 1024;
+// Where one line is computed at a time.
+constexpr int64_t kFewChannelsOfSingleLines = 192;
+
 // Multiplications that are done before a second thread has taken notice.
 constexpr int64_t kWorthAThread = 128 * 1024, kWorthAThreadOfBytes = 512 * 1024;
 
 constexpr absl::string_view kValuesSuffix = " depthwise";
+
+// Whether lines that are neighbours read lines that are neighbours.
+bool IsOfTwoLines(const WindowPlan& window) {
+  return window.y.stride == 1 && window.y.dilation == 1 && window.x.stride == 1;
+}
 
 class Depthwise final : public Piece {
  public:
@@ -68,23 +76,28 @@ class Depthwise final : public Piece {
     const WindowAxis& down = window_.y;
     const int64_t source_line = window_.x.input * window_.input_channels * source_.bytes();
     const char* const source = context.tensors[reads[0]];
+    char* const target = context.tensors[writes[0]];
+    const int64_t tasks = (down.output + at_once_ - 1) / at_once_;
 #pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
-    for (int64_t task = 0; task < window_.batch * down.output; ++task) {
-      const int64_t image = task / down.output, first = down.First(task % down.output);
-      const char* lines[kMostDepthwiseTaps];
-      for (int64_t t = 0; t < down.taps; ++t) {
-        const int64_t y = first + t * down.dilation;
+    for (int64_t task = 0; task < window_.batch * tasks; ++task) {
+      const int64_t image = task / tasks, position = task % tasks * at_once_;
+      const int64_t count = std::min(at_once_, down.output - position);
+      const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1];
+      for (int64_t t = 0; t < down.taps + count - 1; ++t) {
+        const int64_t y = down.First(position) + t * down.dilation;
         lines[t] = y < 0 || y >= down.input ? nullptr : source + (image * down.input + y) * source_line;
       }
-      char* const target = context.tensors[writes[0]];
+      const int64_t at = (image * down.output + position) * line_;
       if (is_direct_) {
-        lines_->Run(lines, target + task * line_ * target_.bytes());
+        lines_->Run(lines, count, target + at * target_.bytes());
         continue;
       }
       float* const scratch = reinterpret_cast<float*>(context.scratch) + omp_get_thread_num() * scratch_each_;
-      lines_->Run(lines, reinterpret_cast<char*>(scratch));
-      RunSteps(context, task * line_, scratch);
-      StoreFloats(target_, scratch, line_, target, task * line_);
+      lines_->Run(lines, count, reinterpret_cast<char*>(scratch));
+      for (int64_t l = 0; l < count; ++l) {
+        RunSteps(context, at + l * line_, scratch + l * line_, scratch + at_once_ * line_);
+      }
+      StoreFloats(target_, scratch, count * line_, target, at);
     }
     return absl::OkStatus();
   }
@@ -190,6 +203,7 @@ class Depthwise final : public Piece {
 
   void PlanSteps(const StorageTypes& types) {
     line_ = window_.x.output * window_.input_channels;
+    at_once_ = IsOfTwoLines(window_) ? kMostDepthwiseLines : 1;
     const auto channels = static_cast<size_t>(window_.input_channels);
     bool has_operands = false;
     for (const Step& step : steps_) {
@@ -207,17 +221,17 @@ class Depthwise final : public Piece {
       }
     }
     // Each thread begins a cache line.
-    if (!is_direct_) scratch_each_ = (line_ * (has_operands ? 2 : 1) + 15) / 16 * 16;
+    if (!is_direct_) scratch_each_ = (line_ * (at_once_ + (has_operands ? 1 : 0)) + 15) / 16 * 16;
   }
 
-  // `at`: of the line's first element in the result.
-  void RunSteps(const RunContext& context, int64_t at, float* line) const {
+  // `at`: of the line's first element in the result. `operands`: room for another line, if any step wants it.
+  void RunSteps(const RunContext& context, int64_t at, float* line, float* operands) const {
     for (size_t s = 0; s < steps_.size(); ++s) {
       const Step& step = steps_[s];
       const float* operand = constants_[s].empty() ? nullptr : constants_[s].data();
       if (step.other >= 0) {
-        LoadFloats(other_types_[s], context.tensors[step.other], at, line_, line + line_);
-        operand = line + line_;
+        LoadFloats(other_types_[s], context.tensors[step.other], at, line_, operands);
+        operand = operands;
       }
       RunLoop(step.op, line_, line, operand, step.alpha, step.beta, line);
     }
@@ -233,6 +247,7 @@ class Depthwise final : public Piece {
   bool is_direct_ = false;  // Lines are written where they belong.
   bool is_packed_ = false;  // What was found out of the weights before is used.
   int num_threads_ = 1;
+  int64_t at_once_ = 1;                  // Lines of a task.
   int64_t line_ = 0, scratch_each_ = 0;  // Elements of a line; floats for each thread.
 };
 
@@ -245,12 +260,13 @@ bool IsOwnDepthwise(const NodePlan& plan, Element source) {
       !HasDepthwiseLines(source)) {
     return false;
   }
+  const int64_t channels = window.input_channels;
   switch (source) {
     case Element::kFloat:
-      return window.input_channels <= kFewChannelsOfFloats;
+      return channels <= (IsOfTwoLines(window) ? kFewChannelsOfFloats : kFewChannelsOfSingleLines);
     case Element::kBf16:
       // Without an instruction that rounds, half of the time would go there.
-      return window.input_channels <= kFewChannelsOfBf16 && window.x.stride == 1 && HasBf16Instructions();
+      return channels <= kFewChannelsOfBf16 && IsOfTwoLines(window) && HasBf16Instructions();
     case Element::kU8:
     case Element::kS8:
       return true;

@@ -75,11 +75,12 @@ PERMAFROST_INLINE __m256i ConvertedToBf16(__m512 value) {
 // Who multiplies: 16 channels of floats, or of bfloat16 as floats.
 enum class Narrowing { kNone, kRounded, kConverted };
 
-template <bool kIsBf16, Narrowing kNarrowing, int kTaps>
+template <bool kIsBf16, Narrowing kNarrowing, int kTaps, int kLines>
 struct Floats {
-  using Sum = __m512;
+  static constexpr int kRows = kTaps + kLines - 1;
+  using Sum = __m512[kLines];
   struct Column {
-    __m512 rows[kTaps];
+    __m512 rows[kRows];
   };
 
   PERMAFROST_INLINE Floats(const Strip& strip, const Constants& constants)
@@ -87,23 +88,27 @@ struct Floats {
         slopes(constants.slopes),
         least(_mm512_set1_ps(constants.least)),
         most(_mm512_set1_ps(constants.most)),
+        target_line(strip.target_line),
         mask(strip.mask) {
 #pragma GCC unroll 25
     for (int i = 0; i < kTaps * kTaps; ++i) weights[i] = _mm512_loadu_ps(constants.weights + i * 64);
-#pragma GCC unroll 5
-    for (int r = 0; r < kTaps; ++r) masks[r] = static_cast<__mmask16>((strip.inside >> r & 1) != 0 ? strip.mask : 0);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) masks[r] = static_cast<__mmask16>((strip.inside >> r & 1) != 0 ? strip.mask : 0);
   }
-  PERMAFROST_INLINE void Start(Sum& sum) const { sum = _mm512_loadu_ps(addends); }
+  PERMAFROST_INLINE void Start(Sum& sum) const {
+#pragma GCC unroll 2
+    for (int l = 0; l < kLines; ++l) sum[l] = _mm512_loadu_ps(addends);
+  }
   PERMAFROST_INLINE Column Outside() const {
     Column column;
-#pragma GCC unroll 5
-    for (int r = 0; r < kTaps; ++r) column.rows[r] = _mm512_setzero_ps();
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) column.rows[r] = _mm512_setzero_ps();
     return column;
   }
   PERMAFROST_INLINE Column Load(const Strip& strip, int64_t offset) const {
     Column column;
-#pragma GCC unroll 5
-    for (int r = 0; r < kTaps; ++r) {
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
       const char* from = strip.lines[r] + offset;
       if constexpr (kIsBf16) {
         const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(masks[r], from));
@@ -116,33 +121,42 @@ struct Floats {
   }
   PERMAFROST_INLINE void Add(Sum& sum, const Column& column, int tap) const {
 #pragma GCC unroll 5
-    for (int r = 0; r < kTaps; ++r) sum = _mm512_fmadd_ps(column.rows[r], weights[tap * kTaps + r], sum);
+    for (int r = 0; r < kTaps; ++r) {
+      const __m512 weight = weights[tap * kTaps + r];
+#pragma GCC unroll 2
+      for (int l = 0; l < kLines; ++l) sum[l] = _mm512_fmadd_ps(column.rows[r + l], weight, sum[l]);
+    }
   }
   PERMAFROST_INLINE void Finish(const Sum& sum, char* to) const {
-    __m512 value = sum;
-    if (slopes != nullptr) value = Sloped(value, _mm512_loadu_ps(slopes));
-    value = Clipped(value, least, most);
-    if constexpr (kNarrowing == Narrowing::kNone) {
-      _mm512_mask_storeu_ps(to, mask, value);
-    } else {
-      _mm256_mask_storeu_epi16(
-          to, mask, kNarrowing == Narrowing::kConverted ? ConvertedToBf16(value) : RoundedToBf16(value));
+#pragma GCC unroll 2
+    for (int l = 0; l < kLines; ++l, to += target_line) {
+      __m512 value = sum[l];
+      if (slopes != nullptr) value = Sloped(value, _mm512_loadu_ps(slopes));
+      value = Clipped(value, least, most);
+      if constexpr (kNarrowing == Narrowing::kNone) {
+        _mm512_mask_storeu_ps(to, mask, value);
+      } else {
+        _mm256_mask_storeu_epi16(
+            to, mask, kNarrowing == Narrowing::kConverted ? ConvertedToBf16(value) : RoundedToBf16(value));
+      }
     }
   }
 
   const float *addends, *slopes;
   const __m512 least, most;
+  const int64_t target_line;
   const __mmask16 mask;
-  __mmask16 masks[kTaps];
+  __mmask16 masks[kRows];
   __m512 weights[kTaps * kTaps];
 };
 
 // 16 channels of eight bits. What is multiplied must not be negative on one side, so signed sources get 128 more, which
 // `start` takes off again; outside of the image there is nothing but those 128.
-template <bool kIsToFloats, int kTaps>
+template <bool kIsToFloats, int kTaps, int kLines>
 struct Bytes {
+  static constexpr int kRows = kTaps + kLines - 1;
   static constexpr int kGroups = (kTaps + 3) / 4;
-  using Sum = __m512i;
+  using Sum = __m512i[kLines];
   struct Column {
     __m512i groups[kGroups];
   };
@@ -152,13 +166,28 @@ struct Bytes {
         least(_mm512_set1_ps(given.least)),
         most(_mm512_set1_ps(given.most)),
         sign(_mm512_set1_epi8(given.is_source_signed ? -128 : 0)),
+        target_line(strip.target_line),
         mask(strip.mask) {
 #pragma GCC unroll 10
-    for (int i = 0; i < kTaps * kGroups; ++i) weights[i] = _mm512_loadu_si512(given.weights + i * 64);
+    for (int i = 0; i < kTaps * kGroups; ++i) weights[0][i] = _mm512_loadu_si512(given.weights + i * 64);
+    if constexpr (kLines == 2) {
+      // The second line multiplies each row by the weight of the row before.
 #pragma GCC unroll 5
-    for (int r = 0; r < kTaps; ++r) masks[r] = static_cast<__mmask16>((strip.inside >> r & 1) != 0 ? strip.mask : 0);
+      for (int tap = 0; tap < kTaps; ++tap) {
+        const __m512i* first = weights[0] + tap * kGroups;
+        weights[1][tap * kGroups] = _mm512_slli_epi32(first[0], 8);
+        if constexpr (kGroups == 2) {
+          weights[1][tap * kGroups + 1] = _mm512_or_si512(_mm512_slli_epi32(first[1], 8), _mm512_srli_epi32(first[0], 24));
+        }
+      }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) masks[r] = static_cast<__mmask16>((strip.inside >> r & 1) != 0 ? strip.mask : 0);
   }
-  PERMAFROST_INLINE void Start(Sum& sum) const { sum = _mm512_loadu_si512(constants.start); }
+  PERMAFROST_INLINE void Start(Sum& sum) const {
+#pragma GCC unroll 2
+    for (int l = 0; l < kLines; ++l) sum[l] = _mm512_loadu_si512(constants.start);
+  }
   PERMAFROST_INLINE Column Outside() const {
     Column column;
 #pragma GCC unroll 2
@@ -176,36 +205,49 @@ struct Bytes {
     __m512i rows = _mm512_zextsi128_si512(Row(strip, offset, 0));
     rows = _mm512_inserti32x4(rows, Row(strip, offset, 1), 1);
     rows = _mm512_inserti32x4(rows, Row(strip, offset, 2), 2);
-    if constexpr (kTaps > 3) rows = _mm512_inserti32x4(rows, Row(strip, offset, 3), 3);
+    if constexpr (kRows > 3) rows = _mm512_inserti32x4(rows, Row(strip, offset, 3), 3);
     column.groups[0] =
         _mm512_shuffle_epi8(_mm512_permutexvar_epi32(quads, rows), _mm512_broadcast_i32x4(turned));
-    if constexpr (kTaps == 5) column.groups[1] = _mm512_cvtepu8_epi32(Row(strip, offset, 4));
+    if constexpr (kRows > 4) column.groups[1] = _mm512_cvtepu8_epi32(Row(strip, offset, 4));
+    if constexpr (kRows > 5) {
+      const __m512i last = _mm512_cvtepu8_epi32(Row(strip, offset, 5));
+      column.groups[1] = _mm512_or_si512(column.groups[1], _mm512_slli_epi32(last, 8));
+    }
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) column.groups[g] = _mm512_xor_si512(column.groups[g], sign);
     return column;
   }
   PERMAFROST_INLINE void Add(Sum& sum, const Column& column, int tap) const {
 #pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) sum = _mm512_dpbusd_epi32(sum, column.groups[g], weights[tap * kGroups + g]);
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 2
+      for (int l = 0; l < kLines; ++l) {
+        sum[l] = _mm512_dpbusd_epi32(sum[l], column.groups[g], weights[l][tap * kGroups + g]);
+      }
+    }
   }
   PERMAFROST_INLINE void Finish(const Sum& sum, char* to) const {
-    __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(constants.factors),
-                                   _mm512_loadu_ps(constants.addends));
-    if (constants.slopes != nullptr) value = Sloped(value, _mm512_loadu_ps(constants.slopes));
-    value = Clipped(value, least, most);
-    if constexpr (kIsToFloats) {
-      _mm512_mask_storeu_ps(to, mask, value);
-    } else {
-      _mm_mask_storeu_epi8(to, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(value)));
+#pragma GCC unroll 2
+    for (int l = 0; l < kLines; ++l, to += target_line) {
+      __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[l]), _mm512_loadu_ps(constants.factors),
+                                     _mm512_loadu_ps(constants.addends));
+      if (constants.slopes != nullptr) value = Sloped(value, _mm512_loadu_ps(constants.slopes));
+      value = Clipped(value, least, most);
+      if constexpr (kIsToFloats) {
+        _mm512_mask_storeu_ps(to, mask, value);
+      } else {
+        _mm_mask_storeu_epi8(to, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(value)));
+      }
     }
   }
 
   const Constants constants;
   const __m512 least, most;
   const __m512i sign;
+  const int64_t target_line;
   const __mmask16 mask;
-  __mmask16 masks[kTaps];
-  __m512i weights[kTaps * kGroups];
+  __mmask16 masks[kRows];
+  __m512i weights[kLines][kTaps * kGroups];
 };
 
 // Vectors of 64 and of 32 bytes.
@@ -374,38 +416,48 @@ PERMAFROST_VECTORS void RunStrip(const Strip& given, const Constants& constants)
   }
 }
 
-template <template <int> class Math>
-Function Instance(int64_t taps, int64_t stride) {
-  if (taps == 3) return stride == 1 ? RunStrip<Math<3>, 3, 1> : RunStrip<Math<3>, 3, 2>;
-  return stride == 1 ? RunStrip<Math<5>, 5, 1> : RunStrip<Math<5>, 5, 2>;
+// Null where lines are not computed so many at once.
+template <template <int, int> class Math>
+Function Instance(int64_t taps, int64_t stride, int64_t lines) {
+  if (lines == 2) {
+    if (stride != 1) return nullptr;
+    return taps == 3 ? RunStrip<Math<3, 2>, 3, 1> : RunStrip<Math<5, 2>, 5, 1>;
+  }
+  if (taps == 3) return stride == 1 ? RunStrip<Math<3, 1>, 3, 1> : RunStrip<Math<3, 1>, 3, 2>;
+  return stride == 1 ? RunStrip<Math<5, 1>, 5, 1> : RunStrip<Math<5, 1>, 5, 2>;
 }
 
-template <int kTaps>
-using FloatsToFloats = Floats<false, Narrowing::kNone, kTaps>;
-template <int kTaps>
-using Bf16ToFloats = Floats<true, Narrowing::kNone, kTaps>;
-template <int kTaps>
-using Bf16ToRounded = Floats<true, Narrowing::kRounded, kTaps>;
-template <int kTaps>
-using Bf16ToConverted = Floats<true, Narrowing::kConverted, kTaps>;
-template <int kTaps>
-using BytesToFloats = Bytes<true, kTaps>;
-template <int kTaps>
-using BytesToBytes = Bytes<false, kTaps>;
+template <typename V>
+Function InstanceOfMany(int64_t stride, int64_t lines) {
+  if (lines == 2) return nullptr;
+  return stride == 1 ? RunStrip<ManyBytes<V>, 3, 1> : RunStrip<ManyBytes<V>, 3, 2>;
+}
 
-Function FunctionFor(Element source, Element target, int64_t block_channels, int64_t taps, int64_t stride) {
-  if (block_channels == Vector64::kBytes) {
-    return stride == 1 ? RunStrip<ManyBytes<Vector64>, 3, 1> : RunStrip<ManyBytes<Vector64>, 3, 2>;
-  }
-  if (block_channels == Vector32::kBytes) {
-    return stride == 1 ? RunStrip<ManyBytes<Vector32>, 3, 1> : RunStrip<ManyBytes<Vector32>, 3, 2>;
-  }
+template <int kTaps, int kLines>
+using FloatsToFloats = Floats<false, Narrowing::kNone, kTaps, kLines>;
+template <int kTaps, int kLines>
+using Bf16ToFloats = Floats<true, Narrowing::kNone, kTaps, kLines>;
+template <int kTaps, int kLines>
+using Bf16ToRounded = Floats<true, Narrowing::kRounded, kTaps, kLines>;
+template <int kTaps, int kLines>
+using Bf16ToConverted = Floats<true, Narrowing::kConverted, kTaps, kLines>;
+template <int kTaps, int kLines>
+using BytesToFloats = Bytes<true, kTaps, kLines>;
+template <int kTaps, int kLines>
+using BytesToBytes = Bytes<false, kTaps, kLines>;
+
+Function FunctionFor(Element source, Element target, int64_t block_channels, int64_t taps, int64_t stride,
+                     int64_t lines) {
+  if (block_channels == Vector64::kBytes) return InstanceOfMany<Vector64>(stride, lines);
+  if (block_channels == Vector32::kBytes) return InstanceOfMany<Vector32>(stride, lines);
   if (IsOfBytes(source)) {
-    return IsOfBytes(target) ? Instance<BytesToBytes>(taps, stride) : Instance<BytesToFloats>(taps, stride);
+    return IsOfBytes(target) ? Instance<BytesToBytes>(taps, stride, lines)
+                             : Instance<BytesToFloats>(taps, stride, lines);
   }
-  if (source == Element::kFloat) return Instance<FloatsToFloats>(taps, stride);
-  if (target == Element::kFloat) return Instance<Bf16ToFloats>(taps, stride);
-  return HasBf16Instructions() ? Instance<Bf16ToConverted>(taps, stride) : Instance<Bf16ToRounded>(taps, stride);
+  if (source == Element::kFloat) return Instance<FloatsToFloats>(taps, stride, lines);
+  if (target == Element::kFloat) return Instance<Bf16ToFloats>(taps, stride, lines);
+  return HasBf16Instructions() ? Instance<Bf16ToConverted>(taps, stride, lines)
+                               : Instance<Bf16ToRounded>(taps, stride, lines);
 }
 
 }  // namespace
@@ -416,7 +468,7 @@ bool HasDepthwiseLines(Element source) { return IsOfBytes(source) ? HasInt8() : 
 
 namespace {
 
-Function FunctionFor(Element, Element, int64_t, int64_t, int64_t) { return nullptr; }
+Function FunctionFor(Element, Element, int64_t, int64_t, int64_t, int64_t) { return nullptr; }
 
 }  // namespace
 
@@ -481,7 +533,8 @@ void DepthwiseLines::Plan(const DepthwiseResults& results) {
     block.first = first;
     block.channels = may_be_larger && left >= 64 ? 64 : may_be_larger && left >= 32 ? 32 : kLanes;
     block.mask = static_cast<uint16_t>(left < kLanes ? (1 << left) - 1 : 0xffff);
-    block.run = FunctionFor(source_, target_, block.channels, axis_.taps, axis_.stride);
+    block.run = FunctionFor(source_, target_, block.channels, axis_.taps, axis_.stride, 1);
+    block.run_two = FunctionFor(source_, target_, block.channels, axis_.taps, axis_.stride, 2);
     block.weights = 0;
     block.numbers = addends_.size();
     for (int64_t i = 0; i < block.channels; ++i) {
@@ -498,16 +551,18 @@ void DepthwiseLines::Plan(const DepthwiseResults& results) {
   }
 }
 
-void DepthwiseLines::Run(const char* const* lines, char* target) const {
+void DepthwiseLines::Run(const char* const* lines, int64_t count, char* target) const {
   const int64_t source_bytes = BytesOf(source_), target_bytes = BytesOf(target_), dilation = axis_.dilation;
-  Strip strip;
-  strip.inside = 0;
+  const int64_t num_lines = axis_.taps + count - 1;
+  uint32_t inside = 0;
   const char* some_line = target;
-  for (int64_t t = 0; t < axis_.taps; ++t) {
+  for (int64_t t = 0; t < num_lines; ++t) {
     if (lines[t] == nullptr) continue;
-    strip.inside |= 1u << t;
+    inside |= 1u << t;
     some_line = lines[t];
   }
+  Strip strip;
+  strip.target_line = axis_.output * channels_ * target_bytes;
   strip.step = dilation * channels_ * source_bytes;
   strip.target_step = dilation * channels_ * target_bytes;
   for (const Block& block : blocks_) {
@@ -522,19 +577,23 @@ void DepthwiseLines::Run(const char* const* lines, char* target) const {
     constants.is_source_signed = source_ == Element::kS8;
     constants.is_target_signed = target_ == Element::kS8;
     strip.mask = block.mask;
-    for (int64_t t = 0; t < axis_.taps; ++t) {
-      // Nothing is read of a line outside of the image.
-      strip.lines[t] = (lines[t] == nullptr ? some_line : lines[t]) + block.first * source_bytes;
-    }
-    // With dilation, positions that share columns are that far apart.
-    for (int64_t p = 0; p < std::min(dilation, axis_.output); ++p) {
-      const int64_t column = p - axis_.pad_before;
-      strip.offset = column * channels_ * source_bytes;
-      strip.first_inside = column < 0 ? (dilation - 1 - column) / dilation : 0;
-      strip.last_inside = column < axis_.input ? (axis_.input - column + dilation - 1) / dilation : 0;
-      strip.positions = (axis_.output - p + dilation - 1) / dilation;
-      strip.target = target + (p * channels_ + block.first) * target_bytes;
-      block.run(strip, constants);
+    const int64_t at_once = block.run_two == nullptr ? 1 : count;
+    for (int64_t line = 0; line < count; line += at_once) {
+      strip.inside = inside >> line;
+      for (int64_t t = 0; t < axis_.taps + at_once - 1; ++t) {
+        // Nothing is read of a line outside of the image.
+        strip.lines[t] = (lines[line + t] == nullptr ? some_line : lines[line + t]) + block.first * source_bytes;
+      }
+      // With dilation, positions that share columns are that far apart.
+      for (int64_t p = 0; p < std::min(dilation, axis_.output); ++p) {
+        const int64_t column = p - axis_.pad_before;
+        strip.offset = column * channels_ * source_bytes;
+        strip.first_inside = column < 0 ? (dilation - 1 - column) / dilation : 0;
+        strip.last_inside = column < axis_.input ? (axis_.input - column + dilation - 1) / dilation : 0;
+        strip.positions = (axis_.output - p + dilation - 1) / dilation;
+        strip.target = target + line * strip.target_line + (p * channels_ + block.first) * target_bytes;
+        (at_once == 2 ? block.run_two : block.run)(strip, constants);
+      }
     }
   }
 }

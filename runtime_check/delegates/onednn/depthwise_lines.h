@@ -13,6 +13,8 @@ namespace permafrost {
 namespace onednn {
 
 constexpr int64_t kMostDepthwiseTaps = 5;
+// Lines of the result that are computed at once, where neighbours read lines that are neighbours.
+constexpr int64_t kMostDepthwiseLines = 2;
 
 // Whether this processor, and oneDNN's setting, has the instructions for sources of that type.
 bool HasDepthwiseLines(Element source);
@@ -39,8 +41,9 @@ class DepthwiseLines {
   DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                  const std::vector<int8_t>& weights, const DepthwiseResults& results);
 
-  // `lines`: for each tap down the input line that it reads, null for one outside of the image. NaN stays NaN.
-  void Run(const char* const* lines, char* target) const;
+  // `lines`: for each tap down the input line that it reads, null for one outside of the image; with a count of 2 one
+  // more, since the next line of the target, which lies behind the first, begins one line further down. NaN stays NaN.
+  void Run(const char* const* lines, int64_t count, char* target) const;
 
   int64_t bytes() const;
 
@@ -54,11 +57,11 @@ class DepthwiseLines {
   };
   // A run of positions that are `step` bytes of the source and `target_step` of the target apart.
   struct Strip {
-    const char* lines[kMostDepthwiseTaps];  // From the first channel of the block on.
-    uint32_t inside;                        // Bit t: line t lies in the image.
-    uint16_t mask;                          // Of channels, in a block of 16.
-    int64_t offset;                         // Of the first column that the first position reads; may be negative.
-    int64_t step, target_step;
+    const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1];  // From the first channel of the block on.
+    uint32_t inside;                                                  // Bit t: line t lies in the image.
+    uint16_t mask;                                                    // Of channels, in a block of 16.
+    int64_t offset;  // Of the first column that the first position reads; may be negative.
+    int64_t step, target_step, target_line;
     int64_t first_inside, last_inside;  // Columns in the image, from that first one on.
     int64_t positions;
     char* target;
@@ -69,6 +72,7 @@ class DepthwiseLines {
     int64_t first, channels;
     uint16_t mask;
     void (*run)(const Strip&, const Constants&);
+    void (*run_two)(const Strip&, const Constants&);  // Two lines; null: one after the other.
     size_t weights, numbers;  // Where its own begin.
   };
 

@@ -35,6 +35,7 @@ struct Case {
   Element source, target;
   uint32_t inside;  // Bit t: line t lies in the image.
   bool has_slopes;
+  int64_t count;  // Lines of the target.
 };
 
 std::unique_ptr<GuardedMemory> Stored(Element element, const std::vector<float>& values) {
@@ -56,8 +57,8 @@ void Check(const Case& given) {
   Numbers numbers;
   std::vector<std::vector<float>> images;
   std::vector<std::unique_ptr<GuardedMemory>> memories;
-  const char* lines[kMostDepthwiseTaps] = {};
-  for (int64_t t = 0; t < taps; ++t) {
+  const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1] = {};
+  for (int64_t t = 0; t < taps + given.count - 1; ++t) {
     std::vector<float>& image = images.emplace_back(static_cast<size_t>(axis.input) * size, 0.0f);
     if ((given.inside >> t & 1) == 0) continue;
     for (float& value : image) {
@@ -86,20 +87,22 @@ void Check(const Case& given) {
     return is_of_bytes ? DepthwiseLines(axis, channels, given.source, given.target, narrow, results)
                        : DepthwiseLines(axis, channels, given.source, given.target, weights, results);
   };
-  const auto count = axis.output * channels;
+  const auto count = given.count * axis.output * channels;
   GuardedMemory written(static_cast<size_t>(count * target.bytes()), 1);
-  make().Run(lines, written.data());
+  make().Run(lines, given.count, written.data());
   EXPECT_TRUE(written.CheckSurroundings().ok());
   std::vector<float> actual(static_cast<size_t>(count));
   LoadFloats(target, written.data(), 0, count, actual.data());
-  for (int64_t x = 0; x < axis.output; ++x) {
+  for (int64_t i = 0; i < given.count * axis.output; ++i) {
+    const int64_t line = i / axis.output, x = i % axis.output;
     for (size_t c = 0; c < size; ++c) {
       double sum = 0, magnitude = 1;
       for (int64_t t = 0; t < taps; ++t) {
+        const std::vector<float>& image = images[static_cast<size_t>(line + t)];
         for (int64_t tap = 0; tap < taps; ++tap) {
           const int64_t column = axis.First(x) + tap * axis.dilation;
           if (column < 0 || column >= axis.input) continue;
-          const double product = static_cast<double>(images[static_cast<size_t>(t)][static_cast<size_t>(column) * size + c]) *
+          const double product = static_cast<double>(image[static_cast<size_t>(column) * size + c]) *
                                  weights[static_cast<size_t>(t * taps + tap) * size + c];
           sum += product;
           magnitude += std::fabs(product);
@@ -111,7 +114,8 @@ void Check(const Case& given) {
       value = std::min(std::max(value, results.least), results.most);
       if (target.IsInt8()) value = std::nearbyint(value);
       const double slack = is_of_bytes ? 0 : (target.IsBf16() ? std::fabs(value) / 256 : 0) + 4e-6 * magnitude;
-      ASSERT_NEAR(actual[static_cast<size_t>(x) * size + c], value, slack) << "position " << x << ", channel " << c;
+      ASSERT_NEAR(actual[static_cast<size_t>(i) * size + c], value, slack)
+          << "line " << line << ", position " << x << ", channel " << c;
     }
   }
 }
@@ -132,15 +136,14 @@ TEST(DepthwiseLinesTest, AgreesWithSumsSpeltOut) {
         for (const int64_t input : {1, 2, 4, 5, 13}) {
           for (const int64_t channels : {1, 3, 16, 17, 32, 48, 67, 128, 145}) {
             for (const int64_t pad : {int64_t{0}, (taps - 1) * dilation / 2, taps * dilation + 1}) {
-              Case given{{input, taps, stride, dilation, pad, 0}, channels, source, target, 0, variant % 3 == 0};
+              Case given{{input, taps, stride, dilation, pad, 0}, channels, source, target, 0, variant % 3 == 0, 1 + variant % 2};
               // As many positions as begin in the image or before it; some see nothing of it.
               given.axis.output = (input + pad - 1) / stride + 1;
-              given.inside = variant % 5 == 0 ? 0b10110u : variant % 7 == 0 ? 0u : 0b11111u;
-              given.inside &= (1u << taps) - 1;
+              given.inside = variant % 5 == 0 ? 0b10110u : variant % 7 == 0 ? 0u : 0b111111u;
               ++variant;
               SCOPED_TRACE(absl::StrCat(NameOf(source), " to ", NameOf(target), ", ", taps, " taps, stride ", stride,
                                         ", dilation ", dilation, ", ", input, " columns, ", channels, " channels, pad ",
-                                        pad, ", lines ", given.inside));
+                                        pad, ", ", given.count, " of the lines ", given.inside));
               Check(given);
               if (testing::Test::HasFatalFailure()) return;
             }
@@ -167,7 +170,7 @@ TEST(DepthwiseLinesTest, KeepsNan) {
     const DepthwiseLines made(axis, 20, element, element, std::vector<float>(9 * 20, 0.25f), results);
     const char* const lines[] = {memory->data(), memory->data(), nullptr};
     std::vector<char> written(4 * 20 * 4);
-    made.Run(lines, written.data());
+    made.Run(lines, 1, written.data());
     std::vector<float> actual(4 * 20);
     LoadFloats({element}, written.data(), 0, 4 * 20, actual.data());
     for (size_t i = 0; i < actual.size(); ++i) {
