@@ -30,8 +30,8 @@ namespace {
 // pixels, finds more of its source in the first-level cache; with fewer its time is up to twice ours. Eight bits take
 // half of its time with any number.
 constexpr int64_t kFewChannelsOfFloats = 512, kFewChannelsOfBf16 = 1024;
-// Where one line is computed at a time.
-constexpr int64_t kFewChannelsOfSingleLines = 192;
+// Where lines are computed one at a time.
+constexpr int64_t kFewChannelsOfSingleLines = 48;
 
 // Multiplications that are done before a second thread has taken notice.
 constexpr int64_t kWorthAThread = 128 * 1024, kWorthAThreadOfBytes = 512 * 1024;

@@ -198,8 +198,9 @@ TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
         const Outcome two = RunPlan(graph.graph(), plan, input, {"out"}, 2);
         EXPECT_LT(one.relative, precision == Precision::kF32 ? 1e-5 : precision == Precision::kBf16 ? 0.01 : 0.03);
         EXPECT_EQ(one.relative, two.relative);
-        const bool is_ours = precision == Precision::kInt8 || (precision == Precision::kF32 && stride == 1);
-        if (is_ours) {
+        // In floats oneDNN's are faster where channels are many and lines do not share what they read.
+        const bool is_shared = stride == 1 && dilation == 1;
+        if (precision == Precision::kInt8 || (precision == Precision::kF32 && (is_shared || channels <= 48))) {
           EXPECT_THAT(one.pieces, Contains(HasSubstr("(lines of")));
         }
       }
