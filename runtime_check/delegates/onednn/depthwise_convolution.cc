@@ -1,5 +1,5 @@
-// One line of the result, or two, are a task. Slopes and a clip are done where sums are written; other steps run over a line of
-// floats, which is then stored.
+// One line of the result, or two, are a task. Slopes and a clip are done where sums are written; other steps run over a
+// line of floats, which is then stored.
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 
 #include <omp.h>
@@ -104,9 +104,9 @@ class Depthwise final : public Piece {
 
   int64_t scratch_bytes() const override { return num_threads_ * scratch_each_ * static_cast<int64_t>(sizeof(float)); }
   int64_t constant_bytes() const override {
-    int64_t bytes = lines_->bytes();
-    for (const std::vector<float>& constants : constants_) bytes += static_cast<int64_t>(constants.size() * sizeof(float));
-    return bytes;
+    size_t floats = 0;
+    for (const std::vector<float>& constants : constants_) floats += constants.size();
+    return lines_->bytes() + static_cast<int64_t>(floats * sizeof(float));
   }
   std::string Describe() const override {
     return absl::StrCat(name, ": depthwise convolution", description_, " (lines of ", NameOf(source_.element), ")",

@@ -177,7 +177,8 @@ struct Bytes {
         const __m512i* first = weights[0] + tap * kGroups;
         weights[1][tap * kGroups] = _mm512_slli_epi32(first[0], 8);
         if constexpr (kGroups == 2) {
-          weights[1][tap * kGroups + 1] = _mm512_or_si512(_mm512_slli_epi32(first[1], 8), _mm512_srli_epi32(first[0], 24));
+          weights[1][tap * kGroups + 1] =
+              _mm512_or_si512(_mm512_slli_epi32(first[1], 8), _mm512_srli_epi32(first[0], 24));
         }
       }
     }

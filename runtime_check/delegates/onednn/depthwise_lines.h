@@ -33,9 +33,9 @@ struct DepthwiseResults {
 
 class DepthwiseLines {
  public:
-  // Weights are [taps, taps, channels]. A source of floats or bfloat16 has a target of the same or of floats, and finite
-  // weights of floats. One of eight bits has a target of eight bits, in whose range the results are clipped, or of
-  // floats, and weights of eight bits. REQUIRES: HasDepthwiseLines of source and axis.
+  // Weights are [taps, taps, channels]. A source of floats or bfloat16 has a target of the same or of floats, and
+  // finite weights of floats. One of eight bits has a target of eight bits, in whose range the results are clipped, or
+  // of floats, and weights of eight bits. REQUIRES: HasDepthwiseLines of source and axis.
   DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                  const std::vector<float>& weights, const DepthwiseResults& results);
   DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,

@@ -367,7 +367,9 @@ class Weighted final : public Piece {
         Step scale(Shape{});
         scale.op = LoopOp::kAffine;
         scale.alpha = factor;
-        if (!AppendPostStep(scale, false, &steps)) return absl::UnimplementedError("its post-steps leave no way to scale");
+        if (!AppendPostStep(scale, /*takes_slopes=*/false, &steps)) {
+          return absl::UnimplementedError("its post-steps leave no way to scale");
+        }
       }
     }
     attributes->set_output_scales(1 << 1, scales);

@@ -136,7 +136,8 @@ TEST(DepthwiseLinesTest, AgreesWithSumsSpeltOut) {
         for (const int64_t input : {1, 2, 4, 5, 13}) {
           for (const int64_t channels : {1, 3, 16, 17, 32, 48, 67, 128, 145}) {
             for (const int64_t pad : {int64_t{0}, (taps - 1) * dilation / 2, taps * dilation + 1}) {
-              Case given{{input, taps, stride, dilation, pad, 0}, channels, source, target, 0, variant % 3 == 0, 1 + variant % 2};
+              const WindowAxis axis{input, taps, stride, dilation, pad, 0};
+              Case given{axis, channels, source, target, 0, variant % 3 == 0, 1 + variant % 2};
               // As many positions as begin in the image or before it; some see nothing of it.
               given.axis.output = (input + pad - 1) / stride + 1;
               given.inside = variant % 5 == 0 ? 0b10110u : variant % 7 == 0 ? 0u : 0b111111u;

@@ -111,8 +111,7 @@ class OneDnnPackingTest : public testing::TestWithParam<std::string> {
       constant_bytes_ += taken.constant_bytes;
       for (const std::string& piece : taken.pieces) {
         // Lines of floats and of bfloat16 read the model's own weights.
-        const bool is_as_given = absl::StrContains(piece, "(lines of float") || absl::StrContains(piece, "(lines of bfloat");
-        if (is_as_given) continue;
+        if (absl::StrContains(piece, "(lines of float") || absl::StrContains(piece, "(lines of bfloat")) continue;
         if (absl::StrContains(piece, "convolution") || absl::StrContains(piece, "matmul")) pieces_.push_back(piece);
       }
     }
