@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graph/status.h"
+#include "runtime_check/delegates/onednn/depthwise_convolution.h"
 #include "runtime_check/delegates/onednn/image_pieces.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
@@ -241,7 +242,8 @@ class Fuser {
       Step activation = NewStep(i, static_cast<int>(i));
       if (ActivationStep(plans_[i], &activation)) chain.post_steps.push_back(activation);
       size_t count = chain.num_folded;
-      while (count < steps.size() && AppendPostStep(steps_[steps[count]], &chain.post_steps)) ++count;
+      const bool takes_slopes = IsOwnDepthwise(plans_[i], SourceOf(precisions_[i]));
+      while (count < steps.size() && AppendPostStep(steps_[steps[count]], takes_slopes, &chain.post_steps)) ++count;
       steps.resize(count);
       for (const int step : steps) is_chained_[step] = true;
       chain.steps = std::move(steps);
@@ -355,12 +357,22 @@ class Fuser {
     return precision == Precision::kF32 || precision == Precision::kBf16x3;
   }
 
+  // What a convolution of that precision reads, where calibration found it.
+  static Element SourceOf(Precision precision) {
+    return precision == Precision::kInt8 ? Element::kU8 : IsOfFloats(precision) ? Element::kFloat : Element::kBf16;
+  }
+
   static Precision Wider(Precision precision) {
     return precision == Precision::kInt8 ? Precision::kBf16 : Precision::kF32;
   }
 
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i, int position) {
     op.input = As(op.input, InputType(precision, op.input), InputShape(i), op.name, position);
+    if (IsOwnDepthwise(op.plan, types_.Of(op.input).element)) {
+      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, num_threads_, packed_);
+      if (piece.ok()) made_.push_back({position, *std::move(piece)});
+      if (!absl::IsUnimplemented(piece.status())) return piece.status();
+    }
     const int result = op.output;
     const StorageType type = types_.Of(result);
     if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
@@ -501,8 +513,10 @@ class Fuser {
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (IsWeighted(plans_[i].kind)) {
         const std::vector<int>& steps = chains_[i].steps;
-        // Ours writes any type.
-        const Precision written = PrecisionOf(i) == Precision::kBf16x3 ? Precision::kInt8 : PrecisionOf(i);
+        // Ours write any type.
+        const bool is_ours = PrecisionOf(i) == Precision::kBf16x3 ||
+                             (PrecisionOf(i) == Precision::kBf16 && IsOwnDepthwise(plans_[i], Element::kBf16));
+        const Precision written = is_ours ? Precision::kInt8 : PrecisionOf(i);
         write(steps.empty() ? Output(i) : steps_[steps.back()].result, EndOf(i), written);
       } else if (MovesNumbers(plans_[i].kind) && !is_taken_[i]) {
         write(Output(i), static_cast<int>(i), precisions_[i]);

@@ -12,6 +12,12 @@ const dnnl::stream& CpuStream() {
   return *stream;
 }
 
+bool Has(dnnl::cpu_isa wanted) {
+  // Each bit is a set of instructions.
+  const auto bits = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 }  // namespace
 
 const dnnl::engine& CpuEngine() {
@@ -19,16 +25,9 @@ const dnnl::engine& CpuEngine() {
   return *engine;
 }
 
-bool HasBf16() {
-  // Each bit is a set of instructions.
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
-}
-
-bool HasInt8() {
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
-}
+bool HasBf16() { return Has(dnnl::cpu_isa::avx512_core); }
+bool HasBf16Instructions() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
+bool HasInt8() { return Has(dnnl::cpu_isa::avx512_core_vnni); }
 
 dnnl::memory::data_type TypeOf(Element element) {
   switch (element) {

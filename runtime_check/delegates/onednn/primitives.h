@@ -23,6 +23,9 @@ const dnnl::engine& CpuEngine();
 // Whether the library computes with bfloat16 on this processor.
 bool HasBf16();
 
+// Whether the processor, and the library's setting, has instructions of its own for that.
+bool HasBf16Instructions();
+
 // Whether it has fast convolutions of eight bits: VNNI.
 bool HasInt8();
 

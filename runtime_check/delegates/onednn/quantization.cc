@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/status.h"
 #include "runtime_check/delegates/onednn/loops.h"
 
 namespace permafrost {
@@ -122,6 +123,18 @@ void CorrectBias(const std::vector<float>& exact, const std::vector<float>& actu
   for (size_t o = 0; o < outputs; ++o) {
     if (std::isfinite(added[o])) op->bias[o] -= static_cast<float>(added[o]);
   }
+}
+
+absl::StatusOr<EightBitWeights> QuantizeAndCorrect(WeightedOp* op) {
+  const std::vector<float> exact = ScaledWeights(*op);
+  PF_ASSIGN_OR_RETURN(EightBitWeights weights, QuantizeWeights(*op, exact));
+  const OutputsOf output_of(*op);
+  std::vector<float> actual(exact.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    actual[i] = static_cast<float>(weights.values[i]) * weights.scales[output_of(i)];
+  }
+  CorrectBias(exact, actual, op);
+  return weights;
 }
 
 std::vector<float> RoundedToBf16(const std::vector<float>& values) {

@@ -44,6 +44,9 @@ absl::StatusOr<EightBitWeights> QuantizeWeights(const WeightedOp& op, const std:
 // average, by the op's `means`. Nothing is done where there are none.
 void CorrectBias(const std::vector<float>& exact, const std::vector<float>& actual, WeightedOp* op);
 
+// The op's weights in eight bits. Puts its bias right for what they lose. Unimplemented as above.
+absl::StatusOr<EightBitWeights> QuantizeAndCorrect(WeightedOp* op);
+
 // Rounds to bfloat16.
 std::vector<float> RoundedToBf16(const std::vector<float>& values);
 

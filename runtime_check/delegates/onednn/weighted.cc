@@ -323,9 +323,9 @@ class Weighted final : public Piece {
   absl::StatusOr<Tensor> PrepareWeights(WeightedOp* op, WeightFacts* facts) {
     const bool is_corrected = !source_type_.IsFloat() && !op->means.empty();
     if (op->scale.empty() && !is_corrected && !source_type_.IsInt8()) return op->weights;
-    std::vector<float> exact = ScaledWeights(*op);
     const Shape& shape = op->weights.shape();
     if (!source_type_.IsInt8()) {
+      std::vector<float> exact = ScaledWeights(*op);
       if (is_corrected) {
         CorrectBias(exact, RoundedToBf16(exact), op);
         facts->bias = op->bias;
@@ -334,13 +334,7 @@ class Weighted final : public Piece {
       op->means.clear();
       return Tensor::FromVector<float>(shape, std::move(exact));
     }
-    PF_ASSIGN_OR_RETURN(EightBitWeights weights, QuantizeWeights(*op, exact));
-    const OutputsOf output_of(*op);
-    std::vector<float> actual(exact.size());
-    for (size_t i = 0; i < actual.size(); ++i) {
-      actual[i] = static_cast<float>(weights.values[i]) * weights.scales[output_of(i)];
-    }
-    CorrectBias(exact, actual, op);
+    PF_ASSIGN_OR_RETURN(EightBitWeights weights, QuantizeAndCorrect(op));
     facts->bias = op->bias;
     facts->scales = std::move(weights.scales);
     return Tensor::FromVector<int8_t>(shape, std::move(weights.values));
@@ -373,7 +367,9 @@ class Weighted final : public Piece {
         Step scale(Shape{});
         scale.op = LoopOp::kAffine;
         scale.alpha = factor;
-        if (!AppendPostStep(scale, &steps)) return absl::UnimplementedError("its post-steps leave no way to scale");
+        if (!AppendPostStep(scale, /*takes_slopes=*/false, &steps)) {
+          return absl::UnimplementedError("its post-steps leave no way to scale");
+        }
       }
     }
     attributes->set_output_scales(1 << 1, scales);
@@ -489,6 +485,8 @@ class Weighted final : public Piece {
     facts->has_non_finite = !is_int8 && HasNonFinite(bytes, weights.num_elements());
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
     memory made(wanted, CpuEngine());
+    // Not all behind weights of eight bits is written, and what is kept should not depend on what lay there.
+    if (is_int8) std::memset(made.get_data_handle(), 0, wanted.get_size());
     dnnl::stream stream(CpuEngine());
     dnnl::reorder(source, made).execute(stream, source, made);
     stream.wait();
@@ -520,6 +518,10 @@ class Weighted final : public Piece {
 
 namespace {
 
+bool IsSlopes(const Step& step) {
+  return step.op == LoopOp::kPrelu && step.meeting == Meeting::kPerChannel && !step.constants.empty();
+}
+
 bool IsPostOp(const Step& step) {
   Eltwise eltwise;
   if (!step.has_other()) return EltwiseOf(step, &eltwise);
@@ -528,6 +530,17 @@ bool IsPostOp(const Step& step) {
   if (step.meeting == Meeting::kPerRow) return false;
   if (step.meeting == Meeting::kPerImage && step.images != 1) return false;
   return !(step.meeting == Meeting::kSame && step.other < 0);
+}
+
+// Whether what comes out is never negative.
+bool IsNeverNegative(const Step& step) {
+  return step.op == LoopOp::kRelu || (step.op == LoopOp::kClip && step.alpha >= 0) || step.op == LoopOp::kSquare ||
+         step.op == LoopOp::kSigmoid || step.op == LoopOp::kExp;
+}
+
+// Whether it changes negative numbers alone.
+bool LeavesOthers(const Step& step) {
+  return step.op == LoopOp::kRelu || step.op == LoopOp::kLeakyRelu || (step.op == LoopOp::kPrelu && step.other < 0);
 }
 
 // A ReLU as a clip.
@@ -557,9 +570,10 @@ bool MergeInto(const Step& inner, Step* step) {
 
 }  // namespace
 
-bool AppendPostStep(const Step& step, std::vector<Step>* post_steps) {
+bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post_steps) {
   if (step.op == LoopOp::kAffine && step.alpha == 1 && step.beta == 0) return true;
-  if (!IsPostOp(step)) return false;
+  if (!post_steps->empty() && IsNeverNegative(post_steps->back()) && LeavesOthers(step)) return true;
+  if (!IsPostOp(step) && !(takes_slopes && IsSlopes(step))) return false;
   Step last = step;
   const bool is_merged = !post_steps->empty() && MergeInto(post_steps->back(), &last);
   const size_t num_before = post_steps->size() - (is_merged ? 1 : 0);
@@ -595,6 +609,9 @@ absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const Storage
   if (IsNarrow(op.plan)) {
     if (!op.post_steps.empty()) return absl::UnimplementedError("narrow convolutions have no post-ops");
     return MakeNarrow(op, num_threads);
+  }
+  if (std::any_of(op.post_steps.begin(), op.post_steps.end(), IsSlopes)) {
+    return absl::UnimplementedError("oneDNN has no fast implementation with slopes by channel");
   }
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;

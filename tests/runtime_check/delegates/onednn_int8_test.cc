@@ -109,6 +109,94 @@ TEST_F(OneDnnInt8Test, StaysInEightBitsFromConvolutionToConvolution) {
   EXPECT_THAT(outcome.pieces, Not(Contains(HasSubstr("bf16"))));
 }
 
+// What follows a depthwise convolution is done with it, whatever it is, and in every precision.
+TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
+  const std::string kTails[] = {"none", "relu", "prelu", "leaky", "prelu relu6", "hard swish", "residual", "sigmoid"};
+  int variant = 0;
+  for (const std::string& tail : kTails) {
+    for (const int64_t channels : {6, 16, 40, 113}) {
+      const int64_t taps = variant % 2 == 0 ? 3 : 5, stride = variant % 3 == 1 ? 2 : 1;
+      const int64_t dilation = stride == 1 && variant % 3 == 2 ? 2 : 1;
+      const std::string padding = variant % 5 == 0 ? "VALID" : "SAME";
+      ++variant;
+      SCOPED_TRACE(absl::StrCat(tail, ", ", channels, " channels, ", taps, " taps, stride ", stride, ", dilation ",
+                                dilation, ", ", padding));
+      const Shape image = {2, 11, 13, channels};
+      ImageGraph graph(image);
+      graph.Window("taken", "DepthwiseConv2dNative", "x", {1, 1, channels, 1}, 1, 1, "SAME");
+      graph.Window("conv", "DepthwiseConv2dNative", "taken", {taps, taps, channels, 1}, stride, dilation, padding);
+      std::string last = "conv";
+      const auto then = [&](const std::string& name, const std::string& op, std::vector<std::string> inputs) {
+        inputs.insert(inputs.begin(), last);
+        last = name;
+        return graph.Float(name, op, inputs);
+      };
+      if (tail == "relu") then("relu", "Relu", {});
+      if (tail == "leaky") then("leaky", "LeakyRelu", {})->SetAttr("alpha", AttrValue::Float(0.125f));
+      if (tail == "sigmoid") then("sigmoid", "Sigmoid", {});
+      if (tail == "hard swish") {
+        graph.Const("three", Floats({}, {3}));
+        graph.Const("sixth", Floats({}, {1.0f / 6}));
+        then("plus_three", "AddV2", {"three"});
+        then("gate", "Relu6", {});
+        then("product", "Mul", {"conv"});
+        then("swish", "Mul", {"sixth"});
+      }
+      if (tail == "prelu" || tail == "prelu relu6") {
+        // As exporters spell it: relu(x) + slope * min(x, 0).
+        graph.Weights("slope", {channels});
+        graph.Const("zero", Floats({}, {0}));
+        graph.Float("above", "Relu", {"conv"});
+        graph.Float("below", "Minimum", {"conv", "zero"});
+        graph.Float("sloped", "Mul", {"below", "slope"});
+        graph.Float("prelu", "AddV2", {"above", "sloped"});
+        last = "prelu";
+      }
+      if (tail == "prelu relu6") then("relu6", "Relu6", {});
+      if (tail == "residual") {
+        graph.Window("beside", "DepthwiseConv2dNative", "x", {taps, taps, channels, 1}, stride, dilation, padding);
+        then("sum", "AddV2", {"beside"});
+      }
+      graph.Convolution("out", last, {1, 1, channels, 9});
+      const Tensor input = SomeFloats(image, 5);
+      const PrecisionPlan base = Calibrated(graph.graph(), {input}, {"out"});
+      for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
+        SCOPED_TRACE(static_cast<int>(precision));
+        PrecisionPlan plan = base;
+        plan.precision = precision;
+        const Outcome one = RunPlan(graph.graph(), plan, input, {"out"}, 1);
+        const Outcome two = RunPlan(graph.graph(), plan, input, {"out"}, 2);
+        EXPECT_LT(one.relative, precision == Precision::kF32 ? 1e-5 : precision == Precision::kBf16 ? 0.01 : 0.03);
+        EXPECT_EQ(one.relative, two.relative);
+        // In floats oneDNN's are faster where channels are many and lines do not share what they read.
+        const bool is_shared = stride == 1 && dilation == 1;
+        if (precision == Precision::kInt8 || (precision == Precision::kF32 && (is_shared || channels <= 48))) {
+          EXPECT_THAT(one.pieces, Contains(HasSubstr("(lines of")));
+        }
+      }
+    }
+  }
+}
+
+// What is never negative needs no slopes for negative numbers.
+TEST_F(OneDnnInt8Test, LeavesOutSlopesBehindARelu) {
+  ImageGraph graph(kImage);
+  graph.Convolution("a", "x", {3, 3, 16, 24});
+  graph.Float("b", "Relu", {"a"});
+  graph.Float("c", "LeakyRelu", {"b"})->SetAttr("alpha", AttrValue::Float(0.125f));
+  graph.Weights("slope", {24});
+  graph.Const("zero", Floats({}, {0}));
+  graph.Float("above", "Relu", {"c"});
+  graph.Float("below", "Minimum", {"c", "zero"});
+  graph.Float("sloped", "Mul", {"below", "slope"});
+  graph.Float("prelu", "AddV2", {"above", "sloped"});
+  graph.Convolution("out", "prelu", {1, 1, 24, 8});
+  const Tensor input = SomeFloats(kImage, 5);
+  const Outcome outcome = RunPlan(graph.graph(), PrecisionPlan(), input, {"out"});
+  EXPECT_LT(outcome.relative, 1e-5);
+  EXPECT_EQ(outcome.pieces.size(), 2) << testing::PrintToString(outcome.pieces);
+}
+
 TEST_F(OneDnnInt8Test, PoolsAndJoinsWithoutConversions) {
   ImageGraph graph(kImage);
   graph.Convolution("a", "x", {3, 3, 16, 24});

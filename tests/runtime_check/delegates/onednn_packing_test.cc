@@ -110,6 +110,8 @@ class OneDnnPackingTest : public testing::TestWithParam<std::string> {
     for (const DelegationReport::Taken& taken : (*session)->report().delegation.partitions) {
       constant_bytes_ += taken.constant_bytes;
       for (const std::string& piece : taken.pieces) {
+        // Lines of floats and of bfloat16 read the model's own weights.
+        if (absl::StrContains(piece, "(lines of float") || absl::StrContains(piece, "(lines of bfloat")) continue;
         if (absl::StrContains(piece, "convolution") || absl::StrContains(piece, "matmul")) pieces_.push_back(piece);
       }
     }
@@ -129,8 +131,9 @@ TEST_P(OneDnnPackingTest, PackedBeforeGivesTheSameBits) {
   const int64_t unpacked_bytes = constant_bytes_;
   auto packed = std::make_shared<MemoryWeights>();
   EXPECT_EQ(Run(packed), expected);
-  // Facts and weights of four layers.
-  EXPECT_EQ(packed->num_kept, 8);
+  // Facts and weights of four layers, or of all but the depthwise one.
+  EXPECT_GE(pieces_.size(), 3);
+  EXPECT_EQ(packed->num_kept, 2 * pieces_.size());
   EXPECT_EQ(packed->num_found, 0);
   packed->num_kept = packed->num_missing = 0;
   for (int i = 0; i < 2; ++i) {
