@@ -164,8 +164,8 @@ TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
         SCOPED_TRACE(static_cast<int>(precision));
         PrecisionPlan plan = base;
         plan.precision = precision;
-        const Outcome one = RunPlan(graph.graph(), plan, input, {"out"}, 1);
-        const Outcome two = RunPlan(graph.graph(), plan, input, {"out"}, 2);
+        const PlanOutcome one = RunPlan(graph.graph(), plan, input, {"out"}, 1);
+        const PlanOutcome two = RunPlan(graph.graph(), plan, input, {"out"}, 2);
         EXPECT_LT(one.relative, precision == Precision::kF32 ? 1e-5 : precision == Precision::kBf16 ? 0.01 : 0.03);
         EXPECT_EQ(one.relative, two.relative);
         // In floats oneDNN's are faster where channels are many and lines do not share what they read.
@@ -192,7 +192,7 @@ TEST_F(OneDnnInt8Test, LeavesOutSlopesBehindARelu) {
   graph.Float("prelu", "AddV2", {"above", "sloped"});
   graph.Convolution("out", "prelu", {1, 1, 24, 8});
   const Tensor input = SomeFloats(kImage, 5);
-  const Outcome outcome = RunPlan(graph.graph(), PrecisionPlan(), input, {"out"});
+  const PlanOutcome outcome = RunPlan(graph.graph(), PrecisionPlan(), input, {"out"});
   EXPECT_LT(outcome.relative, 1e-5);
   EXPECT_EQ(outcome.pieces.size(), 2) << testing::PrintToString(outcome.pieces);
 }
