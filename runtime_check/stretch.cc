@@ -10,11 +10,11 @@ namespace permafrost {
 namespace {
 
 // For threads to meet before a stretch and after it.
-constexpr double kMeetNs = 6000;
+constexpr double kMeetNs = 10000;
 // For a task to be taken and told of.
 constexpr double kTakeNs = 300;
 // Estimates are no better than this, and threads that share a cache are slower than one alone.
-constexpr double kCaution = 1.15;
+constexpr double kCaution = 1.2;
 
 // Pairs of a begin and an end that are tried at most, which takes some 0.1 s; the length follows.
 constexpr size_t kMostPairs = size_t{1} << 22;

@@ -156,12 +156,12 @@ TEST(InterOpTest, HeadsRunBesideEachOtherAHundredTimes) {
   AddHeads(&small, 6);
   const std::vector<std::string> fetches = {"head0", "head1", "head2", "head3", "head4", "head5"};
   const Tensor x = SomeInput();
-  const auto serial = Session::Create(small.graph(), {"x"}, fetches, Threads(2, 1));
+  const auto serial = Session::Create(small.graph(), {"x"}, fetches, Threads(1, 1));
   ASSERT_TRUE(serial.ok()) << serial.status();
   const auto expected = (*serial)->Run({x});
   ASSERT_TRUE(expected.ok()) << expected.status();
-  for (const int inter_op_threads : {2, 3, 8}) {
-    const auto session = Session::Create(small.graph(), {"x"}, fetches, Threads(2, inter_op_threads));
+  for (const int inter_op_threads : {2, 3, 4, 8}) {
+    const auto session = Session::Create(small.graph(), {"x"}, fetches, Threads(1, inter_op_threads));
     ASSERT_TRUE(session.ok()) << session.status();
     for (int run = 0; run < 100; ++run) {
       const auto outputs = (*session)->Run({x});

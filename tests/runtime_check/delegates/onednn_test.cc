@@ -275,11 +275,11 @@ int NumProcessors() {
 
 // Heads of layers that are too small for two threads, side by side.
 TEST_F(OneDnnTest, SmallPiecesRunBesideEachOtherWithTheSameBits) {
-  const Shape image = {1, 12, 12, 24};
+  const Shape image = {1, 5, 5, 24};
   ImageGraph graph(image);
   graph.Convolution("trunk", "x", {3, 3, 24, 24});
   std::vector<std::string> fetches;
-  for (int head = 0; head < 8; ++head) {
+  for (int head = 0; head < 16; ++head) {
     const std::string name = absl::StrCat("head", head);
     graph.Convolution(name + "_a", "trunk", {3, 3, 24, 24});
     graph.Float(name + "_relu", "Relu6", {name + "_a"});
