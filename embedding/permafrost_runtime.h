@@ -206,10 +206,12 @@ typedef struct pf_session_options {
   // started them.
   const int32_t* processors;
   size_t num_processors;
+  // How many nodes may run at the same time, each on one thread, where that is faster; 0: one.
+  int32_t inter_op_threads;
 } pf_session_options;
 
 #define PF_SESSION_OPTIONS_INIT \
-  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0 }
+  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0 }
 
 // Makes a session. All that can be found to be wrong without knowing the shapes of the inputs is found here, and, where
 // the model tells all of those, everything is prepared for the first run. `options` may be NULL; what it points to need

@@ -204,6 +204,7 @@ class Model {
 struct SessionOptions {
   std::optional<std::vector<std::string>> inputs, outputs;  // Not given: what the model tells.
   int num_threads = 1;
+  int inter_op_threads = 1;  // Nodes that may run at the same time.
   std::string delegate = "reference";
   std::string precision = "f32";
   int64_t memory_limit = 0;          // 0: the default.
@@ -259,6 +260,7 @@ class Session {
     if (options.outputs.has_value()) c.outputs = outputs.data();
     c.num_outputs = outputs.size() - 1;
     c.num_threads = options.num_threads;
+    c.inter_op_threads = options.inter_op_threads;
     c.delegate = options.delegate.c_str();
     c.precision = options.precision.c_str();
     c.memory_limit = options.memory_limit;

@@ -29,6 +29,11 @@ absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
         absl::StrCat("found ", given.num_threads, " threads, expected 0 to ", ThreadPool::kMostThreads));
   }
   options.num_threads = std::max(1, given.num_threads);
+  if (given.inter_op_threads < 0 || given.inter_op_threads > ThreadPool::kMostThreads) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", given.inter_op_threads, " inter_op threads, expected 0 to ",
+                                                   ThreadPool::kMostThreads));
+  }
+  options.inter_op_threads = std::max(1, given.inter_op_threads);
   if (given.num_processors > 0) {
     PF_RETURN_IF_ERROR(CheckGiven(given.processors, "processors"));
     options.processors.assign(given.processors, given.processors + given.num_processors);

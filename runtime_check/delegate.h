@@ -85,6 +85,12 @@ class Delegate {
   // An error sends the nodes back to the reference kernels, with a note.
   virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                                      int num_threads) const = 0;
+  // The same where up to `num_lanes` parts of the partition may run at the same time, each on one thread, with the same
+  // results. It is for the delegate to find out whether that is faster; by default none do.
+  virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> CompileInLanes(const Partition& partition, int num_threads,
+                                                                            int /*num_lanes*/) const {
+    return Compile(partition, num_threads);
+  }
 };
 
 // What became of a plan's nodes, for --explain.

@@ -183,7 +183,9 @@ class Splitter {
     std::string reason = "its partition is too small to be worth entering";
     if (delegate_.IsWorthwhile(partition)) {
       absl::StatusOr<std::unique_ptr<CompiledPartition>> made =
-          delegate_.Compile(partition, environment_.threads->num_threads());
+          environment_.num_lanes < 2
+              ? delegate_.Compile(partition, environment_.threads->num_threads())
+              : delegate_.CompileInLanes(partition, environment_.threads->num_threads(), environment_.num_lanes);
       if (made.ok()) return Accept(group, builder, partition, *std::move(made), ends);
       reason = absl::StrCat("the delegate failed to compile its partition: ", made.status().message());
     }

@@ -1,4 +1,4 @@
-// Binds the caller's memory, and runs the steps one after the other.
+// Binds the caller's memory, and runs the steps: one after the other, but for those that the plan has run together.
 #include "runtime_check/executor.h"
 
 #include <utility>
@@ -9,6 +9,7 @@
 #include "runtime_check/flow_executor.h"
 #include "runtime_check/profiler.h"
 #include "runtime_check/step_runner.h"
+#include "runtime_check/thread_lane.h"
 
 namespace permafrost {
 namespace {
@@ -55,6 +56,21 @@ absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> rel
   return absl::OkStatus();
 }
 
+// All steps are static.
+absl::Status RunStretch(Plan* plan, PlannedStretch* stretch, const Environment& environment, StepRunner* runner) {
+  stretch->runner->Begin();
+  environment.lanes->ParallelFor(environment.num_lanes, 1, [&](int64_t begin, int64_t end) {
+    const ThreadLane alone;
+    for (int64_t lane = begin; lane < end; ++lane) {
+      stretch->runner->Work([&](int step) {
+        plan->steps[step].context.set_scratch(stretch->scratch[lane]);
+        return runner->Run(&plan->steps[step], {});
+      });
+    }
+  });
+  return stretch->runner->status();
+}
+
 }  // namespace
 
 absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
@@ -76,7 +92,18 @@ absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<c
     return absl::OkStatus();
   };
   if (selection::kHoldsControlFlow && plan->flow != nullptr) return ExecuteFlow(plan, program, environment, run);
-  for (Step& step : plan->steps) {
+  // What is watched runs in order, on all threads.
+  const bool is_watched = profiler != nullptr || on_node != nullptr;
+  auto stretch = plan->stretches.begin();
+  for (size_t i = 0; i < plan->steps.size();) {
+    if (kHasThreads && !is_watched && stretch != plan->stretches.end() &&
+        static_cast<size_t>(stretch->steps.begin) == i) {
+      PF_RETURN_IF_ERROR(RunStretch(plan, &*stretch, *environment, &runner));
+      i = static_cast<size_t>(stretch->steps.end);
+      ++stretch;
+      continue;
+    }
+    Step& step = plan->steps[i++];
     PF_RETURN_IF_ERROR(run(
         &step, step.dynamic == nullptr ? absl::Span<const int>() : absl::MakeConstSpan(step.dynamic->release_after)));
   }

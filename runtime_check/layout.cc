@@ -6,6 +6,8 @@
 #include "graph/status.h"
 #include "runtime_check/plan_state.h"
 #include "runtime_check/planner.h"
+#include "runtime_check/step_cost.h"
+#include "runtime_check/thread_lane.h"
 
 namespace permafrost {
 namespace {
@@ -21,6 +23,13 @@ struct Region {
   bool is_bound = false;    // The memory of a fetch.
 };
 
+// Steps that run at the same time, and the positions of the first and the last.
+struct StretchOfNodes {
+  Stretch tasks;
+  int first = 0;
+  int last = 0;
+};
+
 class Layout {
  public:
   Layout(const Program& program, PlanState* state, const Environment* environment)
@@ -31,6 +40,7 @@ class Layout {
     live_ = std::move(liveness.live);
     guarded_ = std::move(liveness.guarded);
     FindLastUses();
+    if (kHasThreads && environment_->num_lanes > 1 && !program_.has_control_flow()) ChooseStretches();
     PF_RETURN_IF_ERROR(AssignRegions());
     BindFetches();
     PF_RETURN_IF_ERROR(PlaceRegions());
@@ -53,6 +63,87 @@ class Layout {
   bool IsStaticStep(size_t position) const {
     return IsLive(position) && state_.nodes[position].kind == NodeKind::kStatic && !IsAlias(position) &&
            program_.nodes[position].kernel->compute() != nullptr;
+  }
+
+  // Whether other nodes may run at the same time: it only reads its inputs and writes its outputs, whose places are
+  // known. A partition has no Prepare; its delegate has threads of its own.
+  bool MayBeBeside(size_t position) const {
+    const ProgramNode& node = program_.nodes[position];
+    return IsStaticStep(position) && node.is_pure && !node.kernel->uses_state() && node.kernel->prepare() != nullptr;
+  }
+
+  // REQUIRES: a step that may be beside others.
+  double OneThreadNs(const ProgramNode& node) const {
+    std::vector<TypedShape> inputs, outputs;
+    const auto shape_of = [&](int tensor) {
+      return TypedShape{program_.tensors[tensor].dtype, state_.tensors[tensor].shape};
+    };
+    for (const int tensor : program_.InputsOf(node)) inputs.push_back(shape_of(tensor));
+    for (int i = 0; i < node.num_outputs; ++i) outputs.push_back(shape_of(node.first_output + i));
+    return EstimateOnOneThread(*node.node, inputs, outputs);
+  }
+
+  // One task for each step, in the order of the steps.
+  void ChooseStretches() {
+    const int num_threads = environment_->threads->num_threads();
+    std::vector<int> position_of;                            // By task.
+    std::vector<int> maker(program_.tensors.size(), kNone);  // By tensor: the task.
+    task_of_.assign(program_.nodes.size(), kNone);
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!IsLive(i)) continue;
+      const ProgramNode& node = program_.nodes[i];
+      const absl::Span<const int> inputs = program_.InputsOf(node);
+      const bool is_static = state_.nodes[i].kind == NodeKind::kStatic;
+      if (is_static && !IsStaticStep(i)) {
+        if (IsAlias(i)) maker[node.first_output] = maker[inputs[0]];
+        continue;
+      }
+      task_of_[i] = static_cast<int>(tasks_.size());
+      Task& task = tasks_.emplace_back();
+      task.may_be_beside = MayBeBeside(i);
+      for (const int tensor : inputs) {
+        if (maker[tensor] != kNone) task.after.push_back(maker[tensor]);
+      }
+      if (task.may_be_beside) {
+        task.beside_ns = OneThreadNs(node);
+        task.alone_ns = EstimateOnThreads(task.beside_ns, num_threads);
+      }
+      for (int j = 0; j < node.num_outputs; ++j) maker[node.first_output + j] = task_of_[i];
+      position_of.push_back(static_cast<int>(i));
+    }
+    for (const Stretch& tasks : FindStretches(tasks_, environment_->num_lanes)) {
+      stretches_.push_back({tasks, position_of[tasks.begin], position_of[tasks.end - 1]});
+    }
+    stretch_at_.assign(program_.nodes.size() + 1, kNone);
+    for (size_t i = 0; i < stretches_.size(); ++i) {
+      std::fill(stretch_at_.begin() + stretches_[i].first, stretch_at_.begin() + stretches_[i].last + 1,
+                static_cast<int>(i));
+    }
+  }
+
+  int StretchAt(int position) const { return stretches_.empty() ? kNone : stretch_at_[position]; }
+
+  // The order inside of a stretch is not known: what is in use in a part of it is in use in all of it.
+  Buffer Widened(Buffer buffer) const {
+    if (StretchAt(buffer.first) != kNone) buffer.first = stretches_[StretchAt(buffer.first)].first;
+    if (StretchAt(buffer.last) != kNone) buffer.last = stretches_[StretchAt(buffer.last)].last;
+    return buffer;
+  }
+
+  // Notes that the step reads or writes the region. What overwrites it in place waits for all that used it before.
+  void Use(int region, int position, bool overwrites) {
+    if (StretchAt(position) == kNone || region == kNone) return;
+    users_.resize(regions_.size());
+    std::vector<int>& users = users_[region];
+    const int task = task_of_[position];
+    if (overwrites) {
+      const Stretch& stretch = stretches_[StretchAt(position)].tasks;
+      for (const int user : users) {
+        if (user >= stretch.begin && user != task) tasks_[task].after.push_back(user);
+      }
+      users.clear();
+    }
+    if (users.empty() || users.back() != task) users.push_back(task);
   }
 
   void FindLastUses() {
@@ -121,11 +212,15 @@ class Layout {
         next = 1;
       }
       if (state_.nodes[i].kind == NodeKind::kDynamic) continue;
+      if (!IsAlias(i)) {
+        for (const int tensor : program_.InputsOf(node)) Use(region_of_[tensor], position, false);
+      }
       for (int j = next; j < node.num_outputs; ++j) {
         const int tensor = node.first_output + j;
         const int shared =
             j == 0 && program_.tensors[tensor].dtype != DType::kString ? RegionInPlace(node, position) : kNone;
         Join(tensor, shared != kNone ? shared : AddRegion(tensor, position));
+        Use(region_of_[tensor], position, shared != kNone);
       }
     }
     return absl::OkStatus();
@@ -151,19 +246,37 @@ class Layout {
   }
 
   absl::Status PlaceRegions() {
+    absl::Status status = TryToPlace();
+    if (stretches_.empty() || !absl::IsResourceExhausted(status)) return status;
+    stretches_.clear();  // One after the other they take less.
+    return TryToPlace();
+  }
+
+  absl::Status TryToPlace() {
     std::vector<Buffer> buffers;
     std::vector<int> buffer_of(regions_.size(), kNone);
     for (size_t i = 0; i < regions_.size(); ++i) {
       const Region& region = regions_[i];
       if (region.is_feed || region.is_strings || region.is_bound) continue;
       buffer_of[i] = static_cast<int>(buffers.size());
-      buffers.push_back(region.buffer);
+      buffers.push_back(Widened(region.buffer));
     }
     const size_t first_scratch = buffers.size();
+    std::vector<int64_t> greediest(stretches_.size(), 0);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       if (!IsStaticStep(i)) continue;
       const int64_t bytes = state_.nodes[i].prepared->scratch_bytes;
-      if (bytes > 0) buffers.push_back({bytes, static_cast<int>(i), static_cast<int>(i), 0});
+      const auto position = static_cast<int>(i);
+      if (StretchAt(position) != kNone) {
+        greediest[StretchAt(position)] = std::max(greediest[StretchAt(position)], bytes);
+      } else if (bytes > 0) {
+        buffers.push_back({bytes, position, position, 0});
+      }
+    }
+    const size_t first_of_lanes = buffers.size();
+    for (size_t i = 0; i < stretches_.size(); ++i) {
+      const Buffer buffer = {greediest[i], stretches_[i].first, stretches_[i].last, 0};
+      buffers.insert(buffers.end(), static_cast<size_t>(environment_->num_lanes), buffer);
     }
     PF_ASSIGN_OR_RETURN(plan_->report.arena_bytes, PlaceBuffers(&buffers));
     PF_ASSIGN_OR_RETURN(Reservation reservation, Reservation::Take(environment_->budget, plan_->report.arena_bytes,
@@ -173,7 +286,18 @@ class Layout {
     for (size_t i = 0; i < regions_.size(); ++i) {
       if (buffer_of[i] != kNone) regions_[i].buffer.offset = buffers[buffer_of[i]].offset;
     }
-    for (size_t i = first_scratch; i < buffers.size(); ++i) scratch_offsets_.push_back(buffers[i].offset);
+    for (size_t i = first_scratch; i < first_of_lanes; ++i) scratch_offsets_.push_back(buffers[i].offset);
+    size_t next = first_of_lanes;
+    for (const StretchOfNodes& stretch : stretches_) {
+      PlannedStretch& planned = plan_->stretches.emplace_back();
+      planned.steps = stretch.tasks;
+      planned.runner = std::make_unique<StretchRunner>(tasks_, stretch.tasks);
+      for (int lane = 0; lane < environment_->num_lanes; ++lane) {
+        planned.scratch.push_back(arena_ + buffers[next++].offset);
+      }
+      plan_->report.num_beside += stretch.tasks.end - stretch.tasks.begin;
+    }
+    plan_->report.num_stretches = static_cast<int64_t>(stretches_.size());
     return absl::OkStatus();
   }
 
@@ -267,7 +391,12 @@ class Layout {
             {std::string(node.node->name()), std::string(node.node->op().name()), node.kernel->formula(), ""});
       }
       if (is_static) {
-        if (state.prepared->scratch_bytes > 0) scratch = arena_ + scratch_offsets_[next_scratch++];
+        const int stretch = StretchAt(static_cast<int>(i));
+        if (stretch != kNone) {
+          scratch = plan_->stretches[stretch].scratch[0];
+        } else if (state.prepared->scratch_bytes > 0) {
+          scratch = arena_ + scratch_offsets_[next_scratch++];
+        }
         kernel_state = state.prepared->state.get();
         if (kernel_state != nullptr) plan_->states.push_back(std::move(state.prepared->state));
       } else {
@@ -282,6 +411,7 @@ class Layout {
     plan_->report.num_steps = static_cast<int64_t>(plan_->steps.size());
     plan_->report.num_dynamic = static_cast<int64_t>(plan_->dynamic_nodes.size());
     plan_->report.num_folded = state_.num_folded;
+    plan_->report.num_lanes = environment_->num_lanes;
     plan_->report.delegation = std::move(state_.delegation);
   }
 
@@ -345,6 +475,12 @@ class Layout {
   std::vector<std::vector<std::string>*> region_strings_;
   std::vector<int> constant_of_;  // By tensor: into Plan::constants.
   std::vector<int64_t> scratch_offsets_;
+  // Where nodes run beside each other; empty otherwise.
+  std::vector<Task> tasks_;   // The steps.
+  std::vector<int> task_of_;  // By node.
+  std::vector<StretchOfNodes> stretches_;
+  std::vector<int> stretch_at_;          // By position.
+  std::vector<std::vector<int>> users_;  // By region: the tasks of stretches that use what it holds.
   std::vector<DynamicNode*> dynamic_at_;      // By node; null where it is not dynamic.
   std::vector<int> step_at_;                  // By node: into Plan::steps.
   std::vector<std::vector<int>> release_at_;  // By node: the dynamic tensors that it is the last to read.

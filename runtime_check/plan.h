@@ -17,6 +17,7 @@
 #include "runtime_check/prepared_node.h"
 #include "runtime_check/profiler.h"
 #include "runtime_check/program.h"
+#include "runtime_check/stretch.h"
 #include "runtime_check/thread_pool.h"
 
 namespace permafrost {
@@ -41,6 +42,13 @@ struct Step {
   ProfileTicket ticket;
 };
 
+// Steps that run at the same time.
+struct PlannedStretch {
+  Stretch steps;
+  std::unique_ptr<StretchRunner> runner;
+  std::vector<char*> scratch;  // By thread: as much as the greediest of the steps asks for.
+};
+
 // How a fetched tensor gets to the caller.
 struct FetchPlan {
   // The producer writes into the caller's memory: the values to point there. Empty: copy from the value after the run.
@@ -61,6 +69,9 @@ struct PlanReport {
   int64_t num_steps = 0;       // Nodes that run at each inference.
   int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
   int64_t num_folded = 0;      // Nodes computed before the run.
+  int num_lanes = 1;           // How many steps might run at the same time.
+  int64_t num_stretches = 0;   // Groups of steps that may run at the same time (SessionOptions::inter_op_threads).
+  int64_t num_beside = 0;      // Steps in them.
   DelegationReport delegation;
   std::vector<CustomNode> custom;  // Where that is known before the run.
 };
@@ -87,6 +98,7 @@ class Plan {
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
+  std::vector<PlannedStretch> stretches;          // In order.
   std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
   std::vector<FetchPlan> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.

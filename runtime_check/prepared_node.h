@@ -43,6 +43,9 @@ struct Environment {
   const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
   const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
   Profiler* profiler = nullptr;             // Null: nobody asks.
+  // On which nodes run at the same time, and how many at most; may be `threads`. Null and 1: one node at a time.
+  ThreadPool* lanes = nullptr;
+  int num_lanes = 1;
 
   // Errors name the calls that led to them, but not hundreds.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }

@@ -27,6 +27,7 @@
 #include "runtime_check/profiler.h"
 #include "runtime_check/program.h"
 #include "runtime_check/run_log.h"
+#include "runtime_check/thread_lane.h"
 #include "runtime_check/thread_pool.h"
 
 namespace permafrost {
@@ -34,6 +35,13 @@ namespace permafrost {
 struct SessionOptions {
   // Threads that compute, the caller's among them. Below 1 counts as 1, above ThreadPool::kMostThreads as that.
   int num_threads = 1;
+  // How many nodes may run at the same time, each on one thread: where a plan finds that to be faster, and nobody
+  // watches (on_node, on_piece, profiler). They run on the threads of num_threads where those are as many, else on
+  // threads of their own. Results are the same bit for bit; activations may take more memory, where there is any. A
+  // partition never runs beside other nodes; whether its parts run beside each other is for its delegate to say. Nor do
+  // nodes whose shapes only the run tells, those with effects, and those of graphs with V1 control flow. Below 2: one
+  // node at a time.
+  int inter_op_threads = 1;
   // The processors that the session's threads run on, as the kernel counts them, and the calling thread while it is in a
   // call of the session. Threads that a delegate's library starts stay where the call was that started them. Empty: all.
   std::vector<int> processors;
@@ -128,6 +136,11 @@ class Session {
                     options_.delegate.get(),
                     options_.on_piece == nullptr ? nullptr : &options_.on_piece,
                     options_.profiler};
+    const int num_lanes = std::min(options_.inter_op_threads, ThreadPool::kMostThreads);
+    if (!kHasThreads || num_lanes < 2) return;
+    if (num_lanes > threads_.num_threads()) own_lanes_ = std::make_unique<ThreadPool>(num_lanes);
+    environment_.lanes = own_lanes_ == nullptr ? &threads_ : own_lanes_.get();
+    environment_.num_lanes = std::min(num_lanes, environment_.lanes->num_threads());
   }
 
   // Runs what fills the tables.
@@ -153,6 +166,7 @@ class Session {
   SessionOptions options_;
   MemoryBudget budget_;
   ThreadPool threads_;
+  std::unique_ptr<ThreadPool> own_lanes_;  // Where more nodes run at the same time than threads share one.
   ResourceStore resources_;
   RunLog log_;
   int call_depth_ = 0;

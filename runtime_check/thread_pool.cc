@@ -16,6 +16,10 @@ namespace permafrost {
 
 std::atomic<void (*)(int thread, int64_t start_ns, int64_t end_ns)> on_thread_work{nullptr};
 
+// Set by ThreadLane.
+extern thread_local bool runs_loops_alone;
+thread_local bool runs_loops_alone = false;
+
 namespace {
 
 int64_t NowNanoseconds() {
@@ -174,6 +178,13 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<voi
   const int64_t worthwhile = (count - 1) / std::max<int64_t>(grain, 1) + 1;
   const int64_t pieces = std::min<int64_t>(worthwhile, team_->num_threads());
   if (pieces == 1) return body(0, count);
+  if (runs_loops_alone) {
+    for (int64_t i = 0; i < pieces; ++i) {
+      const Piece piece = PieceOf(count, pieces, i);
+      body(piece.begin, piece.end);
+    }
+    return;
+  }
   team_->Run(count, pieces, body);
 }
 

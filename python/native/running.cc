@@ -113,7 +113,8 @@ absl::StatusOr<Tensor> FeedFromPython(py::handle object, const TensorSpec& spec)
 }
 
 RunningPointer MakeSession(const Model& model, const Text& delegate, const Text& precision, int threads,
-                           std::vector<Text> custom_ops, py::handle fetches, const py::list& samples) {
+                           int inter_op_threads, std::vector<Text> custom_ops, py::handle fetches,
+                           const py::list& samples) {
   ThrowIfError(model.interface);
   const auto running = std::make_shared<Running>();
   running->graph = model.graph;
@@ -123,6 +124,7 @@ RunningPointer MakeSession(const Model& model, const Text& delegate, const Text&
   request->flags.delegate = delegate.bytes;
   request->flags.precision = precision.bytes;
   request->flags.threads = threads;
+  request->flags.inter_op_threads = inter_op_threads;
   request->flags.custom_ops = Bytes(std::move(custom_ops));
   for (const py::handle sample : samples) {
     InputSet set;

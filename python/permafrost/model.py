@@ -222,7 +222,7 @@ class Model(_closing.Closable):
 
     # --- Running and comparing -------------------------------------------------------------------------------------
 
-    def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0,
+    def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0, inter_op_threads: int = 1,
                 outputs: Optional[Sequence[str]] = None, custom_ops: Sequence[str] = (),
                 samples=None) -> session_module.Session:
         """Makes the model ready to run.
@@ -232,6 +232,8 @@ class Model(_closing.Closable):
           precision: what the delegate computes with: 'f32', 'bf16x3', 'bf16', 'int8', 'mixed', or 'auto'; '' for its
             default.
           threads: to compute with; 0 for one a core.
+          inter_op_threads: how many nodes may run at the same time, each on one thread, where that is faster; 0 for as
+            many as `threads`.
           outputs: what to fetch instead of the model's outputs: names of any nodes, with a port where it is not 0.
           custom_ops: paths of shared libraries with kernels.
           samples: inputs, as `verify` takes them, with which 'int8', 'mixed' and 'auto' are planned; random ones
@@ -242,8 +244,8 @@ class Model(_closing.Closable):
         sets = session_module.sample_sets(samples, [item.name for item in endpoints], [item.dtype for item in endpoints])
         return session_module.Session(
             _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
-                            _checks.integer(threads, 'threads'), _checks.paths(custom_ops, 'custom_ops'),
-                            _checks.names(outputs, 'outputs'), sets))
+                            _checks.integer(threads, 'threads'), _checks.integer(inter_op_threads, 'inter_op_threads'),
+                            _checks.paths(custom_ops, 'custom_ops'), _checks.names(outputs, 'outputs'), sets))
 
     def run(self, inputs) -> Dict[str, Any]:
         """Runs the model once with the reference kernels. For more runs make a session."""

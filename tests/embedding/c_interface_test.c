@@ -195,6 +195,10 @@ static void test_session_errors(const pf_model* model) {
   EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
                "found 1025 threads");
   options.num_threads = 0;
+  options.inter_op_threads = -2;
+  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
+               "found -2 inter_op threads");
+  options.inter_op_threads = 0;
   options.num_processors = 1;
   EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT, "processors");
   options.processors = &no_processor;

@@ -246,6 +246,7 @@ TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
     pf::SessionOptions options;
     options.delegate = delegate;
     options.num_threads = 2;
+    options.inter_op_threads = 2;
     options.processors = {FirstProcessor()};  // Both threads on one: slow, and the same answers.
     pf::Result<pf::Session> session = pf::Session::Create(*model, options);
     ASSERT_TRUE(session.ok()) << Text(session.status());

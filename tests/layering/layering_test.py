@@ -14,6 +14,7 @@ LAYERS = [
     # A delegate knows the interface it implements, a few tools that need no session, and its own folder (added below).
     ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h', 'runtime_check/planner.h',
                                   'runtime_check/packed_weights.h', 'runtime_check/precision_plan.h',
+                                  'runtime_check/stretch.h',
                                   'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
                                   'runtime_check/kernels/window.h']),
     ('runtime_check/', ['graph/', 'runtime_check/']),

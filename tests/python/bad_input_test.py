@@ -202,6 +202,7 @@ class BadInputTest(unittest.TestCase):
         self.fails(ValueError, "'gpu'", model.session, delegate='gpu')
         self.fails(ValueError, "'int4'", model.session, delegate='onednn', precision='int4')
         self.fails(ValueError, 'threads', model.session, threads=-1)
+        self.fails(ValueError, 'inter_op_threads: found -1', model.session, inter_op_threads=-1)
         self.fails(permafrost.Error, "'nothing'", model.session, outputs=['nothing'])
         self.fails(permafrost.Error, '.', model.session, custom_ops=['/no/such.so'])
         self.fails(TypeError, 'other: found None', model.verify, None)

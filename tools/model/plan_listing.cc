@@ -66,6 +66,13 @@ void PrintPlan(const PlanReport& report, const Console& console) {
     console.out << delegation.partitions.size() << (delegation.partitions.size() == 1 ? " partition" : " partitions")
                 << " of " << Nodes(num_taken) << "\n";
   }
+  if (report.num_lanes > 1 && report.num_stretches == 0) {
+    console.out << "  no step runs beside others: it would gain nothing\n";
+  } else if (report.num_lanes > 1) {
+    console.out << "  " << report.num_beside << " steps run beside others, up to " << report.num_lanes
+                << " at the same time, in " << report.num_stretches
+                << (report.num_stretches == 1 ? " stretch\n" : " stretches\n");
+  }
   for (const Taken& taken : delegation.partitions) PrintPartition(taken, console);
   std::map<std::string, std::vector<std::string>> left, custom;
   for (const DelegationReport::Left& node : delegation.left) {
@@ -88,6 +95,7 @@ void WritePlan(const PlanReport& report, JsonWriter* json) {
   json->BeginObject();
   json->Key("steps").Integer(report.num_steps);
   json->Key("arena_bytes").Integer(report.arena_bytes);
+  json->Key("steps_beside").Integer(report.num_beside);
   json->Key("failure").Text(report.delegation.failure);
   json->Key("partitions").BeginArray();
   for (const Taken& taken : report.delegation.partitions) {

@@ -326,6 +326,8 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
   flags->Add("threads", &run->threads, "N", "Threads to compute with; 0: one for each core.");
+  flags->Add("inter_op_threads", &run->inter_op_threads, "N",
+             "How many nodes may run at the same time, each on one thread, where that is faster; 0: as many as --threads.");
   flags->Add("cpu_affinity", &run->cpu_affinity, "CPUS",
              "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
   flags->Add("explain", &run->explain,
@@ -336,6 +338,10 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   if (run.threads < 0 || run.threads > ThreadPool::kMostThreads) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads: found ", run.threads, ", expected 0 to ", ThreadPool::kMostThreads));
+  }
+  if (run.inter_op_threads < 0 || run.inter_op_threads > ThreadPool::kMostThreads) {
+    return absl::InvalidArgumentError(absl::StrCat("--inter_op_threads: found ", run.inter_op_threads,
+                                                   ", expected 0 to ", ThreadPool::kMostThreads));
   }
   if (!run.precision_plan.empty() && !IsSettledLater(run)) {
     return absl::InvalidArgumentError(absl::StrCat("--precision_plan: found '", run.precision_plan,
@@ -350,6 +356,7 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   const int num_threads = run.threads > 0 ? run.threads : static_cast<int>(std::thread::hardware_concurrency());
   RunOptions options;
   options.reference = ToolSessionOptions(std::max(1, num_threads), files);
+  options.reference.inter_op_threads = run.inter_op_threads > 0 ? run.inter_op_threads : options.reference.num_threads;
   if (!run.cpu_affinity.empty()) {
     absl::StatusOr<std::vector<int>> processors = ParseProcessors(run.cpu_affinity);
     PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));

@@ -29,12 +29,13 @@ struct RunFlags {
   std::string cache_dir;            // A folder, or empty.
   std::vector<std::string> custom_ops;
   int32_t threads = 0;
+  int32_t inter_op_threads = 1;
   std::string cpu_affinity;  // As ParseProcessors takes it; empty: all.
   bool explain = false;
 };
 
 // --delegate, --precision, --calibration, --calibration_inputs, --precision_plan, --cache_dir, --custom_ops, --threads,
-// --cpu_affinity, --explain.
+// --inter_op_threads, --cpu_affinity, --explain.
 void AddRunFlags(RunFlags* run, FlagTable* flags);
 
 // The same run twice: by the built-in kernels, and as the flags say. Ops that only a library knows run in both.
@@ -43,8 +44,8 @@ struct RunOptions {
   SessionOptions chosen;
 };
 
-// Loads what the flags name. InvalidArgument for an unknown delegate or precision (with the known ones), and a number
-// of threads that is negative or beyond ThreadPool::kMostThreads, for processors that this thread may not use, and for
+// Loads what the flags name. InvalidArgument for an unknown delegate or precision (with the known ones), and numbers
+// of threads that are negative or beyond ThreadPool::kMostThreads, for processors that this thread may not use, and for
 // what --precision needs not; errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
 

@@ -1,4 +1,5 @@
-// Places storages in one block by their lifetimes, and runs the pieces one after the other.
+// Places storages in one block by their lifetimes, and runs the pieces: one after the other, but for stretches of those
+// that are too small for all threads.
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/planner.h"
+#include "runtime_check/stretch.h"
 
 namespace permafrost {
 namespace onednn {
@@ -19,14 +21,25 @@ namespace {
 
 constexpr int kNone = -1;
 
+// Speeds of one thread, and what it costs that OpenMP's threads share a piece: measured with the models that the
+// project is tested with.
+constexpr double kProductsPerNs = 30;
+constexpr double kBytesPerNs = 8;
+constexpr double kCallNs = 500;
+constexpr double kShareNs = 2000;
+constexpr double kShareFromNs = 4000;
+
 class Pieces final : public CompiledPartition {
  public:
-  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, int num_threads, PackedWeights* packed) {
-    // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it.
-    num_threads = std::min(num_threads, std::max(1, omp_get_num_procs()));
-    num_threads_ = num_threads;
-    const ThreadsInScope threads(num_threads);
-    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads, packed));
+  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, PartitionThreads threads,
+                    PackedWeights* packed) {
+    // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it. A team that
+    // changes its size starts threads anew, so there is one size, but where pieces have one thread.
+    num_threads_ = std::min(threads.num_threads, std::max(1, omp_get_num_procs()));
+    num_lanes_ = std::min(threads.num_lanes, num_threads_ > 1 ? num_threads_ : std::max(1, omp_get_num_procs()));
+    const ThreadsInScope in_scope(num_threads_);
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads_, packed));
+    PF_RETURN_IF_ERROR(ChooseStretches(partition, plan, packed, &fused));
     pieces_ = std::move(fused.pieces);
     if (fused.wants_finite) partition_ = std::make_unique<Partition>(partition);
     for (const int input : partition.inputs) {
@@ -38,7 +51,9 @@ class Pieces final : public CompiledPartition {
     return Place(fused.bytes);
   }
 
-  int64_t scratch_bytes() const override { return arena_bytes_ + piece_scratch_bytes_; }
+  int64_t scratch_bytes() const override {
+    return arena_bytes_ + piece_scratch_bytes_ * (runners_.empty() ? 1 : num_lanes_);
+  }
   int64_t constant_bytes() const override {
     int64_t bytes = 0;
     for (const std::unique_ptr<Piece>& piece : pieces_) bytes += piece->constant_bytes();
@@ -47,6 +62,9 @@ class Pieces final : public CompiledPartition {
   std::vector<std::string> Describe() const override {
     std::vector<std::string> lines;
     for (const std::unique_ptr<Piece>& piece : pieces_) lines.push_back(piece->Describe());
+    for (const Stretch& stretch : stretches_) {
+      for (int i = stretch.begin; i < stretch.end; ++i) absl::StrAppend(&lines[i], ", beside others");
+    }
     return lines;
   }
 
@@ -69,13 +87,89 @@ class Pieces final : public CompiledPartition {
     if (has_non_finite && partition_ != nullptr) return RunInFloats(inputs, outputs, on_piece);
     const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_, has_non_finite};
     if (on_piece != nullptr) return RunWatched(context, on_piece);
-    for (const std::unique_ptr<Piece>& piece : pieces_) {
-      PF_RETURN_IF_ERROR(Annotate(piece->Run(context), piece->name));
+    size_t next = 0;
+    for (size_t i = 0; i < pieces_.size();) {
+      if (next < stretches_.size() && static_cast<size_t>(stretches_[next].begin) == i) {
+        PF_RETURN_IF_ERROR(RunStretch(context, runners_[next].get()));
+        i = static_cast<size_t>(stretches_[next++].end);
+        continue;
+      }
+      PF_RETURN_IF_ERROR(Annotate(pieces_[i]->Run(context), pieces_[i]->name));
+      ++i;
     }
     return absl::OkStatus();
   }
 
  private:
+  double OneThreadNs(const Piece& piece, const std::vector<int64_t>& bytes) const {
+    double moved = static_cast<double>(piece.constant_bytes());
+    for (const int storage : piece.reads) moved += static_cast<double>(bytes[storage]);
+    for (const int storage : piece.writes) moved += static_cast<double>(bytes[storage]);
+    return kCallNs + static_cast<double>(piece.products) / kProductsPerNs + moved / kBytesPerNs;
+  }
+
+  // Finds the pieces that are faster beside each other, and makes those again for one thread each: oneDNN divides the
+  // work of a primitive when it makes it.
+  absl::Status ChooseStretches(const Partition& partition, const PrecisionPlan& plan, PackedWeights* packed,
+                               Fused* fused) {
+    if (num_lanes_ < 2) return absl::OkStatus();
+    std::vector<Task> tasks = TasksOf(fused->pieces, fused->bytes);
+    std::vector<Stretch> stretches = FindStretches(tasks, num_lanes_);
+    if (stretches.empty()) return absl::OkStatus();
+    if (num_threads_ > 1) {
+      std::vector<bool> is_beside(fused->pieces.size(), false);
+      for (const Stretch& stretch : stretches) {
+        for (int i = stretch.begin; i < stretch.end; ++i) is_beside[fused->order[i]] = true;
+      }
+      PF_ASSIGN_OR_RETURN(Fused again, Fuse(partition, plan, num_threads_, packed, is_beside));
+      // For one thread oneDNN may lack a primitive that it has for several, and then other pieces come out.
+      const auto is_same = [](const std::unique_ptr<Piece>& a, const std::unique_ptr<Piece>& b) {
+        return a->reads == b->reads && a->writes == b->writes;
+      };
+      if (again.pieces.size() != fused->pieces.size() ||
+          !std::equal(again.pieces.begin(), again.pieces.end(), fused->pieces.begin(), is_same)) {
+        return absl::OkStatus();
+      }
+      *fused = std::move(again);
+    }
+    tasks_ = std::move(tasks);
+    stretches_ = std::move(stretches);
+    return absl::OkStatus();
+  }
+
+  std::vector<Task> TasksOf(const std::vector<std::unique_ptr<Piece>>& pieces,
+                            const std::vector<int64_t>& bytes) const {
+    std::vector<Task> tasks(pieces.size());
+    std::vector<std::vector<int>> users(bytes.size());  // By storage; the first of them writes it.
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      Task& task = tasks[i];
+      const Piece& piece = *pieces[i];
+      for (const int storage : piece.reads) {
+        if (!users[storage].empty()) task.after.push_back(users[storage].front());
+        if (!users[storage].empty()) users[storage].push_back(static_cast<int>(i));
+      }
+      for (const int storage : piece.writes) {
+        task.after.insert(task.after.end(), users[storage].begin(), users[storage].end());
+        users[storage] = {static_cast<int>(i)};
+      }
+      task.beside_ns = OneThreadNs(piece, bytes);
+      const bool is_shared = num_threads_ > 1 && task.beside_ns >= kShareFromNs;
+      task.alone_ns = is_shared ? kShareNs + task.beside_ns / num_threads_ : task.beside_ns;
+    }
+    return tasks;
+  }
+
+  absl::Status RunStretch(const RunContext& context, StretchRunner* runner) {
+    runner->Begin();
+#pragma omp parallel num_threads(std::max(num_lanes_, num_threads_))
+    if (const int lane = omp_get_thread_num(); lane < num_lanes_) {
+      RunContext own = context;
+      own.scratch += lane * piece_scratch_bytes_;
+      runner->Work([&](int i) { return Annotate(pieces_[i]->Run(own), pieces_[i]->name); });
+    }
+    return runner->status();
+  }
+
   // The texts are made once: a small piece takes less time than its text takes to be put together.
   absl::Status RunWatched(const RunContext& context, const PieceCallback& on_piece) {
     if (descriptions_.empty()) descriptions_ = Describe();
@@ -100,6 +194,13 @@ class Pieces final : public CompiledPartition {
       for (const int tensor : pieces_[i]->reads) last_read[tensor] = static_cast<int>(i);
       piece_scratch_bytes_ = std::max(piece_scratch_bytes_, pieces_[i]->scratch_bytes());
     }
+    // Each thread's starts where a cache line does.
+    piece_scratch_bytes_ = (piece_scratch_bytes_ + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    std::vector<Stretch> stretch_at(pieces_.size(), Stretch{kNone, kNone});
+    for (const Stretch& stretch : stretches_) {
+      std::fill(stretch_at.begin() + stretch.begin, stretch_at.begin() + stretch.end, stretch);
+    }
+    std::vector<std::vector<int>> users;  // By buffer: the pieces of stretches that use what it holds.
     std::vector<Buffer> buffers;
     std::vector<int> buffer_of(count, kNone);
     for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -109,11 +210,15 @@ class Pieces final : public CompiledPartition {
         if (!is_given[piece.reads[j]] && buffer_of[piece.reads[j]] == kNone) {
           return absl::InternalError(absl::StrCat(piece.name, " reads what nobody has made"));
         }
+        if (!is_given[piece.reads[j]] && stretch_at[i].begin != kNone) {
+          users[buffer_of[piece.reads[j]]].push_back(position);
+        }
       }
       for (size_t j = 0; j < piece.writes.size(); ++j) {
         const int tensor = piece.writes[j];
         if (is_given[tensor]) continue;
         int buffer = kNone;
+        const Stretch stretch = stretch_at[i];
         for (const int candidate : j == 0 ? piece.in_place : std::vector<int>()) {
           if (is_given[candidate] || last_read[candidate] != position || bytes[candidate] != bytes[tensor]) continue;
           if (buffers[buffer_of[candidate]].last == position) buffer = buffer_of[candidate];
@@ -121,11 +226,25 @@ class Pieces final : public CompiledPartition {
         if (buffer == kNone) {
           buffer = static_cast<int>(buffers.size());
           buffers.push_back({bytes[tensor], position, position, 0});
+          users.emplace_back();
+        } else if (stretch.begin != kNone) {
+          // All who used what is overwritten have to be done.
+          for (const int user : users[buffer]) {
+            if (user >= stretch.begin && user != position) tasks_[i].after.push_back(user);
+          }
+          users[buffer].clear();
         }
+        if (stretch.begin != kNone) users[buffer].push_back(position);
         buffer_of[tensor] = buffer;
         buffers[buffer].last = std::max({buffers[buffer].last, position, last_read[tensor]});
       }
     }
+    // The order inside of a stretch is not known: what is in use in a part of it is in use in all of it.
+    for (Buffer& buffer : buffers) {
+      if (stretch_at[buffer.first].begin != kNone) buffer.first = stretch_at[buffer.first].begin;
+      if (stretch_at[buffer.last].begin != kNone) buffer.last = stretch_at[buffer.last].end - 1;
+    }
+    for (const Stretch& stretch : stretches_) runners_.push_back(std::make_unique<StretchRunner>(tasks_, stretch));
     PF_ASSIGN_OR_RETURN(arena_bytes_, PlaceBuffers(&buffers));
     for (size_t i = 0; i < count; ++i) {
       if (buffer_of[i] != kNone) offsets_[i] = buffers[buffer_of[i]].offset;
@@ -138,7 +257,7 @@ class Pieces final : public CompiledPartition {
                            const PieceCallback& on_piece) {
     if (in_floats_ == nullptr) {
       auto made = std::make_unique<Pieces>();
-      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), num_threads_, nullptr));
+      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), {num_threads_, num_lanes_}, nullptr));
       floats_scratch_.resize(static_cast<size_t>(made->scratch_bytes()) + 64);
       in_floats_ = std::move(made);
     }
@@ -149,8 +268,12 @@ class Pieces final : public CompiledPartition {
   std::unique_ptr<Partition> partition_;  // Where some of it is for finite numbers alone.
   std::unique_ptr<Pieces> in_floats_;
   std::vector<char> floats_scratch_;
-  int num_threads_ = 1;
+  int num_threads_ = 1, num_lanes_ = 1;
   std::vector<std::unique_ptr<Piece>> pieces_;
+  // Where pieces run beside each other; empty otherwise.
+  std::vector<Task> tasks_;  // The pieces.
+  std::vector<Stretch> stretches_;
+  std::vector<std::unique_ptr<StretchRunner>> runners_;  // By stretch.
   std::vector<std::string> descriptions_;  // Of the pieces; empty until somebody watches a run.
   std::vector<int> inputs_, outputs_;  // Storages.
   std::vector<int64_t> input_floats_;
@@ -163,10 +286,10 @@ class Pieces final : public CompiledPartition {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
-                                                                    const PrecisionPlan& plan, int num_threads,
+                                                                    const PrecisionPlan& plan, PartitionThreads threads,
                                                                     PackedWeights* packed) {
   auto compiled = std::make_unique<Pieces>();
-  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, num_threads, packed));
+  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, threads, packed));
   return std::unique_ptr<CompiledPartition>(std::move(compiled));
 }
 

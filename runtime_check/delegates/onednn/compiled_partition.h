@@ -12,9 +12,14 @@
 namespace permafrost {
 namespace onednn {
 
+struct PartitionThreads {
+  int num_threads = 1;  // That share a piece.
+  int num_lanes = 1;    // Pieces that may run at the same time, each on one thread.
+};
+
 // The plan must outlive the result. `packed` may be null.
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
-                                                                    const PrecisionPlan& plan, int num_threads,
+                                                                    const PrecisionPlan& plan, PartitionThreads threads,
                                                                     PackedWeights* packed);
 
 }  // namespace onednn

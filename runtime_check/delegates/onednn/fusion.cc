@@ -30,8 +30,9 @@ bool IsWeighted(NodeKind kind) {
 
 class Fuser {
  public:
-  Fuser(const Partition& partition, const PrecisionPlan& plan, int num_threads, PackedWeights* packed)
-      : partition_(partition), plan_(plan), num_threads_(num_threads), packed_(packed) {}
+  Fuser(const Partition& partition, const PrecisionPlan& plan, int num_threads, PackedWeights* packed,
+        const std::vector<bool>& is_beside)
+      : partition_(partition), plan_(plan), num_threads_(num_threads), packed_(packed), is_beside_(is_beside) {}
 
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
@@ -49,8 +50,11 @@ class Fuser {
     GroupSteps();
     AssignTypes();
     PF_RETURN_IF_ERROR(MakePieces());
-    std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.position < b.position; });
-    for (Made& made : made_) fused_.pieces.push_back(std::move(made.piece));
+    fused_.order.resize(made_.size());
+    std::iota(fused_.order.begin(), fused_.order.end(), 0);
+    std::stable_sort(fused_.order.begin(), fused_.order.end(),
+                     [this](int a, int b) { return made_[a].position < made_[b].position; });
+    for (const int number : fused_.order) fused_.pieces.push_back(std::move(made_[number].piece));
     return std::move(fused_);
   }
 
@@ -66,6 +70,11 @@ class Fuser {
     size_t num_folded = 0;
     std::vector<Step> post_steps;  // Taken when the piece is made.
   };
+
+  // Of the piece that is made next.
+  int NextThreads() const {
+    return made_.size() < is_beside_.size() && is_beside_[made_.size()] ? 1 : num_threads_;
+  }
 
   // Where a node runs: at the end of its chain.
   int EndOf(size_t node) const {
@@ -369,8 +378,12 @@ class Fuser {
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i, int position) {
     op.input = As(op.input, InputType(precision, op.input), InputShape(i), op.name, position);
     if (IsOwnDepthwise(op.plan, types_.Of(op.input).element)) {
-      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, num_threads_, packed_);
-      if (piece.ok()) made_.push_back({position, *std::move(piece)});
+      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, NextThreads(), packed_);
+      if (piece.ok()) {
+        (*piece)->products = Products(op.plan);
+        made_.push_back({position, *std::move(piece)});
+        return absl::OkStatus();
+      }
       if (!absl::IsUnimplemented(piece.status())) return piece.status();
     }
     const int result = op.output;
@@ -379,11 +392,12 @@ class Fuser {
       op.output = NewStorage(OutputShape(i).num_elements());
     }
     const auto make = [&] {
-      return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types_, num_threads_)
-                                             : MakeWeighted(op, types_, num_threads_, packed_);
+      return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types_, NextThreads())
+                                             : MakeWeighted(op, types_, NextThreads(), packed_);
     };
     absl::StatusOr<std::unique_ptr<Piece>> piece = make();
     if (piece.ok()) {
+      (*piece)->products = Products(op.plan);
       made_.push_back({position, *std::move(piece)});
       if (op.output != result) Convert(op.output, result, OutputShape(i), op.name, position);
       return absl::OkStatus();
@@ -398,10 +412,11 @@ class Fuser {
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, make());
+    bare->products = Products(op.plan);
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
-    made_.push_back({position, MakeLoopNest(pointers, {result}, types_, op.name, num_threads_)});
+    made_.push_back({position, MakeLoopNest(pointers, {result}, types_, op.name, NextThreads())});
     return absl::OkStatus();
   }
 
@@ -580,7 +595,7 @@ class Fuser {
     PlainOp op;
     op.inputs.emplace_back(from, shape);
     op.output = {to, shape};
-    op.num_threads = num_threads_;
+    op.num_threads = NextThreads();
     op.name = name;
     made_.push_back({position, MakeConversion(op, types_.Of(from), types_.Of(to))});
   }
@@ -604,6 +619,7 @@ class Fuser {
   PlainOp InOneType(PlainOp op, StorageType type, int position) {
     op.type = type;
     for (auto& [storage, shape] : op.inputs) storage = As(storage, type, shape, op.name, position);
+    op.num_threads = NextThreads();
     return op;
   }
 
@@ -680,7 +696,7 @@ class Fuser {
       }
       if (results.empty()) continue;  // Nobody asks.
       const Step& last = *steps.back();
-      made_.push_back({last.position, MakeLoopNest(steps, results, types_, NameOfNode(last.node), num_threads_)});
+      made_.push_back({last.position, MakeLoopNest(steps, results, types_, NameOfNode(last.node), NextThreads())});
     }
   }
 
@@ -690,7 +706,6 @@ class Fuser {
     for (int j = 0; j < num_inputs; ++j) op.inputs.emplace_back(Input(i, j), TensorOf(i, j).shape);
     op.output = {Output(i), OutputShape(i)};
     op.name = NameOfNode(i);
-    op.num_threads = num_threads_;
     return op;
   }
 
@@ -743,6 +758,7 @@ class Fuser {
   const PrecisionPlan& plan_;
   const int num_threads_;
   PackedWeights* const packed_;
+  const std::vector<bool>& is_beside_;
   std::vector<Precision> precisions_;  // By node.
   StorageTypes types_;
   std::vector<const TensorStatistics*> statistics_;  // By storage, null where unknown.
@@ -768,8 +784,8 @@ class Fuser {
 }  // namespace
 
 absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
-                           PackedWeights* packed) {
-  return Fuser(partition, plan, num_threads, packed).Run();
+                           PackedWeights* packed, const std::vector<bool>& is_beside) {
+  return Fuser(partition, plan, num_threads, packed, is_beside).Run();
 }
 
 }  // namespace onednn

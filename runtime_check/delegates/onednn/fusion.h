@@ -20,15 +20,17 @@ struct Fused {
   // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
   std::vector<int> storage;
   std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
+  std::vector<int> order;  // By piece: how many were made before it.
   bool wants_finite = false;   // Some piece computes with what holds no NaN and no infinity: eight bits, split floats.
 };
 
 // What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
 // work is joined into as few passes over memory as its shape allows. What lies between pieces is stored as narrow as
 // the plan has those that read it compute. Errors as of the pieces.
-// `packed` may be null.
+// `packed` may be null. `is_beside` has, in the order in which pieces are made, those that are for one thread; what is
+// beyond its end is for all.
 absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
-                           PackedWeights* packed);
+                           PackedWeights* packed, const std::vector<bool>& is_beside = {});
 
 }  // namespace onednn
 }  // namespace permafrost

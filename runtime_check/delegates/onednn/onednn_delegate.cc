@@ -49,7 +49,11 @@ class OneDnnDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return onednn::CompilePartition(partition, plan_, num_threads, packed_.get());
+    return CompileInLanes(partition, num_threads, 1);
+  }
+  absl::StatusOr<std::unique_ptr<CompiledPartition>> CompileInLanes(const Partition& partition, int num_threads,
+                                                                    int num_lanes) const override {
+    return onednn::CompilePartition(partition, plan_, {num_threads, num_lanes}, packed_.get());
   }
 
  private:

@@ -39,7 +39,8 @@ class Piece {
   std::vector<int> reads, writes;
   // writes[0] may take over the memory of these, if nobody reads them later: each element is read before it is written.
   std::vector<int> in_place;
-  std::string name;  // Of the node, or the last of those that were fused.
+  int64_t products = 0;  // Of a convolution or matrix product: how many it adds up.
+  std::string name;      // Of the node, or the last of those that were fused.
 };
 
 // How a storage holds numbers. Those of eight bits stand for `scale` times themselves.

@@ -217,13 +217,6 @@ constexpr size_t kMostPostSteps = 32;
 // Fewer multiplications than this are done before a second thread has taken notice: some 2 us.
 constexpr int64_t kWorthAThread = 128 * 1024;
 
-int64_t Multiplications(const NodePlan& plan) {
-  if (plan.kind == NodeKind::kMatMul) return plan.rows * plan.depth * plan.columns;
-  const WindowPlan& window = plan.window;
-  return window.batch * window.y.output * window.x.output * window.output_channels * window.y.taps * window.x.taps *
-         (window.input_channels / window.groups);
-}
-
 // What oneDNN falls back to without AVX2 reads wrong elements of the operands of post-ops, as of version 2.6.3.
 bool LosesOperands(absl::string_view implementation) { return absl::StartsWith(implementation, "x64:gemm"); }
 
@@ -234,7 +227,7 @@ bool HasOperands(const WeightedOp& op) {
 class Weighted final : public Piece {
  public:
   absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads, PackedWeights* packed) {
-    num_threads_ = Multiplications(op.plan) < kWorthAThread ? 1 : num_threads;
+    num_threads_ = Products(op.plan) < kWorthAThread ? 1 : num_threads;
     types_ = types;
     const ThreadsInScope threads(num_threads_);
     name = op.name;
@@ -590,6 +583,13 @@ bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post
   if (is_merged) post_steps->pop_back();
   post_steps->push_back(std::move(last));
   return true;
+}
+
+int64_t Products(const NodePlan& plan) {
+  if (plan.kind == NodeKind::kMatMul) return plan.rows * plan.depth * plan.columns;
+  const WindowPlan& window = plan.window;
+  return window.batch * window.y.output * window.x.output * window.output_channels * window.y.taps * window.x.taps *
+         (window.input_channels / window.groups);
 }
 
 absl::Status CheckFast(const NodePlan& plan) {

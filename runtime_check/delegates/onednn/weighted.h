@@ -39,6 +39,9 @@ struct WeightedOp {
 // first, so it gets no two that differ in them.
 bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post_steps);
 
+// What a convolution or matrix product adds up, in products.
+int64_t Products(const NodePlan& plan);
+
 // OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
 absl::Status CheckFast(const NodePlan& plan);
 

@@ -1,5 +1,9 @@
 // What the onednn delegate fuses: each piece of a graph against the reference kernels, and what it became.
+#include <sched.h>
+
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -260,6 +264,61 @@ TEST_F(OneDnnTest, WritesNothingBehindItsTarget) {
           EXPECT_TRUE(first == y.bytes()) << "run " << run << " differs";
         }
       }
+    }
+  }
+}
+
+int NumProcessors() {
+  cpu_set_t processors;
+  return sched_getaffinity(0, sizeof(processors), &processors) == 0 ? CPU_COUNT(&processors) : 1;
+}
+
+// Heads of layers that are too small for two threads, side by side.
+TEST_F(OneDnnTest, SmallPiecesRunBesideEachOtherWithTheSameBits) {
+  const Shape image = {1, 5, 5, 24};
+  ImageGraph graph(image);
+  graph.Convolution("trunk", "x", {3, 3, 24, 24});
+  std::vector<std::string> fetches;
+  for (int head = 0; head < 16; ++head) {
+    const std::string name = absl::StrCat("head", head);
+    graph.Convolution(name + "_a", "trunk", {3, 3, 24, 24});
+    graph.Float(name + "_relu", "Relu6", {name + "_a"});
+    graph.Window(name + "_b", "DepthwiseConv2dNative", name + "_relu", {3, 3, 24, 1}, 1, 1, "SAME");
+    graph.Float(name + "_sum", "AddV2", {name + "_b", "trunk"});
+    graph.Convolution(name + "_c", name + "_sum", {1, 1, 24, 24});
+    graph.Float(name, "Sigmoid", {name + "_c"});
+    fetches.push_back(name);
+  }
+  Tensor finite = SomeFloats(image, 5);
+  std::string bytes(finite.bytes());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + 400, &nan, sizeof(nan));
+  const Tensor strange = Tensor::FromBytes(DType::kFloat, image, bytes, nullptr)->Aligned().value();
+  for (const int num_threads : {1, 2}) {
+    std::vector<std::string> expected;
+    for (const int inter_op_threads : {1, 2, 4}) {
+      SessionOptions options;
+      options.num_threads = num_threads;
+      options.inter_op_threads = inter_op_threads;
+      options.delegate = delegate_;
+      const auto session = Session::Create(graph.graph(), {"x"}, fetches, options);
+      ASSERT_TRUE(session.ok()) << session.status();
+      for (int run = 0; run < 25; ++run) {
+        std::vector<std::string> found;
+        for (const Tensor& input : {finite, strange}) {
+          const auto outputs = (*session)->Run({input});
+          ASSERT_TRUE(outputs.ok()) << outputs.status();
+          for (const Tensor& output : *outputs) found.emplace_back(output.bytes());
+        }
+        if (expected.empty()) expected = found;
+        ASSERT_TRUE(found == expected) << num_threads << " threads, " << inter_op_threads << " nodes, run " << run;
+      }
+      const DelegationReport& report = (*session)->report().delegation;
+      ASSERT_THAT(report.partitions, SizeIs(1));
+      const auto num_beside =
+          std::count_if(report.partitions[0].pieces.begin(), report.partitions[0].pieces.end(),
+                        [](const std::string& piece) { return absl::StrContains(piece, ", beside others"); });
+      EXPECT_EQ(num_beside > 16, inter_op_threads > 1 && NumProcessors() > 1) << num_beside;
     }
   }
 }
