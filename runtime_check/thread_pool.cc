@@ -8,19 +8,19 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "runtime_check/thread_lane.h"
 #include "runtime_check/thread_work.h"
 
 namespace permafrost {
 
 std::atomic<void (*)(int thread, int64_t start_ns, int64_t end_ns)> on_thread_work{nullptr};
 
-// Set by ThreadLane.
-extern thread_local bool runs_loops_alone;
-thread_local bool runs_loops_alone = false;
-
 namespace {
+
+thread_local bool runs_loops_alone = false;
 
 int64_t NowNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -61,6 +61,10 @@ void RunPiece(int thread, Piece piece, const absl::FunctionRef<void(int64_t, int
 }
 
 }  // namespace
+
+ThreadLane::ThreadLane() : before_(std::exchange(runs_loops_alone, true)) {}
+
+ThreadLane::~ThreadLane() { runs_loops_alone = before_; }
 
 #ifdef PERMAFROST_WITHOUT_THREADS
 
