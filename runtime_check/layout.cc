@@ -28,6 +28,7 @@ struct StretchOfNodes {
   Stretch tasks;
   int first = 0;
   int last = 0;
+  int64_t scratch_bytes = 0;  // What the greediest needs.
 };
 
 class Layout {
@@ -121,7 +122,9 @@ class Layout {
     }
   }
 
-  int StretchAt(int position) const { return stretches_.empty() ? kNone : stretch_at_[position]; }
+  // Constant where there are no threads: a program without them holds nothing of this.
+  bool HasStretches() const { return kHasThreads && !stretches_.empty(); }
+  int StretchAt(int position) const { return HasStretches() ? stretch_at_[position] : kNone; }
 
   // The order inside of a stretch is not known: what is in use in a part of it is in use in all of it.
   Buffer Widened(Buffer buffer) const {
@@ -247,7 +250,7 @@ class Layout {
 
   absl::Status PlaceRegions() {
     absl::Status status = TryToPlace();
-    if (stretches_.empty() || !absl::IsResourceExhausted(status)) return status;
+    if (!HasStretches() || !absl::IsResourceExhausted(status)) return status;
     stretches_.clear();  // One after the other they take less.
     return TryToPlace();
   }
@@ -262,21 +265,23 @@ class Layout {
       buffers.push_back(Widened(region.buffer));
     }
     const size_t first_scratch = buffers.size();
-    std::vector<int64_t> greediest(stretches_.size(), 0);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       if (!IsStaticStep(i)) continue;
       const int64_t bytes = state_.nodes[i].prepared->scratch_bytes;
       const auto position = static_cast<int>(i);
       if (StretchAt(position) != kNone) {
-        greediest[StretchAt(position)] = std::max(greediest[StretchAt(position)], bytes);
+        int64_t& most = stretches_[StretchAt(position)].scratch_bytes;
+        most = std::max(most, bytes);
       } else if (bytes > 0) {
         buffers.push_back({bytes, position, position, 0});
       }
     }
     const size_t first_of_lanes = buffers.size();
-    for (size_t i = 0; i < stretches_.size(); ++i) {
-      const Buffer buffer = {greediest[i], stretches_[i].first, stretches_[i].last, 0};
-      buffers.insert(buffers.end(), static_cast<size_t>(environment_->num_lanes), buffer);
+    if (HasStretches()) {
+      for (const StretchOfNodes& stretch : stretches_) {
+        const Buffer buffer = {stretch.scratch_bytes, stretch.first, stretch.last, 0};
+        buffers.insert(buffers.end(), static_cast<size_t>(environment_->num_lanes), buffer);
+      }
     }
     PF_ASSIGN_OR_RETURN(plan_->report.arena_bytes, PlaceBuffers(&buffers));
     PF_ASSIGN_OR_RETURN(Reservation reservation, Reservation::Take(environment_->budget, plan_->report.arena_bytes,
@@ -287,18 +292,23 @@ class Layout {
       if (buffer_of[i] != kNone) regions_[i].buffer.offset = buffers[buffer_of[i]].offset;
     }
     for (size_t i = first_scratch; i < first_of_lanes; ++i) scratch_offsets_.push_back(buffers[i].offset);
-    size_t next = first_of_lanes;
+    if (HasStretches()) PlanStretches(absl::MakeConstSpan(buffers).subspan(first_of_lanes));
+    return absl::OkStatus();
+  }
+
+  // The buffers are those of the lanes, of one stretch after the other.
+  void PlanStretches(absl::Span<const Buffer> buffers) {
+    auto next = buffers.begin();
     for (const StretchOfNodes& stretch : stretches_) {
       PlannedStretch& planned = plan_->stretches.emplace_back();
       planned.steps = stretch.tasks;
       planned.runner = std::make_unique<StretchRunner>(tasks_, stretch.tasks);
       for (int lane = 0; lane < environment_->num_lanes; ++lane) {
-        planned.scratch.push_back(arena_ + buffers[next++].offset);
+        planned.scratch.push_back(arena_ + (next++)->offset);
       }
       plan_->report.num_beside += stretch.tasks.end - stretch.tasks.begin;
     }
     plan_->report.num_stretches = static_cast<int64_t>(stretches_.size());
-    return absl::OkStatus();
   }
 
   // Nodes that nobody reads do not keep their constants.
@@ -406,7 +416,8 @@ class Layout {
       plan_->steps.push_back({is_static ? state.prepared->compute : nullptr,
                               NodeContext(node.node, inputs, plan_->values.data() + node.first_output, node.num_outputs,
                                           scratch, kernel_state, environment_),
-                              dynamic_at_[i]});
+                              dynamic_at_[i],
+                              {}});
     }
     plan_->report.num_steps = static_cast<int64_t>(plan_->steps.size());
     plan_->report.num_dynamic = static_cast<int64_t>(plan_->dynamic_nodes.size());
