@@ -13,5 +13,6 @@ if [ -n "$sanitizer" ]; then
   export LD_PRELOAD="$sanitizer $(ldd python/permafrost/_native.so | awk '/libstdc/ { print $3 }')"
   # The interpreter keeps what it has until it ends.
   export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+  export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$PWD/tests/python/tsan_suppressions.txt"
 fi
 exec /usr/bin/python3 "tests/python/$1"
