@@ -17,25 +17,10 @@
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/session.h"
+#include "tests/model_spec.h"
 
 namespace permafrost {
 namespace {
-
-// The strings of the list, or the string, that follows each `"key":` in a JSON text without escapes.
-std::vector<std::string> StringsOf(const std::string& json, const std::string& key) {
-  std::vector<std::string> strings;
-  const std::string mark = absl::StrCat("\"", key, "\":");
-  for (size_t at = json.find(mark); at != std::string::npos; at = json.find(mark, at + 1)) {
-    size_t next = json.find_first_not_of(" \n", at + mark.size());
-    const size_t end = json[next] == '[' ? json.find(']', next) : json.find('"', next + 1) + 1;
-    while ((next = json.find('"', next)) < end) {
-      const size_t close = json.find('"', next + 1);
-      strings.push_back(json.substr(next + 1, close - next - 1));
-      next = close + 1;
-    }
-  }
-  return strings;
-}
 
 struct Side {
   std::unique_ptr<Session> session;
@@ -51,8 +36,7 @@ struct Side {
 };
 
 absl::Status Run(const std::string& folder, int num_threads, const std::string& delegate, int rounds) {
-  PF_ASSIGN_OR_RETURN(const std::string spec, RealFileSystem().ReadFile(folder + "/spec.json"));
-  const std::vector<std::string> feeds = StringsOf(spec, "name"), fetches = StringsOf(spec, "outputs");
+  PF_ASSIGN_OR_RETURN(const ModelSpec spec, ReadModelSpec(folder));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), folder + "/model.pb"));
   PF_ASSIGN_OR_RETURN(const FileView file, RealFileSystem().MapFile(folder + "/input_0.npy"));
   PF_ASSIGN_OR_RETURN(const Tensor input, ParseNpy(file.bytes, file.owner));
@@ -62,7 +46,7 @@ absl::Status Run(const std::string& folder, int num_threads, const std::string& 
     options.num_threads = num_threads;
     options.inter_op_threads = i == 0 ? 1 : std::max(2, num_threads);
     PF_ASSIGN_OR_RETURN(options.delegate, MakeDelegate(delegate, {}));
-    PF_ASSIGN_OR_RETURN(sides[i].session, Session::Create(*graph, feeds, fetches, options));
+    PF_ASSIGN_OR_RETURN(sides[i].session, Session::Create(*graph, spec.inputs, spec.outputs, options));
     PF_RETURN_IF_ERROR(sides[i].session->Run({input}).status());
   }
   for (int round = 0; round < rounds; ++round) {

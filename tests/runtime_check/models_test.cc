@@ -19,6 +19,7 @@
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
+#include "tests/model_spec.h"
 #include "tests/shared_models.h"
 
 namespace permafrost {
@@ -76,22 +77,6 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   return ParseNpy(file.bytes, file.owner);
 }
 
-// The strings of the list, or the string, that follows each `"key":` in a JSON text without escapes.
-std::vector<std::string> StringsOf(const std::string& json, const std::string& key) {
-  std::vector<std::string> strings;
-  const std::string mark = absl::StrCat("\"", key, "\":");
-  for (size_t at = json.find(mark); at != std::string::npos; at = json.find(mark, at + 1)) {
-    size_t next = json.find_first_not_of(" \n", at + mark.size());
-    const size_t end = json[next] == '[' ? json.find(']', next) : json.find('"', next + 1) + 1;
-    while ((next = json.find('"', next)) < end) {
-      const size_t close = json.find('"', next + 1);
-      strings.push_back(json.substr(next + 1, close - next - 1));
-      next = close + 1;
-    }
-  }
-  return strings;
-}
-
 using Samples = std::vector<std::vector<Tensor>>;
 
 // A model, and what TensorFlow made of some inputs.
@@ -118,9 +103,9 @@ absl::StatusOr<Recording> ReadBundled() {
 absl::StatusOr<Recording> Read(const SharedModel& model) {
   if (model.name == kBundled) return ReadBundled();
   Recording recording;
-  PF_ASSIGN_OR_RETURN(const std::string spec, RealFileSystem().ReadFile(model.folder + "/spec.json"));
-  recording.feeds = StringsOf(spec, "name");
-  recording.fetches = StringsOf(spec, "outputs");
+  PF_ASSIGN_OR_RETURN(const ModelSpec spec, ReadModelSpec(model.folder));
+  recording.feeds = spec.inputs;
+  recording.fetches = spec.outputs;
   PF_ASSIGN_OR_RETURN(recording.graph, OpenModel(RealFileSystem(), model.path));
   while (true) {
     const size_t number = recording.inputs.size();
