@@ -145,8 +145,9 @@ class Pieces final : public CompiledPartition {
       Task& task = tasks[i];
       const Piece& piece = *pieces[i];
       for (const int storage : piece.reads) {
-        if (!users[storage].empty()) task.after.push_back(users[storage].front());
-        if (!users[storage].empty()) users[storage].push_back(static_cast<int>(i));
+        if (users[storage].empty()) continue;
+        task.after.push_back(users[storage].front());
+        users[storage].push_back(static_cast<int>(i));
       }
       for (const int storage : piece.writes) {
         task.after.insert(task.after.end(), users[storage].begin(), users[storage].end());
