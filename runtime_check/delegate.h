@@ -30,6 +30,9 @@ struct DelegateTensor {
   // The value, where it is known before the run. Its bytes need not be aligned; they live as long as a copy of the
   // Tensor does and the graph.
   std::optional<Tensor> constant;
+  // Names the value in the model, whatever shapes are fed. Empty where it is not a constant that follows from the model
+  // alone.
+  std::string value_name;
 };
 
 struct DelegateNode {

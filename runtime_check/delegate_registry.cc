@@ -11,6 +11,7 @@
 #include "graph/status.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
+#include "runtime_check/kernels/packed_input.h"
 
 namespace permafrost {
 namespace {
@@ -25,7 +26,8 @@ const std::vector<Row>& Rows() {
   static const auto* const rows = [] {
     auto* made = new std::vector<Row>{
         {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
-         [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; }}};
+         [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; },
+         &ReferencePackingIdentity}};
     if constexpr (selection::HoldsDelegate("onednn")) {
       made->push_back(
           {{"onednn",

@@ -17,7 +17,8 @@ namespace permafrost {
 struct DelegateOptions {
   std::string precision = "f32";
   std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that want one; see ChoosePrecision.
-  // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them.
+  // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them. A session has its
+  // own (SessionOptions::packed) for what the reference kernels pack.
   std::shared_ptr<PackedWeights> packed = nullptr;
 };
 

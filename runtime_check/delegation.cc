@@ -84,6 +84,7 @@ class PartitionBuilder {
     copy.dtype = program_.tensors[tensor].dtype;
     copy.shape = state.shape;
     if (state.kind == TensorState::Kind::kConstant) copy.constant = state.value;
+    copy.value_name = ValueName(program_, state_, tensor);
     return entry->second;
   }
 

@@ -180,6 +180,7 @@ absl::Status FunctionTable::Compile(CompiledFunction* function, const ProgramCon
   }
   for (const Node* node : ControlOutputsOf(*function->body_)) targets.emplace_back(node->name());
   PF_ASSIGN_OR_RETURN(function->program_, BuildProgram(*function->body_, {feeds, fetches, targets}, context));
+  function->program_.function = &function->reference_;
   return absl::OkStatus();
 }
 

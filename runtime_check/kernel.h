@@ -38,7 +38,8 @@
 
 namespace permafrost {
 
-class RunLog;  // runtime_check/run_log.h
+class RunLog;         // runtime_check/run_log.h
+struct PackedInputs;  // runtime_check/packed_weights.h
 
 // A tensor in the hands of the runtime: memory that the plan assigned. Does not own the elements.
 struct Value {
@@ -97,6 +98,12 @@ class PrepareContext {
   virtual const void* kernel_data() const = 0;
   // Compute is to be this function instead of the kernel's own.
   virtual void ComputeWith(ComputeFunction function) = 0;
+
+  // Where forms of inputs are kept in which they were packed before; null for nowhere.
+  const PackedInputs* packed_inputs() const { return packed_inputs_; }
+
+ protected:
+  const PackedInputs* packed_inputs_ = nullptr;
 };
 
 class ComputeContext {

@@ -2,13 +2,20 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PACKED_WEIGHTS_H_
 #define PERMAFROST_RUNTIME_CHECK_PACKED_WEIGHTS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "graph/selection.h"
 #include "graph/tensor.h"
 
 namespace permafrost {
+
+// A selective build packs anew each time.
+inline constexpr bool kKeepsPackedWeights = !selection::kIsSelective;
 
 // Valid as long as `owner`, or a copy of it, lives.
 struct PackedBytes {
@@ -25,6 +32,19 @@ class PackedWeights {
   virtual std::optional<PackedBytes> Find(const std::string& key) = 0;
   // The bytes must not change any more.
   virtual void Keep(const std::string& key, PackedBytes packed) = 0;
+};
+
+struct NoPackedWeights {
+  PackedWeights* get() const { return nullptr; }
+};
+using SharedPackedWeights =
+    std::conditional_t<kKeepsPackedWeights, std::shared_ptr<PackedWeights>, NoPackedWeights>;
+
+// The same, for the inputs of one node.
+struct PackedInputs {
+  PackedWeights* weights;
+  // Names the value of input i in the model. Empty where it does not follow from the model alone.
+  absl::FunctionRef<std::string(int)> value_name;
 };
 
 }  // namespace permafrost

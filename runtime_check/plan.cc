@@ -9,6 +9,7 @@
 #include "graph/selection.h"
 #include "graph/status.h"
 #include "runtime_check/delegation.h"
+#include "runtime_check/packed_weights.h"
 #include "runtime_check/plan_state.h"
 
 namespace permafrost {
@@ -84,6 +85,7 @@ class Preparer {
   absl::Status Prepare(const ProgramNode& node, NodeState* result) {
     if (node.kernel == nullptr) {
       result->kind = NodeState::Kind::kFolded;
+      if (kKeepsPackedWeights) state_.tensors[node.first_output].is_of_model = true;
       return SetConstant(node.first_output, program_.constants[node.constant], Reservation());
     }
     if (node.role != FlowRole::kNone) return PrepareFlow(node, result);
@@ -175,8 +177,14 @@ class Preparer {
       PF_RETURN_IF_ERROR(tensor.Align(budget_));
       return tensor.aligned.get();
     };
-    return PrepareNode(*node.node, *node.kernel, inputs, output_types, environment_->threads->num_threads(), value,
-                       prepared);
+    const auto prepare = [&](const PackedInputs* packed) {
+      return PrepareNode(*node.node, *node.kernel, inputs, output_types, environment_->threads->num_threads(), value,
+                         prepared, packed);
+    };
+    if (!kKeepsPackedWeights || environment_->packed == nullptr || most_bytes != kAllConstants) return prepare(nullptr);
+    const auto name = [&](int i) { return ValueName(program_, state_, numbers[i]); };
+    const PackedInputs packed = {environment_->packed, name};
+    return prepare(&packed);
   }
 
   // What keeps a node from any delegate; empty for nothing.
@@ -267,7 +275,17 @@ class Preparer {
                                        : Tensor::FromBytes(output.dtype, output.shape, input.bytes(), input.owner());
     PF_RETURN_IF_ERROR(Annotate(value.status(), node.node->Describe()));
     result->kind = NodeState::Kind::kFolded;
+    PassOn(node);
     return SetConstant(node.first_output, *std::move(value), Reservation());
+  }
+
+  // What follows from nothing but values of the model follows from the model. Before the outputs are set.
+  void PassOn(const ProgramNode& node) {
+    if (!kKeepsPackedWeights || node.kernel->reads_shapes_only()) return;
+    for (const int number : program_.InputsOf(node)) {
+      if (!state_.tensors[number].is_of_model) return;
+    }
+    for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].is_of_model = true;
   }
 
   static bool IsSmall(const PreparedNode& prepared) {
@@ -300,6 +318,7 @@ class Preparer {
                                                 : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings));
       PF_RETURN_IF_ERROR(SetConstant(node.first_output + i, std::move(value), std::move(made[i].reservation)));
     }
+    PassOn(node);
     result->kind = NodeState::Kind::kFolded;
     ++state_.num_folded;
     return absl::OkStatus();
@@ -313,6 +332,14 @@ class Preparer {
 };
 
 }  // namespace
+
+std::string ValueName(const Program& program, const PlanState& state, int tensor) {
+  const TensorRef& ref = program.tensors[tensor].ref;
+  if (!state.tensors[tensor].is_of_model) return "";
+  // There may be others of a function's name, made with other attributes.
+  if (program.function != nullptr && !program.function->attrs.empty()) return "";
+  return absl::StrCat(program.function == nullptr ? "" : program.function->name, "/", ref.node->name(), ":", ref.port);
+}
 
 absl::Status TensorState::Align(MemoryBudget* budget) {
   if (aligned != nullptr) return absl::OkStatus();

@@ -34,6 +34,7 @@ struct TensorState {
   Kind kind = Kind::kUnset;
   bool is_fetched = false;
   bool is_kept = false;                   // Of a constant: Compute of some node reads it.
+  bool is_of_model = false;               // Of a constant: its value is the same for all input shapes.
   int readers_left = 0;                   // Inputs and fetches still to be prepared.
   Shape shape;                            // Unless dynamic.
   std::optional<Tensor> value;            // Of a constant.
@@ -61,6 +62,9 @@ struct PlanState {
   int64_t num_folded = 0;
   DelegationReport delegation;
 };
+
+// Names the value of a constant that follows from the model alone; empty for any other tensor.
+std::string ValueName(const Program& program, const PlanState& state, int tensor);
 
 // What of the nodes is needed for the fetches and for effects. Nodes of control flow are not pure, so that what flows
 // back to an earlier node is live too.

@@ -20,8 +20,10 @@ class Preparation final : public PrepareContext {
  public:
   Preparation(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
               absl::Span<const DType> output_types, int num_threads,
-              absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared)
+              absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared,
+              const PackedInputs* packed)
       : node_(node), kernel_(kernel), inputs_(inputs), num_threads_(num_threads), value_(value), prepared_(prepared) {
+    packed_inputs_ = packed;
     prepared->compute = kernel.compute();
     prepared->outputs.resize(output_types.size());
     for (size_t i = 0; i < output_types.size(); ++i) {
@@ -144,9 +146,10 @@ absl::StatusOr<Tensor> CopyOf(const Value& value) {
 
 absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
                          absl::Span<const DType> output_types, int num_threads,
-                         absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared) {
+                         absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared,
+                         const PackedInputs* packed) {
   *prepared = PreparedNode();
-  Preparation context(node, kernel, inputs, output_types, num_threads, value, prepared);
+  Preparation context(node, kernel, inputs, output_types, num_threads, value, prepared, packed);
   const absl::Status status = kernel.prepare()(&context);
   PF_RETURN_IF_ERROR(Annotate(context.value_error(), node.Describe()));
   if (prepared->needs_value_of >= 0) return absl::OkStatus();

@@ -21,6 +21,8 @@
 
 namespace permafrost {
 
+class PackedWeights;
+struct PackedInputs;
 class Profiler;
 
 // When a loop has to end.
@@ -43,6 +45,7 @@ struct Environment {
   const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
   const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
   Profiler* profiler = nullptr;             // Null: nobody asks.
+  PackedWeights* packed = nullptr;          // By the reference kernels; null: nobody keeps them.
   // On which nodes run at the same time, and how many at most; may be `threads`. Null and 1: one node at a time.
   ThreadPool* lanes = nullptr;
   int num_lanes = 1;
@@ -91,10 +94,12 @@ struct PrepareInput {
 };
 
 // Runs the kernel's Prepare. `value(i)` gives the known value of input i, aligned, or null. OK also when the kernel
-// needs a value (see needs_value_of). Errors name the node. Internal when the kernel breaks its contract.
+// needs a value (see needs_value_of). Errors name the node. Internal when the kernel breaks its contract. `packed` may
+// be null.
 absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
                          absl::Span<const DType> output_types, int num_threads,
-                         absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared);
+                         absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared,
+                         const PackedInputs* packed = nullptr);
 
 // What Compute sees. Points into the tables of whoever owns it; cheap to build and to call.
 class NodeContext final : public ComputeContext {

@@ -70,6 +70,7 @@ struct ProgramFeed {
 };
 
 struct Program {
+  const FunctionRef* function = nullptr;  // Whose body this is; null for the graph itself.
   std::vector<ProgramTensor> tensors;
   std::vector<ProgramNode> nodes;  // Each after the nodes whose outputs it reads and its control inputs.
   std::vector<int> inputs;         // Tensor numbers.

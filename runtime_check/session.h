@@ -21,6 +21,7 @@
 #include "runtime_check/delegate.h"
 #include "runtime_check/executor.h"
 #include "runtime_check/functions.h"
+#include "runtime_check/packed_weights.h"
 #include "runtime_check/plan.h"
 #include "runtime_check/plan_cache.h"
 #include "runtime_check/prepared_node.h"
@@ -55,6 +56,9 @@ struct SessionOptions {
   KernelLookup kernel_lookup = &FindKernel;
   std::shared_ptr<const Delegate> delegate;  // Null: the reference kernels run everything.
   PieceCallback on_piece;                    // What runs inside of partitions, for profiling.
+  // Where the reference kernels find the weights as they packed them before, and leave what they pack; null: nowhere.
+  // Only for the model that it was made for.
+  SharedPackedWeights packed;
   // Records runs while it is told to; must outlive the session. May be null.
   Profiler* profiler = nullptr;
   // Where nodes that print (Print, PrintV2) write to: by default standard error, or standard output where they say so.
@@ -136,6 +140,7 @@ class Session {
                     options_.delegate.get(),
                     options_.on_piece == nullptr ? nullptr : &options_.on_piece,
                     options_.profiler};
+    environment_.packed = options_.packed.get();
     const int num_lanes = std::min(options_.inter_op_threads, ThreadPool::kMostThreads);
     if (!kHasThreads || num_lanes < 2) return;
     if (num_lanes > threads_.num_threads()) own_lanes_ = std::make_unique<ThreadPool>(num_lanes);

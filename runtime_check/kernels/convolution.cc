@@ -121,11 +121,11 @@ absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const Image
   if (__builtin_mul_overflow(plan.groups, plan.matrix_size, &all_weights)) {
     return absl::InvalidArgumentError("the filter is too large");
   }
-  if (const Tensor* value = context->input_value(filter_input); value != nullptr) {
-    PF_ASSIGN_OR_RETURN(plan.weights, FloatBuffer::Allocate(all_weights));
-    PackFilter(plan, value->data<float>(), plan.weights.data());
-    context->ReleaseInput(filter_input);
-  } else {
+  PF_RETURN_IF_ERROR(plan.weights.Take(
+      context, filter_input, *plan.loops, all_weights,
+      [&] { return absl::StrCat("filter of ", plan.groups, " groups"); },
+      [&](const float* value, float* packed) { PackFilter(plan, value, packed); }));
+  if (plan.weights.data() == nullptr) {
     PF_ASSIGN_OR_RETURN(plan.weights_part, parts->Add(all_weights));
   }
   if (!plan.in_place) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/packed_input.h"
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/window.h"
@@ -24,7 +25,7 @@ struct Convolution {
 
   PackedShape matrix;       // Of one group.
   int64_t matrix_size = 0;  // In floats.
-  FloatBuffer weights;      // All groups, packed; unset when the filter is not constant.
+  PackedInput weights;      // All groups, packed; unset when the filter is not constant.
   WorkGrid grid;
   bool in_place = false;   // A row of the product is a pixel of the input as it lies.
   int64_t row_stride = 0;  // Of gathered rows, in floats.

@@ -12,6 +12,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/packed_input.h"
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
@@ -40,7 +41,7 @@ struct MatMulState : public KernelState {
   // Only for float.
   PackedShape packed_shape;
   int64_t packed_size = 0;
-  FloatBuffer packed;  // All matrices of b when they are constant; else unset.
+  PackedInput packed;  // All matrices of b when they are constant; else unset.
   int64_t packed_part = 0, transposed_part = 0;
   PostOps post_ops;
 };
@@ -101,18 +102,20 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
     state->packed_shape = {state->b.rows, state->b.columns};
     PF_ASSIGN_OR_RETURN(state->packed_size, state->packed_shape.Size(*state->loops));
     const int64_t matrices = ProductOfDims(b, 0, b.rank() - 2);
-    if (const Tensor* value = context->input_value(1); value != nullptr) {
-      int64_t all = 0;
-      if (__builtin_mul_overflow(matrices, state->packed_size, &all)) {
-        return absl::InvalidArgumentError("input 1 is too large");
-      }
-      PF_ASSIGN_OR_RETURN(state->packed, FloatBuffer::Allocate(all));
-      for (int64_t i = 0; i < matrices; ++i) {
-        Pack(*state->loops, state->packed_shape, value->data<float>() + i * state->b.size(), state->b.row_step(),
-             state->b.column_step(), state->packed.data() + i * state->packed_size);
-      }
-      context->ReleaseInput(1);
-    } else {
+    int64_t all = 0;
+    if (__builtin_mul_overflow(matrices, state->packed_size, &all)) {
+      return absl::InvalidArgumentError("input 1 is too large");
+    }
+    PF_RETURN_IF_ERROR(state->packed.Take(
+        context, 1, *state->loops, all,
+        [&] { return std::string(state->b.transposed ? "transposed matrices" : "matrices"); },
+        [&](const float* value, float* packed) {
+          for (int64_t i = 0; i < matrices; ++i) {
+            Pack(*state->loops, state->packed_shape, value + i * state->b.size(), state->b.row_step(),
+                 state->b.column_step(), packed + i * state->packed_size);
+          }
+        }));
+    if (state->packed.data() == nullptr) {
       PF_ASSIGN_OR_RETURN(state->packed_part, parts.Add(state->packed_size));
     }
     if (transpose_a) {

@@ -2,6 +2,7 @@
 // larger.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/packed_input.h"
 #include "runtime_check/kernels/planes.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
@@ -30,7 +32,7 @@ struct TransposedState : public KernelState {
   // The filter [taps_y][taps_x][large_channels][small_channels] as [small_channels][taps_y * taps_x * large_channels]:
   // a row of small pixels times it is what the row adds to each line of taps.
   PackedShape matrix;
-  FloatBuffer weights;          // Unset when the filter is not constant.
+  PackedInput weights;          // Unset when the filter is not constant.
   int64_t lines_per_piece = 1;  // Lines of the large image.
   int64_t weights_part = 0, products_part = 0, small_part = 0, large_part = 0;
 
@@ -89,11 +91,10 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   const int64_t pieces_per_image = (context->num_threads() + images - 1) / images;
   state->lines_per_piece = std::max<int64_t>(1, (y.input + pieces_per_image - 1) / pieces_per_image);
   ScratchParts parts;
-  if (const Tensor* value = context->input_value(1); value != nullptr) {
-    PF_ASSIGN_OR_RETURN(state->weights, FloatBuffer::Allocate(matrix_size));
-    PackTransposed(*state, value->data<float>(), state->weights.data());
-    context->ReleaseInput(1);
-  } else {
+  PF_RETURN_IF_ERROR(state->weights.Take(
+      context, 1, *state->loops, matrix_size, [] { return std::string("transposed filter"); },
+      [&](const float* value, float* packed) { PackTransposed(*state, value, packed); }));
+  if (state->weights.data() == nullptr) {
     PF_ASSIGN_OR_RETURN(state->weights_part, parts.Add(matrix_size));
   }
   int64_t line_products = 0;

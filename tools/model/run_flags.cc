@@ -276,6 +276,7 @@ class Settler {
   }
 
   absl::Status Make(std::shared_ptr<WeightCache> cache) {
+    chosen_.packed = cache;
     DelegateOptions options{settled_.precision, settled_.plan, std::move(cache)};
     PF_ASSIGN_OR_RETURN(chosen_.delegate, MakeDelegate(run_.delegate, options));
     return absl::OkStatus();

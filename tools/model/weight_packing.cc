@@ -75,6 +75,7 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
   auto cache = std::make_shared<WeightCache>(std::move(maker));
   delegate.packed = cache;
   SessionOptions with_delegate = options;
+  with_delegate.packed = cache;
   PF_ASSIGN_OR_RETURN(with_delegate.delegate, MakeDelegate(request.delegate, delegate));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                       Session::Create(graph, feeds, fetches, std::move(with_delegate)));

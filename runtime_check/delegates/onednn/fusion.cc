@@ -333,6 +333,7 @@ class Fuser {
     WeightedOp op;
     op.plan = plans_[i];
     op.weights = *TensorOf(i, 1).constant;
+    op.weights_name = TensorOf(i, 1).value_name;
     const int data = plans_[i].kind == NodeKind::kTransposedConvolution ? 2 : 0;
     op.input = input_of_[i] != kNone ? input_of_[i] : Input(i, data);
     op.output = Output(i);
@@ -375,10 +376,13 @@ class Fuser {
     return precision == Precision::kInt8 ? Precision::kBf16 : Precision::kF32;
   }
 
+  // Weights that were worked out of the shapes are others the next time.
+  PackedWeights* PackedFor(const WeightedOp& op) const { return op.weights_name.empty() ? nullptr : packed_; }
+
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i, int position) {
     op.input = As(op.input, InputType(precision, op.input), InputShape(i), op.name, position);
     if (IsOwnDepthwise(op.plan, types_.Of(op.input).element)) {
-      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, NextThreads(), packed_);
+      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, NextThreads(), PackedFor(op));
       if (piece.ok()) {
         (*piece)->products = Products(op.plan);
         made_.push_back({position, *std::move(piece)});
@@ -393,7 +397,7 @@ class Fuser {
     }
     const auto make = [&] {
       return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types_, NextThreads())
-                                             : MakeWeighted(op, types_, NextThreads(), packed_);
+                                             : MakeWeighted(op, types_, NextThreads(), PackedFor(op));
     };
     absl::StatusOr<std::unique_ptr<Piece>> piece = make();
     if (piece.ok()) {

@@ -15,7 +15,7 @@ namespace onednn {
 namespace {
 
 // Of how scales, rounding and corrections are worked out; another number makes everybody pack again.
-constexpr int kArithmeticVersion = 1;
+constexpr int kArithmeticVersion = 2;
 
 constexpr absl::string_view kFactsSuffix = " facts";
 
@@ -63,7 +63,8 @@ std::string PackingKey(const WeightedOp& op, Element source) {
     AddFloats(op.means, &hash);
   }
   // Weights of u8 and s8 sources are the same numbers, and lie otherwise.
-  return absl::StrCat(op.name, " ", NameOf(source), " ", absl::Hex(hash.value(), absl::kZeroPad16));
+  return absl::StrCat(op.name, " of ", op.weights_name, " ", NameOf(source), " ",
+                      absl::Hex(hash.value(), absl::kZeroPad16));
 }
 
 std::string LayoutText(const dnnl::memory::desc& desc) {

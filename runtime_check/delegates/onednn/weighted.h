@@ -18,7 +18,8 @@ namespace onednn {
 
 struct WeightedOp {
   NodePlan plan;
-  Tensor weights;  // As TensorFlow has them.
+  Tensor weights;            // As TensorFlow has them.
+  std::string weights_name;  // DelegateTensor::value_name.
   // Of each output channel: the weights are multiplied by `scale`, then `bias` is added. Empty: 1 and 0.
   std::vector<float> scale, bias;
   std::vector<Step> post_steps;  // Each reads the result of the one before.

@@ -57,6 +57,7 @@ REDUCED = [
 # What engines offer against a slow start: what they make of a model made ahead, on this machine.
 AHEAD = [
     Configuration(OURS, "onednn f32 packed", "packed_f32", (("delegate", "onednn"), ("precision", "f32"))),
+    Configuration(OURS, "reference f32 packed", "packed_reference", (("delegate", "reference"), ("precision", "f32"))),
     Configuration("ONNX Runtime", "f32 optimised ahead", "onnx_optimised", (("optimised", "yes"),)),
     Configuration("OpenVINO", "f32 cached", "openvino", (("precision", "f32"), ("cache", "yes"))),
 ]

@@ -22,6 +22,7 @@ class Kind:
 
 KINDS = {
     "packed_f32": Kind(".f32.pbmm", packed_for="onednn:f32"),
+    "packed_reference": Kind(".reference.pbmm", packed_for="reference"),
     "tflite": Kind(".tflite"),
     "tflite_dynamic": Kind(".dynamic.tflite"),
     "tflite_int8": Kind(".int8.tflite"),

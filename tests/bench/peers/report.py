@@ -29,11 +29,6 @@ def best_peer(best, key):
     return min((entry for engine, entry in best.items() if engine != OURS), key=lambda entry: entry[key], default=None)
 
 
-def default_of_ours(entries):
-    """Ours as configurations.py lists it first, for what nobody would choose a slower delegate for."""
-    return next((entry for entry in entries if entry["engine"] == OURS), None)
-
-
 def three_digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -124,7 +119,7 @@ def cold(_, results):
         rows, ratios = [], {}
         for result in chosen:
             best = best_of(result["entries"], "start_ms")
-            ours = default_of_ours(result["entries"])
+            ours = best_of(result["entries"], "total_ms").get(OURS)
             row = [result["model"], f"{three_digits(ours['total_ms'])} {ours['mode']}" if ours else "-"]
             for engine in PEERS:
                 entry = best.get(engine)
@@ -147,9 +142,7 @@ def memory(_, results):
         rows, ratios = [], {}
         for result in chosen:
             best = best_of(result["entries"], "resident")
-            ours = default_of_ours(result["entries"])
-            if ours:
-                best[OURS] = ours
+            ours = best.get(OURS)
             row = [result["model"], f"{result['weights'] / 1e6:.1f}"]
             for engine in [OURS, *PEERS]:
                 entry = best.get(engine)

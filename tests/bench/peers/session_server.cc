@@ -121,6 +121,7 @@ absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_set
     if (region != nullptr) {
       auto cache = std::make_shared<WeightCache>(region->maker());
       cache->Use(region, PackedTrust::kAsTheModel);
+      options.packed = cache;
       delegate_options.packed = std::move(cache);
       *is_settled = true;
       if (!region->maker().plan.empty()) {
