@@ -32,7 +32,7 @@ struct DelegateTensor {
   std::optional<Tensor> constant;
   // Names the value in the model, whatever shapes are fed. Empty where it is not a constant that follows from the model
   // alone.
-  std::string value_name;
+  std::string value_name = "";
 };
 
 struct DelegateNode {

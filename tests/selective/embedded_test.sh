@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # C programs with a selective runtime, linked statically and shared, give the bits that the whole runtime gives, however
 # the model is opened; a delegate gives nearly the same, and only where it was asked for in the build.
-#   embedded_test.sh FULL SELECTIVE SHARED DELEGATED LIBRARY
+#   embedded_test.sh FULL SELECTIVE SHARED XNNPACK ONEDNN LIBRARY
 set -euo pipefail
-full=$1 selective=$2 shared=$3 delegated=$4 library=$5
+full=$1 selective=$2 shared=$3 xnnpack=$4 onednn=$5 library=$6
 model=tests/models/digits/digits.pb images=tests/models/digits/eval_images.npy
 out=$TEST_TMPDIR
 
@@ -11,7 +11,7 @@ fail() { echo "embedded_test: $*" >&2; exit 1; }
 
 "$full" $model $images path >"$out/expected"
 [ "$(stat -c %s "$out/expected")" = $((540 * 40)) ] || fail "found $(stat -c %s "$out/expected") bytes of outputs"
-for program in "$selective" "$shared" "$delegated"; do
+for program in "$selective" "$shared" "$xnnpack" "$onednn"; do
   for from in path descriptor memory; do
     "$program" $model $images $from >"$out/found"
     cmp "$out/expected" "$out/found" || fail "$program, opened by $from, gives other bits"
@@ -23,18 +23,20 @@ for program in "$selective" "$shared"; do
   if "$program" $model $images path xnnpack 2>"$out/error" >/dev/null; then fail "$program knows xnnpack"; fi
   grep -q "no delegate 'xnnpack'" "$out/error" || fail "$(cat "$out/error")"
 done
-if "$delegated" $model $images path onednn 2>"$out/error" >/dev/null; then fail "$delegated knows onednn"; fi
+if "$xnnpack" $model $images path onednn 2>"$out/error" >/dev/null; then fail "$xnnpack knows onednn"; fi
 grep -q "no delegate 'onednn'; there are reference, xnnpack" "$out/error" || fail "$(cat "$out/error")"
 printf 'age-encryption.org/v1\nsecret' >"$out/encrypted"
 if "$selective" "$out/encrypted" $images path 2>"$out/error" >/dev/null; then fail "an encrypted model opens"; fi
 grep -q "neither compressed nor encrypted" "$out/error" || fail "$(cat "$out/error")"
 
-"$delegated" $model $images memory xnnpack >"$out/found"
-python3 - "$out/expected" "$out/found" <<'END'
+"$xnnpack" $model $images memory xnnpack >"$out/xnnpack"
+"$onednn" $model $images memory onednn >"$out/onednn"
+python3 - "$out/expected" "$out/xnnpack" "$out/onednn" <<'END'
 import struct, sys
-expected, found = (struct.unpack('<5400f', open(path, 'rb').read()) for path in sys.argv[1:])
-worst = max(abs(a - b) for a, b in zip(expected, found))
-assert worst <= 1e-5, f'the delegate differs by {worst}'
+expected, *founds = (struct.unpack('<5400f', open(path, 'rb').read()) for path in sys.argv[1:])
+for path, found in zip(sys.argv[2:], founds):
+    worst = max(abs(a - b) for a, b in zip(expected, found))
+    assert worst <= 1e-5, f'{path} differs by {worst}'
 END
 
 # The library exports the interface, all of it and nothing else, and needs the C library alone.
