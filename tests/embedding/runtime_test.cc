@@ -253,6 +253,9 @@ TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
     CheckAnswers(&*session);
     pf::Result<pf_report> report = session->Report();
     ASSERT_TRUE(report.ok());
+#if !defined(__x86_64__)
+    if (delegate == "onednn") continue;  // The distribution's has nothing fast for other processors, and is left alone.
+#endif
     EXPECT_EQ(report->num_delegated > 0, delegate != "reference") << delegate;
     EXPECT_STREQ(report->delegate_failure, "");
     EXPECT_GT(report->arena_bytes, 0);
