@@ -37,7 +37,7 @@ void AppendFloats(const std::vector<float>& values, std::string* to) {
 
 std::vector<float> TakeFloats(size_t count, absl::string_view* from) {
   std::vector<float> values(count);
-  std::memcpy(values.data(), from->data(), count * sizeof(float));
+  if (count > 0) std::memcpy(values.data(), from->data(), count * sizeof(float));
   from->remove_prefix(count * sizeof(float));
   return values;
 }

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
 #define PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -21,6 +22,7 @@ inline bool operator!=(Duration a, Duration b) { return a.nanoseconds != b.nanos
 inline Duration ZeroDuration() { return {}; }
 inline Duration InfiniteDuration() { return {std::numeric_limits<int64_t>::max()}; }
 inline Duration Nanoseconds(int64_t nanoseconds) { return {nanoseconds}; }
+inline Duration FromChrono(std::chrono::nanoseconds duration) { return {duration.count()}; }
 inline int64_t ToInt64Nanoseconds(Duration duration) { return duration.nanoseconds; }
 
 }  // namespace selective

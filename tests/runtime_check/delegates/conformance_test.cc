@@ -142,7 +142,9 @@ TEST(ConformanceTest, TheReferenceKernelsPass) {
 TEST(ConformanceTest, FindsFaults) {
   EXPECT_THAT(ReportOf(Fault::kValue, "activation").failures, Contains(HasSubstr("expected")));
   EXPECT_THAT(ReportOf(Fault::kChangingValue, "activation").failures, Contains(HasSubstr("second run differs")));
+#if !defined(__SANITIZE_ADDRESS__)  // Which finds it first, and ends the process.
   EXPECT_THAT(ReportOf(Fault::kBeyondOutput, "activation").failures, Contains(HasSubstr("was written to")));
+#endif
   EXPECT_THAT(ReportOf(Fault::kCompile, "activation").failures,
               Contains(AllOf(HasSubstr("failed to compile"), HasSubstr("cannot"))));
   EXPECT_THAT(ReportOf(Fault::kRun, "activation").failures, Contains(HasSubstr("does not want to")));

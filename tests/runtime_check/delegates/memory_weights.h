@@ -24,8 +24,8 @@ class MemoryWeights final : public PackedWeights {
     ++num_found;
     char* data = nullptr;
     const int64_t size = static_cast<int64_t>(found->second.size());
-    Tensor tensor = *Tensor::Allocate(DType::kUint8, {size + 1}, &data);
-    std::memcpy(data + misalignment, found->second.data(), found->second.size());
+    Tensor tensor = *Tensor::Allocate(DType::kUint8, {size + misalignment}, &data);
+    if (size > 0) std::memcpy(data + misalignment, found->second.data(), found->second.size());
     return PackedBytes{absl::string_view(data + misalignment, found->second.size()), tensor.owner()};
   }
   void Keep(const std::string& key, PackedBytes packed) override {
