@@ -44,14 +44,11 @@ class PackedInput {
 
  private:
   // What others keep. Nothing in a selective build, where each byte counts.
-  struct Kept {
-    PackedBytes bytes;
-  };
   struct NothingKept {};
-  using MaybeKept = std::conditional_t<kKeepsPackedWeights, Kept, NothingKept>;
-  static const float* DataOf(const Kept& kept) { return reinterpret_cast<const float*>(kept.bytes.bytes.data()); }
+  using MaybeKept = std::conditional_t<kKeepsPackedWeights, PackedBytes, NothingKept>;
+  static const float* DataOf(const PackedBytes& kept) { return reinterpret_cast<const float*>(kept.bytes.data()); }
   static const float* DataOf(const NothingKept&) { return nullptr; }
-  static void Set(PackedBytes bytes, Kept* kept) { kept->bytes = std::move(bytes); }
+  static void Set(const PackedBytes& bytes, PackedBytes* kept) { *kept = bytes; }
   static void Set(const PackedBytes&, NothingKept*) {}
 
   // Empty where nobody keeps the input.
