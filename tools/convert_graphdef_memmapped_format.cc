@@ -37,8 +37,8 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
              "Also convert constants of the quantized types, which the original leaves in the graph.");
   flags->Add("pack_for", &options->pack_for, "DELEGATE:PRECISION",
              "Also store the weights as this delegate packs them on this kind of processor, so that a run with it maps "
-             "them and packs nothing: onednn:f32, onednn:bf16, onednn:int8, onednn:mixed, onednn:auto; several, "
-             "separated by commas. Elsewhere the package works as without.");
+             "them and packs nothing: reference (the built-in kernels), onednn:f32, onednn:bf16, onednn:int8, "
+             "onednn:mixed, onednn:auto; several, separated by commas. Elsewhere the package works as without.");
   flags->Add("inputs", &options->inputs, "FILES",
              "With --pack_for: inputs of the model, NPY files separated by commas, * and ? allowed; INPUT=FILE where "
              "there are several inputs. Their shapes are packed for. Left out: --calibration_inputs, or else random "

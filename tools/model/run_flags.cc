@@ -320,8 +320,8 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
   flags->Add("precision_plan", &run->precision_plan, "FILE",
              "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
   flags->Add("cache_dir", &run->cache_dir, "DIR",
-             "A folder in which is kept, for the next run of the same model on such a machine, what the delegate made of "
-             "its weights and what auto, int8 or mixed settled on with the same inputs. A model that is packed for the "
+             "A folder in which is kept, for the next run of the same model on such a machine, what the delegate and "
+             "the built-in kernels made of its weights and what auto, int8 or mixed settled on with the same inputs. A model that is packed for the "
              "delegate (convert_graphdef_memmapped_format --pack_for) brings that with it. Made if it is not there.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
