@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/huge_pages.h"
 #include "graph/status.h"
 #include "io/system_error.h"
 
@@ -70,6 +71,7 @@ absl::StatusOr<FileView> ViewDescriptor(int descriptor, uint64_t offset, uint64_
   const size_t mapped = static_cast<size_t>(length + before);
   void* const data = mmap(nullptr, mapped, PROT_READ, MAP_PRIVATE, descriptor, static_cast<off_t>(offset - before));
   if (data == MAP_FAILED) return DescriptorError("map", descriptor);
+  PreferHugePages(data, mapped);
   Owner owner(data, [mapped](const void* from) { munmap(const_cast<void*>(from), mapped); });
   return FileView{absl::string_view(static_cast<const char*>(data) + before, static_cast<size_t>(length)),
                   std::move(owner)};

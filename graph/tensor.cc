@@ -1,14 +1,13 @@
 // Construction, copying and comparison of tensors.
 #include "graph/tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "graph/huge_pages.h"
 #include "graph/status.h"
 
 namespace permafrost {
@@ -16,11 +15,9 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // A cache line, and the widest vector register.
 
-// The size of a huge page on x86-64 and on Arm with pages of 4 KiB. A buffer of several is aligned to them and asked
-// for in them: filling fresh weights otherwise spends as long in page faults as in the arithmetic.
-constexpr size_t kHugePage = size_t{2} << 20;
-
-size_t AlignmentFor(size_t size) { return size >= 2 * kHugePage ? kHugePage : kAlignment; }
+// A buffer of the size of a huge page is aligned to it and asked for in huge pages: filling fresh weights otherwise spends
+// as long in page faults as in the arithmetic.
+size_t AlignmentFor(size_t size) { return size >= kHugePageBytes ? kHugePageBytes : kAlignment; }
 
 }  // namespace
 
@@ -61,6 +58,12 @@ Tensor Tensor::FromStrings(Shape shape, std::vector<std::string> values) {
   return tensor;
 }
 
+int64_t Tensor::InHugePages(int64_t bytes) {
+  constexpr auto kPage = static_cast<int64_t>(kHugePageBytes);
+  const int64_t rest = bytes % kPage;
+  return rest < kPage / 4 ? bytes : bytes - rest + kPage;
+}
+
 absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {
   PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
   int64_t size;
@@ -72,9 +75,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of ", size, " bytes"));
   }
-  if (static_cast<size_t>(alignment) == kHugePage) {
-    madvise(memory, static_cast<size_t>(size) / kHugePage * kHugePage, MADV_HUGEPAGE);  // A hint: it may be refused.
-  }
+  PreferHugePages(memory, static_cast<size_t>(size) / kHugePageBytes * kHugePageBytes);
   *data = memory;
   Owner owner(memory, [alignment](const char* p) { operator delete(const_cast<char*>(p), alignment); });
   return Tensor(dtype, std::move(shape), absl::string_view(memory, static_cast<size_t>(size)), std::move(owner));

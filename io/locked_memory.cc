@@ -11,14 +11,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "graph/huge_pages.h"
 #include "graph/status.h"
 
 namespace permafrost {
 namespace {
 
-// From here on pages of 2 MiB are worth asking for: what is large is filled from end to end.
+// From here on huge pages are worth asking for: what is large is filled from end to end.
 constexpr size_t kLarge = size_t{4} << 20;
-constexpr size_t kLargePage = size_t{2} << 20;
 
 // Pages are locked as they are first touched, so that the threads that fill them share that work.
 bool Lock(void* data, size_t size) {
@@ -64,14 +64,14 @@ absl::StatusOr<LockedMemory> LockedMemory::Allocate(size_t size) {
   };
   if (size > SIZE_MAX - page) return failure();
   memory.mapped_ = (size + page - 1) / page * page;
-  memory.data_ = MapAligned(memory.mapped_, size >= kLarge ? kLargePage : page);
+  memory.data_ = MapAligned(memory.mapped_, size >= kLarge ? kHugePageBytes : page);
   if (memory.data_ == nullptr) {
     memory.mapped_ = 0;
     return failure();
   }
   memory.size_ = size;
   // Both are advice: a kernel without large pages or core dumps says no, and nothing is lost.
-  if (size >= kLarge) (void)madvise(memory.data_, memory.mapped_, MADV_HUGEPAGE);
+  if (size >= kLarge) PreferHugePages(memory.data_, memory.mapped_);
   (void)madvise(memory.data_, memory.mapped_, MADV_DONTDUMP);
   memory.is_locked_ = Lock(memory.data_, memory.mapped_);
   return memory;

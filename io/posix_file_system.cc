@@ -16,6 +16,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "graph/huge_pages.h"
 #include "graph/status.h"
 #include "io/mapped_pages.h"
 #include "io/system_error.h"
@@ -125,6 +126,7 @@ absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
   const size_t size = static_cast<size_t>(about.st_size);
   void* data = calls_->Map(file, size);
   if (data == MAP_FAILED) return SystemError("map", path, errno);
+  PreferHugePages(data, size);
   return FileView{absl::string_view(static_cast<const char*>(data), size), OwnMapping(data, size)};
 }
 

@@ -27,9 +27,11 @@
 namespace permafrost {
 namespace {
 
-// Small pieces are gathered up to this size; a piece of at least kDirectBytes goes to the kernel as it is.
-constexpr size_t kBufferBytes = 256 << 10;
-constexpr size_t kDirectBytes = 64 << 10;
+// The kernel is given multiples of this from multiples of this on, the last bytes aside, and smaller pieces are gathered for
+// it. File systems that have large pages in the page cache make them for writes of their size, and mapping a file of such
+// pages is free: a model of 19 MB that was written tensor by tensor takes 2 ms to map and touch, one in such chunks 0.07 ms
+// (ext4, Linux 6.18).
+constexpr size_t kChunkBytes = 2 << 20;
 // One call writes at most this much, and the disk is told to start on it at once, so that the final fsync finds little
 // left to do.
 constexpr size_t kWriteBackBytes = 8 << 20;
@@ -95,13 +97,21 @@ class PosixWriter : public FileWriter {
   }
 
   absl::Status Append(absl::string_view bytes) override {
-    if (bytes.size() < kDirectBytes) {
-      if (buffer_.size() + bytes.size() > kBufferBytes) PF_RETURN_IF_ERROR(Flush());
-      buffer_.append(bytes.data(), bytes.size());
-      return absl::OkStatus();
+    while (!bytes.empty()) {
+      const size_t room = kChunkBytes - (written_ + buffer_.size()) % kChunkBytes;
+      if (room == kChunkBytes && bytes.size() >= kChunkBytes) {
+        const absl::string_view chunks = bytes.substr(0, bytes.size() / kChunkBytes * kChunkBytes);
+        PF_RETURN_IF_ERROR(WriteAll(chunks));
+        bytes.remove_prefix(chunks.size());
+        continue;
+      }
+      const absl::string_view piece = bytes.substr(0, room);
+      buffer_.append(piece.data(), piece.size());
+      if (allocated_ >= kStreamedBytes) ReleasePages(piece);
+      if (piece.size() == room) PF_RETURN_IF_ERROR(Flush());
+      bytes.remove_prefix(piece.size());
     }
-    PF_RETURN_IF_ERROR(Flush());
-    return WriteAll(bytes);
+    return absl::OkStatus();
   }
 
   absl::Status Commit() override {
@@ -123,9 +133,7 @@ class PosixWriter : public FileWriter {
 
  private:
   PosixWriter(SystemCalls* calls, int file, std::string target, std::string temporary, bool replaces)
-      : calls_(calls), file_(file), target_(std::move(target)), temporary_(std::move(temporary)), replaces_(replaces) {
-    buffer_.reserve(kBufferBytes);
-  }
+      : calls_(calls), file_(file), target_(std::move(target)), temporary_(std::move(temporary)), replaces_(replaces) {}
 
   // Ends the thread of ReserveAhead, which would keep the kernel from writing.
   void StopAllocating() {

@@ -287,7 +287,8 @@ class Layout {
     PF_ASSIGN_OR_RETURN(Reservation reservation, Reservation::Take(environment_->budget, plan_->report.arena_bytes,
                                                                    "the memory of the activations"));
     plan_->reservations.push_back(std::move(reservation));
-    PF_ASSIGN_OR_RETURN(plan_->arena, Tensor::Allocate(DType::kInt8, Shape({plan_->report.arena_bytes}), &arena_));
+    const Shape whole({Tensor::InHugePages(plan_->report.arena_bytes)});
+    PF_ASSIGN_OR_RETURN(plan_->arena, Tensor::Allocate(DType::kInt8, whole, &arena_));
     for (size_t i = 0; i < regions_.size(); ++i) {
       if (buffer_of[i] != kNone) regions_[i].buffer.offset = buffers[buffer_of[i]].offset;
     }

@@ -1,14 +1,13 @@
 // Opens, describes and writes models.
 #include "python/native/model.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/huge_pages.h"
 #include "graph/op_schema.h"
 #include "graph/shape_inference.h"
 #include "graph/status.h"
@@ -178,11 +177,11 @@ class SpanSink : public ByteSink {
 // Asks for large pages behind memory that is about to be filled: a model is tens of megabytes, and the kernel takes longer
 // to hand them out in pages of 4 kB than the copy into them. Only advice: where it is not taken, nothing is lost.
 void PreferLargePages(char* memory, size_t size) {
-  constexpr uintptr_t kLargePage = 2 << 20;  // x86-64's and AArch64's; elsewhere the kernel rounds.
+  constexpr uintptr_t kLargePage = kHugePageBytes;
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t begin = (address + kLargePage - 1) / kLargePage * kLargePage;
   const uintptr_t end = (address + size) / kLargePage * kLargePage;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (begin < end) PreferHugePages(reinterpret_cast<void*>(begin), end - begin);
 }
 
 }  // namespace
