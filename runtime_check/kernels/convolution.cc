@@ -30,6 +30,27 @@ void PackFilter(const Convolution& plan, const float* filter, float* packed) {
   }
 }
 
+// Code for size does without what is only faster.
+#ifdef __OPTIMIZE_SIZE__
+constexpr bool kIsForSize = true;
+#else
+constexpr bool kIsForSize = false;
+#endif
+
+// Floats that are copied at once.
+constexpr int64_t kRun = 8;
+
+// Copies `count` floats, and where `may_overrun` fewer than kRun of those behind them: the few of an image's three channels
+// are not worth a call.
+inline void CopyRuns(const float* from, int64_t count, bool may_overrun, float* to) {
+  constexpr int64_t kMostRuns = 8;
+  if (kIsForSize || !may_overrun || count > kMostRuns * kRun) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < count; i += kRun) std::memcpy(to + i, from + i, kRun * sizeof(float));
+}
+
 // Writes the pixels under the window of output pixels [begin, begin + count), those of one group of channels, to
 // `rows`.
 void GatherRows(const Convolution& plan, const float* input, int64_t group, int64_t begin, int64_t count, float* rows) {
@@ -37,11 +58,15 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
   const int64_t channels = plan.group_inputs;
   // Taps next to each other lie next to each other in memory: one copy for all.
   const bool is_contiguous = x.dilation == 1 && plan.groups == 1;
+  // Runs may overrun that do not leave input or rows by it: what is behind them in the rows is written later.
+  const int64_t last_pixel = plan.batch * y.input * x.input - x.taps - kRun;
+  const float* const end = rows + count * plan.row_stride;
   int64_t column = begin % x.output, line = begin / x.output % y.output, image = begin / x.output / y.output;
+  int64_t y_begin = 0, y_end = 0;
   for (int64_t r = 0; r < count; ++r, rows += plan.row_stride) {
-    int64_t y_begin, y_end, x_begin, x_end;
-    y.TapsInside(line, &y_begin, &y_end);
-    x.TapsInside(column, &x_begin, &x_end);
+    if (kIsForSize || r == 0 || column == 0) y.TapsInside(line, &y_begin, &y_end);
+    int64_t x_begin = 0, x_end = x.taps;
+    if (kIsForSize || !x.IsInside(column)) x.TapsInside(column, &x_begin, &x_end);
     const int64_t before = x_begin * channels, after = (x.taps - x_end) * channels;
     float* to = rows;
     std::fill_n(to, y_begin * x.taps * channels, 0.f);
@@ -51,8 +76,9 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
       std::fill_n(to, before, 0.f);
       to += before;
       if (is_contiguous) {
-        std::memcpy(to, input + (pixel + x_begin) * channels, (x_end - x_begin) * channels * sizeof(float));
-        to += (x_end - x_begin) * channels;
+        const int64_t floats = (x_end - x_begin) * channels;
+        CopyRuns(input + (pixel + x_begin) * channels, floats, pixel < last_pixel && end - to >= floats + kRun, to);
+        to += floats;
       } else {
         for (int64_t tx = x_begin; tx < x_end; ++tx, to += channels) {
           std::memcpy(to, input + (pixel + tx * x.dilation) * plan.input_channels + group * channels,
@@ -72,6 +98,74 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
     }
   }
 }
+
+// Whether the rows of most output pixels are read where they lie: the taps of a line are a run of memory, and those of the
+// next output pixel one at a fixed distance. Gathering costs more than a line's product where that has few terms.
+bool ReadsLinesInPlace(const Convolution& plan) {
+  const WindowAxis& x = plan.window.x;
+  return !kIsForSize && plan.groups == 1 && x.dilation == 1 && x.output >= 4 * plan.loops->tile_rows &&
+         !RowsCollide(x.stride * plan.group_inputs);
+}
+
+// The product for output pixels [begin, begin + count), with `rows` for those that have to be gathered.
+class PixelProduct {
+ public:
+  PixelProduct(const Convolution& plan, const float* input, int64_t group, const float* weights, int64_t panel_begin,
+               int64_t panel_end, float* rows)
+      : plan_(plan),
+        input_(input),
+        group_(group),
+        weights_(weights),
+        panel_begin_(panel_begin),
+        panel_end_(panel_end),
+        rows_(rows) {}
+
+  // `product` is that of pixel `begin`.
+  void Gathered(int64_t begin, int64_t count, float* product) const {
+    if (count <= 0) return;
+    GatherRows(plan_, input_, group_, begin, count, rows_);
+    Multiply(*plan_.loops, count, plan_.matrix, rows_, plan_.row_stride, weights_, product, plan_.output_channels,
+             panel_begin_, panel_end_);
+  }
+
+  // Line by line; REQUIRES: plan.reads_lines.
+  void InPlace(int64_t begin, int64_t count, float* product) const {
+    const WindowAxis &y = plan_.window.y, &x = plan_.window.x;
+    int64_t inside_begin, inside_end;
+    x.FullPositions(&inside_begin, &inside_end);
+    for (int64_t end = begin + count; begin < end;) {
+      const int64_t column = begin % x.output, line = begin / x.output % y.output, image = begin / x.output / y.output;
+      const int64_t column_end = std::min(x.output, column + end - begin);
+      int64_t from = std::clamp(inside_begin, column, column_end), to = std::clamp(inside_end, from, column_end);
+      if (!y.IsInside(line)) from = to = column_end;
+      const auto at = [&](int64_t c) { return product + (c - column) * plan_.output_channels; };
+      Gathered(begin, from - column, product);
+      if (to > from) OfLine((image * y.input + y.First(line)) * x.input + x.First(from), to - from, at(from));
+      Gathered(begin + to - column, column_end - to, at(to));
+      product = at(column_end);
+      begin += column_end - column;
+    }
+  }
+
+ private:
+  // For `count` output pixels of a line, the first of which has its first tap at `pixel`. The sums are those of Multiply.
+  void OfLine(int64_t pixel, int64_t count, float* product) const {
+    const WindowAxis &y = plan_.window.y, &x = plan_.window.x;
+    const int64_t channels = plan_.group_inputs;
+    for (int64_t ty = 0; ty < y.taps; ++ty) {
+      MultiplyPart(*plan_.loops, count, plan_.matrix, {ty * x.taps * channels, (ty + 1) * x.taps * channels},
+                   input_ + (pixel + ty * y.dilation * x.input) * channels, x.stride * channels, weights_, product,
+                   plan_.output_channels, panel_begin_, panel_end_);
+    }
+  }
+
+  const Convolution& plan_;
+  const float* const input_;
+  const int64_t group_;
+  const float* const weights_;
+  const int64_t panel_begin_, panel_end_;
+  float* const rows_;
+};
 
 }  // namespace
 
@@ -115,6 +209,7 @@ absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const Image
   plan.grid = PlanWork(*plan.loops, plan.num_rows(), plan.matrix, context->num_threads());
   plan.in_place = plan.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
                   y.output == y.input && x.output == x.input && !RowsCollide(plan.input_channels);
+  plan.reads_lines = ReadsLinesInPlace(plan);
   plan.row_stride = plan.matrix.depth + (RowsCollide(plan.matrix.depth) ? 16 : 0);
 
   int64_t all_weights = 0;
@@ -172,18 +267,21 @@ void Convolve(ComputeContext* context, const Convolution& plan, const float* ima
     const int64_t row = piece % grid.num_pieces() / grid.panel_groups * grid.rows_per_block;
     const int64_t panel = piece % grid.panel_groups * grid.panels_per_group;
     const int64_t count = std::min(grid.rows_per_block, rows - row);
-    const float* left = input + row * plan.input_channels;
-    int64_t left_stride = plan.input_channels;
-    if (!plan.in_place) {
-      float* own = gathered + worker * grid.rows_per_block * plan.row_stride;
-      GatherRows(plan, input, group, row, count, own);
-      left = own;
-      left_stride = plan.row_stride;
-    }
     const int64_t panel_end = std::min(panel + grid.panels_per_group, panels);
     float* product = output + row * plan.output_channels + group * plan.group_outputs;
-    Multiply(*plan.loops, count, plan.matrix, left, left_stride, weights + group * plan.matrix_size, product,
-             plan.output_channels, panel, panel_end);
+    const float* const matrix = weights + group * plan.matrix_size;
+    if (plan.in_place) {
+      Multiply(*plan.loops, count, plan.matrix, input + row * plan.input_channels, plan.input_channels, matrix, product,
+               plan.output_channels, panel, panel_end);
+    } else {
+      const PixelProduct pixels(plan, input, group, matrix, panel, panel_end,
+                                gathered + worker * grid.rows_per_block * plan.row_stride);
+      if (!kIsForSize && plan.reads_lines) {
+        pixels.InPlace(row, count, product);
+      } else {
+        pixels.Gathered(row, count, product);
+      }
+    }
     if (!post_ops.is_empty()) {
       const int64_t first = panel * plan.loops->panel_width;
       const int64_t end = std::min(panel_end * plan.loops->panel_width, plan.group_outputs);

@@ -84,20 +84,26 @@ void Pack(const InnerLoops& loops, const PackedShape& shape, const float* b, int
   }
 }
 
-void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, const float* a, int64_t a_stride,
-              const float* packed, float* c, int64_t c_stride, int64_t panel_begin, int64_t panel_end) {
+void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shape, DepthRange range, const float* a,
+                  int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
+                  int64_t panel_end) {
+  int64_t k = range.begin;
   // At least one block, so that a product over nothing writes its zeros.
-  const int64_t blocks = std::max<int64_t>(1, DivideUp(shape.depth, kDepthBlock));
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t k = block * kDepthBlock;
-    const int64_t depth = std::min(kDepthBlock, shape.depth - k);
+  do {
+    const int64_t depth = std::min(kDepthBlock, range.end - k);
     for (int64_t p = panel_begin; p < panel_end; ++p) {
       const Panel panel = PanelAt(loops, shape, p);
       const float* slab = packed + p * loops.panel_width * shape.depth + k * panel.width;
-      loops.multiply_panel(rows, panel.columns, depth, a + k, a_stride, slab, c + p * loops.panel_width, c_stride,
-                           block > 0);
+      loops.multiply_panel(rows, panel.columns, depth, a + (k - range.begin), a_stride, slab, c + p * loops.panel_width,
+                           c_stride, k > 0);
     }
-  }
+    k += kDepthBlock;
+  } while (k < range.end);
+}
+
+void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, const float* a, int64_t a_stride,
+              const float* packed, float* c, int64_t c_stride, int64_t panel_begin, int64_t panel_end) {
+  MultiplyPart(loops, rows, shape, {0, shape.depth}, a, a_stride, packed, c, c_stride, panel_begin, panel_end);
 }
 
 WorkGrid PlanWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads) {

@@ -11,7 +11,7 @@
 //       tiles of tile_rows rows         sums stay in registers for a whole block
 //
 // so between two blocks of depth each result is written and read once: 2 memory accesses for 192 multiplications.
-// Callers cut the rows into blocks that the second-level cache holds (RowsPerBlock) and share those among threads.
+// Callers cut the rows into blocks that the second-level cache holds (PlanWork) and share those among threads.
 //
 // The order of the additions depends on the depth and on the instruction set alone, never on threads or blocks of rows.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_GEMM_H_
@@ -62,6 +62,17 @@ void Pack(const InnerLoops& loops, const PackedShape& shape, const float* b, int
 // thread. A depth of 0 gives zeros.
 void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, const float* a, int64_t a_stride,
               const float* packed, float* c, int64_t c_stride, int64_t panel_begin, int64_t panel_end);
+
+// The terms [begin, end) of a sum.
+struct DepthRange {
+  int64_t begin, end;
+};
+// The part of the product that the rows of b in `range` give, of which `a` has the first in its first column: added to
+// what `c` holds, or in its place where the range begins at 0. The parts of a product, one after the other in the order of
+// their ranges, give the bits of the whole.
+void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shape, DepthRange range, const float* a,
+                  int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
+                  int64_t panel_end);
 
 // How a product is cut into equal pieces of work.
 struct WorkGrid {

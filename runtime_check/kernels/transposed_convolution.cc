@@ -111,6 +111,18 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   return absl::OkStatus();
 }
 
+// y[i] += x[i]. The few of a line of taps with few channels are not worth a call.
+inline void AddRun(const InnerLoops& loops, int64_t count, const float* x, float* y) {
+#ifndef __OPTIMIZE_SIZE__
+  constexpr int64_t kFew = 8;
+  if (count <= kFew) {
+    for (int64_t i = 0; i < count; ++i) y[i] += x[i];
+    return;
+  }
+#endif
+  loops.add_to(count, x, y);
+}
+
 // Adds what one small line (its products with the filter) contributes to the large lines [begin, end).
 void SpreadLine(const TransposedState& state, int64_t small_line, const float* products, int64_t begin, int64_t end,
                 float* large_image) {
@@ -120,17 +132,17 @@ void SpreadLine(const TransposedState& state, int64_t small_line, const float* p
     const int64_t line = y.First(small_line) + ty * y.dilation;
     if (line < begin || line >= end) continue;
     for (int64_t column = 0; column < x.output; ++column) {
-      int64_t x_begin, x_end;
-      x.TapsInside(column, &x_begin, &x_end);
+      int64_t x_begin = 0, x_end = x.taps;
+      if (!x.IsInside(column)) x.TapsInside(column, &x_begin, &x_end);
       const float* from = products + column * state.matrix.columns + ty * x.taps * channels;
       if (x.dilation == 1) {  // The taps lie side by side.
-        state.loops->add_to((x_end - x_begin) * channels, from + x_begin * channels,
-                            large_image + (line * x.input + x.First(column) + x_begin) * channels);
+        AddRun(*state.loops, (x_end - x_begin) * channels, from + x_begin * channels,
+               large_image + (line * x.input + x.First(column) + x_begin) * channels);
         continue;
       }
       for (int64_t tx = x_begin; tx < x_end; ++tx) {
-        state.loops->add_to(channels, from + tx * channels,
-                            large_image + (line * x.input + x.First(column) + tx * x.dilation) * channels);
+        AddRun(*state.loops, channels, from + tx * channels,
+               large_image + (line * x.input + x.First(column) + tx * x.dilation) * channels);
       }
     }
   }

@@ -48,6 +48,11 @@ struct WindowAxis {
   int64_t First(int64_t position) const { return position * stride - pad_before; }
   // The taps [*begin, *end) that lie inside the input for an output position. Empty as begin == end.
   void TapsInside(int64_t position, int64_t* begin, int64_t* end) const;
+  // Whether those are all.
+  bool IsInside(int64_t position) const {
+    const int64_t first = First(position);
+    return first >= 0 && first + (taps - 1) * dilation < input;
+  }
   // The output positions [*begin, *end) for which all taps lie inside.
   void FullPositions(int64_t* begin, int64_t* end) const;
 };
