@@ -4,8 +4,10 @@
 
 namespace permafrost {
 
-absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const std::string& precision) {
-  return MakeDelegate(name, {precision, nullptr});
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options) {
+  return MakeDelegate(name, options);
 }
+
+std::string PackingIdentityOf(const std::string& name) { return PackingIdentity(name); }
 
 }  // namespace permafrost

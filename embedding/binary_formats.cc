@@ -16,6 +16,7 @@
 #include "io/formats/graphdef.h"
 #include "io/formats/memmapped_package.h"
 #include "io/system_error.h"
+#include "runtime_check/packed_weights.h"
 
 namespace permafrost {
 
@@ -32,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModelFile(const std::string& path, co
   return graph;
 }
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const OpenOptions& /*options*/) {
+absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const OpenOptions& options) {
   if (bytes.bytes.empty()) return absl::InvalidArgumentError("the file is empty, expected a frozen graph");
   const size_t end = std::min<size_t>(bytes.bytes.size(), ModelSource::kEndBytes);
   const absl::string_view head = bytes.bytes.substr(0, end);
@@ -48,6 +49,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const Open
   PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(source));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, package->ReadGraph());
   PF_RETURN_IF_ERROR(package->MakeConstants(graph.get()));
+  if (kKeepsPackedWeights && options.package != nullptr) *options.package = package;
   return graph;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "embedding/packed_package.h"
 #include "embedding/permafrost_runtime.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
@@ -17,6 +18,9 @@
 
 struct pf_model {
   std::shared_ptr<const permafrost::Graph> graph;
+  // Which the graph was read from, for the weights that lie packed in it; null for models of other formats, and in builds
+  // that look for none.
+  permafrost::ModelPackage package;
 };
 
 struct pf_session {
@@ -27,6 +31,7 @@ struct pf_session {
   std::mutex mutex;  // Guards what follows.
   permafrost::Profiler profiler;
   permafrost::ProfileSummary summary;
+  permafrost::SessionPackedUse packed;
   std::unique_ptr<permafrost::Session> session;
   std::vector<permafrost::Shape> planned_inputs;  // What `planned` is for.
   std::vector<permafrost::TensorSpec> planned;    // The outputs of the current plan; empty where there is none.

@@ -36,10 +36,12 @@ template <typename Read>
 pf_status Open(const pf_open_options* given, pf_model** model, CallerError error, Read&& read) {
   return Guarded(error, [&]() -> absl::Status {
     PF_RETURN_IF_ERROR(CheckGiven(model, "model"));
-    PF_ASSIGN_OR_RETURN(const OpenOptions options, OptionsOf(given));
+    PF_ASSIGN_OR_RETURN(OpenOptions options, OptionsOf(given));
+    ModelPackage package;
+    AskFor(&package, &options);
     absl::StatusOr<std::unique_ptr<Graph>> graph = read(options);
     PF_RETURN_IF_ERROR(graph.status());
-    *model = new pf_model{*std::move(graph)};
+    *model = new pf_model{*std::move(graph), std::move(package)};
     return absl::OkStatus();
   });
 }

@@ -1,18 +1,24 @@
 // The reference kernels alone: for small builds.
 #include "absl/strings/str_cat.h"
 #include "embedding/delegate_choice.h"
+#include "runtime_check/kernels/packed_input.h"
+#include "runtime_check/packed_weights.h"
 
 namespace permafrost {
 
-absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const std::string& precision) {
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options) {
   if (name != "reference") {
     return absl::InvalidArgumentError(absl::StrCat("no delegate '", name, "'; this build has the reference kernels only"));
   }
-  if (precision != "f32") {
+  if (options.precision != "f32") {
     return absl::InvalidArgumentError(
-        absl::StrCat("delegate 'reference': found precision '", precision, "', expected f32"));
+        absl::StrCat("delegate 'reference': found precision '", options.precision, "', expected f32"));
   }
   return nullptr;
+}
+
+std::string PackingIdentityOf(const std::string& name) {
+  return kKeepsPackedWeights && name == "reference" ? ReferencePackingIdentity() : "";
 }
 
 }  // namespace permafrost

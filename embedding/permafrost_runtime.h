@@ -195,7 +195,7 @@ typedef struct pf_session_options {
   // "reference", "onednn" or "xnnpack", as far as the library has them; NULL: "reference". What a delegate does not take
   // runs on the reference kernels.
   const char* delegate;
-  // Of the delegate: "f32", "bf16x3", "bf16"; NULL: "f32".
+  // Of the delegate: "f32", "bf16x3", "bf16", or any that the model is a package with packed weights for; NULL: "f32".
   const char* precision;
   // Bytes that activations, and constants that had to be copied, may take; 0: 4 GiB.
   int64_t memory_limit;
@@ -265,6 +265,9 @@ typedef struct pf_report {
   int64_t num_steps;       // Nodes and partitions that run.
   int64_t num_delegated;   // Nodes of the model that a delegate runs.
   char delegate_failure[256];  // Why the delegate takes no part after all; empty where it does, or there is none.
+  // Of weights that are used as they lie packed in the model; 0 where a build was made to look for none.
+  int64_t packed_bytes;
+  char packed_failure[256];  // Why those that the model has for the delegate are not used; empty where they are, or it has none.
 } pf_report;
 
 PF_EXPORT pf_status pf_get_report(pf_session* session, pf_report* report, char* error, size_t error_size);

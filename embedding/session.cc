@@ -13,6 +13,7 @@
 #include "embedding/delegate_choice.h"
 #include "embedding/handles.h"
 #include "embedding/interface_choice.h"
+#include "embedding/packed_package.h"
 #include "embedding/permafrost_runtime.h"
 #include "embedding/tensors.h"
 #include "graph/status.h"
@@ -21,6 +22,17 @@ namespace permafrost {
 namespace {
 
 constexpr int64_t kMostLoopIterations = 1'000'000;
+
+absl::Status ChooseDelegate(const pf_model& model, const pf_session_options& given, SessionOptions* options,
+                            pf_session* session) {
+  const std::string name = given.delegate == nullptr ? "reference" : given.delegate;
+  DelegateOptions with;
+  if (given.precision != nullptr) with.precision = given.precision;
+  PF_RETURN_IF_ERROR(UsePacked(model.package, name, &with, &session->packed));
+  options->packed = with.packed;
+  PF_ASSIGN_OR_RETURN(options->delegate, ChooseDelegate(name, with));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
   SessionOptions options;
@@ -45,8 +57,6 @@ absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
   options.loop_limits.most_iterations = given.most_loop_iterations == 0
                                             ? kMostLoopIterations
                                             : std::max<int64_t>(0, given.most_loop_iterations);
-  PF_ASSIGN_OR_RETURN(options.delegate, ChooseDelegate(given.delegate == nullptr ? "reference" : given.delegate,
-                                                       given.precision == nullptr ? "f32" : given.precision));
   return options;
 }
 
@@ -160,17 +170,19 @@ absl::StatusOr<std::unique_ptr<pf_session>> CreateSession(const pf_model& model,
   auto session = std::make_unique<pf_session>();
   session->graph = model.graph;
   PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsOf(given));
+  PF_RETURN_IF_ERROR(ChooseDelegate(model, given, &options, session.get()));
   options.profiler = &session->profiler;
   PF_ASSIGN_OR_RETURN(const SessionInterface interface, ChooseInterface(*model.graph, given));
   PF_ASSIGN_OR_RETURN(session->session,
                       Session::Create(*model.graph, interface.inputs, interface.outputs, std::move(options)));
   session->inputs = session->session->Inputs();
-  session->outputs = DescribeOutputs(*model.graph, interface.outputs);
   std::vector<Shape> shapes;
   for (const TensorSpec& input : session->inputs) shapes.push_back(input.shape);
   if (std::all_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.IsFullyKnown(); })) {
     PF_RETURN_IF_ERROR(PlanFor(session.get(), std::move(shapes)));
     session->outputs = session->planned;
+  } else {
+    session->outputs = DescribeOutputs(*model.graph, interface.outputs);
   }
   return session;
 }
@@ -336,6 +348,7 @@ pf_status pf_get_report(pf_session* session, pf_report* report, char* error, siz
         made.num_delegated += static_cast<int64_t>(partition.nodes.size());
       }
       permafrost::CopyLine(plan.delegation.failure, made.delegate_failure, sizeof(made.delegate_failure));
+      permafrost::Report(session->packed, &made);
     }
     return permafrost::WriteStruct(made, report);
   });

@@ -131,6 +131,14 @@ constexpr bool HoldsDelegate(std::string_view name) {
   return false;
 }
 
+// Weights as delegates packed them, in the packages of models: a selective build holds what reads them where
+// PERMAFROST_PACKED_WEIGHTS says so.
+#ifdef PERMAFROST_PACKED_WEIGHTS
+inline constexpr bool kHoldsPackedWeights = true;
+#else
+inline constexpr bool kHoldsPackedWeights = !kIsSelective;
+#endif
+
 // What the source file that is compiled has to compute.
 namespace {
 #if !defined(SELECTIVE_REGISTRATION)

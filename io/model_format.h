@@ -19,6 +19,8 @@
 
 namespace permafrost {
 
+class Package;  // io/formats/memmapped_package.h
+
 // How a model is opened.
 struct OpenOptions {
   // What a compressed model may grow to, in bytes, before it is refused: a file of a few kilobytes can stand for
@@ -32,6 +34,8 @@ struct OpenOptions {
   bool reads_all = false;
   // Told, in a line, what the user should know of a model that opens all the same. Null: nobody is told.
   std::function<void(absl::string_view note)> tell;
+  // Where the model is a package, this is set to it, for its other regions. Null: nobody asks.
+  std::shared_ptr<const Package>* package = nullptr;
 };
 
 // A model to be read.

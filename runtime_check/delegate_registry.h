@@ -9,18 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime_check/delegate.h"
-#include "runtime_check/packed_weights.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/delegate_options.h"
 
 namespace permafrost {
-
-struct DelegateOptions {
-  std::string precision = "f32";
-  std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that want one; see ChoosePrecision.
-  // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them. A session has its
-  // own (SessionOptions::packed) for what the reference kernels pack.
-  std::shared_ptr<PackedWeights> packed = nullptr;
-};
 
 struct DelegateInfo {
   std::string name;

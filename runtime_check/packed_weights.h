@@ -14,8 +14,8 @@
 
 namespace permafrost {
 
-// A selective build packs anew each time.
-inline constexpr bool kKeepsPackedWeights = !selection::kIsSelective;
+// A build that does not packs anew each time.
+inline constexpr bool kKeepsPackedWeights = selection::kHoldsPackedWeights;
 
 // Valid as long as `owner`, or a copy of it, lives.
 struct PackedBytes {
@@ -36,6 +36,7 @@ class PackedWeights {
 
 struct NoPackedWeights {
   PackedWeights* get() const { return nullptr; }
+  operator std::shared_ptr<PackedWeights>() const { return nullptr; }  // NOLINT: meant to convert.
 };
 using SharedPackedWeights =
     std::conditional_t<kKeepsPackedWeights, std::shared_ptr<PackedWeights>, NoPackedWeights>;

@@ -14,6 +14,7 @@
 #include "io/formats/package_conversion.h"
 #include "io/formats/package_format.h"
 #include "io/model_file.h"
+#include "runtime_check/packing/packed_region.h"
 #include "tools/command_line/json.h"
 #include "tools/model/interface_finder.h"
 #include "tools/model/model_inputs.h"

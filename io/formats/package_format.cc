@@ -8,10 +8,11 @@
 namespace permafrost {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Graph>> Read(const ModelSource& source, const OpenOptions& /*options*/) {
+absl::StatusOr<std::unique_ptr<Graph>> Read(const ModelSource& source, const OpenOptions& options) {
   PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(source.bytes));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, package->ReadGraph());
   PF_RETURN_IF_ERROR(package->MakeConstants(graph.get()));
+  if (options.package != nullptr) *options.package = package;
   return graph;
 }
 

@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -25,6 +27,8 @@
 #include "tests/io/test_in_folder.h"
 #include "tests/runtime_check/small_graph.h"
 #include "tests/shared_models.h"
+#include "tools/command_line/console.h"
+#include "tools/convert_graphdef_memmapped_format.h"
 
 namespace permafrost {
 namespace {
@@ -75,6 +79,20 @@ class RuntimeTest : public TestInFolder {
     const absl::Status saved = SaveModel(RealFileSystem(), **graph, Path(name), options);
     EXPECT_TRUE(saved.ok()) << saved;
     return Path(name);
+  }
+  // The bundled model as a package with weights packed for these.
+  std::string Packed(const std::vector<std::string>& for_delegates) const {
+    ConvertMemmappedOptions options;
+    options.in_graph = ModelPath();
+    options.out_graph = Path("packed.pbmm");
+    options.pack_for = for_delegates;
+    options.inputs = {DataFile("tests/models/digits/eval_images.npy")};
+    options.outputs = "probabilities";
+    std::ostringstream out, err;
+    Console console{out, err};
+    const absl::Status converted = ConvertMemmapped(options, RealFileSystem(), console);
+    EXPECT_TRUE(converted.ok()) << converted;
+    return options.out_graph;
   }
   static SaveOptions ForIdentity() {
     SaveOptions options;
@@ -263,6 +281,52 @@ TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
   }
   pf::SessionOptions options;
   options.precision = "f8";
+  EXPECT_EQ(pf::Session::Create(*model, options).status().code(), PF_INVALID_ARGUMENT);
+}
+
+TEST_F(RuntimeTest, UsesWeightsThatLiePackedInThePackage) {
+  pf::OpenOptions keys;
+  keys.identity = age::kTestIdentity;
+  const auto use = [&](const std::string& path, const std::string& delegate, const std::string& precision) {
+    pf::Result<pf::Model> model = pf::Model::OpenFile(path, keys);
+    EXPECT_TRUE(model.ok()) << Text(model.status());
+    pf::SessionOptions options;
+    options.delegate = delegate;
+    options.precision = precision;
+    pf::Result<pf::Session> session = pf::Session::Create(*model, options);
+    EXPECT_TRUE(session.ok()) << Text(session.status());
+    CheckAnswers(&*session, precision == "f32" ? 1e-4f : 0.03f);
+    return *session->Report();
+  };
+  const std::string path = Packed({"reference", "onednn:f32", "onednn:auto"});
+  for (const auto& [delegate, precision] : {std::pair("reference", "f32"), {"onednn", "f32"}, {"onednn", "auto"}}) {
+#if !defined(__x86_64__)
+    if (delegate == std::string("onednn")) continue;
+#endif
+    const pf_report report = use(path, delegate, precision);
+    EXPECT_GT(report.packed_bytes, 0) << delegate << " " << precision;
+    EXPECT_STREQ(report.packed_failure, "");
+    EXPECT_STREQ(report.delegate_failure, "");
+  }
+  EXPECT_EQ(use(path, "xnnpack", "f32").packed_bytes, 0) << "it packs nothing";
+  EXPECT_EQ(use(ModelPath(), "reference", "f32").packed_bytes, 0);
+  // Out of an encrypted package they are read into memory.
+  const auto encrypt = [&](ByteSink* sink) { return sink->Append(Get(path)); };
+  ASSERT_TRUE(SaveThrough(RealFileSystem(), Path("packed.age"), ForIdentity().filters, Get(path).size(), encrypt).ok());
+  EXPECT_GT(use(Path("packed.age"), "reference", "f32").packed_bytes, 0);
+  // As if another machine had packed it: it runs all the same, and says why it is slower to start.
+  std::string bytes = Get(path);
+  const size_t identity = bytes.find("reference kernels, panels of");
+  ASSERT_NE(identity, std::string::npos);
+  bytes[identity] = 'R';
+  const pf_report report = use(Put("other.pbmm", bytes), "reference", "f32");
+  EXPECT_EQ(report.packed_bytes, 0);
+  EXPECT_STRNE(report.packed_failure, "");
+  // Without a plan there is nothing to do as asked.
+  pf::Result<pf::Model> model = pf::Model::OpenFile(ModelPath());
+  pf::SessionOptions options;
+  options.delegate = "onednn";
+  options.precision = "auto";
   EXPECT_EQ(pf::Session::Create(*model, options).status().code(), PF_INVALID_ARGUMENT);
 }
 

@@ -17,6 +17,8 @@ LAYERS = [
                                   'runtime_check/stretch.h',
                                   'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
                                   'runtime_check/kernels/window.h']),
+    # Finds weights in packages.
+    ('runtime_check/packing/', ['graph/', 'io/formats/', 'runtime_check/']),
     ('runtime_check/', ['graph/', 'runtime_check/']),
     ('embedding/', ['graph/', 'io/', 'runtime_check/', 'embedding/']),
     ('tools/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/']),

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # C programs with a selective runtime, linked statically and shared, give the bits that the whole runtime gives, however
 # the model is opened; a delegate gives nearly the same, and only where it was asked for in the build.
-#   embedded_test.sh FULL SELECTIVE SHARED XNNPACK ONEDNN LIBRARY
+#   embedded_test.sh FULL SELECTIVE SHARED XNNPACK ONEDNN PACKED LIBRARY PACKER
 set -euo pipefail
-full=$1 selective=$2 shared=$3 xnnpack=$4 onednn=$5 library=$6
+full=$1 selective=$2 shared=$3 xnnpack=$4 onednn=$5 packed=$6 library=$7 packer=$8
 model=tests/models/digits/digits.pb images=tests/models/digits/eval_images.npy
 out=$TEST_TMPDIR
 
@@ -17,6 +17,17 @@ for program in "$selective" "$shared" "$xnnpack" "$onednn"; do
     cmp "$out/expected" "$out/found" || fail "$program, opened by $from, gives other bits"
   done
 done
+
+# Weights that lie packed in a package are used by the builds that hold what reads them, and make no difference.
+"$packer" --in_graph=$model --out_graph="$out/packed.pbmm" --pack_for=reference --inputs=$images --outputs=probabilities
+for program in "$full" "$packed"; do
+  "$program" "$out/packed.pbmm" $images path >"$out/found" 2>"$out/told"
+  cmp "$out/expected" "$out/found" || fail "$program gives other bits with packed weights"
+  grep -q '^packed bytes: [1-9]' "$out/told" || fail "$program does not use packed weights: $(cat "$out/told")"
+done
+"$selective" "$out/packed.pbmm" $images path >"$out/found" 2>"$out/told"
+cmp "$out/expected" "$out/found" || fail "$selective gives other bits with packed weights beside"
+grep -q '^packed bytes: 0$' "$out/told" || fail "$selective says: $(cat "$out/told")"
 
 # What a build has not got is said.
 for program in "$selective" "$shared"; do

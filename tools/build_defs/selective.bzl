@@ -112,6 +112,7 @@ def selective_runtime(
         delegates = [],
         instruction_sets = ["avx2"],
         threads = True,
+        packed_weights = False,
         copts = ["-Os"],
         **kwargs):
     """A runtime with the kernels that the models need, the readers of frozen graphs and packages, and the C interface.
@@ -131,6 +132,8 @@ def selective_runtime(
       instruction_sets: of x86-64, beyond SSE2, for which inner loops are compiled: "avx2" (15 KB), "avx512" (34 KB). The
         program chooses by what the machine has.
       threads: whether a session may use more than the thread that calls it (10 KB).
+      packed_weights: whether a session looks for weights that lie packed in a package (--pack_for): it starts without
+        packing them.
       copts: how to optimise.
       **kwargs: as of any rule (visibility, tags).
     """
@@ -167,7 +170,8 @@ def selective_runtime(
             for instruction_set in _INSTRUCTION_SETS
             if instruction_set not in instruction_sets
         ] + (["PERMAFROST_DELEGATES=" + ",".join(delegates)] if delegates else []) +
-                  ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]),
+                  ([] if threads else ["PERMAFROST_WITHOUT_THREADS"]) +
+                  (["PERMAFROST_PACKED_WEIGHTS"] if packed_weights else []),
         linkopts = [
             "-Wl,--gc-sections",
             "-pthread",
@@ -179,6 +183,7 @@ def selective_runtime(
             _label("//io:headers"),
             _label("//io/formats:headers"),
             _label("//runtime_check:headers"),
+            _label("//runtime_check/packing:headers"),
             _label("//selective:headers"),
         ],
     )
@@ -191,7 +196,10 @@ def selective_runtime(
             _label("//io/formats:runtime_sources"),
             _label("//runtime_check:runtime_sources"),
             _label("//selective:sources"),
-        ],
+        ] + ([_label("//graph:content_hash.cc")] if delegates or packed_weights else []) + ([
+            _label("//io/formats:packed_weights_sources"),
+            _label("//runtime_check/packing:sources"),
+        ] if packed_weights else []),
         copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
         deps = [":%s_headers" % name],
     )
@@ -211,7 +219,9 @@ def selective_runtime(
             _label("//embedding:all_delegates.cc"),
             _label("//runtime_check:delegate_headers"),
             _label("//runtime_check:delegate_sources"),
-        ] if delegates else [_label("//embedding:no_delegates.cc")]),
+        ] if delegates else [_label("//embedding:no_delegates.cc")]) + (
+            [_label("//embedding:packed_package.cc")] if packed_weights else []
+        ),
         copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
         deps = [":%s_core" % name] + [":%s_%s" % (name, delegate) for delegate in delegates],
         # A shared library exports what nothing in it calls; a program drops what it does not call.

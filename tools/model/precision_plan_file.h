@@ -2,22 +2,14 @@
 #ifndef PERMAFROST_TOOLS_MODEL_PRECISION_PLAN_FILE_H_
 #define PERMAFROST_TOOLS_MODEL_PRECISION_PLAN_FILE_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/packing/precision_plan_bytes.h"
 
 namespace permafrost {
-
-struct SavedPlan {
-  std::string model;     // ModelFingerprint of the model that it is for.
-  std::string delegate;  // Its name.
-  std::string precision;
-  std::shared_ptr<const PrecisionPlan> plan;  // Null where the precision wants none.
-};
 
 // 16 hexadecimal digits over names, ops, inputs and the bytes of constants: the same for the same file at all times.
 std::string ModelFingerprint(const Graph& graph);

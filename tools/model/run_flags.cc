@@ -17,8 +17,9 @@
 #include "runtime_check/custom_ops.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/delegates/external/external_delegate.h"
+#include "runtime_check/packing/packed_region.h"
+#include "runtime_check/packing/precision_plan_bytes.h"
 #include "runtime_check/processors.h"
-#include "tools/model/precision_plan_bytes.h"
 #include "tools/model/precision_plan_file.h"
 #include "tools/model/precision_request.h"
 #include "tools/model/processor_list.h"
@@ -202,15 +203,10 @@ class Settler {
   std::string Asked() const { return run_.precision.empty() ? DelegateOptions().precision : run_.precision; }
 
   absl::StatusOr<KeptWeights> FromPackage(std::shared_ptr<const PackedWeightsFile> region) {
-    settled_.precision = Asked();
-    if (!region->maker().plan.empty()) {
-      absl::StatusOr<SavedPlan> saved = ParsePrecisionPlanBytes(region->maker().plan);
-      PF_RETURN_IF_ERROR(Annotate(saved.status(), "the plan that is packed in the model"));
-      settled_ = {saved->precision, saved->plan};
-      console_.err << "precision " << settled_.precision << ": as the model is packed\n";
-    }
-    auto cache = std::make_shared<WeightCache>(region->maker());
-    cache->Use(std::move(region), PackedTrust::kAsTheModel);
+    std::shared_ptr<WeightCache> cache = CacheOf(std::move(region));
+    PF_ASSIGN_OR_RETURN(const DelegateOptions packed, AsPacked(cache));
+    settled_ = {packed.precision, packed.plan};
+    if (packed.plan != nullptr) console_.err << "precision " << settled_.precision << ": as the model is packed\n";
     PF_RETURN_IF_ERROR(Make(cache));
     return KeptWeights(std::move(cache), "");
   }

@@ -15,7 +15,7 @@
 #include "tools/command_line/console.h"
 #include "tools/command_line/flags.h"
 #include "tools/command_line/json.h"
-#include "tools/model/weight_cache.h"
+#include "tools/model/weight_files.h"
 
 namespace permafrost {
 

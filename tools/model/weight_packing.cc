@@ -10,7 +10,7 @@
 #include "graph/nearest.h"
 #include "graph/status.h"
 #include "runtime_check/delegate_registry.h"
-#include "tools/model/precision_plan_bytes.h"
+#include "runtime_check/packing/precision_plan_bytes.h"
 #include "tools/model/precision_request.h"
 
 namespace permafrost {

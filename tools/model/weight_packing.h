@@ -11,9 +11,9 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/packing/weight_cache.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
-#include "tools/model/weight_cache.h"
 
 namespace permafrost {
 

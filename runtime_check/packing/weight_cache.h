@@ -1,6 +1,6 @@
 // Weights that a delegate has packed, kept from one run to the next: in a package beside the model, or in a folder.
-#ifndef PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_
-#define PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_
+#ifndef PERMAFROST_RUNTIME_CHECK_PACKING_WEIGHT_CACHE_H_
+#define PERMAFROST_RUNTIME_CHECK_PACKING_WEIGHT_CACHE_H_
 
 #include <cstdint>
 #include <map>
@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/wire.h"
-#include "io/file_system.h"
 #include "io/formats/packed_weights.h"
 #include "runtime_check/packed_weights.h"
 
@@ -77,26 +74,9 @@ class WeightCache final : public PackedWeights {
   std::vector<std::string> notes_;
 };
 
-// The weights that lie packed in the package at `path` for this delegate, precision and machine. Null where there are
-// none, for another file than a package, and for one that is compressed or encrypted: its bytes cannot be mapped. When
-// they are damaged, or for another machine, *notes says so.
-std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, const std::string& path,
-                                                          absl::string_view delegate, absl::string_view precision,
-                                                          absl::string_view identity, std::vector<std::string>* notes);
-
-// The name of that region.
-std::string PackedRegionName(absl::string_view delegate, absl::string_view precision);
-
-// Where in the folder `cache_dir` weights of this maker are.
-std::string CachePath(const std::string& cache_dir, const PackedMaker& maker);
-
-// A cache that looks there. What is damaged, or of another maker, is ignored; *notes says so.
-std::shared_ptr<WeightCache> OpenWeightCache(FileSystem& files, const std::string& path, PackedMaker maker,
-                                             std::vector<std::string>* notes);
-
-// Writes the cache there if something was packed that was not there. Makes the folder, but not its parents.
-absl::Status SaveWeightCache(const WeightCache& cache, FileSystem& files, const std::string& path);
+// What of the maker is another, or nothing.
+std::string DifferenceOf(const PackedMaker& found, const PackedMaker& expected);
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TOOLS_MODEL_WEIGHT_CACHE_H_
+#endif  // PERMAFROST_RUNTIME_CHECK_PACKING_WEIGHT_CACHE_H_

@@ -1,5 +1,5 @@
 // A mark, a hash, and a message in protobuf's wire format.
-#include "tools/model/precision_plan_bytes.h"
+#include "runtime_check/packing/precision_plan_bytes.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Packed weights in folders and packages: kept, found, told apart, and given up where they do not fit.
-#include "tools/model/weight_cache.h"
+#include "tools/model/weight_files.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +13,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/formats/memmapped_package.h"
+#include "runtime_check/packing/packed_region.h"
+#include "runtime_check/packing/precision_plan_bytes.h"
+#include "runtime_check/packing/weight_cache.h"
 #include "tests/io/test_in_folder.h"
-#include "tools/model/precision_plan_bytes.h"
 #include "tools/model/weight_packing.h"
 
 namespace permafrost {
