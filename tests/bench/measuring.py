@@ -5,9 +5,11 @@ import os
 import pathlib
 import platform
 import re
+import select
 import subprocess
 import sys
 import threading
+import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
@@ -43,19 +45,30 @@ class LineServer:
     """
 
     def __init__(self, command, errors=subprocess.DEVNULL, **options):
+        self.started = time.perf_counter()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                        text=True, **options)
+                                        bufsize=0, **options)
+        self.read = b""  # Of its output, and not looked at yet.
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        self.send(line)
         return self.answer()
 
-    def answer(self):
-        """The next answer, for a process that says something unasked. EOFError when it has ended."""
-        line = self.process.stdout.readline()
-        if not line:
-            raise EOFError(f"{self.process.args[0]} ended with status {self.process.wait()}")
+    def send(self, *lines):
+        """Requests, the answers to which are read later."""
+        self.process.stdin.write("".join(line + "\n" for line in lines).encode())
+
+    def answer(self, seconds=None):
+        """The next answer, for a process that says something unasked. EOFError when it has ended, TimeoutError when it
+        says nothing for that long."""
+        while b"\n" not in self.read:
+            if not select.select([self.process.stdout], [], [], seconds)[0]:
+                raise TimeoutError(f"no answer after {seconds} s")
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not more:
+                raise EOFError(f"{self.process.args[0]} ended with status {self.process.wait()}")
+            self.read += more
+        line, self.read = self.read.split(b"\n", 1)
         return json.loads(line)
 
     def status(self, field):

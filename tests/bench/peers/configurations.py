@@ -11,6 +11,7 @@ class Configuration:
     mode: str
     artifact: str       # A kind of conversions.py.
     options: tuple = ()  # Of (key, value), for the worker's load request.
+    program: str = "session_server"  # Of ours, that runs it.
 
     @property
     def name(self):
@@ -58,6 +59,8 @@ REDUCED = [
 AHEAD = [
     Configuration(OURS, "onednn f32 packed", "packed_f32", (("delegate", "onednn"), ("precision", "f32"))),
     Configuration(OURS, "reference f32 packed", "packed_reference", (("delegate", "reference"), ("precision", "f32"))),
+    Configuration(OURS, "embedded f32 packed", "packed_reference", (("delegate", "reference"), ("precision", "f32")),
+                  "embedded_server"),
     Configuration("ONNX Runtime", "f32 optimised ahead", "onnx_optimised", (("optimised", "yes"),)),
     Configuration("OpenVINO", "f32 cached", "openvino", (("precision", "f32"), ("cache", "yes"))),
 ]

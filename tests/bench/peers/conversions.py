@@ -16,13 +16,18 @@ SECONDS = 900  # Inception v3, calibrated, takes some 100 on a slow core.
 @dataclasses.dataclass(frozen=True)
 class Kind:
     suffix: str
-    source: str = None     # The kind that it is made from; None: the frozen graph.
-    packed_for: str = None  # What our converter packs it for; None: convert.py makes it.
+    source: str = None       # The kind that it is made from; None: the frozen graph.
+    program: str = None      # Of ours, that makes it; None: convert.py does.
+    arguments: tuple = ()    # Of that program, beside the names of files and nodes.
 
+
+PACKER = "convert_graphdef_memmapped_format"
 
 KINDS = {
-    "packed_f32": Kind(".f32.pbmm", packed_for="onednn:f32"),
-    "packed_reference": Kind(".reference.pbmm", packed_for="reference"),
+    "optimised": Kind(".optimised.pb", None, "transform_graph",
+                      ("--transforms=optimize_for_inference fuse_activations(depthwise=true)",)),
+    "packed_f32": Kind(".f32.pbmm", "optimised", PACKER, ("--pack_for=onednn:f32",)),
+    "packed_reference": Kind(".reference.pbmm", "optimised", PACKER, ("--pack_for=reference",)),
     "tflite": Kind(".tflite"),
     "tflite_dynamic": Kind(".dynamic.tflite"),
     "tflite_int8": Kind(".int8.tflite"),
@@ -40,51 +45,56 @@ class ConversionError(Exception):
     """A model cannot be converted; the text says why."""
 
 
-def fingerprint(model, kind, packer):
+def fingerprint(model, kind, programs):
     """Of all that a conversion depends on."""
+    source, program = KINDS[kind].source, KINDS[kind].program
     digest = hashlib.sha256(kind.encode())
-    makers = [packer] if KINDS[kind].packed_for else [HERE / "convert.py", HERE / "requirements.txt"]
+    if source and program:  # What convert.py makes depends on the same in several steps as in one.
+        digest.update(fingerprint(model, source, programs).encode())
+    makers = [programs[program]] if program else [HERE / "convert.py", HERE / "requirements.txt"]
     for path in [model.path, *model.input_files, *makers]:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def converted(model, kind, folder, packer):
+def converted(model, kind, folder, programs):
     """The path of `model` as `kind`; makes it when the folder does not have it. ConversionError, remembered too.
 
-    `packer` is our convert_graphdef_memmapped_format.
+    `programs` are the paths of ours by their names.
     """
     if kind == "pb":
         return model.path
-    source = converted(model, KINDS[kind].source, folder, packer) if KINDS[kind].source else model.path
+    source = converted(model, KINDS[kind].source, folder, programs) if KINDS[kind].source else model.path
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / (model.name + KINDS[kind].suffix)
     record = target.with_name(target.name + ".json")
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    made_of = fingerprint(model, kind, packer)
+    made_of = fingerprint(model, kind, programs)
     if known.get("fingerprint") != made_of or not (known["error"] or target.exists()):
-        known = {"fingerprint": made_of, "error": convert(model, kind, source, target, packer)}
+        known = {"fingerprint": made_of, "error": convert(model, kind, source, target, programs)}
         record.write_text(json.dumps(known), encoding="utf-8")
     if known["error"]:
         raise ConversionError(known["error"])
     return target
 
 
-def command_for(model, kind, source, target, packer):
+def command_for(model, kind, source, target, programs):
     """What writes `source` as `kind` to `target`."""
-    if KINDS[kind].packed_for is None:
+    program = KINDS[kind].program
+    if program is None:
         return [sys.executable, str(HERE / "convert.py"), kind, str(model.path.parent), str(source), str(target)]
-    return [str(packer), f"--in_graph={source}", f"--out_graph={target}", f"--pack_for={KINDS[kind].packed_for}",
-            f"--inputs={model.input_files[0]}", f"--outputs={','.join(model.outputs)}"]
+    inputs = model.input_files[0] if program == PACKER else ",".join(entry["name"] for entry in model.inputs)
+    return [str(programs[program]), f"--in_graph={source}", f"--out_graph={target}", f"--inputs={inputs}",
+            f"--outputs={','.join(model.outputs)}", *KINDS[kind].arguments]
 
 
-def convert(model, kind, source, target, packer):
+def convert(model, kind, source, target, programs):
     """Why it failed, or None. What it makes appears under its name when it is complete."""
     print(f"peers: converting {model.name} to {kind}", file=sys.stderr)
     log = target.with_name(target.name + ".log")
     with open(log, "wb") as errors, tempfile.TemporaryDirectory(dir=target.parent) as making:
         try:
-            command = command_for(model, kind, source, pathlib.Path(making) / target.name, packer)
+            command = command_for(model, kind, source, pathlib.Path(making) / target.name, programs)
             done = subprocess.run(command, stdout=errors, stderr=errors, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"not done after {SECONDS} s"

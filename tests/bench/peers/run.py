@@ -14,9 +14,14 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-SERVER = "//tests/bench/peers:session_server"
-PACKER = "//tools:convert_graphdef_memmapped_format"
+# Of ours.
+PROGRAMS = ["//tests/bench/peers:session_server", "//tests/bench/peers:embedded_server", "//tools:transform_graph",
+            "//tools:convert_graphdef_memmapped_format"]
 MODES = ["f32", "auto", "accuracy", "cold", "memory"]
+
+
+def name_of(program):
+    return program.rsplit(":", 1)[1]
 
 
 def parse_arguments():
@@ -26,8 +31,8 @@ def parse_arguments():
     parser.add_argument("--work_dir", type=pathlib.Path, default=REPOSITORY / ".peers",
                         help="where the peers' environment and the converted models are kept (default: .peers)")
     parser.add_argument("--venv", type=pathlib.Path, help="the environment (default: WORK_DIR/venv)")
-    parser.add_argument("--server", type=pathlib.Path, help="a session_server (default: builds one)")
-    parser.add_argument("--packer", type=pathlib.Path, help="a convert_graphdef_memmapped_format (default: builds one)")
+    parser.add_argument("--binaries", type=pathlib.Path,
+                        help=f"folder with our {', '.join(map(name_of, PROGRAMS))} (default: builds them)")
     parser.add_argument("--mode", nargs="+", choices=MODES, default=["f32"])
     parser.add_argument("--convert_only", action="store_true", help="makes the conversions of all modes and ends")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -46,10 +51,9 @@ def parse_arguments():
         parser.error(f"--threads must be from 1 to {len(arguments.cores)}, the number of --cores")
     if arguments.rounds < 1 or arguments.turn_ms <= 0 or arguments.keep_within < 1:
         parser.error("--rounds and --keep_within must be at least 1, --turn_ms more than 0")
-    for flag in ("server", "packer"):
-        path = getattr(arguments, flag)
-        if path is not None and not path.is_file():
-            parser.error(f"--{flag}: there is no file '{path}'")
+    for name in map(name_of, PROGRAMS) if arguments.binaries is not None else []:
+        if not (arguments.binaries / name).is_file():
+            parser.error(f"--binaries: there is no file '{arguments.binaries / name}'")
     if not (arguments.shared / "models").is_dir():
         parser.error(f"--shared: there is no folder 'models' in '{arguments.shared}'")
     arguments.work_dir = arguments.work_dir.resolve()
@@ -118,7 +122,7 @@ def convert_all(models, arguments):
     for model in models:
         for kind in sorted({configuration.artifact for configuration in every}):
             try:
-                conversions.converted(model, kind, arguments.work_dir / "models", arguments.packer)
+                conversions.converted(model, kind, arguments.work_dir / "models", arguments.programs)
             except conversions.ConversionError as error:
                 failed += 1
                 print(f"{model.name}: {kind}: {error}")
@@ -135,13 +139,14 @@ def main():
     import recorded_models
     import report
     models = list(recorded_models.recorded_models(arguments.shared, arguments.models))
-    if arguments.packer is None:
-        arguments.packer = measuring.build(PACKER, static=True) / PACKER[2:].replace(":", "/")
+    if arguments.binaries is None:
+        built = measuring.build(*PROGRAMS, static=True)
+        arguments.programs = {name_of(program): built / program[2:].replace(":", "/") for program in PROGRAMS}
+    else:
+        arguments.programs = {name_of(program): arguments.binaries / name_of(program) for program in PROGRAMS}
     if arguments.convert_only:
         convert_all(models, arguments)
         return
-    if arguments.server is None:
-        arguments.server = measuring.build(SERVER, static=True) / SERVER[2:].replace(":", "/")
     results = {"machine": measuring.machine(), "load_average": os.getloadavg()[0],
                "rounds": arguments.rounds, "turn_ms": arguments.turn_ms,
                "versions": (HERE / "requirements.txt").read_text(encoding="utf-8").split(),

@@ -31,11 +31,11 @@
 #include "io/formats/npy.h"
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"
+#include "runtime_check/packing/packed_region.h"
 #include "runtime_check/precision_choice.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/precision_plan_bytes.h"
-#include "tools/model/weight_cache.h"
+#include "tools/model/weight_files.h"
 
 namespace permafrost {
 namespace {
@@ -119,16 +119,9 @@ absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_set
     const auto region = FindPackedRegion(RealFileSystem(), settings.model, settings.delegate, settings.precision,
                                          identity, &notes);
     if (region != nullptr) {
-      auto cache = std::make_shared<WeightCache>(region->maker());
-      cache->Use(region, PackedTrust::kAsTheModel);
-      options.packed = cache;
-      delegate_options.packed = std::move(cache);
+      PF_ASSIGN_OR_RETURN(delegate_options, AsPacked(CacheOf(region)));
+      options.packed = delegate_options.packed;
       *is_settled = true;
-      if (!region->maker().plan.empty()) {
-        PF_ASSIGN_OR_RETURN(const SavedPlan saved, ParsePrecisionPlanBytes(region->maker().plan));
-        delegate_options.precision = saved.precision;
-        delegate_options.plan = saved.plan;
-      }
     }
   }
   for (const std::string& note : notes) std::cerr << note << "\n";

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import select
 import signal
 import sys
 
@@ -18,32 +17,38 @@ class WorkerError(Exception):
 
 
 class Worker(LineServer):
-    """A started engine. `setup` says where our binary, the work folder and the cores are (run.py)."""
+    """A started engine. `setup` says where our programs, the work folder and the cores are (run.py)."""
 
     def __init__(self, configuration, setup, threads):
-        command = ([str(setup.server)] if configuration.is_ours else
+        command = ([str(setup.programs[configuration.program])] if configuration.is_ours else
                    [sys.executable, str(pathlib.Path(__file__).parent / "worker.py"), configuration.engine])
         cores = setup.cores[:threads]
         self.log = setup.work_dir / "logs" / f"{configuration.name}.log".replace(" ", "_")
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.log, "wb") as errors:
-            super().__init__(command, errors=errors, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        # Inherited. A preexec_fn would have Python copy its own page tables first, milliseconds that are no engine's.
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)
+        try:
+            with open(self.log, "wb") as errors:
+                super().__init__(command, errors=errors)
+        finally:
+            os.sched_setaffinity(0, before)
 
     def answer(self):
-        if not select.select([self.process.stdout], [], [], ANSWER_SECONDS)[0]:
-            self.kill()
-            raise WorkerError(f"no answer after {ANSWER_SECONDS} s")
         try:
-            answer = super().answer()
+            answer = super().answer(ANSWER_SECONDS)
+        except TimeoutError as error:
+            self.kill()
+            raise WorkerError(str(error)) from None
         except EOFError:
             raise WorkerError(self.last_words()) from None
         if "error" in answer:
             raise WorkerError(" ".join(answer["error"].split()))
         return answer
 
-    def ask(self, line):
+    def send(self, *lines):
         try:
-            return super().ask(line)
+            super().send(*lines)
         except BrokenPipeError:
             raise WorkerError(self.last_words()) from None
 
@@ -74,7 +79,7 @@ class Worker(LineServer):
 
 def load_line(configuration, model, setup, threads):
     """The load request; makes the conversion. ConversionError."""
-    path = converted(model, configuration.artifact, setup.work_dir / "models", setup.packer)
+    path = converted(model, configuration.artifact, setup.work_dir / "models", setup.programs)
     names = [entry["name"] for entry in model.inputs]
     # Peers were calibrated with all recorded inputs when their models were converted; we are at the first feed.
     samples = [f"samples={','.join(str(file) for file in model.input_files)}"] if configuration.is_ours else []
