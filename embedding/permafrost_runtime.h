@@ -267,7 +267,7 @@ typedef struct pf_report {
   char delegate_failure[256];  // Why the delegate takes no part after all; empty where it does, or there is none.
   // Of weights that are used as they lie packed in the model; 0 where a build was made to look for none.
   int64_t packed_bytes;
-  char packed_failure[256];  // Why those that the model has for the delegate are not used; empty where they are, or it has none.
+  char packed_failure[256];  // Why those that the model has for the delegate are not used; otherwise empty.
 } pf_report;
 
 PF_EXPORT pf_status pf_get_report(pf_session* session, pf_report* report, char* error, size_t error_size);
