@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "embedding/descriptor_view.h"
 #include "embedding/model_reading.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/byte_source.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/memmapped_package.h"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/huge_pages.h"
-#include "graph/status.h"
+#include "graph/base/huge_pages.h"
+#include "graph/base/status.h"
 #include "io/system_error.h"
 
 namespace permafrost {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/locked_memory.h"
 
 namespace permafrost {

@@ -8,11 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "graph/interface_finder.h"
-#include "graph/op_schema.h"
-#include "graph/selection.h"
-#include "graph/shape_inference.h"
-#include "graph/status.h"
+#include "graph/analysis/interface_finder.h"
+#include "graph/ops/op_schema.h"
+#include "graph/ops/selection.h"
+#include "graph/shapes/shape_inference.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

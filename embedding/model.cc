@@ -11,7 +11,7 @@
 #include "embedding/handles.h"
 #include "embedding/model_reading.h"
 #include "embedding/permafrost_runtime.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

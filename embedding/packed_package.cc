@@ -5,7 +5,7 @@
 
 #include "embedding/caller_error.h"
 #include "embedding/delegate_choice.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/packing/packed_region.h"
 #include "runtime_check/packing/weight_cache.h"
 

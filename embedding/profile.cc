@@ -6,7 +6,7 @@
 #include "embedding/caller_error.h"
 #include "embedding/handles.h"
 #include "embedding/permafrost_runtime.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 using permafrost::CheckGiven;
 using permafrost::Guarded;

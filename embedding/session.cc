@@ -16,7 +16,7 @@
 #include "embedding/packed_package.h"
 #include "embedding/permafrost_runtime.h"
 #include "embedding/tensors.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

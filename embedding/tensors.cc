@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/dtype.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

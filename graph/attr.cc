@@ -6,8 +6,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
-#include "graph/tensor_proto.h"
+#include "graph/base/status.h"
+#include "graph/wire_format/tensor_proto.h"
 
 namespace permafrost {
 namespace {

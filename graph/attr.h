@@ -16,7 +16,7 @@
 #include "graph/dtype.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 
 namespace permafrost {
 namespace {

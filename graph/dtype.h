@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/selection.h"
+#include "graph/ops/selection.h"
 
 namespace permafrost {
 

@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/lineage.h"
-#include "graph/nearest.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 

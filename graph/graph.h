@@ -3,7 +3,7 @@
 // A Graph owns its nodes; Node pointers stay valid until the node is removed or the graph dies. The order of the nodes
 // is that of the file and reaches the output. Every edit keeps the lists of uses current, so a rewrite costs what it
 // touches, not the graph. A Graph is well-formed by construction: names are unique and every input names an existing
-// node; what a construction cannot guarantee (ports, types, cycles) is checked by graph/validate.h.
+// node; what a construction cannot guarantee (ports, types, cycles) is checked by graph/validation/validate.h.
 //
 // Not thread-safe; several threads may read one graph that nobody edits.
 #ifndef PERMAFROST_GRAPH_GRAPH_H_
@@ -24,7 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/attr.h"
-#include "graph/op.h"
+#include "graph/ops/op.h"
 #include "graph/tensor.h"
 
 namespace permafrost {

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "graph/huge_pages.h"
-#include "graph/status.h"
+#include "graph/base/huge_pages.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

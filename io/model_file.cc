@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 #include "io/byte_source.h"
 #include "io/foreign_format.h"
 #include "io/formats/age/age.h"

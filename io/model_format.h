@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/byte_source.h"
 #include "io/file_system.h"
 #include "io/key_source.h"

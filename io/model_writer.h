@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/model_file.h"
 
 namespace permafrost {

@@ -16,8 +16,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "graph/huge_pages.h"
-#include "graph/status.h"
+#include "graph/base/huge_pages.h"
+#include "graph/base/status.h"
 #include "io/mapped_pages.h"
 #include "io/system_error.h"
 

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/hint_thread.h"
 #include "io/mapped_pages.h"
 #include "io/posix_file_system.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/delegates/external/compiled_code.h"
 #include "runtime_check/delegates/external/partition_view.h"

@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/profiler.h"
 

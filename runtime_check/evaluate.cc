@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 #include "runtime_check/prepared_node.h"
 
 namespace permafrost {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "graph/selection.h"
-#include "graph/status.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
 #include "runtime_check/flow_executor.h"
 #include "runtime_check/profiler.h"
 #include "runtime_check/step_runner.h"

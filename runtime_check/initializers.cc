@@ -3,7 +3,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 namespace {

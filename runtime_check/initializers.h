@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/selection.h"
+#include "graph/ops/selection.h"
 #include "runtime_check/program.h"
 
 namespace permafrost {

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/selection.h"
-#include "graph/status.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 

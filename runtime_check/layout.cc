@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/selection.h"
-#include "graph/status.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
 #include "runtime_check/plan_state.h"
 #include "runtime_check/planner.h"
 #include "runtime_check/step_cost.h"

@@ -2,7 +2,7 @@
 #include "runtime_check/memory_budget.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 

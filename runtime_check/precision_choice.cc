@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/calibration.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_search.h"

@@ -14,11 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/nearest.h"
-#include "graph/op_schema.h"
-#include "graph/selection.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/nearest.h"
+#include "graph/ops/op_schema.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 #include "runtime_check/functions.h"
 
 namespace permafrost {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/selection.h"
-#include "graph/status.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
 #include "runtime_check/initializers.h"
 #include "runtime_check/processors.h"
 

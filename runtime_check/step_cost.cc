@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "graph/node_flops.h"
+#include "graph/analysis/node_flops.h"
 #include "runtime_check/prepared_node.h"
 
 namespace permafrost {

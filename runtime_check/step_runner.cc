@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/selection.h"
-#include "graph/status.h"
+#include "graph/ops/selection.h"
+#include "graph/base/status.h"
 #include "runtime_check/functions.h"
 
 namespace permafrost {

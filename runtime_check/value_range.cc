@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 
 namespace permafrost {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/json_value.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
 #include "tools/difference/graph_difference.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "tools/all_tools.h"
 #include "tools/command_line/cli.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/model_file.h"
 #include "runtime_check/evaluate.h"

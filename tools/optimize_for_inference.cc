@@ -2,7 +2,7 @@
 #include "tools/optimize_for_inference.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/strip_unused.h"
 #include "tools/transform_graph.h"
 

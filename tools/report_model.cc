@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/dtype.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/transform_graph.h"
 
 namespace permafrost {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/order.h"
-#include "graph/status.h"
+#include "graph/analysis/order.h"
+#include "graph/base/status.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/model_file.h"
 #include "runtime_check/evaluate.h"

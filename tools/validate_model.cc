@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/model_file.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 #include "transforms/presets.h"
 #include "transforms/way_out.h"
 

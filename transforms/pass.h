@@ -38,7 +38,7 @@
 #include "graph/evaluator.h"
 #include "graph/graph.h"
 #include "graph/lineage.h"
-#include "graph/near_miss.h"
+#include "graph/matching/near_miss.h"
 #include "graph/variable_source.h"
 
 namespace permafrost {

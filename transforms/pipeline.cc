@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/hash.h"
-#include "graph/shape_inference.h"
-#include "graph/status.h"
-#include "graph/validate.h"
+#include "graph/validation/hash.h"
+#include "graph/shapes/shape_inference.h"
+#include "graph/base/status.h"
+#include "graph/validation/validate.h"
 #include "transforms/rewrites/thread_team.h"
 
 namespace permafrost {

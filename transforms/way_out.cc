@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "graph/near_miss.h"
+#include "graph/matching/near_miss.h"
 
 namespace permafrost {
 

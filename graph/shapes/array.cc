@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "graph/shape_functions.h"
+#include "graph/shapes/shape_functions.h"
 #include "graph/shapes/dims.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost::shapes {
 namespace {

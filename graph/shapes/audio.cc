@@ -1,8 +1,8 @@
 // Shape functions of audio ops.
 #include "absl/strings/str_cat.h"
-#include "graph/shape_functions.h"
+#include "graph/shapes/shape_functions.h"
 #include "graph/shapes/dims.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost::shapes {
 

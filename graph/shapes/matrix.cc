@@ -1,9 +1,9 @@
 // Shape functions of matrix products and Fourier transforms.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/shape_functions.h"
+#include "graph/shapes/shape_functions.h"
 #include "graph/shapes/dims.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost::shapes {
 namespace {

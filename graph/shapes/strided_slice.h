@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 
 namespace permafrost::shapes {
 

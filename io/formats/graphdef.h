@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 

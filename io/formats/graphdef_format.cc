@@ -1,7 +1,7 @@
 // Fits the two forms of a GraphDef into the table of formats.
 #include "io/formats/graphdef_format.h"
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
 

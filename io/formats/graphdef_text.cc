@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/proto/graphdef.pb.h"
 #include "io/formats/text_message.h"

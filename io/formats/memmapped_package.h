@@ -18,7 +18,7 @@
 #include "graph/graph.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/byte_source.h"
 
 namespace permafrost {

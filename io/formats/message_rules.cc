@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

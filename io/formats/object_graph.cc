@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

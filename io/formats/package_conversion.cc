@@ -7,9 +7,9 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/integer_propagation.h"
-#include "graph/shape_reads.h"
-#include "graph/status.h"
+#include "graph/shapes/integer_propagation.h"
+#include "graph/shapes/shape_reads.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 
 namespace permafrost {

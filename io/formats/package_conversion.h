@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/formats/memmapped_package.h"
 
 namespace permafrost {

@@ -1,7 +1,7 @@
 // Fits the memory-mapped package into the table of formats.
 #include "io/formats/package_format.h"
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/memmapped_package.h"
 #include "io/formats/package_conversion.h"
 

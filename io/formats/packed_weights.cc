@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/content_hash.h"
-#include "graph/status.h"
+#include "graph/base/content_hash.h"
+#include "graph/base/status.h"
 #include "io/formats/memmapped_package.h"
 #include "io/little_endian.h"
 

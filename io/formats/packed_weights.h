@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/file_system.h"
 
 namespace permafrost {

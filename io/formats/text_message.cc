@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

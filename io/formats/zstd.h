@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/model_format.h"
 
 namespace permafrost {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "python/native/errors.h"
 #include "python/native/model.h"
 #include "python/native/tensors.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "python/native/errors.h"
 #include "python/native/interruptible.h"

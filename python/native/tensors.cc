@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "python/native/errors.h"
 #include "python/native/interruptible.h"
 #include "python/native/text.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/copy_plan.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/sampling.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/multiversion.h"
-#include "graph/status.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/gemm.h"
 #include "runtime_check/kernels/scratch.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/string_pairs.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <complex>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
 

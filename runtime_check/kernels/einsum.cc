@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/multiversion.h"
-#include "graph/status.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
 

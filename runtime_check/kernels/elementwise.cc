@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "graph/dtype.h"
-#include "graph/multiversion.h"
+#include "graph/base/multiversion.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -1,7 +1,7 @@
 // Chooses the inner loops for the machine.
 #include "runtime_check/kernels/inner_loops.h"
 
-#include "graph/processor.h"
+#include "graph/base/processor.h"
 
 namespace permafrost {
 

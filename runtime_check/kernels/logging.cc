@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/tensor_text.h"
 #include "runtime_check/run_log.h"

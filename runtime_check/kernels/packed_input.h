@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "graph/tensor.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/gemm.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/planes.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/graph.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"

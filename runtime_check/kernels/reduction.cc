@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/reduction_loops.h"

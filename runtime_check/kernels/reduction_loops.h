@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "graph/dtype.h"
-#include "graph/multiversion.h"
+#include "graph/base/multiversion.h"
 #include "runtime_check/kernels/elementwise.h"
 
 namespace permafrost::reduction {

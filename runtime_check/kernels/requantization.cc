@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/quantized_ranges.h"
 

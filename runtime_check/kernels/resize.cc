@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/quantized_ranges.h"
 #include "runtime_check/kernels/sampling.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
 

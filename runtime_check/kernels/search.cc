@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/wide_elements.h"

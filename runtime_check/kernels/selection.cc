@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"

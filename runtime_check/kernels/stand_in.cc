@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "graph/tensor.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/scratch.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"

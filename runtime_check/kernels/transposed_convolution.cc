@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "graph/dtype.h"
-#include "graph/multiversion.h"
+#include "graph/base/multiversion.h"
 
 namespace permafrost {
 

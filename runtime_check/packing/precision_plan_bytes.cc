@@ -10,9 +10,9 @@
 #include "absl/base/casts.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/content_hash.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/content_hash.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/formats/packed_weights.h"
 #include "runtime_check/packed_weights.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/age/age.h"
 #include "io/model_file.h"

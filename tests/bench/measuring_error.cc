@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/profile_summary.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/model_file.h"
 #include "runtime_check/seeded_inputs.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/model_file.h"
 #include "runtime_check/delegate_registry.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/checkpoint/checkpoint.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/proto/graphdef.pb.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/graph.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/graphdef_text.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/package_conversion.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/content_hash.h"
+#include "graph/base/content_hash.h"
 #include "gtest/gtest.h"
 
 namespace permafrost {

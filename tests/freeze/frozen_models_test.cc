@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
-#include "graph/validate.h"
+#include "graph/validation/validate.h"
 #include "gtest/gtest.h"
 #include "io/file_system.h"
 #include "io/formats/npy.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/crc32c.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/checkpoint/table_block.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "graph/tensor_proto.h"
+#include "graph/wire_format/tensor_proto.h"
 #include "gtest/gtest.h"
 
 namespace permafrost {

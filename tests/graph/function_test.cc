@@ -1,13 +1,13 @@
 // Tests of the function library: parsing, bodies as graphs, writing back, calls, and libraries that mean harm.
-#include "graph/function.h"
+#include "graph/functions/function.h"
 
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/validate.h"
-#include "graph/wire.h"
+#include "graph/validation/validate.h"
+#include "graph/base/wire.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef_text.h"
 #include "tests/graph/test_graph.h"

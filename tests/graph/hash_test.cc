@@ -1,5 +1,5 @@
 // The structural hash sees every edit and is the same for the same graph.
-#include "graph/hash.h"
+#include "graph/validation/hash.h"
 
 #include <functional>
 

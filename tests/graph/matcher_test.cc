@@ -1,5 +1,5 @@
 // Patterns: what matches, what is captured, and the reasons of near misses.
-#include "graph/matcher.h"
+#include "graph/matching/matcher.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Suggestions for misspelt names.
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // The table of ops is well-formed, and types are resolved from it.
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 
 #include "tests/graph/test_graph.h"
 

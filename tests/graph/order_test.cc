@@ -1,5 +1,5 @@
 // Topological orders, cycles and reachability.
-#include "graph/order.h"
+#include "graph/analysis/order.h"
 
 #include "tests/graph/test_graph.h"
 

@@ -1,5 +1,5 @@
 // The compiler's own answer, which programs that must be small do without.
-#include "graph/processor.h"
+#include "graph/base/processor.h"
 
 #include <gtest/gtest.h>
 

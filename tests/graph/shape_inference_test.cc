@@ -1,10 +1,10 @@
 // Shapes that the ops give, values that they need, and graphs that mean harm.
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 
 #include <random>
 
 #include "absl/strings/match.h"
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 #include "tests/graph/test_graph.h"
 
 namespace permafrost {

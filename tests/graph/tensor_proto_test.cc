@@ -1,5 +1,5 @@
 // TensorProto in all its encodings, and hostile ones.
-#include "graph/tensor_proto.h"
+#include "graph/wire_format/tensor_proto.h"
 
 #include "gtest/gtest.h"
 

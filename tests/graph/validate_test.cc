@@ -1,5 +1,5 @@
 // Every kind of problem that the validator knows, and that it leaves sound graphs alone.
-#include "graph/validate.h"
+#include "graph/validation/validate.h"
 
 #include "tests/graph/test_graph.h"
 

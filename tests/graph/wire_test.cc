@@ -1,5 +1,5 @@
 // The wire format: what protobuf accepts is accepted, and nothing leads outside the message.
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 
 #include <string>
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/graph.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/prepared_node.h"

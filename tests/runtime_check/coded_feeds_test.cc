@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gmock/gmock.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/runtime_check/small_graph.h"
 

@@ -100,7 +100,7 @@ TEST(NumbersTest, ReadsIntegersThatFit) {
   }
 }
 
-// Each default of type float in graph/ops.def, and what other numbers look like.
+// Each default of type float in graph/ops/ops.def, and what other numbers look like.
 TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
   std::vector<std::string> texts = {"0", "-0.5", "1e-05", "1e22", "123456789012345", "3.4028234e38"};
 #define OP(name, signature, attributes, traits, shape)                             \
@@ -108,7 +108,7 @@ TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
     const size_t at = attr.find(":float=");                                        \
     if (at != attr.npos) texts.emplace_back(attr.substr(at + 7));                   \
   }
-#include "graph/ops.def"
+#include "graph/ops/ops.def"
 #undef OP
   EXPECT_GT(texts.size(), 30);
   for (const std::string& text : texts) {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/attr.h"
 #include "graph/graph.h"
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/selection.h"
+#include "graph/ops/selection.h"
 #include "tools/command_line/cli.h"
 
 namespace permafrost {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/status.h"
-#include "graph/tensor_proto.h"
+#include "graph/base/status.h"
+#include "graph/wire_format/tensor_proto.h"
 #include "io/formats/graphdef_text.h"
 #include "transforms/rewrites/attr_content.h"
 

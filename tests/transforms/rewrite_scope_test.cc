@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "graph/lineage.h"
-#include "graph/validate.h"
+#include "graph/validation/validate.h"
 #include "gtest/gtest.h"
 #include "tests/transforms/golden_runs.h"
 

@@ -1,5 +1,5 @@
 // Code that passes share.
-#include "graph/tensor_proto.h"
+#include "graph/wire_format/tensor_proto.h"
 #include "gtest/gtest.h"
 #include "transforms/rewrites/attr_content.h"
 #include "transforms/rewrites/colocation.h"

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/profiler.h"
 #include "runtime_check/thread_activity.h"
 #include "tools/benchmark/benchmark_questions.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/benchmark/configuration_comparison.h"
 #include "tools/benchmark/load_comparison.h"
 #include "tools/benchmark/model_comparison.h"

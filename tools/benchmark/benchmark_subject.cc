@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/flags.h"
 #include "tools/model/interface_finder.h"

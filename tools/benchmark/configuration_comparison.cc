@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/precision_choice.h"
 #include "tools/benchmark/benchmark_report.h"

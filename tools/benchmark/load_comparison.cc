@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/benchmark/benchmark_report.h"
 #include "tools/command_line/interruption.h"
 #include "tools/measuring/background_load.h"

@@ -196,7 +196,7 @@ def selective_runtime(
             _label("//io/formats:runtime_sources"),
             _label("//runtime_check:runtime_sources"),
             _label("//selective:sources"),
-        ] + ([_label("//graph:content_hash.cc")] if delegates or packed_weights else []) + ([
+        ] + ([_label("//graph:base/content_hash.cc")] if delegates or packed_weights else []) + ([
             _label("//io/formats:packed_weights_sources"),
             _label("//runtime_check/packing:sources"),
         ] if packed_weights else []),

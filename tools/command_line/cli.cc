@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 #include "tools/command_line/typography.h"
 
 namespace permafrost {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "runtime_check/split_mix.h"
 #include "tools/images/jpeg_codec.h"
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/images/jpeg_codec.h"
 #include "tools/images/png_codec.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

@@ -2,7 +2,7 @@
 #include "tools/measuring/benchmark_baseline.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/json_value.h"
 
 namespace permafrost {

@@ -8,8 +8,8 @@
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 #include "io/little_endian.h"
 
 namespace permafrost {

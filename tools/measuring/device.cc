@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "io/formats/json_value.h"
 #include "tools/measuring/machine_peaks.h"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/command_line/interruption.h"
 
 namespace permafrost {

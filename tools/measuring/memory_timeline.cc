@@ -5,7 +5,7 @@
 #include <map>
 
 #include "absl/status/statusor.h"
-#include "graph/order.h"
+#include "graph/analysis/order.h"
 
 namespace permafrost {
 namespace {

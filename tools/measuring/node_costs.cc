@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/dtype.h"
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 namespace {

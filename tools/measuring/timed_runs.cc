@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/command_line/interruption.h"
 
 namespace permafrost {

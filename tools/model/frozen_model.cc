@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/object_graph.h"
 #include "io/model_file.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "graph/graph.h"
-#include "graph/interface_finder.h"
+#include "graph/analysis/interface_finder.h"
 
 namespace permafrost {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/saved_model.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/nearest.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 #include "io/formats/npy.h"
 #include "runtime_check/seeded_inputs.h"
 

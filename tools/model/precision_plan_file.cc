@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/content_hash.h"
-#include "graph/status.h"
+#include "graph/base/content_hash.h"
+#include "graph/base/status.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/json.h"
 

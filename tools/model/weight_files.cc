@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/content_hash.h"
-#include "graph/status.h"
+#include "graph/base/content_hash.h"
+#include "graph/base/status.h"
 #include "io/byte_source.h"
 #include "io/formats/memmapped_package.h"
 #include "runtime_check/packing/packed_region.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "graph/op_schema.h"
-#include "graph/order.h"
+#include "graph/ops/op_schema.h"
+#include "graph/analysis/order.h"
 #include "tools/measuring/node_costs.h"
 #include "tools/summary/flops.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/profile_summary.h"
 #include "runtime_check/profiler.h"
 #include "tools/command_line/interruption.h"

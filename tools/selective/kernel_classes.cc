@@ -15,8 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/dtype.h"
-#include "graph/node_def.h"
-#include "graph/status.h"
+#include "graph/wire_format/node_def.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

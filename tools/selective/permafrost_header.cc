@@ -8,10 +8,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/nearest.h"
-#include "graph/node_def.h"
-#include "graph/op_schema.h"
-#include "graph/selection.h"
+#include "graph/base/nearest.h"
+#include "graph/wire_format/node_def.h"
+#include "graph/ops/op_schema.h"
+#include "graph/ops/selection.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/gzip.h"
 #include "io/formats/zstd.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/node_flops.h"
+#include "graph/analysis/node_flops.h"
 
 namespace permafrost {
 

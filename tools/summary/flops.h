@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 
 namespace permafrost {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "graph/op_schema.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/command_line/console.h"
 #include "tools/transform/rewrite_surroundings.h"
 

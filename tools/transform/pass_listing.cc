@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/command_line/json.h"
 #include "transforms/pass.h"
 #include "transforms/presets.h"

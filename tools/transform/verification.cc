@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/coded_feeds.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"

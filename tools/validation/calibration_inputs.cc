@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tools/command_line/flags.h"
 #include "tools/images/image_file.h"
 #include "tools/validation/batch_source.h"

@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "tools/model/model_inputs.h"
 
 namespace permafrost {

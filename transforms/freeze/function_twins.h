@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "graph/function.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 
 namespace permafrost {

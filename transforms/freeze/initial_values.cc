@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/nearest.h"
-#include "graph/order.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/analysis/order.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

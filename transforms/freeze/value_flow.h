@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/function.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 #include "transforms/freeze/function_twins.h"
 

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 
 namespace permafrost {

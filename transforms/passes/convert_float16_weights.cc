@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/multiversion.h"
-#include "graph/status.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_ranges.h"

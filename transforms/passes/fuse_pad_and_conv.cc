@@ -1,7 +1,7 @@
 // Lets a Conv2D pad its input with its mirror image itself.
 #include <string>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/padded_convolution.h"

@@ -1,7 +1,7 @@
 // Lets a Conv2D resize its input itself.
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/padded_convolution.h"

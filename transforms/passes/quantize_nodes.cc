@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "graph/order.h"
-#include "graph/shape_inference.h"
-#include "graph/status.h"
+#include "graph/analysis/order.h"
+#include "graph/shapes/shape_inference.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/duplicates.h"

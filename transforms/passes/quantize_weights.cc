@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/thread_team.h"

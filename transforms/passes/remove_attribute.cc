@@ -4,9 +4,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
-#include "graph/nearest.h"
-#include "graph/op_schema.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/ops/op_schema.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
 

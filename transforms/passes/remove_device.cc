@@ -1,5 +1,5 @@
 // Takes nodes off the devices that they were placed on.
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
 

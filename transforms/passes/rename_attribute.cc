@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
 

@@ -3,8 +3,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
 

@@ -3,8 +3,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
-#include "graph/nearest.h"
-#include "graph/op_schema.h"
+#include "graph/base/nearest.h"
+#include "graph/ops/op_schema.h"
 #include "transforms/pass.h"
 
 namespace permafrost {

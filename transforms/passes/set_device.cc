@@ -1,6 +1,6 @@
 // Places nodes on a device.
 #include "absl/strings/match.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
 

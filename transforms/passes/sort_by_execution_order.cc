@@ -1,8 +1,8 @@
 // Sorts the nodes so that each comes after the nodes it reads.
 #include <algorithm>
 
-#include "graph/order.h"
-#include "graph/status.h"
+#include "graph/analysis/order.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 
 namespace permafrost {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/op_schema.h"
-#include "graph/order.h"
-#include "graph/shape_inference.h"
-#include "graph/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/analysis/order.h"
+#include "graph/shapes/shape_inference.h"
+#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/function_library.h"

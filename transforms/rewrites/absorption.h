@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 
 namespace permafrost {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "graph/function.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 
 namespace permafrost {
@@ -37,7 +37,7 @@ struct CopyBudget {
   int64_t name_bytes = 0;
 };
 
-// Copies the nodes of `body` (see graph/function.h) before `position` (null: at the end) under names that begin with
+// Copies the nodes of `body` (see graph/functions/function.h) before `position` (null: at the end) under names that begin with
 // `prefix`, devices and attributes as they are; `args` stand for its arguments. An argument that a node waits for is
 // waited for in its producer; for one that comes from a Switch, whose completion says nothing of the branch, that is
 // the gate. `gate` (may be null) becomes a control input of the nodes that `gating` says. Loops get

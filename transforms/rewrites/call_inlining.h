@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/function.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/body_copy.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/function_evaluation.h"
 

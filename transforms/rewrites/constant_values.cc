@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "graph/matcher.h"
+#include "graph/matching/matcher.h"
 
 namespace permafrost {
 namespace {

@@ -2,7 +2,7 @@
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_ELEMENTWISE_OPS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_ELEMENTWISE_OPS_H_
 
-#include "graph/op.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 

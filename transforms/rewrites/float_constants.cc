@@ -2,7 +2,7 @@
 #include "transforms/rewrites/float_constants.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 

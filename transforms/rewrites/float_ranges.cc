@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "graph/multiversion.h"
+#include "graph/base/multiversion.h"
 
 namespace permafrost {
 namespace {

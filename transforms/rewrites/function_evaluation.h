@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/evaluator.h"
-#include "graph/function.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "transforms/rewrites/call_inlining.h"

@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "graph/function.h"
-#include "graph/graphdef_fields.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/functions/function.h"
+#include "graph/wire_format/graphdef_fields.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/shape.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 
 namespace permafrost {
 

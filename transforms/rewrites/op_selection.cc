@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/nearest.h"
-#include "graph/status.h"
+#include "graph/base/nearest.h"
+#include "graph/base/status.h"
 
 namespace permafrost {
 

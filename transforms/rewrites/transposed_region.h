@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "graph/shape_inference.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/rewrites/permutation.h"
 
 namespace permafrost {

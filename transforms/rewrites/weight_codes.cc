@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/multiversion.h"
-#include "graph/status.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
 #include "transforms/rewrites/channel_rows.h"
 #include "transforms/rewrites/float_ranges.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/byte_source.h"
 #include "io/formats/age/header.h"
 #include "io/formats/age/keys.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/age/encoding.h"
 
 namespace permafrost::age {

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/age/age.h"
 #include "io/formats/age/armor.h"
 #include "io/formats/age/crypto.h"

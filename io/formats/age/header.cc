@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/age/encoding.h"
 
 namespace permafrost::age {

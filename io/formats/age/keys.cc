@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/age/encoding.h"
 
 namespace permafrost::age {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
-#include "graph/tensor_proto.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/wire_format/tensor_proto.h"
+#include "graph/base/wire.h"
 
 namespace permafrost {
 namespace {

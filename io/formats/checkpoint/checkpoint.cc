@@ -1,7 +1,7 @@
 // Opens a checkpoint of either version.
 #include "io/formats/checkpoint/checkpoint.h"
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/checkpoint/bundle.h"
 #include "io/formats/checkpoint/checkpoint_files.h"
 #include "io/formats/checkpoint/slice_tables.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint_files.h"
 
 namespace permafrost {

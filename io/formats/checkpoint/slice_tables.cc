@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
-#include "graph/tensor_proto.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/wire_format/tensor_proto.h"
+#include "graph/base/wire.h"
 #include "io/formats/checkpoint/bundle_records.h"
 #include "io/formats/checkpoint/sorted_table.h"
 #include "io/formats/checkpoint/tensor_slice.h"

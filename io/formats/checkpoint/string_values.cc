@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "io/crc32c.h"
 
 namespace permafrost {

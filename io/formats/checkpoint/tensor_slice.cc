@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/status.h"
-#include "graph/wire.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
 #include "io/formats/checkpoint/ordered_code.h"
 
 namespace permafrost {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "graph/nearest.h"
+#include "graph/base/nearest.h"
 
 namespace permafrost {
 

@@ -7,7 +7,7 @@
 
 #include "absl/container/node_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/external/compiled_code.h"
 #include "runtime_check/delegates/external/partition_view.h"
 #include "runtime_check/delegates/external/permafrost_delegate.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/fusion.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"

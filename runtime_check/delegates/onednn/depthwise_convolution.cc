@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/depthwise_lines.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/packing.h"

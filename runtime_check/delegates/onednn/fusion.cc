@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 #include "runtime_check/delegates/onednn/image_pieces.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"

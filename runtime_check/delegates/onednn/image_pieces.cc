@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/storage_values.h"

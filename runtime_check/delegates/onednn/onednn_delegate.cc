@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/packing.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/content_hash.h"
+#include "graph/base/content_hash.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
 
 namespace permafrost {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/loops.h"
 
 namespace permafrost {

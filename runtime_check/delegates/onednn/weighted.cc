@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 #include "runtime_check/delegates/onednn/packing.h"

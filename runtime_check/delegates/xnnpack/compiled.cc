@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/xnnpack/fuse.h"
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/loops.h"

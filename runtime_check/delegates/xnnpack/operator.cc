@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
 #include "runtime_check/kernels/window.h"
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "runtime_check/delegates/xnnpack/compiled.h"
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/operator.h"

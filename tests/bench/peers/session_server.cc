@@ -25,7 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/json_value.h"
 #include "io/formats/npy.h"

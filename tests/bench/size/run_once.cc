@@ -12,7 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "runtime_check/session.h"
 

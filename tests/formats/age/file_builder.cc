@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "io/formats/age/encoding.h"
 
 namespace permafrost::age {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "gtest/gtest.h"
 #include "io/crc32c.h"
 #include "io/formats/checkpoint/checkpoint.h"

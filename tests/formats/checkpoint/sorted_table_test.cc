@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
 #include "gtest/gtest.h"
 #include "io/crc32c.h"
 #include "io/formats/checkpoint/table_block.h"

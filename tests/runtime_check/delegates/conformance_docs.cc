@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/dtype.h"
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/conformance.h"
 

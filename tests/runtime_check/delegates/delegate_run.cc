@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "graph/status.h"
+#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegate_registry.h"
 #include "runtime_check/output_error.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/op_schema.h"
+#include "graph/ops/op_schema.h"
 #include "gtest/gtest.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
 #include "tests/runtime_check/delegates/conformance.h"

@@ -1,0 +1,236 @@
+// Finds inputs and outputs.
+#include "graph/analysis/interface_finder.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/ops/op_schema.h"
+#include "graph/analysis/order.h"
+
+namespace permafrost {
+
+std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints) {
+  std::vector<Node*> nodes;
+  for (const FoundEndpoint& endpoint : endpoints) {
+    if (endpoint.is_chosen) nodes.push_back(endpoint.node);
+  }
+  return nodes;
+}
+
+namespace {
+
+// Beyond this many outputs it is not asked which input each needs.
+constexpr size_t kMaxComparedOutputs = 64;
+// How many nodes are followed from an input to tell whether it holds labels.
+constexpr size_t kMaxFollowed = 20;
+
+// What is known of a node from the nodes before it; bits of a mask.
+constexpr uint8_t kBehindInput = 1;
+constexpr uint8_t kBehindLoss = 2;   // Behind an op that only training needs.
+constexpr uint8_t kBehindLabel = 4;  // Behind an input that holds the right answers.
+constexpr uint8_t kBehindUnfed = 8;  // Behind a placeholder that is not among the inputs given.
+
+bool IsPlaceholder(Op op) { return op == ops::kPlaceholder || op == ops::kPlaceholderV2; }
+
+bool IsTrainingOp(Op op) {
+  // By name, since a selective build knows no others than it runs.
+  for (const absl::string_view known : {"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "L2Loss",
+                                        "InTopK", "InTopKV2", "Conv2DBackpropFilter"}) {
+    if (op.name() == known) return true;
+  }
+  return absl::EndsWith(op.name(), "Grad") || absl::EndsWith(op.name(), "GradV2") ||
+         absl::EndsWith(op.name(), "GradV3");
+}
+
+// Gives data from outside the graph, without being a placeholder.
+bool IsSource(Op op) {
+  return op.name() == "IteratorGetNext" || absl::StartsWith(op.name(), "QueueDequeue") ||
+         absl::StartsWith(op.name(), "Decode") || absl::StartsWith(op.name(), "Parse");
+}
+
+bool IsFeedable(Op op) { return IsPlaceholder(op) || op == ops::kPlaceholderWithDefault || IsSource(op); }
+
+bool IsSummary(Op op) { return absl::EndsWith(op.name(), "Summary") || absl::EndsWith(op.name(), "SummaryV2"); }
+
+// Passes labels on without making anything else of them.
+bool HandsOn(Op op) {
+  for (const Op known :
+       {ops::kIdentity, ops::kCast, ops::kReshape, ops::kSqueeze, ops::kOneHot, ops::kExpandDims, ops::kStopGradient}) {
+    if (op == known) return true;
+  }
+  return false;
+}
+
+// What the original summarize_graph leaves out, and what has no output or writes somewhere.
+bool HasNoResult(const Node& node) {
+  const Op op = node.op();
+  if (op == ops::kConst || op == ops::kAssign || op == ops::kNoOp || IsPlaceholder(op)) return true;
+  const OpSchema* schema = FindSchema(op);
+  return schema != nullptr && (schema->Is(kHasSideEffect) || schema->fixed_outputs == 0);
+}
+
+// Whether the node, an input, holds labels: it goes, at most handed on, into a loss or a comparison, and nowhere else.
+bool IsLabel(const Node& input) {
+  std::vector<const Node*> open = {&input};
+  std::vector<const Node*> seen = open;
+  bool reaches_loss = false;
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Use& use : node->uses()) {
+      const Op op = use.consumer->op();
+      if (IsTrainingOp(op) || op == ops::kEqual) {
+        reaches_loss = true;
+      } else if (HandsOn(op) && seen.size() < kMaxFollowed) {
+        if (std::find(seen.begin(), seen.end(), use.consumer) != seen.end()) continue;
+        open.push_back(use.consumer);
+        seen.push_back(use.consumer);
+      } else {
+        return false;
+      }
+    }
+  }
+  return reaches_loss;
+}
+
+// By node id, the mask of what stands before it; nothing shows through `given`, the inputs that the caller named (may
+// be null). Each node is visited at most once a bit, so cycles end.
+std::vector<uint8_t> SpreadForward(const Graph& graph, const std::vector<Node*>* given) {
+  std::vector<uint8_t> mask(graph.id_limit(), 0);
+  std::vector<bool> is_given(graph.id_limit(), false);
+  std::vector<const Node*> open;
+  const auto add = [&](const Node* node, uint8_t bits) {
+    if ((mask[node->id()] | bits) == mask[node->id()]) return;
+    mask[node->id()] |= bits;
+    open.push_back(node);
+  };
+  if (given != nullptr) {
+    for (const Node* node : *given) {
+      is_given[node->id()] = true;
+      add(node, static_cast<uint8_t>(kBehindInput | (IsLabel(*node) ? kBehindLabel : 0)));
+    }
+  }
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const Op op = node->op();
+    if (is_given[node->id()]) continue;
+    if (IsTrainingOp(op)) add(node, kBehindLoss);
+    if (given == nullptr ? IsFeedable(op) : IsPlaceholder(op)) {
+      add(node,
+          static_cast<uint8_t>((given == nullptr ? kBehindInput : kBehindUnfed) | (IsLabel(*node) ? kBehindLabel : 0)));
+    }
+  }
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Use& use : node->uses()) {
+      if (!is_given[use.consumer->id()]) add(use.consumer, mask[node->id()]);
+    }
+  }
+  return mask;
+}
+
+std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Node*>* given, std::string* doubt) {
+  const std::vector<uint8_t> mask = SpreadForward(graph, given);
+  std::vector<FoundEndpoint> outputs;
+  bool any_behind_input = false;
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->uses().empty() || HasNoResult(*node)) continue;
+    FoundEndpoint output{node, false, ""};
+    if (IsSummary(node->op())) {
+      output.reason = "a summary";
+    } else if ((mask[node->id()] & kBehindLoss) != 0) {
+      output.reason = "comes from a loss or a gradient, which only training needs";
+    } else if ((mask[node->id()] & kBehindLabel) != 0) {
+      output.reason = "reads labels, which only training and testing have";
+    } else if ((mask[node->id()] & kBehindUnfed) != 0) {
+      output.reason = "needs a placeholder that is not among the inputs given";
+    } else {
+      output.is_chosen = true;
+      output.reason = "no node reads it";
+      any_behind_input = any_behind_input || (mask[node->id()] & kBehindInput) != 0;
+    }
+    outputs.push_back(std::move(output));
+  }
+  for (FoundEndpoint& output : outputs) {
+    if (output.is_chosen && any_behind_input && (mask[output.node->id()] & kBehindInput) == 0) {
+      output.is_chosen = false;
+      output.reason = "depends on no input";
+    }
+  }
+  if (ChosenNodes(outputs).empty()) {
+    *doubt = outputs.empty() ? "every node is read by another, or gives no result"
+                             : "each node that nobody reads is a leftover of training or needs more inputs";
+  }
+  return outputs;
+}
+
+// Marks the inputs that the chosen outputs need, and notices outputs that do not need the same ones.
+void ChooseInputs(const Graph& graph, const std::vector<Node*>& outputs, bool outputs_are_given,
+                  FoundInterface* found) {
+  const std::vector<bool> needed = ReachedBackwards(graph, outputs, {});
+  const bool has_placeholder = std::any_of(found->inputs.begin(), found->inputs.end(), [&](const FoundEndpoint& input) {
+    return IsPlaceholder(input.node->op()) && needed[input.node->id()];
+  });
+  for (FoundEndpoint& input : found->inputs) {
+    const Op op = input.node->op();
+    if (!needed[input.node->id()]) {
+      input.reason = "no output needs it";
+    } else if (IsSource(op)) {
+      input.reason = "reads data by itself, but its result could be fed";
+    } else if (!IsPlaceholder(op) && has_placeholder) {
+      input.reason = "has a default";
+    } else {
+      input.is_chosen = true;
+      input.reason =
+          IsPlaceholder(op) ? "a placeholder that the outputs need" : "the only kind of placeholder there is";
+    }
+  }
+  const std::vector<Node*> inputs = ChosenNodes(found->inputs);
+  if (inputs.empty()) {
+    const bool has_source = std::any_of(found->inputs.begin(), found->inputs.end(),
+                                        [&](const FoundEndpoint& input) { return needed[input.node->id()]; });
+    if (has_source) found->inputs_doubt = "there is no placeholder, but nodes that read data by themselves";
+    return;
+  }
+  if (outputs_are_given || outputs.size() < 2 || outputs.size() > kMaxComparedOutputs) return;
+  // For each input, an output that needs it and one that does not.
+  std::vector<std::pair<const Node*, const Node*>> examples(inputs.size());
+  for (Node* output : outputs) {
+    const std::vector<bool> reached = ReachedBackwards(graph, {output}, {});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      (reached[inputs[i]->id()] ? examples[i].first : examples[i].second) = output;
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto [with, without] = examples[i];
+    if (with == nullptr || without == nullptr) continue;
+    found->outputs_doubt = absl::StrCat("'", with->name(), "' needs input '", inputs[i]->name(), "', and '",
+                                        without->name(), "' does not");
+    return;
+  }
+}
+
+}  // namespace
+
+FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs, const std::vector<Node*>* outputs) {
+  FoundInterface found;
+  if (inputs != nullptr) {
+    for (Node* node : *inputs) found.inputs.push_back({node, true, "given"});
+  } else {
+    for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+      if (IsFeedable(node->op())) found.inputs.push_back({node, false, ""});
+    }
+  }
+  if (outputs != nullptr) {
+    for (Node* node : *outputs) found.outputs.push_back({node, true, "given"});
+  } else {
+    found.outputs = FindOutputs(graph, inputs, &found.outputs_doubt);
+  }
+  if (inputs == nullptr) ChooseInputs(graph, ChosenNodes(found.outputs), outputs != nullptr, &found);
+  return found;
+}
+
+}  // namespace permafrost
