@@ -1,6 +1,6 @@
 // Every delegate of the project.
 #include "embedding/delegate_choice.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 
 namespace permafrost {
 

@@ -16,7 +16,7 @@
 #include "io/formats/graphdef.h"
 #include "io/formats/memmapped_package.h"
 #include "io/system_error.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

@@ -12,8 +12,8 @@
 #include "embedding/permafrost_runtime.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "runtime_check/profile_summary.h"
-#include "runtime_check/profiler.h"
+#include "runtime_check/profiling/profile_summary.h"
+#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/session.h"
 
 struct pf_model {

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "embedding/delegate_choice.h"
 #include "runtime_check/kernels/packed_input.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "embedding/permafrost_runtime.h"
 #include "io/model_format.h"
-#include "runtime_check/delegate_options.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/delegates/delegate_options.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

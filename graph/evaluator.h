@@ -1,5 +1,5 @@
 // Computes single nodes whose inputs are known. The interface lets passes fold constants without knowing the runtime,
-// which implements it (runtime_check/evaluate.h).
+// which implements it (runtime_check/checking/evaluate.h).
 #ifndef PERMAFROST_GRAPH_EVALUATOR_H_
 #define PERMAFROST_GRAPH_EVALUATOR_H_
 

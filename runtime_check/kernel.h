@@ -32,14 +32,14 @@
 #include "graph/ops/op_schema.h"
 #include "graph/ops/selection.h"
 #include "graph/tensor.h"
-#include "runtime_check/memory_budget.h"
-#include "runtime_check/runtime_object.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/resources/memory_budget.h"
+#include "runtime_check/resources/runtime_object.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 
-class RunLog;         // runtime_check/run_log.h
-struct PackedInputs;  // runtime_check/packed_weights.h
+class RunLog;         // runtime_check/resources/run_log.h
+struct PackedInputs;  // runtime_check/packing/packed_weights.h
 
 // A tensor in the hands of the runtime: memory that the plan assigned. Does not own the elements.
 struct Value {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ops/selection.h"
 #include "graph/base/status.h"
-#include "runtime_check/initializers.h"
-#include "runtime_check/processors.h"
+#include "runtime_check/program/initializers.h"
+#include "runtime_check/threads/processors.h"
 
 namespace permafrost {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/model_file.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "tools/command_line/json.h"
 #include "tools/model/frozen_model.h"
 

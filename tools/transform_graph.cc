@@ -11,7 +11,7 @@
 #include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/model_file.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "tools/difference/lineage_file.h"
 #include "tools/model/interface_finder.h"
 #include "tools/model/model_inputs.h"

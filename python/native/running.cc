@@ -21,7 +21,7 @@
 #include "python/native/model.h"
 #include "python/native/tensors.h"
 #include "python/native/text.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
 #include "tools/difference/graph_difference.h"

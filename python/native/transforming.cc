@@ -20,7 +20,7 @@
 #include "python/native/model.h"
 #include "python/native/python_pass.h"
 #include "python/native/text.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "transforms/pipeline.h"
 #include "transforms/presets.h"
 

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "graph/tensor.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 

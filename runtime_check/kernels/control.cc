@@ -90,7 +90,7 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
 
 }  // namespace
 
-// --- Control flow: see runtime_check/flow_executor.cc
+// --- Control flow: see runtime_check/execution/flow_executor.cc
 
 DEFINE_KERNEL(Switch) { return Kernel("x on one of two outputs, as pred says; the other is dead").DoneBySession(); }
 DEFINE_KERNEL(RefSwitch) { return Kernel("as Switch").DoneBySession(); }
@@ -106,7 +106,7 @@ DEFINE_KERNEL(RefNextIteration) { return Kernel("as NextIteration").DoneBySessio
 DEFINE_KERNEL(LoopCond) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing, even after nodes that did not run").DoneBySession(); }
 
-// --- Calls of functions: see runtime_check/calls.cc
+// --- Calls of functions: see runtime_check/program/calls.cc
 
 DEFINE_KERNEL(PartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
 DEFINE_KERNEL(StatefulPartitionedCall) { return Kernel("what the function computes").DoneBySession(); }

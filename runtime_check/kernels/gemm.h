@@ -23,7 +23,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime_check/kernels/inner_loops.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 

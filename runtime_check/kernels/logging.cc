@@ -8,7 +8,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/tensor_text.h"
-#include "runtime_check/run_log.h"
+#include "runtime_check/resources/run_log.h"
 
 namespace permafrost {
 namespace {

@@ -13,7 +13,7 @@
 #include "graph/tensor.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/gemm.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

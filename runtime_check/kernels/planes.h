@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 

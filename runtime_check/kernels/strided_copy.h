@@ -10,7 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 

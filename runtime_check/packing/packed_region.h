@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "io/formats/memmapped_package.h"
 #include "io/formats/packed_weights.h"
-#include "runtime_check/delegate_options.h"
+#include "runtime_check/delegates/delegate_options.h"
 #include "runtime_check/packing/weight_cache.h"
 
 namespace permafrost {

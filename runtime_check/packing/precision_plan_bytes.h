@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {
 

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "graph/base/wire.h"
 #include "io/formats/packed_weights.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

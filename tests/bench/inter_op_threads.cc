@@ -15,7 +15,7 @@
 #include "io/file_system.h"
 #include "io/formats/npy.h"
 #include "io/model_file.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/session.h"
 #include "tests/model_spec.h"
 

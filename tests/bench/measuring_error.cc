@@ -12,9 +12,9 @@
 
 #include "graph/base/status.h"
 #include "io/file_system.h"
-#include "runtime_check/delegate_registry.h"
-#include "runtime_check/profile_summary.h"
-#include "runtime_check/profiler.h"
+#include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/profiling/profile_summary.h"
+#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/session.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/measuring/interleaved_runs.h"

@@ -19,7 +19,7 @@
 #include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/model_file.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "transforms/pipeline.h"
 
 namespace permafrost {

@@ -9,7 +9,7 @@
 #include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/model_file.h"
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {

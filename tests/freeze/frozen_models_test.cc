@@ -19,7 +19,7 @@
 #include "io/file_system.h"
 #include "io/formats/npy.h"
 #include "io/formats/saved_model.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 #include "tools/model/frozen_model.h"
 #include "tools/model/model_flags.h"

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime_check/kernels/inner_loops.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 namespace {

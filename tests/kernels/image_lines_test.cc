@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/graph.h"
 #include "gtest/gtest.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "tests/runtime_check/delegates/guarded_memory.h"
 
 namespace permafrost {

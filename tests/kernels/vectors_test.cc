@@ -13,8 +13,8 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/prepared_node.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/threads/thread_pool.h"
 #include "tests/kernels/recorded_cases.h"
 
 namespace permafrost {

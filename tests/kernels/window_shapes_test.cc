@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "graph/graph.h"
 #include "gtest/gtest.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 
 namespace permafrost {
 namespace {

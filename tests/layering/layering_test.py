@@ -8,13 +8,16 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 
 # What a folder may include of the project, as prefixes. The first row whose folder fits counts.
 LAYERS = [
+    ('graph/base/', ['graph/base/']),
     ('graph/', ['graph/']),
     ('io/', ['graph/', 'io/']),
     ('transforms/', ['graph/', 'transforms/']),
+    # The registry knows every delegate.
+    ('runtime_check/delegates/delegate_', ['graph/', 'runtime_check/']),
     # A delegate knows the interface it implements, a few tools that need no session, and its own folder (added below).
-    ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h', 'runtime_check/planner.h',
-                                  'runtime_check/packed_weights.h', 'runtime_check/precision_plan.h',
-                                  'runtime_check/stretch.h',
+    ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h', 'runtime_check/planning/buffer_placement.h',
+                                  'runtime_check/packing/packed_weights.h', 'runtime_check/precision/precision_plan.h',
+                                  'runtime_check/planning/stretch.h',
                                   'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
                                   'runtime_check/kernels/window.h']),
     # Finds weights in packages.
@@ -44,7 +47,7 @@ HOMES = [
     (r'permafrost_runtime\.hp?p?$', ['embedding/']),
     (r'pybind11/|Python\.h', ['python/']),
     # What the build makes of a model.
-    (r'ops_to_register\.h$', ['graph/selection.', 'tests/build_defs/']),
+    (r'ops_to_register\.h$', ['graph/ops/selection.', 'tests/build_defs/']),
     (r'digits_\w+\.h$', ['tests/build_defs/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
     (r'tensorflow/', ['tests/oracle/']),

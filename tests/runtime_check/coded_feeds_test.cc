@@ -1,5 +1,5 @@
 // Floats become the codes that a graph takes instead.
-#include "runtime_check/coded_feeds.h"
+#include "runtime_check/checking/coded_feeds.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // The measures of difference on values small enough to check by hand.
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // The partitioner: how nodes are grouped for a delegate, and what the partitions of a graph are.
-#include "runtime_check/delegation.h"
+#include "runtime_check/planning/delegation.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Single nodes computed from tensors.
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 
 #include <thread>
 

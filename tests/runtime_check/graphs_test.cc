@@ -16,7 +16,7 @@
 #include "graph/graph.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {

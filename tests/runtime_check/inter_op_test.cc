@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/profiler.h"
+#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/session.h"
-#include "runtime_check/thread_lane.h"
+#include "runtime_check/threads/thread_lane.h"
 #include "tests/runtime_check/small_graph.h"
 
 namespace permafrost {

@@ -1,5 +1,5 @@
 // The generated page of the kernels is the one in docs/, and every definition says what it computes.
-#include "runtime_check/kernel_docs.h"
+#include "runtime_check/kernels/kernel_docs.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,5 +1,5 @@
 // Placement of buffers: never two in one place at one time, and not much more memory than needed.
-#include "runtime_check/planner.h"
+#include "runtime_check/planning/buffer_placement.h"
 
 #include <algorithm>
 #include <random>

@@ -1,7 +1,7 @@
 // Prints docs/kernels.md.
 #include <cstdio>
 
-#include "runtime_check/kernel_docs.h"
+#include "runtime_check/kernels/kernel_docs.h"
 
 int main() {
   const std::string page = permafrost::KernelDocs();

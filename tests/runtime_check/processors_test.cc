@@ -1,5 +1,5 @@
 // Where the threads of a session run.
-#include "runtime_check/processors.h"
+#include "runtime_check/threads/processors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a profile of small graphs says: nodes, partitions, pieces, functions, loops that are too long.
-#include "runtime_check/profiler.h"
+#include "runtime_check/profiling/profiler.h"
 
 #include <chrono>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef_text.h"
-#include "runtime_check/profile_summary.h"
+#include "runtime_check/profiling/profile_summary.h"
 #include "runtime_check/session.h"
 #include "tests/runtime_check/arithmetic_delegate.h"
 #include "tests/runtime_check/small_graph.h"

@@ -1,5 +1,5 @@
 // Statistics against numbers worked out by hand.
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 
 #include <cmath>
 #include <random>

@@ -1,5 +1,5 @@
 // Random inputs: reproducible, in their ranges, and refused where no shape is known.
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/seeded_inputs.h"
 
 #include <algorithm>
 

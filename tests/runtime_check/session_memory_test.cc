@@ -4,7 +4,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "runtime_check/session.h"
 #include "tests/runtime_check/small_graph.h"
 

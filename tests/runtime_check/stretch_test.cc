@@ -1,6 +1,6 @@
 // Which tasks run at the same time: nothing is chosen that gains nothing, the order is kept on any number of threads, and
 // errors are those of the list.
-#include "runtime_check/stretch.h"
+#include "runtime_check/planning/stretch.h"
 
 #include <algorithm>
 #include <atomic>

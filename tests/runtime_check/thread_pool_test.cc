@@ -1,5 +1,5 @@
 // The team of threads: every index once, the same pieces each time, and nothing lost over many short loops.
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -16,8 +16,8 @@
 #include "gtest/gtest.h"
 #include "io/formats/json_value.h"
 #include "io/formats/npy.h"
-#include "runtime_check/delegate_registry.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/precision/precision_plan.h"
 #include "tools/measuring/benchmark_entries.h"
 
 namespace permafrost {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "tests/transforms/large_graphs.h"
 #include "transforms/presets.h"
 

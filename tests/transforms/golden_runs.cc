@@ -6,10 +6,10 @@
 #include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/checkpoint/checkpoint.h"
-#include "runtime_check/coded_feeds.h"
-#include "runtime_check/compare.h"
-#include "runtime_check/evaluate.h"
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/coded_feeds.h"
+#include "runtime_check/checking/compare.h"
+#include "runtime_check/checking/evaluate.h"
+#include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {

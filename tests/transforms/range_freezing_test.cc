@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "gtest/gtest.h"
-#include "runtime_check/compare.h"
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/compare.h"
+#include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/session.h"
 #include "tests/transforms/golden_case.h"
 #include "transforms/pipeline.h"

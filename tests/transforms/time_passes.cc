@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
-#include "runtime_check/evaluate.h"
+#include "runtime_check/checking/evaluate.h"
 #include "tests/transforms/large_graphs.h"
 #include "transforms/presets.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 #include "tools/measuring/device.h"
 #include "tools/benchmark/benchmark_model.h"
 

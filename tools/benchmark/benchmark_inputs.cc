@@ -14,7 +14,7 @@
 #include "graph/base/nearest.h"
 #include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/seeded_inputs.h"
 #include "tools/command_line/flags.h"
 #include "tools/model/model_inputs.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "runtime_check/plan.h"
-#include "runtime_check/profile_summary.h"
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/planning/plan.h"
+#include "runtime_check/profiling/profile_summary.h"
+#include "runtime_check/profiling/run_statistics.h"
 #include "tools/benchmark/benchmark_model.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/console.h"

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
-#include "runtime_check/delegate_registry.h"
-#include "runtime_check/precision_choice.h"
+#include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/precision/precision_choice.h"
 #include "tools/benchmark/benchmark_report.h"
 #include "tools/command_line/interruption.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 #include "runtime_check/session.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/console.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 #include "tools/command_line/console.h"
 #include "tools/difference/node_pairing.h"
 

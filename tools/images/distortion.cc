@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
-#include "runtime_check/split_mix.h"
+#include "runtime_check/checking/split_mix.h"
 #include "tools/images/jpeg_codec.h"
 
 namespace permafrost {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "io/file_system.h"
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 
 namespace permafrost {
 

@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 
 namespace permafrost {
 

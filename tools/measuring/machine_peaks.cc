@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime_check/thread_pool.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 namespace {

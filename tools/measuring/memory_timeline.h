@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "runtime_check/profiler.h"
+#include "runtime_check/profiling/profiler.h"
 #include "tools/measuring/node_costs.h"
 
 namespace permafrost {

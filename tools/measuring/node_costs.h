@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
-#include "runtime_check/profiler.h"
+#include "runtime_check/profiling/profiler.h"
 #include "tools/summary/flops.h"
 
 namespace permafrost {

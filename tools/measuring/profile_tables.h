@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "runtime_check/profile_summary.h"
+#include "runtime_check/profiling/profile_summary.h"
 
 namespace permafrost {
 

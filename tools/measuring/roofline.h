@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime_check/profile_summary.h"
+#include "runtime_check/profiling/profile_summary.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/json.h"
 #include "tools/measuring/machine_peaks.h"

@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "graph/graph.h"
-#include "runtime_check/profiler.h"
-#include "runtime_check/thread_activity.h"
+#include "runtime_check/profiling/profiler.h"
+#include "runtime_check/threads/thread_activity.h"
 #include "tools/measuring/node_costs.h"
 
 namespace permafrost {

@@ -9,7 +9,7 @@
 #include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
 #include "io/formats/npy.h"
-#include "runtime_check/seeded_inputs.h"
+#include "runtime_check/checking/seeded_inputs.h"
 
 namespace permafrost {
 namespace {

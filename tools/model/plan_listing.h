@@ -2,7 +2,7 @@
 #ifndef PERMAFROST_TOOLS_MODEL_PLAN_LISTING_H_
 #define PERMAFROST_TOOLS_MODEL_PLAN_LISTING_H_
 
-#include "runtime_check/plan.h"
+#include "runtime_check/planning/plan.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/json.h"
 

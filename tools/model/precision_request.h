@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "runtime_check/precision_choice.h"
+#include "runtime_check/precision/precision_choice.h"
 
 namespace permafrost {
 

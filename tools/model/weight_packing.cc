@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/packing/precision_plan_bytes.h"
 #include "tools/model/precision_request.h"
 

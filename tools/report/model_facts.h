@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 #include "tools/measuring/memory_timeline.h"
 #include "tools/report/graph_layout.h"
 #include "tools/report/weight_histogram.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/coded_feeds.h"
+#include "runtime_check/checking/coded_feeds.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
 #include "transforms/pass.h"

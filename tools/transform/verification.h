@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
 #include "transforms/pipeline.h"

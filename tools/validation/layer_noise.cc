@@ -14,8 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
-#include "runtime_check/coded_feeds.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/coded_feeds.h"
+#include "runtime_check/checking/compare.h"
 #include "tools/difference/node_pairing.h"
 #include "tools/validation/validation.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runtime_check/run_statistics.h"
+#include "runtime_check/profiling/run_statistics.h"
 
 namespace permafrost {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
-#include "runtime_check/coded_feeds.h"
+#include "runtime_check/checking/coded_feeds.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {

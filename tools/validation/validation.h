@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "runtime_check/compare.h"
+#include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 #include "tools/images/distortion.h"
 #include "tools/model/model_inputs.h"

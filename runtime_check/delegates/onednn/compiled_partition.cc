@@ -12,8 +12,8 @@
 #include "runtime_check/delegates/onednn/fusion.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
-#include "runtime_check/planner.h"
-#include "runtime_check/stretch.h"
+#include "runtime_check/planning/buffer_placement.h"
+#include "runtime_check/planning/stretch.h"
 
 namespace permafrost {
 namespace onednn {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
-#include "runtime_check/packed_weights.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/packing/packed_weights.h"
+#include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {
 namespace onednn {

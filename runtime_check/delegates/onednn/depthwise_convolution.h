@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime_check/delegates/onednn/piece.h"
 #include "runtime_check/delegates/onednn/weighted.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 namespace onednn {

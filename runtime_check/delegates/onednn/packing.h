@@ -9,7 +9,7 @@
 
 #include "runtime_check/delegates/onednn/piece.h"
 #include "runtime_check/delegates/onednn/weighted.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 namespace onednn {

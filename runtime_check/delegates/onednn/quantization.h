@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegates/onednn/weighted.h"
-#include "runtime_check/precision_plan.h"
+#include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {
 namespace onednn {

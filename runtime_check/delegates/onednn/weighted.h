@@ -11,7 +11,7 @@
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/piece.h"
 #include "runtime_check/delegates/onednn/steps.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 namespace onednn {

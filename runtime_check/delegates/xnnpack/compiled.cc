@@ -14,7 +14,7 @@
 #include "runtime_check/delegates/xnnpack/loops.h"
 #include "runtime_check/delegates/xnnpack/operator.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
-#include "runtime_check/planner.h"
+#include "runtime_check/planning/buffer_placement.h"
 
 namespace permafrost {
 namespace xnnpack {

@@ -1,12 +1,12 @@
 // Ranges, means and what is refused.
-#include "runtime_check/calibration.h"
+#include "runtime_check/precision/calibration.h"
 
 #include <cmath>
 #include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/value_range.h"
+#include "runtime_check/precision/value_range.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 
 namespace permafrost {

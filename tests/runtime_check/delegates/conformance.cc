@@ -14,7 +14,7 @@
 #include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/prepared_node.h"
+#include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/session.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/guarded_memory.h"

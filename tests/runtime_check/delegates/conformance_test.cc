@@ -11,7 +11,7 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/prepared_node.h"
+#include "runtime_check/planning/prepared_node.h"
 #include "tests/runtime_check/delegates/guarded_memory.h"
 
 namespace permafrost {

@@ -1,5 +1,5 @@
 // Kernels from shared libraries: the example of the guide, the corners of the interface, and libraries with one fault.
-#include "runtime_check/custom_ops.h"
+#include "runtime_check/custom_ops/custom_ops.h"
 
 #include <cstdlib>
 #include <memory>

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/custom_ops.h"
+#include "runtime_check/custom_ops/custom_ops.h"
 #include "runtime_check/session.h"
 #include "tests/runtime_check/small_graph.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graph/tensor.h"
-#include "runtime_check/packed_weights.h"
+#include "runtime_check/packing/packed_weights.h"
 
 namespace permafrost {
 

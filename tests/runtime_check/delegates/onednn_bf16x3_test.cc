@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 

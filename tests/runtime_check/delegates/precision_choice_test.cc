@@ -1,12 +1,12 @@
 // Precision `auto` by measurement: what the budget allows, and what is said where it does not.
-#include "runtime_check/precision_choice.h"
+#include "runtime_check/precision/precision_choice.h"
 
 #include <limits>
 #include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 
 namespace permafrost {

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef_text.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 #include "tests/runtime_check/delegates/memory_weights.h"

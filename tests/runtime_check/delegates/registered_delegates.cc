@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 
 namespace permafrost {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/delegate_registry.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/conformance.h"
 

@@ -1,0 +1,27 @@
+// Runs a plan.
+#ifndef PERMAFROST_RUNTIME_CHECK_EXECUTION_EXECUTOR_H_
+#define PERMAFROST_RUNTIME_CHECK_EXECUTION_EXECUTOR_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/planning/plan.h"
+
+namespace permafrost {
+
+// Called after each node that ran, in order.
+using NodeCallback = std::function<void(const Node& node, absl::Duration duration)>;
+
+// `feeds` are aligned values of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
+// right size for each fetch with bound values, and not looked at for the others. Afterwards plan->values holds the
+// results, plan->flow which of them are dead. Allocates nothing unless a node is dynamic. Not thread-safe.
+absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
+                         const Environment* environment, const NodeCallback& on_node);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_EXECUTION_EXECUTOR_H_

@@ -1,0 +1,24 @@
+// Runs the instructions of a plan with control flow.
+#ifndef PERMAFROST_RUNTIME_CHECK_EXECUTION_FLOW_EXECUTOR_H_
+#define PERMAFROST_RUNTIME_CHECK_EXECUTION_FLOW_EXECUTOR_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "runtime_check/planning/plan.h"
+#include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/program/program.h"
+
+namespace permafrost {
+
+// Runs a step and drops the heap memory of the tensors in `release`.
+using RunStepFunction = absl::FunctionRef<absl::Status(Step* step, absl::Span<const int> release)>;
+
+// REQUIRES: plan->flow. Afterwards plan->flow says which tensors are dead. A loop runs as often as its condition says;
+// Cancelled, at the end of an iteration, once the environment asks for it. Memory does not grow with the number of
+// iterations.
+absl::Status ExecuteFlow(Plan* plan, const Program& program, const Environment* environment, RunStepFunction run_step);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_EXECUTION_FLOW_EXECUTOR_H_

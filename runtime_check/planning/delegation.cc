@@ -1,0 +1,403 @@
+// Groups the nodes that a delegate takes, compiles the groups and writes the program that is left.
+#include "runtime_check/planning/delegation.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/profiling/profiler.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int kNone = -1;
+
+// What the node of a partition keeps.
+struct PartitionState final : public KernelState {
+  std::unique_ptr<CompiledPartition> compiled;
+  Reservation constant_bytes;
+  PieceCallback on_piece;
+  mutable int64_t piece_start_ns = 0;  // Of the piece that on_piece is told of next.
+  Profiler* profiler = nullptr;
+  mutable PieceTickets tickets;
+  LoweredProgram* lowered = nullptr;
+  mutable std::vector<const char*> inputs;
+  mutable std::vector<char*> outputs;
+};
+
+absl::Status RunPartition(ComputeContext* context) {
+  const auto& state = context->state<PartitionState>();
+  for (int i = 0; i < context->num_inputs(); ++i) state.inputs[i] = context->input_at(i).data;
+  for (int i = 0; i < context->num_outputs(); ++i) state.outputs[i] = context->output_at(i).data;
+  const bool is_recording = state.profiler != nullptr && state.profiler->is_recording();
+  if (is_recording) state.profiler->EnterPartition(context->node(), &state.tickets);
+  const absl::Status status = state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(),
+                                                  is_recording ? state.profiler->on_piece() : state.on_piece);
+  if (!status.ok()) state.lowered->failure = Annotate(status, context->node().Describe());
+  return status;
+}
+
+// Collects tensors of a program under numbers of their own.
+class PartitionBuilder {
+ public:
+  PartitionBuilder(const Program& program, const PlanState& state) : program_(program), state_(state) {}
+
+  void Add(int position) {
+    const ProgramNode& from = program_.nodes[position];
+    DelegateNode node;
+    node.node = from.node;
+    for (const int tensor : program_.InputsOf(from)) node.inputs.push_back(Number(tensor));
+    for (int i = 0; i < from.num_outputs; ++i) {
+      node.outputs.push_back(Number(from.first_output + i));
+      is_made_[node.outputs.back()] = true;
+    }
+    partition_.nodes.push_back(std::move(node));
+  }
+
+  // `is_read(tensor)` says whether anybody outside reads the tensor of the program.
+  Partition Finish(absl::FunctionRef<bool(int tensor)> is_read) {
+    for (size_t i = 0; i < partition_.tensors.size(); ++i) {
+      if (is_made_[i]) {
+        if (is_read(origin_[i])) partition_.outputs.push_back(static_cast<int>(i));
+      } else if (!partition_.tensors[i].constant.has_value()) {
+        partition_.inputs.push_back(static_cast<int>(i));
+      }
+    }
+    return std::move(partition_);
+  }
+
+  int origin(int number) const { return origin_[number]; }
+
+ private:
+  int Number(int tensor) {
+    const auto [entry, is_new] = numbers_.emplace(tensor, static_cast<int>(origin_.size()));
+    if (!is_new) return entry->second;
+    origin_.push_back(tensor);
+    is_made_.push_back(false);
+    const TensorState& state = state_.tensors[tensor];
+    DelegateTensor& copy = partition_.tensors.emplace_back();
+    copy.dtype = program_.tensors[tensor].dtype;
+    copy.shape = state.shape;
+    if (state.kind == TensorState::Kind::kConstant) copy.constant = state.value;
+    copy.value_name = ValueName(program_, state_, tensor);
+    return entry->second;
+  }
+
+  const Program& program_;
+  const PlanState& state_;
+  Partition partition_;
+  absl::flat_hash_map<int, int> numbers_;  // From tensors of the program.
+  std::vector<int> origin_;                // And back.
+  std::vector<bool> is_made_;
+};
+
+class Splitter {
+ public:
+  Splitter(const Program& program, PlanState* state, const Delegate& delegate, const Environment& environment,
+           absl::FunctionRef<absl::Status(int position)> prepare)
+      : program_(program), state_(*state), delegate_(delegate), environment_(environment), prepare_(prepare) {}
+
+  absl::StatusOr<std::unique_ptr<Delegated>> Run() {
+    FindRunners();
+    FindReaders();
+    result_ = std::make_unique<Delegated>();
+    result_->lowered = std::make_unique<LoweredProgram>();
+    const std::vector<std::vector<int>> groups = GroupNodes(program_, runners_);
+    ends_.resize(groups.size());
+    std::vector<std::unique_ptr<PartitionState>> compiled(groups.size());
+    for (size_t i = 1; i < groups.size(); i += 2) {
+      PF_ASSIGN_OR_RETURN(compiled[i], Compile(groups[i], &ends_[i]));
+      if (compiled[i] != nullptr) continue;
+      for (const int position : groups[i]) {
+        state_.nodes[position].is_candidate = false;
+        PF_RETURN_IF_ERROR(prepare_(position));
+      }
+    }
+    if (report().partitions.empty()) {
+      for (const std::vector<int>& group : groups) {
+        for (const int position : group) NoteRefusal(position, &state_.delegation);
+      }
+      return nullptr;
+    }
+    BeginProgram();
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (compiled[i] != nullptr) {
+        PF_RETURN_IF_ERROR(AddPartition(std::move(compiled[i]), ends_[i]));
+      } else {
+        for (const int position : groups[i]) AddNode(position);
+      }
+    }
+    FinishProgram();
+    return std::move(result_);
+  }
+
+ private:
+  struct Ends {
+    std::vector<int> inputs, outputs;  // Tensors of the old program.
+  };
+
+  DelegationReport& report() { return result_->state.delegation; }
+
+  void NoteRefusal(int position, DelegationReport* to) const {
+    const std::string& refusal = state_.nodes[position].refusal;
+    if (refusal.empty()) return;
+    const Node& node = *program_.nodes[position].node;
+    to->left.push_back({std::string(node.name()), std::string(node.op().name()), refusal, ""});
+  }
+
+  void FindRunners() {
+    const std::vector<bool> live = FindLive(program_, state_).live;
+    for (size_t i = 0; i < live.size(); ++i) {
+      runners_.push_back(!live[i]                       ? Runner::kNobody
+                         : state_.nodes[i].is_candidate ? Runner::kDelegate
+                                                        : Runner::kKernel);
+    }
+  }
+
+  // By tensor, how often nodes that run read it, and fetches.
+  void FindReaders() {
+    readers_.assign(program_.tensors.size(), 0);
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (runners_[i] == Runner::kNobody) continue;
+      for (const int tensor : program_.InputsOf(program_.nodes[i])) ++readers_[tensor];
+    }
+    for (const int tensor : program_.fetches) ++readers_[tensor];
+  }
+
+  // Null when the reference kernels have to run the group.
+  absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group, Ends* ends) {
+    PartitionBuilder builder(program_, state_);
+    absl::flat_hash_map<int, int> inside;
+    for (const int position : group) {
+      builder.Add(position);
+      for (const int tensor : program_.InputsOf(program_.nodes[position])) ++inside[tensor];
+    }
+    const Partition partition = builder.Finish([&](int tensor) {
+      const auto found = inside.find(tensor);
+      return readers_[tensor] > (found == inside.end() ? 0 : found->second);
+    });
+    std::string reason = "its partition is too small to be worth entering";
+    if (delegate_.IsWorthwhile(partition)) {
+      absl::StatusOr<std::unique_ptr<CompiledPartition>> made =
+          environment_.num_lanes < 2
+              ? delegate_.Compile(partition, environment_.threads->num_threads())
+              : delegate_.CompileInLanes(partition, environment_.threads->num_threads(), environment_.num_lanes);
+      if (made.ok()) return Accept(group, builder, partition, *std::move(made), ends);
+      reason = absl::StrCat("the delegate failed to compile its partition: ", made.status().message());
+    }
+    for (const int position : group) state_.nodes[position].refusal = reason;
+    return nullptr;
+  }
+
+  absl::StatusOr<std::unique_ptr<PartitionState>> Accept(const std::vector<int>& group, const PartitionBuilder& builder,
+                                                         const Partition& partition,
+                                                         std::unique_ptr<CompiledPartition> compiled, Ends* ends) {
+    auto state = std::make_unique<PartitionState>();
+    PF_ASSIGN_OR_RETURN(state->constant_bytes,
+                        Reservation::Take(environment_.budget, std::max<int64_t>(0, compiled->constant_bytes()),
+                                          absl::StrCat("what ", delegate_.name(), " keeps for a partition")));
+    for (const int input : partition.inputs) ends->inputs.push_back(builder.origin(input));
+    for (const int output : partition.outputs) ends->outputs.push_back(builder.origin(output));
+    DelegationReport::Taken& taken = report().partitions.emplace_back();
+    taken.delegate = std::string(delegate_.name());
+    for (const int position : group) taken.nodes.emplace_back(program_.nodes[position].node->name());
+    taken.pieces = compiled->Describe();
+    taken.constant_bytes = compiled->constant_bytes();
+    taken.scratch_bytes = compiled->scratch_bytes();
+    state->lowered = result_->lowered.get();
+    state->inputs.resize(partition.inputs.size());
+    state->outputs.resize(partition.outputs.size());
+    state->compiled = std::move(compiled);
+    if (environment_.on_piece != nullptr) {
+      state->on_piece = [state = state.get(), told = *environment_.on_piece](absl::string_view name,
+                                                                             absl::Duration duration) {
+        const int64_t end_ns = Profiler::NowNanoseconds();
+        told(name, duration != SinceTheOneBefore() ? duration : absl::Nanoseconds(end_ns - state->piece_start_ns));
+        state->piece_start_ns = Profiler::NowNanoseconds();
+      };
+    }
+    state->profiler = environment_.profiler;
+    return state;
+  }
+
+  void BeginProgram() {
+    new_number_.assign(program_.tensors.size(), kNone);
+    Program& to = result_->lowered->program;
+    to.constants = program_.constants;
+    to.calls = program_.calls;
+    to.fetch_names = program_.fetch_names;
+    result_->state.num_folded = state_.num_folded;
+    for (const ProgramFeed& feed : program_.feeds) {
+      ProgramFeed& copy = to.feeds.emplace_back(feed);
+      copy.tensor = AddTensor(feed.tensor);
+    }
+    // Constants lie before all that runs, in which groups they would have been.
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (state_.nodes[i].kind == NodeState::Kind::kFolded) AddNode(static_cast<int>(i));
+    }
+  }
+
+  int AddTensor(int tensor) {
+    std::vector<ProgramTensor>& tensors = result_->lowered->program.tensors;
+    const auto number = static_cast<int>(tensors.size());
+    tensors.push_back(program_.tensors[tensor]);
+    result_->state.tensors.push_back(std::move(state_.tensors[tensor]));
+    if (new_number_[tensor] == kNone) new_number_[tensor] = number;
+    return number;
+  }
+
+  void AddNode(int position) {
+    Program& to = result_->lowered->program;
+    ProgramNode node = program_.nodes[position];
+    const absl::Span<const int> inputs = program_.InputsOf(node);
+    node.first_input = static_cast<int>(to.inputs.size());
+    if (state_.nodes[position].kind == NodeState::Kind::kFolded) {
+      node.num_inputs = 0;  // What it was computed from may lie inside a partition.
+    } else {
+      for (const int tensor : inputs) to.inputs.push_back(new_number_[tensor]);
+      NoteRefusal(position, &report());
+    }
+    const int first_output = node.first_output;
+    node.first_output = static_cast<int>(to.tensors.size());
+    for (int i = 0; i < node.num_outputs; ++i) AddTensor(first_output + i);
+    to.nodes.push_back(node);
+    result_->state.nodes.push_back(std::move(state_.nodes[position]));
+  }
+
+  absl::Status AddPartition(std::unique_ptr<PartitionState> partition, const Ends& ends) {
+    Program& to = result_->lowered->program;
+    const size_t number = result_->lowered->kernels.size();
+    result_->lowered->kernels.push_back(std::make_unique<Kernel>(
+        Kernel(absl::StrCat("a partition that ", delegate_.name(), " runs")).Compute(&RunPartition)));
+    const DelegationReport::Taken& taken = report().partitions[number];
+    PF_ASSIGN_OR_RETURN(Node * stand_in, result_->lowered->nodes.AddNode(
+                                             absl::StrCat(taken.nodes.front(), "...", taken.nodes.back(), "#", number),
+                                             Op::Named(delegate_.name())));
+    auto prepared = std::make_unique<PreparedNode>();
+    prepared->compute = &RunPartition;
+    prepared->scratch_bytes = std::max<int64_t>(0, partition->compiled->scratch_bytes());
+    prepared->released.assign(ends.inputs.size(), false);
+    ProgramNode node;
+    node.node = stand_in;
+    node.kernel = result_->lowered->kernels.back().get();
+    node.first_input = static_cast<int>(to.inputs.size());
+    node.num_inputs = static_cast<int>(ends.inputs.size());
+    node.first_output = static_cast<int>(to.tensors.size());
+    node.num_outputs = static_cast<int>(ends.outputs.size());
+    for (const int tensor : ends.inputs) to.inputs.push_back(new_number_[tensor]);
+    for (const int tensor : ends.outputs) {
+      prepared->outputs.push_back({program_.tensors[tensor].dtype, state_.tensors[tensor].shape, false});
+      AddTensor(tensor);
+    }
+    to.nodes.push_back(node);
+    prepared->state = std::move(partition);
+    NodeState& state = result_->state.nodes.emplace_back();
+    state.kind = NodeState::Kind::kStatic;
+    state.prepared = std::move(prepared);
+    return absl::OkStatus();
+  }
+
+  void FinishProgram() {
+    for (const int tensor : program_.fetches) result_->lowered->program.fetches.push_back(new_number_[tensor]);
+  }
+
+  const Program& program_;
+  PlanState& state_;
+  const Delegate& delegate_;
+  const Environment& environment_;
+  absl::FunctionRef<absl::Status(int position)> prepare_;
+  std::vector<Runner> runners_;  // By node.
+  std::vector<int> readers_;     // By tensor.
+  std::vector<Ends> ends_;       // By group.
+  std::vector<int> new_number_;  // By tensor; kNone inside partitions, and of what nobody runs.
+  std::unique_ptr<Delegated> result_;
+};
+
+}  // namespace
+
+Partition PartitionOf(const Program& program, const PlanState& state, int position) {
+  PartitionBuilder builder(program, state);
+  builder.Add(position);
+  return builder.Finish([&](int tensor) { return state.tensors[tensor].readers_left > 0; });
+}
+
+std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners) {
+  const size_t count = program.nodes.size();
+  std::vector<int> producer(program.tensors.size(), kNone);
+  absl::flat_hash_map<const Node*, int> positions;
+  for (size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program.nodes[i];
+    positions.emplace(node.node, static_cast<int>(i));
+    for (int j = 0; j < node.num_outputs; ++j) producer[node.first_output + j] = static_cast<int>(i);
+  }
+  std::vector<std::vector<int>> readers(count);
+  std::vector<int> pending(count, 0);
+  const auto depend = [&](size_t reader, int on) {
+    readers[on].push_back(static_cast<int>(reader));
+    ++pending[reader];
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program.nodes[i];
+    if (runners[i] != Runner::kNobody) {
+      for (const int tensor : program.InputsOf(node)) {
+        if (producer[tensor] != kNone) depend(i, producer[tensor]);
+      }
+    }
+    for (int j = node.node->num_data_inputs(); j < node.node->num_inputs(); ++j) {
+      const auto found = positions.find(node.node->input(j).node);
+      if (found != positions.end()) depend(i, found->second);
+    }
+  }
+  // Those that nobody runs are passed at once.
+  using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
+  std::vector<int> passed;
+  Ready ready[2];
+  const auto settle = [&](int position) {
+    if (runners[position] == Runner::kNobody) {
+      passed.push_back(position);
+    } else {
+      ready[runners[position] == Runner::kDelegate ? 1 : 0].push(position);
+    }
+  };
+  const auto release = [&](int position) {
+    for (const int reader : readers[position]) {
+      if (--pending[reader] == 0) settle(reader);
+    }
+  };
+  const auto pass = [&] {
+    while (!passed.empty()) {
+      const int position = passed.back();
+      passed.pop_back();
+      release(position);
+    }
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (pending[i] == 0) settle(static_cast<int>(i));
+  }
+  pass();
+  std::vector<std::vector<int>> groups;
+  for (int turn = 0; !ready[0].empty() || !ready[1].empty(); turn = 1 - turn) {
+    std::vector<int>& group = groups.emplace_back();
+    while (!ready[turn].empty()) {
+      const int position = ready[turn].top();
+      ready[turn].pop();
+      group.push_back(position);
+      release(position);
+      pass();
+    }
+  }
+  return groups;
+}
+
+absl::StatusOr<std::unique_ptr<Delegated>> DelegatePartitions(const Program& program, PlanState* state,
+                                                              const Delegate& delegate, const Environment& environment,
+                                                              absl::FunctionRef<absl::Status(int position)> prepare) {
+  return Splitter(program, state, delegate, environment, prepare).Run();
+}
+
+}  // namespace permafrost

@@ -1,0 +1,182 @@
+// One node made ready to compute: the contexts that kernels see, for the session and for the evaluator.
+#ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_
+#define PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/resources/memory_budget.h"
+
+namespace permafrost {
+
+class PackedWeights;
+struct PackedInputs;
+class Profiler;
+
+// When a loop has to end.
+struct LoopLimits {
+  std::function<bool()> is_cancelled;  // Empty: never.
+  int64_t most_iterations = 0;         // Of one loop; 0: no limit.
+
+  // Cancelled or ResourceExhausted when the loop must not go on after so many iterations.
+  absl::Status CheckIteration(int64_t iteration, absl::string_view loop) const;
+};
+
+// What the nodes of a session share while it plans and runs. The pointers must outlive what is given this.
+struct Environment {
+  ThreadPool* threads = nullptr;
+  MemoryBudget* budget = nullptr;
+  ResourceStore* resources = nullptr;       // Null outside a session.
+  const LoopLimits* limits = nullptr;       // Null: none.
+  int* call_depth = nullptr;                // How many calls of functions are under way; null outside a session.
+  RunLog* log = nullptr;                    // Null outside a session.
+  const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
+  const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
+  Profiler* profiler = nullptr;             // Null: nobody asks.
+  PackedWeights* packed = nullptr;          // By the reference kernels; null: nobody keeps them.
+  // On which nodes run at the same time, and how many at most; may be `threads`. Null and 1: one node at a time.
+  ThreadPool* lanes = nullptr;
+  int num_lanes = 1;
+
+  // Errors name the calls that led to them, but not hundreds.
+  bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
+};
+
+// Bytes of the elements; for strings those of the std::string objects, for resources and variants those of the
+// references. InvalidArgument on overflow and for unknown shapes, Unimplemented for unknown types.
+absl::StatusOr<int64_t> ValueBytes(DType dtype, const Shape& shape);
+
+// The value of a tensor in the hands of the runtime. REQUIRES: aligned. The tensor must outlive the value.
+Value ViewOf(const Tensor& tensor);
+// The other way: a tensor that views the value's memory, which `owner` keeps alive (null: the caller does). Strings are
+// copied. Unimplemented for objects.
+absl::StatusOr<Tensor> TensorOver(const Value& value, Owner owner);
+// A tensor with a copy of the value. Unimplemented for objects.
+absl::StatusOr<Tensor> CopyOf(const Value& value);
+
+struct OutputSpec {
+  DType dtype = DType::kInvalid;
+  Shape shape;  // Meaningless while depends_on_values.
+  bool depends_on_values = false;
+};
+
+// What Prepare decided.
+struct PreparedNode {
+  std::vector<OutputSpec> outputs;
+  std::unique_ptr<KernelState> state;
+  ComputeFunction compute = nullptr;  // The kernel's own, unless Prepare chose another.
+  int64_t scratch_bytes = 0;
+  std::vector<bool> released;  // By input.
+  // If not -1, Prepare asked for the value of this input, and nothing else here counts.
+  int needs_value_of = -1;
+};
+
+// Whether a kernel with data of its own computes the node, and did not leave it to another.
+inline bool IsOfCustomKernel(const Kernel& kernel, const PreparedNode& prepared) {
+  return kernel.data() != nullptr && prepared.compute == kernel.compute();
+}
+
+struct PrepareInput {
+  DType dtype = DType::kInvalid;
+  Shape shape;
+};
+
+// Runs the kernel's Prepare. `value(i)` gives the known value of input i, aligned, or null. OK also when the kernel
+// needs a value (see needs_value_of). Errors name the node. Internal when the kernel breaks its contract. `packed` may
+// be null.
+absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
+                         absl::Span<const DType> output_types, int num_threads,
+                         absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared,
+                         const PackedInputs* packed = nullptr);
+
+// What Compute sees. Points into the tables of whoever owns it; cheap to build and to call.
+class NodeContext final : public ComputeContext {
+ public:
+  // Makes memory for an output whose shape is known only now, and fills in *output.
+  using AllocateFunction = absl::FunctionRef<absl::Status(int index, Shape shape, Value* output)>;
+
+  // `environment` must outlive it.
+  NodeContext(const Node* node, absl::Span<const Value* const> inputs, Value* outputs, int num_outputs, char* scratch,
+              const KernelState* state, const Environment* environment)
+      : node_(node),
+        inputs_(inputs),
+        outputs_(outputs),
+        num_outputs_(num_outputs),
+        scratch_(scratch),
+        state_(state),
+        environment_(environment) {}
+
+  void set_state(const KernelState* state) { state_ = state; }
+  void set_scratch(char* scratch) { scratch_ = scratch; }
+  // `allocate` must live as long as Compute runs.
+  void set_allocate(const AllocateFunction* allocate) { allocate_ = allocate; }
+  // By input, what OwnsInput answers; null for no input.
+  void set_owned(const std::vector<bool>* owned) { owned_ = owned; }
+
+  const Node& node() const override { return *node_; }
+  const Value& input_at(int i) const override { return *inputs_[i]; }
+  Value& output_at(int i) override { return outputs_[i]; }
+  const Value& made(int i) const { return outputs_[i]; }
+  int num_inputs() const override { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const override { return num_outputs_; }
+  char* scratch() override { return scratch_; }
+  const KernelState* raw_state() const override { return state_; }
+  ThreadPool& threads() override { return *environment_->threads; }
+  MemoryBudget& budget() override { return *environment_->budget; }
+  ResourceStore* resources() override { return environment_->resources; }
+  RunLog* log() override { return environment_->log; }
+  bool OwnsInput(int i) const override { return owned_ != nullptr && (*owned_)[i]; }
+  absl::Status AllocateOutput(int i, Shape shape) override;
+
+ private:
+  const Node* node_;
+  absl::Span<const Value* const> inputs_;
+  Value* outputs_;
+  int num_outputs_;
+  char* scratch_;
+  const KernelState* state_;
+  const Environment* environment_;
+  const AllocateFunction* allocate_ = nullptr;
+  const std::vector<bool>* owned_ = nullptr;
+};
+
+// A new tensor within the budget, and the value that lets a kernel fill it.
+struct HeapOutput {
+  Tensor tensor;                                      // Of no type for strings and objects.
+  std::unique_ptr<std::vector<std::string>> strings;  // Only for strings.
+  std::unique_ptr<std::vector<ObjectRef>> objects;    // Only for objects.
+  Reservation reservation;
+};
+absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value);
+
+// A value on its way into a function or out of it, or round a loop. `held` keeps its memory alive; null: somebody else
+// does.
+struct Passed {
+  Value value;
+  std::shared_ptr<HeapOutput> held;
+};
+// A copy of the elements; of references to objects the references.
+absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget);
+
+// Computes one node on the heap: the values must be aligned and fit the prepared node. `owned` says, by input, what
+// OwnsInput answers; null for no input. Errors name the node.
+absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const PreparedNode& prepared,
+                                                    absl::Span<const Value* const> inputs, Value* outputs,
+                                                    const Environment& environment,
+                                                    const std::vector<bool>* owned = nullptr);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_

@@ -1,0 +1,45 @@
+// Two speeds and two fixed costs.
+#include "runtime_check/planning/step_cost.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "graph/analysis/node_flops.h"
+#include "runtime_check/planning/prepared_node.h"
+
+namespace permafrost {
+namespace {
+
+// Measured with the models that the project is tested with.
+constexpr double kFlopsPerNs = 40;
+constexpr double kBytesPerNs = 5;
+constexpr double kCallNs = 300;
+// For a loop to be shared out and awaited. A kernel does not share out less than kShareFromNs.
+constexpr double kShareNs = 3000;
+constexpr double kShareFromNs = 8000;
+
+}  // namespace
+
+double EstimateOnOneThread(const Node& node, absl::Span<const TypedShape> inputs,
+                           absl::Span<const TypedShape> outputs) {
+  std::optional<uint64_t> flops;
+  const auto input = [&](int i) {
+    return static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)].shape : Shape::UnknownRank();
+  };
+  CountNodeFlops(node, input, outputs.empty() ? Shape::UnknownRank() : outputs[0].shape, &flops);
+  double bytes = 0;
+  for (const absl::Span<const TypedShape> tensors : {inputs, outputs}) {
+    for (const TypedShape& tensor : tensors) {
+      bytes += static_cast<double>(ValueBytes(tensor.dtype, tensor.shape).value_or(0));
+    }
+  }
+  return kCallNs + static_cast<double>(flops.value_or(0)) / kFlopsPerNs + bytes / kBytesPerNs;
+}
+
+double EstimateOnThreads(double one_thread_ns, int num_threads) {
+  if (num_threads < 2 || one_thread_ns < kShareFromNs) return one_thread_ns;
+  return std::min(one_thread_ns, kShareNs + one_thread_ns / num_threads);
+}
+
+}  // namespace permafrost

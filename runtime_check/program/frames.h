@@ -1,0 +1,58 @@
+// The loops of V1 control flow: which node belongs to which frame, and an order that runs each frame as a block.
+//
+// Enter leads into a frame, Exit out of it, and what NextIteration takes is there for the Merge nodes of the next
+// iteration. A frame is a node of its parent in all but name: it waits for all its Enter nodes, and what reads an Exit
+// waits for it. So each frame has a fixed order of its own, in which inner frames are blocks, and the whole is one
+// list.
+#ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
+#define PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "graph/graph.h"
+
+namespace permafrost {
+
+// What a node does to the flow of control.
+enum class FlowRole : uint8_t {
+  kNone,
+  kSwitch,         // Also RefSwitch and _SwitchN.
+  kMerge,          // Also RefMerge.
+  kEnter,          // Also RefEnter.
+  kExit,           // Also RefExit.
+  kNextIteration,  // Also RefNextIteration.
+  kTrigger,        // ControlTrigger: runs even after a node that did not.
+};
+FlowRole FlowRoleOf(Op op);
+
+struct Frame {
+  std::string name;  // Empty for the graph itself, which is frame 0.
+  int parent = -1;
+  // The nodes that run in the frame and in those inside it are order[begin, end).
+  int begin = 0;
+  int end = 0;
+  int depth = 0;
+};
+
+struct FrameOrder {
+  std::vector<Node*> order;
+  std::vector<int> frame_of;  // By position: the frame that the node runs in. An Enter runs in the parent.
+  std::vector<Frame> frames;
+};
+
+// The frame that the outputs of a node are in.
+int FrameOfOutputs(const std::vector<Frame>& frames, FlowRole role, int frame, int entered);
+
+// Orders the nodes for which `needed` (by id) is set; of those that may go next, the first in the file goes first.
+// `waits_for` says whether an input is computed by its producer, not fed. InvalidArgument, with the nodes named, for
+// inputs from different frames, an Exit or NextIteration outside a frame, a frame entered from two others, a value that
+// flows back into the frame it left, and for a cycle that no NextIteration closes. O(nodes log nodes + edges).
+absl::StatusOr<FrameOrder> OrderByFrames(const Graph& graph, const std::vector<bool>& needed,
+                                         absl::FunctionRef<bool(TensorRef)> waits_for);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_

@@ -1,0 +1,187 @@
+// Compiles function bodies and runs them.
+#include "runtime_check/program/functions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "runtime_check/execution/executor.h"
+#include "runtime_check/profiling/profiler.h"
+
+namespace permafrost {
+namespace {
+
+// The result that a fetch stands for, once the plan has run.
+class ResultTaker {
+ public:
+  ResultTaker(const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
+      : plan_(plan), arguments_(arguments), budget_(budget) {}
+
+  absl::StatusOr<Passed> Take(size_t i) const {
+    const int tensor = plan_.program().fetches[i];
+    const FetchPlan& fetch = plan_.fetches[i];
+    Passed result;
+    if (fetch.constant.has_value()) {
+      result.held = std::make_shared<HeapOutput>();
+      PF_ASSIGN_OR_RETURN(result.held->tensor, fetch.constant->Aligned());
+      result.value = ViewOf(result.held->tensor);
+      return result;
+    }
+    result.value = plan_.values[tensor];
+    if (!plan_.held.empty() && plan_.held[tensor] != nullptr) {
+      result.held = plan_.held[tensor];
+      return result;
+    }
+    // An argument that is passed through.
+    for (const Passed& argument : arguments_) {
+      const Value& value = argument.value;
+      if (value.dtype != result.value.dtype || value.strings != result.value.strings ||
+          value.objects != result.value.objects || value.data != result.value.data) {
+        continue;
+      }
+      result.held = argument.held;
+      return result;
+    }
+    return CopyOnHeap(result.value, budget_);
+  }
+
+ private:
+  const Plan& plan_;
+  absl::Span<const Passed> arguments_;
+  MemoryBudget* budget_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Passed> arguments,
+                                                           const Environment& environment) {
+  if (arguments.size() != program_.feeds.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("function '", name(), "': found ", arguments.size(),
+                                                   " arguments, expected ", program_.feeds.size()));
+  }
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const DType expected = program_.tensors[program_.feeds[i].tensor].dtype;
+    if (arguments[i].value.dtype != expected) {
+      return absl::InvalidArgumentError(absl::StrCat("function '", name(), "': argument ", i, " is ",
+                                                     DTypeName(arguments[i].value.dtype), ", expected ",
+                                                     DTypeName(expected)));
+    }
+    shapes.push_back(arguments[i].value.shape);
+  }
+  if (*environment.call_depth >= FunctionTable::kMostNested) {
+    return absl::ResourceExhaustedError(absl::StrCat("function '", name(), "': calls nest deeper than ",
+                                                     FunctionTable::kMostNested, "; does it call itself without end?"));
+  }
+  const absl::StatusOr<PlanCache::Entry*> entry = plans_.Acquire(program_, std::move(shapes), environment);
+  PF_RETURN_IF_ERROR(Annotate(entry.status(), absl::StrCat("function '", name(), "'")));
+  (*entry)->is_busy = true;
+  ++*environment.call_depth;
+  absl::StatusOr<std::vector<Passed>> results = Run((*entry)->plan.get(), arguments, environment);
+  if (!results.ok() && plans_.FallBack(program_, *entry, environment)) {
+    results = Run((*entry)->plan.get(), arguments, environment);
+  }
+  --*environment.call_depth;
+  (*entry)->is_busy = false;
+  if ((*entry)->plan != nullptr) {
+    for (std::shared_ptr<HeapOutput>& held : (*entry)->plan->held) held.reset();
+  }
+  if (results.ok() || !environment.AnnotatesCalls()) return results;
+  return Annotate(results.status(), absl::StrCat("function '", name(), "'"));
+}
+
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* to_run, absl::Span<const Passed> arguments,
+                                                          const Environment& environment) {
+  Plan& plan = *to_run;
+  const std::vector<int>& fetches = plan.program().fetches;
+  const size_t count = fetches.size();
+  std::vector<Value> feeds;
+  for (const Passed& argument : arguments) feeds.push_back(argument.value);
+  std::vector<Passed> results(count);
+  std::vector<char*> memory(count, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan.fetches[i].bound_values.empty()) continue;
+    const Value& value = plan.values[fetches[i]];
+    results[i].held = std::make_shared<HeapOutput>();
+    PF_ASSIGN_OR_RETURN(*results[i].held,
+                        AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
+    memory[i] = results[i].value.data;
+  }
+  const std::string* caller = environment.profiler == nullptr ? nullptr : environment.profiler->EnterFunction(&name());
+  const absl::Status status = ExecutePlan(&plan, feeds, memory, &environment, nullptr);
+  if (environment.profiler != nullptr) environment.profiler->EnterFunction(caller);
+  PF_RETURN_IF_ERROR(status);
+  const ResultTaker taker(plan, arguments, environment.budget);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan.flow != nullptr && plan.flow->dead_tensors[fetches[i]]) {
+      return absl::InvalidArgumentError(absl::StrCat("result ", i, " lies on a branch that was not taken"));
+    }
+    if (results[i].held != nullptr) continue;
+    PF_ASSIGN_OR_RETURN(results[i], taker.Take(i));
+  }
+  return results;
+}
+
+void CompiledFunction::AddReport(PlanReport* report) const {
+  const Plan* plan = plans_.last();
+  if (plan == nullptr) return;
+  DelegationReport& to = report->delegation;
+  const DelegationReport& from = plan->report.delegation;
+  for (const DelegationReport::Taken& taken : from.partitions) to.partitions.emplace_back(taken).function = name();
+  for (const DelegationReport::Left& left : from.left) to.left.emplace_back(left).function = name();
+  for (const CustomNode& custom : plan->report.custom) report->custom.emplace_back(custom).function = name();
+  if (to.failure.empty() && !from.failure.empty()) {
+    to.failure = absl::StrCat("function '", name(), "': ", from.failure);
+  }
+}
+
+void FunctionTable::AddReports(PlanReport* report) const {
+  std::vector<const CompiledFunction*> functions;
+  for (const auto& [key, function] : functions_) functions.push_back(function.get());
+  std::sort(functions.begin(), functions.end(),
+            [](const CompiledFunction* a, const CompiledFunction* b) { return a->name() < b->name(); });
+  for (const CompiledFunction* function : functions) function->AddReport(report);
+}
+
+absl::StatusOr<std::unique_ptr<FunctionTable>> FunctionTable::For(const Graph& graph) {
+  auto table = std::make_unique<FunctionTable>();
+  PF_ASSIGN_OR_RETURN(table->library_, FunctionLibrary::Of(graph));
+  return table;
+}
+
+absl::StatusOr<CompiledFunction*> FunctionTable::Get(const FunctionRef& reference) {
+  PF_RETURN_IF_ERROR(library_.Require(reference.name).status());
+  const std::string key = AttrValue::Function(reference).Encoded();
+  std::unique_ptr<CompiledFunction>& function = functions_[key];
+  if (function == nullptr) {
+    function = std::make_unique<CompiledFunction>(reference);
+    open_.push_back(function.get());
+  }
+  return function.get();
+}
+
+absl::Status FunctionTable::CompileAll(const ProgramContext& context) {
+  while (!open_.empty()) {
+    CompiledFunction* function = open_.back();
+    open_.pop_back();
+    PF_RETURN_IF_ERROR(Annotate(Compile(function, context), absl::StrCat("function '", function->name(), "'")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionTable::Compile(CompiledFunction* function, const ProgramContext& context) {
+  PF_ASSIGN_OR_RETURN(function->body_, library_.Instantiate(function->reference_));
+  std::vector<std::string> feeds, fetches, targets;
+  for (const Node* arg : ArgsOf(*function->body_)) feeds.emplace_back(arg->name());
+  for (const Node* retval : RetvalsOf(*function->body_)) {
+    const TensorRef result = retval->input(0);
+    fetches.push_back(absl::StrCat(result.node->name(), ":", result.port));
+  }
+  for (const Node* node : ControlOutputsOf(*function->body_)) targets.emplace_back(node->name());
+  PF_ASSIGN_OR_RETURN(function->program_, BuildProgram(*function->body_, {feeds, fetches, targets}, context));
+  function->program_.function = &function->reference_;
+  return absl::OkStatus();
+}
+
+}  // namespace permafrost

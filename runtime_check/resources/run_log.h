@@ -1,0 +1,46 @@
+// Where the kernels that print write to, and how often each node has printed.
+#ifndef PERMAFROST_RUNTIME_CHECK_RESOURCES_RUN_LOG_H_
+#define PERMAFROST_RUNTIME_CHECK_RESOURCES_RUN_LOG_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+
+namespace permafrost {
+
+// A session has one, which outlives its runs. Not thread-safe.
+class RunLog {
+ public:
+  // `stream` is one of those that PrintV2 names: "stderr", "stdout", "log(info)", "log(warning)", "log(error)".
+  using Writer = std::function<void(absl::string_view stream, absl::string_view text)>;
+
+  // Without a writer, "stdout" is standard output and all else standard error.
+  explicit RunLog(Writer writer) : writer_(std::move(writer)) {}
+
+  void Write(absl::string_view stream, absl::string_view text) {
+    if (writer_ != nullptr) return writer_(stream, text);
+    std::fwrite(text.data(), 1, text.size(), stream == "stdout" ? stdout : stderr);
+  }
+
+  // True at the first `times` calls for that node, or always when `times` is negative.
+  bool Admits(const Node& node, int64_t times) {
+    if (times < 0) return true;
+    int64_t& count = counts_[&node];
+    if (count >= times) return false;
+    ++count;
+    return true;
+  }
+
+ private:
+  Writer writer_;
+  absl::flat_hash_map<const Node*, int64_t> counts_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_RESOURCES_RUN_LOG_H_

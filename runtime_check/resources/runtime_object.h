@@ -1,0 +1,49 @@
+// What an element of type resource or variant is in memory: a reference to an object that kernels share.
+#ifndef PERMAFROST_RUNTIME_CHECK_RESOURCES_RUNTIME_OBJECT_H_
+#define PERMAFROST_RUNTIME_CHECK_RESOURCES_RUNTIME_OBJECT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace permafrost {
+
+// An array of tensors, a list, a table. Only the thread that runs the session touches it.
+class RuntimeObject {
+ public:
+  virtual ~RuntimeObject() = default;
+  // "tensor list": as messages name it.
+  virtual absl::string_view kind() const = 0;
+};
+using ObjectRef = std::shared_ptr<RuntimeObject>;
+
+// The object as a T. InvalidArgument when it is none; T::kKind says what was expected.
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> ObjectAs(const ObjectRef& object) {
+  if (auto result = std::dynamic_pointer_cast<T>(object); result != nullptr) return result;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "found ", object == nullptr ? absl::string_view("no object") : object->kind(), ", expected a ", T::kKind));
+}
+
+// Objects that outlive a run, by name: a session has one. Not thread-safe.
+class ResourceStore {
+ public:
+  // Null when there is none.
+  ObjectRef Find(absl::string_view name) const {
+    const auto found = objects_.find(name);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+  void Add(absl::string_view name, ObjectRef object) { objects_[std::string(name)] = std::move(object); }
+
+ private:
+  absl::flat_hash_map<std::string, ObjectRef> objects_;
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_RUNTIME_CHECK_RESOURCES_RUNTIME_OBJECT_H_
