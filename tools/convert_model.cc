@@ -13,7 +13,7 @@
 #include "graph/base/status.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

@@ -22,8 +22,8 @@
 #include "tools/transform/transform_report.h"
 #include "tools/transform/verification.h"
 #include "transforms/pass.h"
-#include "transforms/pipeline.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/pipeline.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {

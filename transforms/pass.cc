@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/nearest.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 #include "transforms/way_out.h"
 
 namespace permafrost {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "transforms/pass.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 

@@ -21,8 +21,8 @@
 #include "python/native/python_pass.h"
 #include "python/native/text.h"
 #include "runtime_check/checking/evaluate.h"
-#include "transforms/pipeline.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/pipeline.h"
+#include "transforms/pipeline/presets.h"
 
 namespace py = pybind11;
 

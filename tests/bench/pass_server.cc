@@ -20,7 +20,7 @@
 #include "io/file_system.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tests/transforms/large_graphs.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/transforms/golden_case.h"
 #include "tests/transforms/golden_runs.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef_text.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

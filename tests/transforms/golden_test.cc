@@ -15,7 +15,7 @@
 #include "tests/transforms/golden_case.h"
 #include "tests/transforms/golden_runs.h"
 #include "tests/transforms/graph_text.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

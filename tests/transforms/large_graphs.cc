@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "io/formats/graphdef_text.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 #include "transforms/pass.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 

@@ -1,5 +1,5 @@
 // The runner: order, undoing, reports, and that a pass which misreports or breaks the graph is found out.
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

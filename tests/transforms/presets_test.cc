@@ -1,5 +1,5 @@
 // Presets: that each is a transform string which runs, and what their expansion refuses.
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"

@@ -6,7 +6,7 @@
 #include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/session.h"
 #include "tests/transforms/golden_case.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

@@ -2,7 +2,7 @@
 // time.
 #include "graph/evaluator.h"
 #include "gtest/gtest.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tests/transforms/large_graphs.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {

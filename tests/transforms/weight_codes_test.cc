@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "transforms/rewrites/channel_rows.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

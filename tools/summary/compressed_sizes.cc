@@ -12,7 +12,7 @@
 #include "io/formats/graphdef.h"
 #include "io/formats/gzip.h"
 #include "io/formats/zstd.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 namespace {

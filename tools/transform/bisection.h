@@ -13,7 +13,7 @@
 #include "graph/graph.h"
 #include "tools/difference/graph_difference.h"
 #include "tools/transform/verification.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 

@@ -7,7 +7,7 @@
 #include "graph/base/status.h"
 #include "tools/command_line/json.h"
 #include "transforms/pass.h"
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {

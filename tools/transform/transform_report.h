@@ -9,7 +9,7 @@
 
 #include "tools/command_line/console.h"
 #include "tools/transform/verification.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 

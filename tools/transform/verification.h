@@ -13,7 +13,7 @@
 #include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 

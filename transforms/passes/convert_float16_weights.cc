@@ -11,7 +11,7 @@
 #include "transforms/pass.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/compact_constants.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/weight_channels.h"
 #include "transforms/rewrites/weight_codes.h"
 

@@ -14,7 +14,7 @@
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_constants.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/weight_channels.h"
 
 namespace permafrost {

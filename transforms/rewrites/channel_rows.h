@@ -10,7 +10,7 @@
 
 #include "graph/tensor.h"
 #include "transforms/rewrites/channel_scaling.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 

@@ -9,7 +9,7 @@
 #include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

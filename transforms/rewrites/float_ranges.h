@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "graph/tensor.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 

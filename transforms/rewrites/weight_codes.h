@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "graph/tensor.h"
 #include "transforms/rewrites/channel_scaling.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 

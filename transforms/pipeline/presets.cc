@@ -1,5 +1,5 @@
 // The table of presets, and their expansion.
-#include "transforms/presets.h"
+#include "transforms/pipeline/presets.h"
 
 #include <algorithm>
 #include <utility>

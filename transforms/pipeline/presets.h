@@ -1,6 +1,6 @@
 // Presets: names for transform strings that people would otherwise copy from each other.
-#ifndef PERMAFROST_TRANSFORMS_PRESETS_H_
-#define PERMAFROST_TRANSFORMS_PRESETS_H_
+#ifndef PERMAFROST_TRANSFORMS_PIPELINE_PRESETS_H_
+#define PERMAFROST_TRANSFORMS_PIPELINE_PRESETS_H_
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
 
@@ -32,4 +32,4 @@ absl::StatusOr<std::vector<PassCall>> ExpandPresets(absl::Span<const PassCall> c
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TRANSFORMS_PRESETS_H_
+#endif  // PERMAFROST_TRANSFORMS_PIPELINE_PRESETS_H_

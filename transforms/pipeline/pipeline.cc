@@ -1,5 +1,5 @@
 // Runs passes and holds each to what it says of itself.
-#include "transforms/pipeline.h"
+#include "transforms/pipeline/pipeline.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
 #include "graph/validation/validate.h"
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

@@ -1,6 +1,6 @@
 // A transform string, and running it over a graph: the one way in which every tool runs passes.
-#ifndef PERMAFROST_TRANSFORMS_PIPELINE_H_
-#define PERMAFROST_TRANSFORMS_PIPELINE_H_
+#ifndef PERMAFROST_TRANSFORMS_PIPELINE_PIPELINE_H_
+#define PERMAFROST_TRANSFORMS_PIPELINE_PIPELINE_H_
 
 #include <functional>
 #include <memory>
@@ -70,4 +70,4 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TRANSFORMS_PIPELINE_H_
+#endif  // PERMAFROST_TRANSFORMS_PIPELINE_PIPELINE_H_

@@ -1,6 +1,6 @@
 // Threads that are started once and then share the work of many tensors.
-#ifndef PERMAFROST_TRANSFORMS_REWRITES_THREAD_TEAM_H_
-#define PERMAFROST_TRANSFORMS_REWRITES_THREAD_TEAM_H_
+#ifndef PERMAFROST_TRANSFORMS_PIPELINE_THREAD_TEAM_H_
+#define PERMAFROST_TRANSFORMS_PIPELINE_THREAD_TEAM_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -51,4 +51,4 @@ class ThreadTeam {
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TRANSFORMS_REWRITES_THREAD_TEAM_H_
+#endif  // PERMAFROST_TRANSFORMS_PIPELINE_THREAD_TEAM_H_

@@ -1,5 +1,5 @@
 // Threads that are started once and then share the work of many tensors.
-#include "transforms/rewrites/thread_team.h"
+#include "transforms/pipeline/thread_team.h"
 
 #include <algorithm>
 
