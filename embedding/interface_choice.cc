@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/analysis/interface_finder.h"
 #include "graph/ops/op_schema.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
 

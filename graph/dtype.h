@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 
 namespace permafrost {
 

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 
 namespace permafrost {

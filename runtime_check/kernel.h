@@ -30,7 +30,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/ops/op_schema.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/tensor.h"
 #include "runtime_check/resources/memory_budget.h"
 #include "runtime_check/resources/runtime_object.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/program/initializers.h"
 #include "runtime_check/threads/processors.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 
 namespace permafrost {
 namespace {

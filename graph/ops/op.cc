@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 
 namespace permafrost {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/nearest.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/execution/flow_executor.h"
 #include "runtime_check/profiling/profiler.h"

@@ -1,7 +1,7 @@
 // The inner loops for AVX-512 (F, VL, DQ, BW).
 #include <cstdint>
 
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "runtime_check/kernels/inner_loops.h"
 
 #if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)

@@ -1,7 +1,7 @@
 // The inner loops for SSE2, which every x86-64 has; on other processors, for vectors of four floats.
 #include <cstdint>
 
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "runtime_check/kernels/inner_loops.h"
 
 #if defined(SELECTIVE_REGISTRATION) && defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX2)

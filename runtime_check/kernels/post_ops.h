@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/dtype.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/scratch.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/tensor.h"
 
 namespace permafrost {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/planning/planning_state.h"
 #include "runtime_check/planning/buffer_placement.h"

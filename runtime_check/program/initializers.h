@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "runtime_check/program/program.h"
 
 namespace permafrost {

@@ -16,7 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/nearest.h"
 #include "graph/ops/op_schema.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "runtime_check/program/functions.h"

@@ -47,7 +47,7 @@ HOMES = [
     (r'permafrost_runtime\.hp?p?$', ['embedding/']),
     (r'pybind11/|Python\.h', ['python/']),
     # What the build makes of a model.
-    (r'ops_to_register\.h$', ['graph/ops/selection.', 'tests/build_defs/']),
+    (r'ops_to_register\.h$', ['graph/base/selection.', 'tests/build_defs/']),
     (r'digits_\w+\.h$', ['tests/build_defs/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
     (r'tensorflow/', ['tests/oracle/']),

@@ -24,7 +24,7 @@ END
 
 cat >"$folder/uses.cc" <<'END'
 #define PERMAFROST_OPS_OF_THIS_FILE "Relu", "Tanh"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 using namespace permafrost::selection;
 static_assert(kIsSelective && HoldsOp("Relu") && !HoldsOp("Tanh") && !HoldsOp("Rel") && !HoldsOp("Relu6"), "ops");
 static_assert(TypesOf("Relu", "T") == SetOf(19) && TypesOf("Relu", "U") == kAllTypes, "types of an attribute");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "tools/command_line/cli.h"
 
 namespace permafrost {

@@ -11,7 +11,7 @@
 #include "graph/base/nearest.h"
 #include "graph/wire_format/node_def.h"
 #include "graph/ops/op_schema.h"
-#include "graph/ops/selection.h"
+#include "graph/base/selection.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -4,8 +4,8 @@
 // With -DSELECTIVE_REGISTRATION that header must be on the include path. A source file that defines kernels may narrow
 // what it compiles further, to the types of its own ops, by PERMAFROST_OPS_OF_THIS_FILE: their names as string
 // literals, separated by commas, defined before anything is included.
-#ifndef PERMAFROST_GRAPH_OPS_SELECTION_H_
-#define PERMAFROST_GRAPH_OPS_SELECTION_H_
+#ifndef PERMAFROST_GRAPH_BASE_SELECTION_H_
+#define PERMAFROST_GRAPH_BASE_SELECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -152,4 +152,4 @@ constexpr TypeSet kTypesHere = WithWideTypes(ops_to_register::kTypes);
 
 }  // namespace permafrost::selection
 
-#endif  // PERMAFROST_GRAPH_OPS_SELECTION_H_
+#endif  // PERMAFROST_GRAPH_BASE_SELECTION_H_
