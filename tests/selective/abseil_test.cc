@@ -57,9 +57,23 @@ TEST(StrCatTest, TakesEveryKindOfPiece) {
 
 // Six digits, as printf writes them.
 TEST(StrCatTest, WritesDoublesAsPrintf) {
-  std::vector<double> values = {0.0, -0.0, 1.0, -2.5, 100000, 999999, 999999.6, 1e6, 123456.7, 1e-4, 0.00012345678, 1e-5,
-                                5e-324, -1.7976931348623157e308, 2.2250738585072014e-308,
-                                std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+  std::vector<double> values = {0.0,
+                                -0.0,
+                                1.0,
+                                -2.5,
+                                100000,
+                                999999,
+                                999999.6,
+                                1e6,
+                                123456.7,
+                                1e-4,
+                                0.00012345678,
+                                1e-5,
+                                5e-324,
+                                -1.7976931348623157e308,
+                                2.2250738585072014e-308,
+                                std::numeric_limits<double>::infinity(),
+                                -std::numeric_limits<double>::infinity(),
                                 std::numeric_limits<double>::quiet_NaN()};
   uint64_t random = 1;
   for (int exponent = -300; exponent <= 300; ++exponent) {
@@ -103,10 +117,10 @@ TEST(NumbersTest, ReadsIntegersThatFit) {
 // Each default of type float in graph/ops/ops.def, and what other numbers look like.
 TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
   std::vector<std::string> texts = {"0", "-0.5", "1e-05", "1e22", "123456789012345", "3.4028234e38"};
-#define OP(name, signature, attributes, traits, shape)                             \
-  for (const absl::string_view attr : absl::StrSplit(attributes, ' ')) {           \
-    const size_t at = attr.find(":float=");                                        \
-    if (at != attr.npos) texts.emplace_back(attr.substr(at + 7));                   \
+#define OP(name, signature, attributes, traits, shape)                   \
+  for (const absl::string_view attr : absl::StrSplit(attributes, ' ')) { \
+    const size_t at = attr.find(":float=");                              \
+    if (at != attr.npos) texts.emplace_back(attr.substr(at + 7));        \
   }
 #include "graph/ops/ops.def"
 #undef OP

@@ -2,8 +2,8 @@
 //
 //   run_model MODEL IMAGES path|descriptor|memory [DELEGATE] > outputs
 //
-// The file descriptor is that of a file in which the model lies behind some other bytes. With a delegate: fails unless it
-// took nodes. Says on standard error how many bytes of packed weights are used.
+// The file descriptor is that of a file in which the model lies behind some other bytes. With a delegate: fails unless
+// it took nodes. Says on standard error how many bytes of packed weights are used.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
