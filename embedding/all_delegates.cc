@@ -4,7 +4,8 @@
 
 namespace permafrost {
 
-absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options) {
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name,
+                                                               const DelegateOptions& options) {
   return MakeDelegate(name, options);
 }
 

@@ -42,9 +42,10 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const Open
   if (!LooksLikePackage(*source, head, tail)) {
     absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(bytes.bytes, bytes.owner);
     if (graph.ok() && (*graph)->first() != nullptr) return graph;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot be read: ", graph.ok() ? absl::string_view("it holds no nodes") : graph.status().message(),
-        "; this build of the runtime reads binary GraphDefs and memory-mapped packages, neither compressed nor encrypted"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot be read: ", graph.ok() ? absl::string_view("it holds no nodes") : graph.status().message(),
+                     "; this build of the runtime reads binary GraphDefs and memory-mapped packages, neither "
+                     "compressed nor encrypted"));
   }
   PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(source));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, package->ReadGraph());

@@ -48,7 +48,8 @@ absl::Status CheckGiven(const void* pointer, absl::string_view name);
 inline constexpr size_t kMostOptionBytes = 4096;
 
 // *options as a struct that has all members: those that the caller's does not have are zero. A null `options` gives
-// zeros. InvalidArgument for a struct_size that no version has, Unimplemented for a member of a later version that is set.
+// zeros. InvalidArgument for a struct_size that no version has, Unimplemented for a member of a later version that is
+// set.
 template <typename Options>
 absl::Status ReadOptions(const Options* options, Options* read) {
   std::memset(read, 0, sizeof(*read));

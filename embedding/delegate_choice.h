@@ -14,7 +14,8 @@ namespace permafrost {
 // Null for "reference". InvalidArgument for one that there is not, with those that there are.
 absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options);
 
-// What packed weights must have been made for that it reads: as PackingIdentity (runtime_check/delegates/delegate_registry.h).
+// What packed weights must have been made for that it reads: as PackingIdentity
+// (runtime_check/delegates/delegate_registry.h).
 std::string PackingIdentityOf(const std::string& name);
 
 }  // namespace permafrost

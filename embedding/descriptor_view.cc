@@ -59,8 +59,8 @@ absl::StatusOr<FileView> ViewDescriptor(int descriptor, uint64_t offset, uint64_
   }
   const auto size = static_cast<uint64_t>(about.st_size);
   if (offset > size || length > size - offset) {
-    return absl::InvalidArgumentError(absl::StrCat("file descriptor ", descriptor, " has ", size, " bytes, expected ",
-                                                   length, " at ", offset));
+    return absl::InvalidArgumentError(
+        absl::StrCat("file descriptor ", descriptor, " has ", size, " bytes, expected ", length, " at ", offset));
   }
   if (length == 0) length = size - offset;
   // Files of /proc and the like call themselves empty, and yet have content.

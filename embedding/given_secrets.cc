@@ -62,7 +62,8 @@ class GivenSecrets : public KeySource {
     Received received{origin, known, absl::OkStatus()};
     const pf_status status = function_(context_, kind, &Receive, &received);
     if (status != PF_OK) {
-      return absl::Status(static_cast<absl::StatusCode>(status), "the program did not give the secrets it was asked for");
+      return absl::Status(static_cast<absl::StatusCode>(status),
+                          "the program did not give the secrets it was asked for");
     }
     PF_RETURN_IF_ERROR(received.status);
     return std::move(received.secrets);

@@ -10,7 +10,8 @@
 
 namespace permafrost {
 
-// Null where the options name none, or nothing that is encrypted is read anyway. The texts are copied; the function is asked each time, one thread at a time.
+// Null where the options name none, or nothing that is encrypted is read anyway. The texts are copied; the function is
+// asked each time, one thread at a time.
 absl::StatusOr<std::shared_ptr<KeySource>> SecretsOf(const pf_open_options& options);
 
 }  // namespace permafrost

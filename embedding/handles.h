@@ -18,8 +18,8 @@
 
 struct pf_model {
   std::shared_ptr<const permafrost::Graph> graph;
-  // Which the graph was read from, for the weights that lie packed in it; null for models of other formats, and in builds
-  // that look for none.
+  // Which the graph was read from, for the weights that lie packed in it; null for models of other formats, and in
+  // builds that look for none.
   permafrost::ModelPackage package;
 };
 

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "graph/analysis/interface_finder.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/selection.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/shapes/shape_inference.h"
 
 namespace permafrost {
 namespace {
@@ -81,8 +81,7 @@ absl::Status Doubt(absl::string_view kind, absl::string_view reason, const std::
 absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_session_options& options) {
   SessionInterface interface;
   const bool gives_inputs = options.inputs != nullptr, gives_outputs = options.outputs != nullptr;
-  PF_ASSIGN_OR_RETURN(interface.inputs,
-                      GivenNames(options.inputs, gives_inputs ? options.num_inputs : 0, "input"));
+  PF_ASSIGN_OR_RETURN(interface.inputs, GivenNames(options.inputs, gives_inputs ? options.num_inputs : 0, "input"));
   PF_ASSIGN_OR_RETURN(interface.outputs,
                       GivenNames(options.outputs, gives_outputs ? options.num_outputs : 0, "output"));
   if (gives_inputs && gives_outputs) return interface;
@@ -92,7 +91,8 @@ absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_se
     return interface;
   }
   const std::vector<Node*> inputs = NodesOf(graph, interface.inputs), outputs = NodesOf(graph, interface.outputs);
-  const FoundInterface found = FindInterface(graph, gives_inputs ? &inputs : nullptr, gives_outputs ? &outputs : nullptr);
+  const FoundInterface found =
+      FindInterface(graph, gives_inputs ? &inputs : nullptr, gives_outputs ? &outputs : nullptr);
   if (!found.outputs_doubt.empty()) return Doubt("outputs", found.outputs_doubt, found.outputs);
   if (!found.inputs_doubt.empty()) return Doubt("inputs", found.inputs_doubt, found.inputs);
   if (!gives_inputs) interface.inputs = ChosenNames(found.inputs);

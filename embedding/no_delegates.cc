@@ -6,9 +6,11 @@
 
 namespace permafrost {
 
-absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options) {
+absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name,
+                                                               const DelegateOptions& options) {
   if (name != "reference") {
-    return absl::InvalidArgumentError(absl::StrCat("no delegate '", name, "'; this build has the reference kernels only"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no delegate '", name, "'; this build has the reference kernels only"));
   }
   if (options.precision != "f32") {
     return absl::InvalidArgumentError(

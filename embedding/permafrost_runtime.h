@@ -28,8 +28,8 @@
 //
 // Versions. A library serves every program that was built with a header of the same major version. A minor version only
 // adds functions, and members at the ends of the structs that start with struct_size; what lies beyond struct_size
-// counts as zero, and an option that the library is too old for is PF_UNIMPLEMENTED where it is not zero. Set all of such a
-// struct to zero first, then struct_size: PF_OPEN_OPTIONS_INIT does it.
+// counts as zero, and an option that the library is too old for is PF_UNIMPLEMENTED where it is not zero. Set all of
+// such a struct to zero first, then struct_size: PF_OPEN_OPTIONS_INIT does it.
 #ifndef PERMAFROST_RUNTIME_H_
 #define PERMAFROST_RUNTIME_H_
 
@@ -54,9 +54,9 @@ typedef int32_t pf_status;
 enum {
   PF_OK = 0,
   PF_CANCELLED = 1,
-  PF_INVALID_ARGUMENT = 3,  // What the caller gave, or the model, is wrong: the text says how.
-  PF_NOT_FOUND = 5,         // There is no such file.
-  PF_PERMISSION_DENIED = 7,  // To a file, or to an encrypted model without its key.
+  PF_INVALID_ARGUMENT = 3,    // What the caller gave, or the model, is wrong: the text says how.
+  PF_NOT_FOUND = 5,           // There is no such file.
+  PF_PERMISSION_DENIED = 7,   // To a file, or to an encrypted model without its key.
   PF_RESOURCE_EXHAUSTED = 8,  // Memory, or a limit that was set.
   PF_FAILED_PRECONDITION = 9,
   PF_UNIMPLEMENTED = 12,  // The model needs what this build of the runtime does not have.
@@ -130,9 +130,9 @@ enum {
   PF_PASSPHRASE = 2  // A passphrase.
 };
 
-// Asked for secrets when a model turns out to be encrypted, and not before, once for each kind that could open it. Calls
-// give(to, bytes, size) for each secret of that kind that there is; the bytes are copied into memory that is kept out of
-// swap, and may be wiped after that. Returns PF_OK, also when there is none, or what opening is to fail with.
+// Asked for secrets when a model turns out to be encrypted, and not before, once for each kind that could open it.
+// Calls give(to, bytes, size) for each secret of that kind that there is; the bytes are copied into memory that is kept
+// out of swap, and may be wiped after that. Returns PF_OK, also when there is none, or what opening is to fail with.
 typedef pf_status (*pf_secrets_function)(void* context, int32_t kind,
                                          void (*give)(void* to, const void* bytes, size_t size), void* to);
 
@@ -192,8 +192,8 @@ typedef struct pf_session_options {
   size_t num_outputs;
   // Threads that compute, the caller's among them; 0: one.
   int32_t num_threads;
-  // "reference", "onednn" or "xnnpack", as far as the library has them; NULL: "reference". What a delegate does not take
-  // runs on the reference kernels.
+  // "reference", "onednn" or "xnnpack", as far as the library has them; NULL: "reference". What a delegate does not
+  // take runs on the reference kernels.
   const char* delegate;
   // Of the delegate: "f32", "bf16x3", "bf16", or any that the model is a package with packed weights for; NULL: "f32".
   const char* precision;
@@ -228,8 +228,8 @@ PF_EXPORT size_t pf_num_outputs(const pf_session* session);
 PF_EXPORT const char* pf_input_name(const pf_session* session, size_t index);
 PF_EXPORT const char* pf_output_name(const pf_session* session, size_t index);
 
-// The type and shape of an input or output, as far as they are known before a run; of an output, for inputs as the model
-// declares them.
+// The type and shape of an input or output, as far as they are known before a run; of an output, for inputs as the
+// model declares them.
 PF_EXPORT pf_status pf_describe_input(const pf_session* session, size_t index, pf_tensor* tensor, char* error,
                                       size_t error_size);
 PF_EXPORT pf_status pf_describe_output(const pf_session* session, size_t index, pf_tensor* tensor, char* error,
@@ -242,8 +242,8 @@ PF_EXPORT pf_status pf_plan(pf_session* session, const pf_tensor* inputs, size_t
 
 // Runs the model on the inputs, in the order of their numbers, and writes the outputs into memory of the caller: data
 // and num_bytes say where and how much room there is; dtype, rank, dims and num_bytes are what came out. Neither inputs
-// nor outputs are copied where data is a multiple of 64 and the output's shape is known before the run. The memory of an
-// output must not overlap that of another tensor. Strings come by pf_run_new only.
+// nor outputs are copied where data is a multiple of 64 and the output's shape is known before the run. The memory of
+// an output must not overlap that of another tensor. Strings come by pf_run_new only.
 PF_EXPORT pf_status pf_run(pf_session* session, const pf_tensor* inputs, size_t num_inputs, pf_tensor* outputs,
                            size_t num_outputs, char* error, size_t error_size);
 
@@ -259,11 +259,11 @@ PF_EXPORT void pf_free_result(pf_result* result);
 
 // What the plan is like that was made or run last; all zero before.
 typedef struct pf_report {
-  size_t struct_size;      // Set by the caller.
-  int64_t arena_bytes;     // Activations and scratch memory.
-  int64_t constant_bytes;  // Constants that had to be computed or copied.
-  int64_t num_steps;       // Nodes and partitions that run.
-  int64_t num_delegated;   // Nodes of the model that a delegate runs.
+  size_t struct_size;          // Set by the caller.
+  int64_t arena_bytes;         // Activations and scratch memory.
+  int64_t constant_bytes;      // Constants that had to be computed or copied.
+  int64_t num_steps;           // Nodes and partitions that run.
+  int64_t num_delegated;       // Nodes of the model that a delegate runs.
   char delegate_failure[256];  // Why the delegate takes no part after all; empty where it does, or there is none.
   // Of weights that are used as they lie packed in the model; 0 where a build was made to look for none.
   int64_t packed_bytes;

@@ -47,7 +47,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                  // NOLINT: meant to convert.
+  Result(T value) : value_(std::move(value)) {}                                  // NOLINT: meant to convert.
   Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT: meant to convert.
 
   bool ok() const { return value_.has_value(); }
@@ -107,8 +107,8 @@ constexpr int32_t NumberOf() {
 template <typename T>
 inline constexpr int32_t kDType = internal::NumberOf<T>();
 
-// A view of `count` elements in memory of the caller. Inputs are only read, so these may be const. More than PF_MAX_RANK
-// dimensions make a tensor that every call refuses.
+// A view of `count` elements in memory of the caller. Inputs are only read, so these may be const. More than
+// PF_MAX_RANK dimensions make a tensor that every call refuses.
 template <typename T>
 pf_tensor TensorOver(const std::vector<int64_t>& dims, T* data, size_t count) {
   using Element = std::remove_const_t<T>;
@@ -340,8 +340,8 @@ class Session {
     for (size_t i = 0; i < pf_profile_num_entries(raw); ++i) {
       pf_profile_entry entry = {};
       entry.struct_size = sizeof(entry);
-      status = internal::Try(
-          [&](char* error, size_t size) { return pf_get_profile_entry(raw, i, &entry, error, size); });
+      status =
+          internal::Try([&](char* error, size_t size) { return pf_get_profile_entry(raw, i, &entry, error, size); });
       if (!status.ok()) return status;
       profile.entries.push_back(
           {entry.name, entry.op, entry.num_calls, entry.total_us, entry.least_us, entry.output_bytes});

@@ -42,8 +42,8 @@ absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
   }
   options.num_threads = std::max(1, given.num_threads);
   if (given.inter_op_threads < 0 || given.inter_op_threads > ThreadPool::kMostThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("found ", given.inter_op_threads, " inter_op threads, expected 0 to ",
-                                                   ThreadPool::kMostThreads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", given.inter_op_threads, " inter_op threads, expected 0 to ", ThreadPool::kMostThreads));
   }
   options.inter_op_threads = std::max(1, given.inter_op_threads);
   if (given.num_processors > 0) {
@@ -54,9 +54,8 @@ absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
     return absl::InvalidArgumentError(absl::StrCat("found a memory limit of ", given.memory_limit, " bytes"));
   }
   if (given.memory_limit > 0) options.memory_limit = given.memory_limit;
-  options.loop_limits.most_iterations = given.most_loop_iterations == 0
-                                            ? kMostLoopIterations
-                                            : std::max<int64_t>(0, given.most_loop_iterations);
+  options.loop_limits.most_iterations =
+      given.most_loop_iterations == 0 ? kMostLoopIterations : std::max<int64_t>(0, given.most_loop_iterations);
   return options;
 }
 
@@ -254,11 +253,13 @@ pf_status pf_plan(pf_session* session, const pf_tensor* inputs, size_t num_input
     if (num_outputs > 0) PF_RETURN_IF_ERROR(CheckGiven(outputs, "outputs"));
     std::vector<permafrost::Shape> shapes;
     for (size_t i = 0; i < num_inputs; ++i) {
-      const permafrost::DType expected = session->inputs[i].dtype, found = static_cast<permafrost::DType>(inputs[i].dtype);
+      const permafrost::DType expected = session->inputs[i].dtype,
+                              found = static_cast<permafrost::DType>(inputs[i].dtype);
       if (expected != permafrost::DType::kInvalid && found != expected) {
-        return permafrost::InInput(*session, i,
-                                   absl::InvalidArgumentError(absl::StrCat("found type ", permafrost::DTypeName(found),
-                                                                           ", expected ", permafrost::DTypeName(expected))));
+        return permafrost::InInput(
+            *session, i,
+            absl::InvalidArgumentError(absl::StrCat("found type ", permafrost::DTypeName(found), ", expected ",
+                                                    permafrost::DTypeName(expected))));
       }
       absl::StatusOr<permafrost::Shape> shape = permafrost::ShapeOf(inputs[i]);
       PF_RETURN_IF_ERROR(permafrost::InInput(*session, i, shape.status()));
@@ -288,8 +289,7 @@ pf_status pf_run_new(pf_session* session, const pf_tensor* inputs, size_t num_in
   return Guarded({error, error_size}, [&]() -> absl::Status {
     PF_RETURN_IF_ERROR(CheckGiven(session, "session"));
     PF_RETURN_IF_ERROR(CheckGiven(result, "result"));
-    PF_ASSIGN_OR_RETURN(const std::vector<permafrost::Tensor> feeds,
-                        permafrost::FeedsOf(*session, inputs, num_inputs));
+    PF_ASSIGN_OR_RETURN(const std::vector<permafrost::Tensor> feeds, permafrost::FeedsOf(*session, inputs, num_inputs));
     auto made = std::make_unique<pf_result>();
     {
       const std::lock_guard<std::mutex> lock(session->mutex);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/dtype.h"
 #include "graph/base/status.h"
+#include "graph/dtype.h"
 
 namespace permafrost {
 namespace {
@@ -44,7 +44,8 @@ absl::StatusOr<Shape> ShapeOf(const pf_tensor& tensor) {
   }
   const Shape shape(absl::MakeConstSpan(tensor.dims, static_cast<size_t>(tensor.rank)));
   if (std::any_of(shape.dims().begin(), shape.dims().end(), [](int64_t dim) { return dim < 0; })) {
-    return absl::InvalidArgumentError(absl::StrCat("found shape ", shape.ToString(), ", expected no unknown dimension"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found shape ", shape.ToString(), ", expected no unknown dimension"));
   }
   PF_RETURN_IF_ERROR(shape.CheckedNumElements().status());
   return shape;
@@ -56,16 +57,18 @@ absl::StatusOr<Tensor> ViewOfCaller(const pf_tensor& tensor) {
   const auto count = static_cast<uint64_t>(shape.num_elements());
   const size_t size = pf_dtype_size(tensor.dtype);
   if (size == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("found type ", DTypeName(dtype), ", expected one of numbers or strings"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found type ", DTypeName(dtype), ", expected one of numbers or strings"));
   }
   if (count > UINT64_MAX / size || tensor.num_bytes != count * size) {
-    return absl::InvalidArgumentError(absl::StrCat("found ", tensor.num_bytes, " bytes, expected ", count, " elements of ",
-                                                   size, " bytes for ", DTypeName(dtype), " of shape ",
+    return absl::InvalidArgumentError(absl::StrCat("found ", tensor.num_bytes, " bytes, expected ", count,
+                                                   " elements of ", size, " bytes for ", DTypeName(dtype), " of shape ",
                                                    shape.ToString()));
   }
   if (tensor.data == nullptr && count > 0) return absl::InvalidArgumentError("found no data");
   if (dtype != DType::kString) {
-    return Tensor::FromBytes(dtype, std::move(shape), {static_cast<const char*>(tensor.data), tensor.num_bytes}, nullptr);
+    return Tensor::FromBytes(dtype, std::move(shape), {static_cast<const char*>(tensor.data), tensor.num_bytes},
+                             nullptr);
   }
   std::vector<std::string> strings;
   strings.reserve(count);

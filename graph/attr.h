@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/base/wire.h"
 #include "graph/dtype.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
-#include "graph/base/wire.h"
 
 namespace permafrost {
 

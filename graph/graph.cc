@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "graph/lineage.h"
 #include "graph/base/nearest.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/lineage.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 

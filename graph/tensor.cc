@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // A cache line, and the widest vector register.
 
-// A buffer of the size of a huge page is aligned to it and asked for in huge pages: filling fresh weights otherwise spends
-// as long in page faults as in the arithmetic.
+// A buffer of the size of a huge page is aligned to it and asked for in huge pages: filling fresh weights otherwise
+// spends as long in page faults as in the arithmetic.
 size_t AlignmentFor(size_t size) { return size >= kHugePageBytes ? kHugePageBytes : kAlignment; }
 
 }  // namespace

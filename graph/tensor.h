@@ -63,8 +63,8 @@ class Tensor {
   }
   static Tensor FromStrings(Shape shape, std::vector<std::string> values);
 
-  // `bytes`, or, where at least a quarter of the last huge page (2 MB) would be used, those of whole ones: memory that is soon
-  // filled comes in one step then, where small pages cost a page fault each.
+  // `bytes`, or, where at least a quarter of the last huge page (2 MB) would be used, those of whole ones: memory that
+  // is soon filled comes in one step then, where small pages cost a page fault each.
   static int64_t InHugePages(int64_t bytes);
 
   // A new buffer, 64-byte aligned and not initialised, for the caller to fill through *data before it shares the

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/tensor.h"
 #include "graph/base/wire.h"
+#include "graph/tensor.h"
 
 namespace permafrost {
 
@@ -36,9 +36,9 @@ class FileWriter : public ByteSink {
  public:
   // Sets `size` bytes in all aside on the disk, so that a full disk (ResourceExhausted) shows before any work is done.
   virtual absl::Status Reserve(uint64_t /*size*/) { return absl::OkStatus(); }
-  // For a file that is opened well before there is something to write, and may have `size` bytes then: where files lie in
-  // memory, a thread makes its pages until the first Append. Only a hint: nothing fails, and what is too much is given
-  // back.
+  // For a file that is opened well before there is something to write, and may have `size` bytes then: where files lie
+  // in memory, a thread makes its pages until the first Append. Only a hint: nothing fails, and what is too much is
+  // given back.
   virtual void ReserveAhead(uint64_t /*size*/) {}
   // The output appears under its name, complete and on the disk. Without a Commit that succeeds, the destructor removes
   // what was written so far. REQUIRES: called at most once, after no failed Append.

@@ -19,9 +19,9 @@ Owner OwnMapping(void* data, size_t size);
 // through more than the machine has calls this behind itself. Thread-safe.
 void ReleasePages(absl::string_view bytes);
 
-// The same view, whose pages another thread brings into this process meanwhile: for who is about to read all of a mapped
-// file, as it is read when it is written again. The thread ends when it is done or the view's last owner is gone. Other
-// memory, and files that are small or stream through, are returned as they are.
+// The same view, whose pages another thread brings into this process meanwhile: for who is about to read all of a
+// mapped file, as it is read when it is written again. The thread ends when it is done or the view's last owner is
+// gone. Other memory, and files that are small or stream through, are returned as they are.
 FileView ReadAhead(FileView file);
 
 // Files of this size and more stream through: keeping all of one in memory would crowd out what else is there.

@@ -178,8 +178,8 @@ absl::Status SaveModel(std::unique_ptr<FileWriter> file, const Graph& graph, con
                   [&](ByteSink* sink) { return format->write(graph, sink); });
 }
 
-absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters, uint64_t size,
-                         const std::function<absl::Status(ByteSink*)>& write) {
+absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters,
+                         uint64_t size, const std::function<absl::Status(ByteSink*)>& write) {
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, files.NewWriter(path));
   return SaveInto(file.get(), filters, size, write);
 }

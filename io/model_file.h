@@ -49,14 +49,14 @@ struct SaveOptions {
 // format that does not exist or is only read.
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
-// The same into a file that was opened before, which ends with this call: who opens it first learns early that it cannot be
-// written, and may have its space made meanwhile (FileWriter::ReserveAhead).
+// The same into a file that was opened before, which ends with this call: who opens it first learns early that it
+// cannot be written, and may have its space made meanwhile (FileWriter::ReserveAhead).
 absl::Status SaveModel(std::unique_ptr<FileWriter> file, const Graph& graph, const SaveOptions& options = {});
 
 // The same for what `write` appends to the sink that it is given, whatever it is: `size` bytes, or 0 where only writing
 // tells.
-absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters, uint64_t size,
-                         const std::function<absl::Status(ByteSink*)>& write);
+absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters,
+                         uint64_t size, const std::function<absl::Status(ByteSink*)>& write);
 
 // Bytes that SaveModel would write.
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options = {});

@@ -3,8 +3,8 @@
 #define PERMAFROST_IO_MODEL_WRITER_H_
 
 #include "absl/status/status.h"
-#include "graph/graph.h"
 #include "graph/base/wire.h"
+#include "graph/graph.h"
 #include "io/model_file.h"
 
 namespace permafrost {

@@ -27,10 +27,10 @@
 namespace permafrost {
 namespace {
 
-// The kernel is given multiples of this from multiples of this on, the last bytes aside, and smaller pieces are gathered for
-// it. File systems that have large pages in the page cache make them for writes of their size, and mapping a file of such
-// pages is free: a model of 19 MB that was written tensor by tensor takes 2 ms to map and touch, one in such chunks 0.07 ms
-// (ext4, Linux 6.18).
+// The kernel is given multiples of this from multiples of this on, the last bytes aside, and smaller pieces are
+// gathered for it. File systems that have large pages in the page cache make them for writes of their size, and mapping
+// a file of such pages is free: a model of 19 MB that was written tensor by tensor takes 2 ms to map and touch, one in
+// such chunks 0.07 ms (ext4, Linux 6.18).
 constexpr size_t kChunkBytes = 2 << 20;
 // One call writes at most this much, and the disk is told to start on it at once, so that the final fsync finds little
 // left to do.
@@ -205,8 +205,8 @@ class PosixWriter : public FileWriter {
   const bool replaces_;    // False: the file is the target itself, a pipe or a device.
   std::string buffer_;
   uint64_t allocated_ = 0;  // Bytes that were set aside on the disk.
-  uint64_t written_ = 0;  // Bytes that the kernel has.
-  uint64_t started_ = 0;  // Of those, the bytes that the disk was told to start on.
+  uint64_t written_ = 0;    // Bytes that the kernel has.
+  uint64_t started_ = 0;    // Of those, the bytes that the disk was told to start on.
   // Of the thread that sets bytes aside ahead; it alone writes the number until it ends.
   uint64_t allocated_ahead_ = 0;
   std::atomic<bool> is_allocating_stopped_{false};
@@ -229,8 +229,8 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   return SystemError("write", path, ELOOP);
 }
 
-// The permissions that a new file gets: kernels before 6.0 forget the umask for files without a name. umask() could only
-// tell by changing it for other threads too.
+// The permissions that a new file gets: kernels before 6.0 forget the umask for files without a name. umask() could
+// only tell by changing it for other threads too.
 std::optional<mode_t> PermissionsOfNewFiles() {
   const int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (status < 0) return std::nullopt;
@@ -246,8 +246,8 @@ std::optional<mode_t> PermissionsOfNewFiles() {
   return kNewFileMode & ~static_cast<mode_t>(strtoul(line + sizeof(kKey) - 1, nullptr, 8));
 }
 
-// Opens a file without a name in the folder of `target`, with `permissions`, or those of a new file; -1 where that cannot
-// be done, or nobody could name it later.
+// Opens a file without a name in the folder of `target`, with `permissions`, or those of a new file; -1 where that
+// cannot be done, or nobody could name it later.
 int OpenUnnamed(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions) {
   if (!permissions.has_value()) permissions = PermissionsOfNewFiles();
   if (!permissions.has_value()) return -1;

@@ -22,7 +22,7 @@ class SystemCalls {
   virtual int Allocate(int file, uint64_t size);
   // fallocate of a file in memory, without changing the file's size; ENOTSUP for any other.
   virtual int AllocateInMemory(int file, uint64_t offset, uint64_t size);
-  virtual int Sync(int file);  // fsync
+  virtual int Sync(int file);                    // fsync
   virtual int Link(int file, const char* path);  // linkat of a file that was opened with O_TMPFILE.
   virtual int Rename(const char* from, const char* to);
 };

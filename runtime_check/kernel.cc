@@ -114,8 +114,8 @@ absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
       const DType base = RemoveRef(type);
       if (std::find(constraint.types.begin(), constraint.types.end(), base) != constraint.types.end()) {
         if (IsHeld(node.op(), constraint.attr, base)) continue;
-        return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "' with ",
-                                                     constraint.attr, " = ", DTypeName(type), " in this build"));
+        return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "' with ", constraint.attr,
+                                                     " = ", DTypeName(type), " in this build"));
       }
       return absl::UnimplementedError(absl::StrCat(
           "no kernel for op '", node.op().name(), "' with ", constraint.attr, " = ", DTypeName(type), ", expected ",

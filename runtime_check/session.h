@@ -20,12 +20,12 @@
 #include "graph/tensor.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/execution/executor.h"
-#include "runtime_check/program/functions.h"
 #include "runtime_check/packing/packed_weights.h"
 #include "runtime_check/planning/plan.h"
 #include "runtime_check/planning/plan_cache.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/profiling/profiler.h"
+#include "runtime_check/program/functions.h"
 #include "runtime_check/program/program.h"
 #include "runtime_check/resources/run_log.h"
 #include "runtime_check/threads/thread_lane.h"
@@ -43,8 +43,9 @@ struct SessionOptions {
   // nodes whose shapes only the run tells, those with effects, and those of graphs with V1 control flow. Below 2: one
   // node at a time.
   int inter_op_threads = 1;
-  // The processors that the session's threads run on, as the kernel counts them, and the calling thread while it is in a
-  // call of the session. Threads that a delegate's library starts stay where the call was that started them. Empty: all.
+  // The processors that the session's threads run on, as the kernel counts them, and the calling thread while it is in
+  // a call of the session. Threads that a delegate's library starts stay where the call was that started them. Empty:
+  // all.
   std::vector<int> processors;
   // Bytes that activations, computed and copied constants may take together; what kernels pack is not counted. A graph
   // that wants more is refused with ResourceExhausted.

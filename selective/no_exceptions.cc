@@ -1,14 +1,14 @@
 // What the C++ library would throw ends the program with a message instead. Without these definitions a program that is
-// linked statically carries the library's exceptions, which bring its locales, its streams and the unwinder: more than all
-// of the runtime. Nothing that a model or a caller can do leads here but the system's refusal of memory, and with
+// linked statically carries the library's exceptions, which bring its locales, its streams and the unwinder: more than
+// all of the runtime. Nothing that a model or a caller can do leads here but the system's refusal of memory, and with
 // overcommitted memory it refuses only what the session's limits refuse before.
+#include <sched.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
-
-#include <sched.h>
-#include <unistd.h>
 
 namespace {
 

@@ -2,13 +2,13 @@
 // a list of free ones for each, and are never given back to the system; a large one is a mapping of its own. Nothing is
 // checked: a block that is freed twice, or written beyond its end, is not noticed. Not for a process that forks while
 // it has threads.
+#include <sched.h>
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include <sched.h>
-#include <sys/mman.h>
 
 namespace {
 

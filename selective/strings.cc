@@ -57,8 +57,8 @@ void AppendNumber(uint64_t value, bool is_negative, unsigned base, std::string* 
   to->append(begin, static_cast<size_t>(end - begin));
 }
 
-// As %g writes it but for the last of six digits where the value is within 1e-13 of the middle of two: printf's own code
-// for floating-point numbers weighs 6 KB.
+// As %g writes it but for the last of six digits where the value is within 1e-13 of the middle of two: printf's own
+// code for floating-point numbers weighs 6 KB.
 void AppendDouble(double value, std::string* to) {
   constexpr int kDigits = 6;
   constexpr uint64_t kLeast = 100000;  // The least number of so many digits.

@@ -13,8 +13,8 @@ struct ModelSpec {
   std::vector<std::string> inputs, outputs;
 };
 
-// Reads `folder`/spec.json: {"inputs": [{"name": ...}, ...], "outputs": [...]}. Errors of the file, of ParseJson, and of
-// members that are missing or of another kind.
+// Reads `folder`/spec.json: {"inputs": [{"name": ...}, ...], "outputs": [...]}. Errors of the file, of ParseJson, and
+// of members that are missing or of another kind.
 absl::StatusOr<ModelSpec> ReadModelSpec(const std::string& folder);
 
 }  // namespace permafrost

@@ -19,18 +19,9 @@ namespace permafrost {
 
 std::vector<Tool> AllTools() {
   return {
-      BenchmarkModelTool(),
-      CompareGraphsTool(),
-      ConvertMemmappedTool(),
-      ConvertModelTool(),
-      EncryptModelTool(),
-      FreezeGraphTool(),
-      OptimizeForInferenceTool(),
-      PrintSelectiveRegistrationHeaderTool(),
-      ReportModelTool(),
-      StripUnusedTool(),
-      SummarizeGraphTool(),
-      TransformGraphTool(),
+      BenchmarkModelTool(), CompareGraphsTool(), ConvertMemmappedTool(),     ConvertModelTool(),
+      EncryptModelTool(),   FreezeGraphTool(),   OptimizeForInferenceTool(), PrintSelectiveRegistrationHeaderTool(),
+      ReportModelTool(),    StripUnusedTool(),   SummarizeGraphTool(),       TransformGraphTool(),
       ValidateModelTool(),
   };
 }

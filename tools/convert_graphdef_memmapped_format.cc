@@ -44,9 +44,10 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
              "With --pack_for: inputs of the model, NPY files separated by commas, * and ? allowed; INPUT=FILE where "
              "there are several inputs. Their shapes are packed for. Left out: --calibration_inputs, or else random "
              "numbers.");
-  flags->Add("calibration_inputs", &options->calibration_inputs, "FOLDER|FILES",
-             "With --pack_for: real inputs that int8, mixed and auto are planned with, at most 128: NPY files, or a folder "
-             "of them or of PNG and JPEG files (--image_size and the like say how they are fed). Left out: --inputs.");
+  flags->Add(
+      "calibration_inputs", &options->calibration_inputs, "FOLDER|FILES",
+      "With --pack_for: real inputs that int8, mixed and auto are planned with, at most 128: NPY files, or a folder "
+      "of them or of PNG and JPEG files (--image_size and the like say how they are fed). Left out: --inputs.");
   AddImageFlags(&options->image, flags);
   flags->Add("outputs", &options->outputs, "NAMES",
              "With --pack_for: the outputs that are computed, separated by commas. Left out: found.");
@@ -70,8 +71,8 @@ absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
   if (options.verify && options.dry_run) {
     return absl::InvalidArgumentError("--verify needs what --dry_run does not write");
   }
-  if (options.unpack && (options.page_aligned || options.dedupe || options.include_quantized ||
-                         !options.pack_for.empty())) {
+  if (options.unpack &&
+      (options.page_aligned || options.dedupe || options.include_quantized || !options.pack_for.empty())) {
     return absl::InvalidArgumentError(
         "--page_aligned, --dedupe, --include_quantized and --pack_for say how to pack, not to unpack");
   }
@@ -271,8 +272,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& op
     console.Progress(absl::StrCat("packing for ", request.delegate, " in ", request.precision));
     absl::StatusOr<std::shared_ptr<const WeightCache>> made =
         PackWeights(*graph, request, samples, calibration, session_options, console);
-    PF_RETURN_IF_ERROR(
-        Annotate(made.status(), absl::StrCat("--pack_for=", request.delegate, ":", request.precision)));
+    PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("--pack_for=", request.delegate, ":", request.precision)));
     packed.push_back({PackedRegionName(request.delegate, request.precision), *std::move(made)});
   }
   console.Progress("");

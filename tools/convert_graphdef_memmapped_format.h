@@ -23,11 +23,11 @@ struct ConvertMemmappedOptions {
   bool page_aligned = false;
   bool dedupe = false;
   bool include_quantized = false;
-  std::vector<std::string> pack_for;    // See ParsePackRequest.
-  std::vector<std::string> inputs;      // Files; see ReadInputSets.
+  std::vector<std::string> pack_for;            // See ParsePackRequest.
+  std::vector<std::string> inputs;              // Files; see ReadInputSets.
   std::vector<std::string> calibration_inputs;  // See ReadCalibrationInputs.
-  ImageFlags image;                     // Of pictures among those.
-  std::optional<std::string> outputs;   // Comma separated names.
+  ImageFlags image;                             // Of pictures among those.
+  std::optional<std::string> outputs;           // Comma separated names.
   bool unpack = false;
   bool verify = false;
   bool dry_run = false;

@@ -26,7 +26,8 @@ void DefineFlags(EncryptModelOptions* options, FlagTable* flags) {
              "Encrypt for the holder of this public key (age1...). May be given several times.");
   flags->Add("recipients_file", &options->recipients_file, "FILE", "The same, for the public keys in the file.");
   AddKeyFlags(&options->keys, flags);
-  flags->Add("armor", &options->armor, "Write the encrypted file as text (PEM), for mail and the like; a third larger.");
+  flags->Add("armor", &options->armor,
+             "Write the encrypted file as text (PEM), for mail and the like; a third larger.");
   flags->Add("decrypt", &options->decrypt, "Decrypt, with --identity and its like or a passphrase.");
   flags->Add("keygen", &options->keygen,
              "Make a private key, write it to --out, which must not exist and which only you can read, and print the "

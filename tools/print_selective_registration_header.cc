@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/node_def.h"
 #include "tools/selective/kernel_classes.h"
 #include "tools/selective/model_nodes.h"
 #include "tools/selective/permafrost_header.h"

@@ -37,13 +37,15 @@ constexpr size_t kMostModels = 12;
 constexpr int64_t kBatch = 32;
 
 void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
-  flags->Add("in_graph", &options->in_graph, "FILES",
-             "The models: files separated by commas, or the flag more than once. The others are compared with the first.");
+  flags->Add(
+      "in_graph", &options->in_graph, "FILES",
+      "The models: files separated by commas, or the flag more than once. The others are compared with the first.");
   flags->Add("out", &options->out, "FILE", "Where to write the report. Left out: to standard output.");
   flags->AddChoice("format", &options->format, {"html", "json", "csv", "md"},
                    "What to write: a page for a browser, everything for a machine, a line for each node, or tables.");
   flags->Add("title", &options->title, "TEXT", "What the report is called. Left out: like the first model.");
-  flags->Add("names", &options->names, "NAMES", "What the models are called, separated by commas. Left out: like their files.");
+  flags->Add("names", &options->names, "NAMES",
+             "What the models are called, separated by commas. Left out: like their files.");
   flags->Add("input_layer", &options->input_layer, "NAMES", "What is fed, separated by commas. Left out: found.");
   flags->Add("input_layer_shape", &options->input_layer_shape, "SHAPES",
              "Their shapes, separated by colons. Left out: those in the model, with a batch of 1.");
@@ -55,7 +57,8 @@ void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
   flags->Add("samples", &options->samples, "N", "How many random inputs where --inputs is left out.");
   flags->Add("seed", &options->seed, "N", "For random inputs.");
   flags->Add("run", &options->run, "Measure times, memory and answers; else only what is in the files is reported.");
-  flags->Add("layers", &options->layers, "Measure how far the tensors inside of the other models are from the first's.");
+  flags->Add("layers", &options->layers,
+             "Measure how far the tensors inside of the other models are from the first's.");
   flags->Add("max_time", &options->max_time, "SECONDS", "What measuring times may take.");
   AddRunFlags(&options->run_flags, flags);
   AddImageFlags(&options->image, flags);
@@ -274,7 +277,8 @@ class Reporter {
       if (found != decibels.end()) node.sqnr_db = found->second;
     }
     if (!noise->set_aside.empty()) {
-      facts.quality->notes.push_back(absl::StrCat(noise->set_aside.size(), " tensors have the name of one of the first "
+      facts.quality->notes.push_back(absl::StrCat(noise->set_aside.size(),
+                                                  " tensors have the name of one of the first "
                                                   "model and other content, and were not compared"));
     }
   }
@@ -292,8 +296,7 @@ class Reporter {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                           ReadCalibrationInputs(files_, flags.calibration_inputs, options_.image, {}, graph.inputs()));
       if (samples.empty()) samples.push_back(subjects_[i]->feeds());
-      PF_ASSIGN_OR_RETURN(const KeptWeights kept,
-                          SettleDelegate(flags, model, samples, files_, &session, console_));
+      PF_ASSIGN_OR_RETURN(const KeptWeights kept, SettleDelegate(flags, model, samples, files_, &session, console_));
       kept_.push_back(kept);
       runs.push_back({subjects_[i].get(), std::move(session), &report_.models[i]});
     }

@@ -28,8 +28,8 @@ struct ReportModelOptions {
   std::string labels;               // An NPY file of integers.
   int32_t samples = 3;              // How many random inputs.
   uint64_t seed = 1;
-  bool run = true;      // Measure times and memory.
-  bool layers = true;   // Measure the errors inside of variants.
+  bool run = true;       // Measure times and memory.
+  bool layers = true;    // Measure the errors inside of variants.
   double max_time = 10;  // Seconds that the measurement may take.
   RunFlags run_flags;
   ImageFlags image;  // Of pictures to calibrate with.

@@ -5,8 +5,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "graph/dtype.h"
 #include "graph/base/status.h"
+#include "graph/dtype.h"
 #include "tools/transform_graph.h"
 
 namespace permafrost {

@@ -70,9 +70,10 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("batch", &options->batch, "N", "Rows to run at a time; 0: what the model fixes, or 32.");
   flags->Add("samples", &options->samples, "N", "How many random inputs to run when --inputs is left out.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
-  flags->Add("sqnr", &options->sqnr,
-             "Also compare the tensors inside of the models, on at most 8 batches: signal to noise of each layer alone, "
-             "computed by the candidate from what the reference computed before it, and of all layers so far.");
+  flags->Add(
+      "sqnr", &options->sqnr,
+      "Also compare the tensors inside of the models, on at most 8 batches: signal to noise of each layer alone, "
+      "computed by the candidate from what the reference computed before it, and of all layers so far.");
   flags->Add("lineage", &options->lineage, "FILE",
              "For --sqnr: what transform_graph --lineage wrote when the candidate was made from the reference. Left "
              "out: tensors of one name are compared.");
@@ -140,19 +141,18 @@ struct Questions {
 
 ImageLimits LimitsOf(const ValidateModelOptions& options) {
   ImageLimits limits;
-  limits.max_pixels = static_cast<int64_t>(
-      std::min<uint64_t>(options.max_image_pixels, static_cast<uint64_t>(limits.max_pixels) * 16));
+  limits.max_pixels =
+      static_cast<int64_t>(std::min<uint64_t>(options.max_image_pixels, static_cast<uint64_t>(limits.max_pixels) * 16));
   return limits;
 }
 
-absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, const Graph& reference,
-                                         FileSystem& files, Console& console) {
+absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, const Graph& reference, FileSystem& files,
+                                         Console& console) {
   PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference.inputs(), "--images"));
   PF_ASSIGN_OR_RETURN(PictureConverter converter, MakePictureConverter(options.image, *input));
-  PF_ASSIGN_OR_RETURN(
-      LabelledImages images,
-      FindLabelledImages(files, options.images.substr(options.images.find('=') + 1),
-                         {options.labels, options.class_names, options.label_offset}, options.seed));
+  PF_ASSIGN_OR_RETURN(LabelledImages images,
+                      FindLabelledImages(files, options.images.substr(options.images.find('=') + 1),
+                                         {options.labels, options.class_names, options.label_offset}, options.seed));
   if (images.num_left_out > 0) {
     console.err << "note: " << images.num_left_out << " pictures have no label and are left out\n";
   }
@@ -161,15 +161,16 @@ absl::StatusOr<Questions> ImageQuestions(const ValidateModelOptions& options, co
   const int64_t fitting = std::max<int64_t>(1, kMostBatchPixels / (format.height * format.width));
   if (fixed > fitting) {
     return absl::ResourceExhaustedError(absl::StrCat("input '", input->text, "' takes ", fixed, " pictures of ",
-                                                     format.height, " x ", format.width, " at a time, expected at most ",
-                                                     kMostBatchPixels, " pixels"));
+                                                     format.height, " x ", format.width,
+                                                     " at a time, expected at most ", kMostBatchPixels, " pixels"));
   }
-  const int64_t batch = fixed > 0 ? fixed : std::min(fitting, options.batch > 0 ? int64_t{options.batch} : kDefaultBatch);
+  const int64_t batch =
+      fixed > 0 ? fixed : std::min(fitting, options.batch > 0 ? int64_t{options.batch} : kDefaultBatch);
   Questions questions;
   if (images.labels.num_rows() > 0) questions.labels = std::move(images.labels);
   questions.class_names = std::move(images.class_names);
-  questions.source = ImageBatches(files, std::move(images.paths), std::move(converter), LimitsOf(options), batch,
-                                  fixed > 0);
+  questions.source =
+      ImageBatches(files, std::move(images.paths), std::move(converter), LimitsOf(options), batch, fixed > 0);
   return questions;
 }
 
@@ -182,7 +183,9 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
   } else {
     PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
     const int64_t fixed = FixedBatch(reference.inputs());
-    PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, options.batch > 0 ? options.batch : fixed > 0 ? fixed : kDefaultBatch));
+    PF_ASSIGN_OR_RETURN(sets, SplitBatches(sets, options.batch > 0 ? options.batch
+                                                 : fixed > 0       ? fixed
+                                                                   : kDefaultBatch));
   }
   std::optional<PictureConverter> converter;
   if (!options.perturb.empty()) {
@@ -358,8 +361,8 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   std::optional<LayerNoiseReport> layers;
   if (options.sqnr && !validation.was_interrupted) {
-    PF_ASSIGN_OR_RETURN(layers, MeasureLayers(options, *reference, *candidate, settings, *questions.source, files,
-                                              console));
+    PF_ASSIGN_OR_RETURN(layers,
+                        MeasureLayers(options, *reference, *candidate, settings, *questions.source, files, console));
   }
   const absl::Status verdict = Judge(options, validation);
   if (options.json) {

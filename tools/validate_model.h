@@ -23,10 +23,10 @@ struct ValidateModelOptions {
   std::string candidate;
   std::vector<std::string> inputs;  // As ReadInputSets takes them, each a comma separated list; empty: random.
   std::optional<std::string> outputs;
-  std::string images;   // A folder, or INPUT=FOLDER; instead of `inputs`.
+  std::string images;  // A folder, or INPUT=FOLDER; instead of `inputs`.
   ImageFlags image;
   uint64_t max_image_pixels = static_cast<uint64_t>(ImageLimits().max_pixels);
-  std::string labels;   // An NPY file, or for images a list.
+  std::string labels;  // An NPY file, or for images a list.
   std::string class_names;
   int32_t label_offset = 0;
   bool confusion = false;

@@ -108,7 +108,8 @@ std::string PassDocs() {
       "presets, which are names for several. For each pass: what it does and why, the graph before and after, when it\n"
       "leaves things alone, its parameters, what it promises about numbers, and what it did to a real model.\n"
       "`transform_graph --explain` says where a pass almost applied, and what would make it.\n\n"
-      "Generated from the definitions in `transforms/passes/` and `transforms/pipeline/presets.cc`; the figures are measured "
+      "Generated from the definitions in `transforms/passes/` and `transforms/pipeline/presets.cc`; the figures are "
+      "measured "
       "by\n"
       "`tests/bench/pass_figures.py`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));

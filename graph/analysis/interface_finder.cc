@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 
@@ -37,8 +37,8 @@ bool IsPlaceholder(Op op) { return op == ops::kPlaceholder || op == ops::kPlaceh
 
 bool IsTrainingOp(Op op) {
   // By name, since a selective build knows no others than it runs.
-  for (const absl::string_view known : {"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "L2Loss",
-                                        "InTopK", "InTopKV2", "Conv2DBackpropFilter"}) {
+  for (const absl::string_view known : {"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
+                                        "L2Loss", "InTopK", "InTopKV2", "Conv2DBackpropFilter"}) {
     if (op.name() == known) return true;
   }
   return absl::EndsWith(op.name(), "Grad") || absl::EndsWith(op.name(), "GradV2") ||

@@ -12,8 +12,8 @@
 namespace permafrost {
 
 // Whether the op is a convolution or a matrix product. A multiplication and an addition count as two; *flops gets what
-// one run of the node takes, and stays empty where shapes are missing or the number is beyond 64 bits. `input` gives the
-// shape of a data input, of unknown rank where there is none; `output` is that of output 0.
+// one run of the node takes, and stays empty where shapes are missing or the number is beyond 64 bits. `input` gives
+// the shape of a data input, of unknown rank where there is none; `output` is that of output 0.
 bool CountNodeFlops(const Node& node, absl::FunctionRef<Shape(int)> input, const Shape& output,
                     std::optional<uint64_t>* flops);
 

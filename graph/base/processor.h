@@ -11,7 +11,8 @@ struct InstructionSets {
   bool avx512 = false;    // AVX-512 F, VL, DQ and BW.
 };
 
-// Those that both the processor and the system have; none on another architecture. Asks each time: a few hundred cycles.
+// Those that both the processor and the system have; none on another architecture. Asks each time: a few hundred
+// cycles.
 InstructionSets SupportedInstructionSets();
 
 }  // namespace permafrost

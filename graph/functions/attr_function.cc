@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "graph/attr.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/graphdef_fields.h"
 
 namespace permafrost {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/nearest.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/wire_format/graphdef_fields.h"
+#include "graph/wire_format/node_def.h"
 
 namespace permafrost {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "graph/functions/function_ports.h"
 #include "graph/wire_format/graphdef_fields.h"
 #include "graph/wire_format/node_def.h"
-#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/selection.h"
-#include "graph/shapes/shape_functions.h"
 #include "graph/base/status.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost {
 namespace {
@@ -63,7 +63,7 @@ constexpr auto kRawRows = [] {
   std::array<RawRow, kCount> rows = {};
   size_t i = 0;
 #define OP(name, signature, attributes, traits, shape) \
-  if (selection::HoldsOp(#name))                         \
+  if (selection::HoldsOp(#name))                       \
     rows[i++] = {ops::k##name, signature, ATTRIBUTES(name, attributes), traits, SHAPE_FUNCTION(shape)};
 #include "graph/ops/ops.def"
 #undef OP
@@ -75,7 +75,8 @@ constexpr auto kRawRows = [] {
 // Whether a schema of the build has a default of this kind: what reads others is left out.
 constexpr bool HasDefaults(const char* kind) {
   for (const RawRow& row : kRawRows) {
-    if (std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos) return true;
+    if (std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos)
+      return true;
   }
   return false;
 }

@@ -1,9 +1,9 @@
 // Shape functions of ops whose output shape is an attribute, a value or fixed.
 #include "absl/strings/str_cat.h"
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost::shapes {
 namespace {

@@ -1,7 +1,7 @@
 // Shape functions of ops that work element by element.
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
 #include "graph/base/status.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost::shapes {
 

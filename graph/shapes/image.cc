@@ -1,8 +1,8 @@
 // Shape functions of image ops: resizing, cropping, decoding, and the choice of boxes.
 #include "absl/strings/str_cat.h"
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
 #include "graph/base/status.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost::shapes {
 namespace {

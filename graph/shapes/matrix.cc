@@ -1,9 +1,9 @@
 // Shape functions of matrix products and Fourier transforms.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
 #include "graph/base/status.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost::shapes {
 namespace {

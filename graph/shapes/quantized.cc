@@ -1,8 +1,8 @@
 // Shape functions of the remaining ops on quantised codes: an output of codes and, beside it, the ends of its range.
 #include "absl/strings/str_cat.h"
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
 #include "graph/base/status.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
 
 namespace permafrost::shapes {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/shapes/integer_propagation.h"
-#include "graph/ops/op_schema.h"
-#include "graph/shapes/shape_reads.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/shapes/integer_propagation.h"
+#include "graph/shapes/shape_reads.h"
 
 namespace permafrost {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "graph/shapes/shape_functions.h"
-#include "graph/shapes/dims.h"
-#include "graph/shapes/strided_slice.h"
 #include "graph/base/status.h"
+#include "graph/shapes/dims.h"
+#include "graph/shapes/shape_functions.h"
+#include "graph/shapes/strided_slice.h"
 
 namespace permafrost::shapes {
 namespace {

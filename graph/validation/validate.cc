@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
+#include "graph/ops/op_schema.h"
 #include "graph/validation/problem_list.h"
 
 namespace permafrost {

@@ -18,10 +18,10 @@ namespace permafrost {
 absl::Status Validate(const Graph& graph);
 
 // InvalidArgument, likewise, for the function library: a body that no graph can be made of or that Validate refuses;
-// a node of the graph or of a body that calls a function which the library does not have; a PartitionedCall, If, Case or
-// While whose inputs or outputs are not those of its functions. Functions whose signature has attributes are looked at
-// for the callers that there are. Bodies are not checked where they depend on an op that is not known. O(bytes of the
-// library + calls).
+// a node of the graph or of a body that calls a function which the library does not have; a PartitionedCall, If, Case
+// or While whose inputs or outputs are not those of its functions. Functions whose signature has attributes are looked
+// at for the callers that there are. Bodies are not checked where they depend on an op that is not known. O(bytes of
+// the library + calls).
 absl::Status ValidateFunctions(const Graph& graph);
 
 }  // namespace permafrost

@@ -6,9 +6,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "graph/validation/problem_list.h"
-#include "graph/base/status.h"
 #include "graph/validation/validate.h"
 
 namespace permafrost {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/graphdef_fields.h"
 
 namespace permafrost {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
 #include "graph/base/wire.h"
+#include "graph/graph.h"
 
 namespace permafrost {
 

@@ -13,8 +13,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/shapes/shape_inference.h"
 
 namespace permafrost {
 namespace {

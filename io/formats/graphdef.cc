@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/wire_format/graphdef_fields.h"
 #include "graph/wire_format/node_def.h"
-#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

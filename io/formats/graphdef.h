@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/wire.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "graph/base/wire.h"
 
 namespace permafrost {
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/nearest.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/graphdef_fields.h"
+#include "graph/wire_format/node_def.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/message_rules.h"
 

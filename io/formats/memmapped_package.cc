@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/node_def.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/package_directory.h"
 #include "io/little_endian.h"

@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/base/wire.h"
 #include "graph/dtype.h"
 #include "graph/graph.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
-#include "graph/base/wire.h"
 #include "io/byte_source.h"
 
 namespace permafrost {

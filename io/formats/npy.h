@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/tensor.h"
 #include "graph/base/wire.h"
+#include "graph/tensor.h"
 
 namespace permafrost {
 

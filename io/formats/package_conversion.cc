@@ -7,9 +7,9 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/shapes/integer_propagation.h"
 #include "graph/shapes/shape_reads.h"
-#include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 
 namespace permafrost {
@@ -209,8 +209,8 @@ absl::Status WritePackage(const PackagePlan& plan, ByteSink* sink) {
     RegionSink region(&writer);
     PF_RETURN_IF_ERROR(extra.write(&region));
     if (writer.offset() - begin != extra.bytes) {
-      return absl::InternalError(absl::StrCat("the region '", extra.name, "' has ", writer.offset() - begin,
-                                              " bytes, ", extra.bytes, " were planned"));
+      return absl::InternalError(absl::StrCat("the region '", extra.name, "' has ", writer.offset() - begin, " bytes, ",
+                                              extra.bytes, " were planned"));
     }
   }
   PF_RETURN_IF_ERROR(writer.AddGraph(*plan.graph));

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "graph/graph.h"
 #include "graph/base/wire.h"
+#include "graph/graph.h"
 #include "io/formats/memmapped_package.h"
 
 namespace permafrost {

@@ -30,7 +30,8 @@ void AppendNumber(uint32_t field, uint64_t number, std::string* to) {
   AppendLittleEndian64(number, to);
 }
 
-std::string Table(const PackedMaker& maker, absl::Span<const PackedPiece> pieces, absl::Span<const PackedEntry> entries) {
+std::string Table(const PackedMaker& maker, absl::Span<const PackedPiece> pieces,
+                  absl::Span<const PackedEntry> entries) {
   std::string table;
   AppendBytesField(kModel, maker.model, &table);
   AppendBytesField(kDelegate, maker.delegate, &table);

@@ -26,18 +26,18 @@ inline constexpr uint64_t kPackedAlignment = 64;
 
 // What the entries are good for. All of it must be as it is now, or they are not.
 struct PackedMaker {
-  std::string model;      // What tells the model from others; empty in a package, which holds it.
-  std::string delegate;   // Its name.
-  std::string identity;   // Of its layouts: library, version, instructions of the processor.
+  std::string model;     // What tells the model from others; empty in a package, which holds it.
+  std::string delegate;  // Its name.
+  std::string identity;  // Of its layouts: library, version, instructions of the processor.
   std::string precision;
-  std::string plan;       // The precision plan, as text; empty where the precision wants none.
+  std::string plan;  // The precision plan, as text; empty where the precision wants none.
 };
 
 struct PackedEntry {
-  absl::string_view key;   // Lives as long as the file's bytes.
-  uint64_t offset = 0;     // In the file.
-  uint64_t length = 0;     // Bytes.
-  uint64_t hash = 0;       // HashContent of them.
+  absl::string_view key;  // Lives as long as the file's bytes.
+  uint64_t offset = 0;    // In the file.
+  uint64_t length = 0;    // Bytes.
+  uint64_t hash = 0;      // HashContent of them.
 };
 
 // A file to read from. Thread-safe.

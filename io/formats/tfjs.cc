@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/node_def.h"
 #include "graph/wire_format/tensor_proto.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/json_value.h"
@@ -31,9 +31,7 @@ using Kind = JsonValue::Kind;
 // A weight takes about ten, and the rest of what is built hardly any.
 constexpr uint64_t kMostValues = uint64_t{4} << 20;
 
-bool MayBeTfjs(const ModelSource& source) {
-  return LooksLikeJson(source.head.bytes);
-}
+bool MayBeTfjs(const ModelSource& source) { return LooksLikeJson(source.head.bytes); }
 
 absl::StatusOr<JsonValue> Outermost(absl::string_view text) {
   return ParseJson(text, {/*built_depth=*/1, kMostValues});

@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/node_def.h"
 
 namespace permafrost {
 namespace {

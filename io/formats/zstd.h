@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
 #include "graph/base/wire.h"
+#include "graph/graph.h"
 #include "io/model_format.h"
 
 namespace permafrost {

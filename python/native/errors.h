@@ -28,8 +28,8 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// What callbacks of one piece of work raised, for its caller to raise again: an exception does not pass through code that
-// knows none, a status does. Goes with the work, on any thread; until then nothing that was raised is lost.
+// What callbacks of one piece of work raised, for its caller to raise again: an exception does not pass through code
+// that knows none, a status does. Goes with the work, on any thread; until then nothing that was raised is lost.
 class RaisedExceptions {
  public:
   // A status that stands for the exception. REQUIRES: the GIL.

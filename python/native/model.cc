@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/huge_pages.h"
+#include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "graph/shapes/shape_inference.h"
-#include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/formats/saved_model.h"
 #include "io/key_source.h"
@@ -174,8 +174,9 @@ class SpanSink : public ByteSink {
   size_t used_ = 0;
 };
 
-// Asks for large pages behind memory that is about to be filled: a model is tens of megabytes, and the kernel takes longer
-// to hand them out in pages of 4 kB than the copy into them. Only advice: where it is not taken, nothing is lost.
+// Asks for large pages behind memory that is about to be filled: a model is tens of megabytes, and the kernel takes
+// longer to hand them out in pages of 4 kB than the copy into them. Only advice: where it is not taken, nothing is
+// lost.
 void PreferLargePages(char* memory, size_t size) {
   constexpr uintptr_t kLargePage = kHugePageBytes;
   const auto address = reinterpret_cast<uintptr_t>(memory);

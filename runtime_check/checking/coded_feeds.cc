@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 
 namespace permafrost {
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
-#include "runtime_check/planning/prepared_node.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/checking/split_mix.h"
+#include "runtime_check/planning/prepared_node.h"
 
 namespace permafrost {
 namespace {

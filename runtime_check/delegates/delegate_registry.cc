@@ -29,17 +29,16 @@ const std::vector<Row>& Rows() {
          [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; },
          &ReferencePackingIdentity}};
     if constexpr (selection::HoldsDelegate("onednn")) {
-      made->push_back(
-          {{"onednn",
-            "oneDNN and fused loops on all vector units: the fastest",
-            {"f32", "bf16x3", "bf16"},
-            {"int8", "mixed"}},
-           [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
-             PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
-             if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
-             return MakeOneDnnDelegate(std::move(plan), options.packed);
-           },
-           &OneDnnPackingIdentity});
+      made->push_back({{"onednn",
+                        "oneDNN and fused loops on all vector units: the fastest",
+                        {"f32", "bf16x3", "bf16"},
+                        {"int8", "mixed"}},
+                       [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+                         PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
+                         if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
+                         return MakeOneDnnDelegate(std::move(plan), options.packed);
+                       },
+                       &OneDnnPackingIdentity});
     }
     if constexpr (selection::HoldsDelegate("xnnpack")) {
       made->push_back({{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},

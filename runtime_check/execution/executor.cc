@@ -7,8 +7,8 @@
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/execution/flow_executor.h"
-#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/execution/step_runner.h"
+#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/threads/thread_lane.h"
 
 namespace permafrost {

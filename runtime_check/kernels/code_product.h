@@ -28,17 +28,16 @@ class CodeProduct {
   // behind the first `depth`, and the sum of each row.
   using GatherRows = absl::FunctionRef<void(int64_t first, int64_t count, int16_t* rows, uint32_t* sums)>;
 
-  // `right` is the input with the right matrix, whose element [k][j] lies at k * row_step + j * column_step; codes of qint8
-  // count from -128, so that the zero point of theirs is 128 more than it is for quint8. Packs it
-  // now if its value is known. Requests the scratch memory of the node. InvalidArgument when sizes exceed what can be
-  // addressed.
+  // `right` is the input with the right matrix, whose element [k][j] lies at k * row_step + j * column_step; codes of
+  // qint8 count from -128, so that the zero point of theirs is 128 more than it is for quint8. Packs it now if its
+  // value is known. Requests the scratch memory of the node. InvalidArgument when sizes exceed what can be addressed.
   static absl::StatusOr<CodeProduct> Plan(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
                                           int right, int64_t row_step, int64_t column_step);
 
   int64_t padded_depth() const { return padded_depth_; }
 
-  // Writes output[rows][columns]. The zero points are taken modulo 2^32. No element of the left matrix exceeds `largest`
-  // in magnitude.
+  // Writes output[rows][columns]. The zero points are taken modulo 2^32. No element of the left matrix exceeds
+  // `largest` in magnitude.
   void Run(ComputeContext* context, uint32_t zero_a, uint32_t zero_b, int64_t largest, GatherRows gather,
            int32_t* output) const;
 

@@ -40,8 +40,8 @@ constexpr bool kIsForSize = false;
 // Floats that are copied at once.
 constexpr int64_t kRun = 8;
 
-// Copies `count` floats, and where `may_overrun` fewer than kRun of those behind them: the few of an image's three channels
-// are not worth a call.
+// Copies `count` floats, and where `may_overrun` fewer than kRun of those behind them: the few of an image's three
+// channels are not worth a call.
 inline void CopyRuns(const float* from, int64_t count, bool may_overrun, float* to) {
   constexpr int64_t kMostRuns = 8;
   if (kIsForSize || !may_overrun || count > kMostRuns * kRun) {
@@ -99,8 +99,8 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
   }
 }
 
-// Whether the rows of most output pixels are read where they lie: the taps of a line are a run of memory, and those of the
-// next output pixel one at a fixed distance. Gathering costs more than a line's product where that has few terms.
+// Whether the rows of most output pixels are read where they lie: the taps of a line are a run of memory, and those of
+// the next output pixel one at a fixed distance. Gathering costs more than a line's product where that has few terms.
 bool ReadsLinesInPlace(const Convolution& plan) {
   const WindowAxis& x = plan.window.x;
   return !kIsForSize && plan.groups == 1 && x.dilation == 1 && x.output >= 4 * plan.loops->tile_rows &&
@@ -148,7 +148,8 @@ class PixelProduct {
   }
 
  private:
-  // For `count` output pixels of a line, the first of which has its first tap at `pixel`. The sums are those of Multiply.
+  // For `count` output pixels of a line, the first of which has its first tap at `pixel`. The sums are those of
+  // Multiply.
   void OfLine(int64_t pixel, int64_t count, float* product) const {
     const WindowAxis &y = plan_.window.y, &x = plan_.window.x;
     const int64_t channels = plan_.group_inputs;

@@ -27,9 +27,9 @@ struct Convolution {
   int64_t matrix_size = 0;  // In floats.
   PackedInput weights;      // All groups, packed; unset when the filter is not constant.
   WorkGrid grid;
-  bool in_place = false;   // A row of the product is a pixel of the input as it lies.
+  bool in_place = false;     // A row of the product is a pixel of the input as it lies.
   bool reads_lines = false;  // A row is a run of such pixels for each line of taps, the borders aside.
-  int64_t row_stride = 0;  // Of gathered rows, in floats.
+  int64_t row_stride = 0;    // Of gathered rows, in floats.
   PostOps post_ops;
 
   // Offsets of parts of the scratch memory.

@@ -13,8 +13,8 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
-#include "graph/dtype.h"
 #include "graph/base/multiversion.h"
+#include "graph/dtype.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -331,8 +331,8 @@ void Clip(ComputeContext* context) {
 
 absl::Status ComputeClip(ComputeContext* context) {
   DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-             std::complex<float>, std::complex<double>>(
-      context->input_at(0).dtype, [&](auto tag) { Clip<typename decltype(tag)::type>(context); });
+             std::complex<float>, std::complex<double>>(context->input_at(0).dtype,
+                                                        [&](auto tag) { Clip<typename decltype(tag)::type>(context); });
   return absl::OkStatus();
 }
 

@@ -68,8 +68,8 @@ struct DepthRange {
   int64_t begin, end;
 };
 // The part of the product that the rows of b in `range` give, of which `a` has the first in its first column: added to
-// what `c` holds, or in its place where the range begins at 0. The parts of a product, one after the other in the order of
-// their ranges, give the bits of the whole.
+// what `c` holds, or in its place where the range begins at 0. The parts of a product, one after the other in the order
+// of their ranges, give the bits of the whole.
 void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shape, DepthRange range, const float* a,
                   int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
                   int64_t panel_end);

@@ -331,8 +331,8 @@ void Tanh(int64_t count, const float* x, float* y) {
 // Null for a loop that a selective build has no use for.
 constexpr InnerLoops Table(const char* name) {
   constexpr bool kBehindOthers = selection::kHoldsFusedOps || selection::kHoldsDelegates;
-  constexpr bool kNormalizes =
-      selection::HoldsAnyOp({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "BatchNormWithGlobalNormalization"});
+  constexpr bool kNormalizes = selection::HoldsAnyOp(
+      {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "BatchNormWithGlobalNormalization"});
   return {name,
           kFloats,
           2 * kFloats,

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/kernels/channel_rows.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "graph/dtype.h"
 #include "graph/base/selection.h"
+#include "graph/dtype.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/scratch.h"
 

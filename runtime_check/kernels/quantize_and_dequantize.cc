@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/graph.h"
 #include "graph/base/status.h"
+#include "graph/graph.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/graph.h"
 #include "graph/base/status.h"
+#include "graph/graph.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"

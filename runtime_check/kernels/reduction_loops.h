@@ -9,8 +9,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "graph/dtype.h"
 #include "graph/base/multiversion.h"
+#include "graph/dtype.h"
 #include "runtime_check/kernels/elementwise.h"
 
 namespace permafrost::reduction {

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/dtype.h"
 #include "graph/base/status.h"
+#include "graph/dtype.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "graph/dtype.h"
 #include "graph/base/multiversion.h"
+#include "graph/dtype.h"
 
 namespace permafrost {
 

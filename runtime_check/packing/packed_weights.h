@@ -28,7 +28,8 @@ struct PackedBytes {
 class PackedWeights {
  public:
   virtual ~PackedWeights() = default;
-  // Nothing where nothing is kept under the key, or what is kept is damaged. The memory may be mapped for reading alone.
+  // Nothing where nothing is kept under the key, or what is kept is damaged. The memory may be mapped for reading
+  // alone.
   virtual std::optional<PackedBytes> Find(const std::string& key) = 0;
   // The bytes must not change any more.
   virtual void Keep(const std::string& key, PackedBytes packed) = 0;
@@ -38,8 +39,7 @@ struct NoPackedWeights {
   PackedWeights* get() const { return nullptr; }
   operator std::shared_ptr<PackedWeights>() const { return nullptr; }  // NOLINT: meant to convert.
 };
-using SharedPackedWeights =
-    std::conditional_t<kKeepsPackedWeights, std::shared_ptr<PackedWeights>, NoPackedWeights>;
+using SharedPackedWeights = std::conditional_t<kKeepsPackedWeights, std::shared_ptr<PackedWeights>, NoPackedWeights>;
 
 // The same, for the inputs of one node.
 struct PackedInputs {

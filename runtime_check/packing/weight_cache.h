@@ -57,8 +57,8 @@ class WeightCache final : public PackedWeights {
     std::map<std::string, PackedBytes> entries_;
     std::vector<PackedPiece> pieces_;  // Views of the entries, which stay where they are when this is moved.
   };
-  // What was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other shapes,
-  // stay as long as they are no more than three times as many bytes. Reads and checks these.
+  // What was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other
+  // shapes, stay as long as they are no more than three times as many bytes. Reads and checks these.
   Content ToWrite() const;
 
  private:

@@ -4,8 +4,8 @@
 
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
-#include "runtime_check/planning/planning_state.h"
 #include "runtime_check/planning/buffer_placement.h"
+#include "runtime_check/planning/planning_state.h"
 #include "runtime_check/planning/step_cost.h"
 #include "runtime_check/threads/thread_lane.h"
 
@@ -491,8 +491,8 @@ class Layout {
   std::vector<Task> tasks_;   // The steps.
   std::vector<int> task_of_;  // By node.
   std::vector<StretchOfNodes> stretches_;
-  std::vector<int> stretch_at_;          // By position.
-  std::vector<std::vector<int>> users_;  // By region: the tasks of stretches that use what it holds.
+  std::vector<int> stretch_at_;               // By position.
+  std::vector<std::vector<int>> users_;       // By region: the tasks of stretches that use what it holds.
   std::vector<DynamicNode*> dynamic_at_;      // By node; null where it is not dynamic.
   std::vector<int> step_at_;                  // By node: into Plan::steps.
   std::vector<std::vector<int>> release_at_;  // By node: the dynamic tensors that it is the last to read.

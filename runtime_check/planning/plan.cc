@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
-#include "runtime_check/planning/delegation.h"
 #include "runtime_check/packing/packed_weights.h"
+#include "runtime_check/planning/delegation.h"
 #include "runtime_check/planning/planning_state.h"
 
 namespace permafrost {

@@ -15,9 +15,9 @@
 #include "runtime_check/delegate.h"
 #include "runtime_check/planning/flow_instructions.h"
 #include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/planning/stretch.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/program.h"
-#include "runtime_check/planning/stretch.h"
 #include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
@@ -98,7 +98,7 @@ class Plan {
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
-  std::vector<PlannedStretch> stretches;          // In order.
+  std::vector<PlannedStretch> stretches;      // In order.
   std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
   std::vector<FetchPlan> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.

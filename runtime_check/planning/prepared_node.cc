@@ -12,9 +12,8 @@
 namespace permafrost {
 namespace {
 
-constexpr bool kHoldsObjects =
-    (selection::kTypesHere & (selection::SetOf(static_cast<int>(DType::kResource)) |
-                              selection::SetOf(static_cast<int>(DType::kVariant)))) != 0;
+constexpr bool kHoldsObjects = (selection::kTypesHere & (selection::SetOf(static_cast<int>(DType::kResource)) |
+                                                         selection::SetOf(static_cast<int>(DType::kVariant)))) != 0;
 
 class Preparation final : public PrepareContext {
  public:

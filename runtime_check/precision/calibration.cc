@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op.h"
 #include "graph/base/status.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 namespace {

@@ -12,8 +12,8 @@
 #include "graph/tensor.h"
 #include "runtime_check/checking/output_error.h"
 #include "runtime_check/precision/precision_plan.h"
-#include "runtime_check/session.h"
 #include "runtime_check/precision/value_range.h"
+#include "runtime_check/session.h"
 
 namespace permafrost {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "graph/ops/op.h"
 #include "graph/base/status.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 namespace {

@@ -97,8 +97,8 @@ void Profiler::Date(int64_t end, int64_t end_ns) {
 }
 
 void Profiler::Name(const Node& node, bool is_partition, ProfileTicket* ticket) {
-  ticket->label = LabelOf(is_partition ? ProfileLabel::Kind::kPartition : ProfileLabel::Kind::kNode, node.name(),
-                          node.op().name());
+  ticket->label =
+      LabelOf(is_partition ? ProfileLabel::Kind::kPartition : ProfileLabel::Kind::kNode, node.name(), node.op().name());
   ticket->profiler = id_;
 }
 

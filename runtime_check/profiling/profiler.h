@@ -170,8 +170,8 @@ class Profiler {
   std::vector<Run> runs_;
   std::vector<ProfileLabel> labels_;
   absl::flat_hash_map<std::string, int32_t> by_text_;  // By all that a label says.
-  absl::string_view delegate_;       // Whose pieces are coming; a partition has no partitions inside.
-  PieceTickets* tickets_ = nullptr;  // Of them.
+  absl::string_view delegate_;                         // Whose pieces are coming; a partition has no partitions inside.
+  PieceTickets* tickets_ = nullptr;                    // Of them.
   size_t next_piece_ = 0;
   PieceCallback on_piece_;
 };

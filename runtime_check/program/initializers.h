@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
 #include "graph/base/selection.h"
+#include "graph/graph.h"
 #include "runtime_check/program/program.h"
 
 namespace permafrost {

@@ -15,10 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/nearest.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/program/functions.h"
 
 namespace permafrost {

@@ -11,9 +11,9 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "runtime_check/program/frames.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/program/frames.h"
 
 namespace permafrost {
 

@@ -15,7 +15,8 @@ class ThreadPool {
  public:
   static constexpr int kMostThreads = 1024;
 
-  // `num_threads` below 1 counts as 1, and above kMostThreads as that. Where the system starts fewer, those are the team.
+  // `num_threads` below 1 counts as 1, and above kMostThreads as that. Where the system starts fewer, those are the
+  // team.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

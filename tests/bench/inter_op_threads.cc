@@ -1,4 +1,5 @@
-// Times one node at a time against several at the same time, in turn, in one process, and compares the bits of the results:
+// Times one node at a time against several at the same time, in turn, in one process, and compares the bits of the
+// results:
 //     inter_op_threads FOLDER THREADS DELEGATE [ROUNDS]
 // FOLDER has model.pb and spec.json (tests/bench/recorded_models.py says of which form). DELEGATE is that of
 // validate_model. Prints a row of a table: milliseconds are the least of all rounds.

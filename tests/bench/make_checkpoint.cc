@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "graph/graph.h"
 #include "graph/base/status.h"
+#include "graph/graph.h"
 #include "io/crc32c.h"
 #include "io/file_system.h"
 #include "io/model_file.h"

@@ -3,8 +3,8 @@
 //   pass_server MODEL INPUTS OUTPUTS OUT THREADS
 //
 // reads transform strings from standard input, one a line, and answers each with one line of JSON: {"seconds": ...} for
-// opening the model, running the passes and writing OUT, or {"error": ...}. The line "copy" writes the bytes of the model to
-// OUT as they are, by the same calls: what no pass can be faster than.
+// opening the model, running the passes and writing OUT, or {"error": ...}. The line "copy" writes the bytes of the
+// model to OUT as they are, by the same calls: what no pass can be faster than.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -54,8 +54,7 @@ absl::Status RunOnce(const Job& job, const std::string& transforms) {
 
 absl::Status Copy(const Job& job) {
   PF_ASSIGN_OR_RETURN(const FileView file, RealFileSystem().MapFile(job.model));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
-                      RealFileSystem().NewWriter(job.out, file.bytes.size()));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, RealFileSystem().NewWriter(job.out, file.bytes.size()));
   PF_RETURN_IF_ERROR(writer->Append(file.bytes));
   return writer->Commit();
 }

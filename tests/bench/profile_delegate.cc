@@ -13,9 +13,9 @@
 #include "graph/base/status.h"
 #include "io/file_system.h"
 #include "io/model_file.h"
+#include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/precision_choice.h"
-#include "runtime_check/checking/seeded_inputs.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {

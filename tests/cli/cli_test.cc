@@ -9,10 +9,11 @@
 //     --- stderr
 //     transform_graph: ...
 // It runs in a folder of its own that holds only links: digits, to the bundled model, graphs, to those beside this
-// file, and, where ls does not show them, .examples, to those of the guides, .libraries, to faulty ones, .models, to those with variables, and .images, to pictures
-// of digits; the tools are on the PATH. In what is expected a line "..." stands for any lines, and times and runs of blanks are made equal
-// before the comparison. `UPDATE_CASES=1 bazel run //tests/cli:cli_test` writes what the tools print into the cases in
-// the source tree, except where the expectation already matches: look at the diff before you commit it.
+// file, and, where ls does not show them, .examples, to those of the guides, .libraries, to faulty ones, .models, to
+// those with variables, and .images, to pictures of digits; the tools are on the PATH. In what is expected a line "..."
+// stands for any lines, and times and runs of blanks are made equal before the comparison. `UPDATE_CASES=1 bazel run
+// //tests/cli:cli_test` writes what the tools print into the cases in the source tree, except where the expectation
+// already matches: look at the diff before you commit it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>

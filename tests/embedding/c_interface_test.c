@@ -19,12 +19,12 @@ static void expect(int condition, const char* text, int line) {
 }
 #define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
 // The status, and that the error has the text.
-#define EXPECT_ERROR(call, status, text)        \
-  do {                                          \
-    const pf_status found = (call);             \
-    EXPECT(found == (status));                  \
-    EXPECT(strstr(error, (text)) != NULL);      \
-    EXPECT(strchr(error, '\n') == NULL);        \
+#define EXPECT_ERROR(call, status, text)   \
+  do {                                     \
+    const pf_status found = (call);        \
+    EXPECT(found == (status));             \
+    EXPECT(strstr(error, (text)) != NULL); \
+    EXPECT(strchr(error, '\n') == NULL);   \
   } while (0)
 
 // Reads `count` floats of an NPY file.

@@ -52,7 +52,9 @@ class AlignedFloats {
   float* data_;
 };
 
-std::string Text(const pf::Status& status) { return absl::StrCat(pf_status_name(status.code()), ": ", status.message()); }
+std::string Text(const pf::Status& status) {
+  return absl::StrCat(pf_status_name(status.code()), ": ", status.message());
+}
 
 class RuntimeTest : public TestInFolder {
  protected:

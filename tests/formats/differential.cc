@@ -11,8 +11,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "graph/graph.h"
 #include "graph/base/wire.h"
+#include "graph/graph.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/proto/graphdef.pb.h"
 

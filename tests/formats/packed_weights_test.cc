@@ -30,8 +30,7 @@ std::string SomeFile() {
   StringSink sink;
   const std::string large(100, 'x');
   EXPECT_TRUE(WritePackedWeights(SomeMaker(), {{"first", "1"}, {"second", large}, {"third", "33"}}, &sink).ok());
-  EXPECT_EQ(sink.text().size(),
-            PackedWeightsSize(SomeMaker(), {{"first", "1"}, {"second", large}, {"third", "33"}}));
+  EXPECT_EQ(sink.text().size(), PackedWeightsSize(SomeMaker(), {{"first", "1"}, {"second", large}, {"third", "33"}}));
   return sink.Release();
 }
 
@@ -108,7 +107,8 @@ TEST(PackedWeightsTest, EntriesThatCannotBeAreRefused) {
     const PackedEntry& old = (*file)->entries()[entry];
     const auto replace = [&](uint64_t from, uint64_t to) {
       std::string text(8, '\0'), wanted(8, '\0');
-      for (int i = 0; i < 8; ++i) text[i] = static_cast<char>(from >> (8 * i)), wanted[i] = static_cast<char>(to >> (8 * i));
+      for (int i = 0; i < 8; ++i)
+        text[i] = static_cast<char>(from >> (8 * i)), wanted[i] = static_cast<char>(to >> (8 * i));
       const size_t key = bytes.find(std::string((*file)->entries()[entry].key));
       bytes.replace(bytes.find(text, key), 8, wanted);
     };

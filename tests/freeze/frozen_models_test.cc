@@ -270,7 +270,8 @@ TEST(BrokenSavedModelTest, DamagedText) {
   }
   EXPECT_THAT(std::string(ReadMetaGraph({"graph_def { node { name: 3 } }", nullptr}, true).status().message()),
               HasSubstr("line 1, column"));
-  EXPECT_THAT(std::string(ReadMetaGraph({"graph_def { node {", nullptr}, true).status().message()), HasSubstr("line 1"));
+  EXPECT_THAT(std::string(ReadMetaGraph({"graph_def { node {", nullptr}, true).status().message()),
+              HasSubstr("line 1"));
   EXPECT_THAT(std::string(ReadSavedModel({"saved_model_schema_version: 7", nullptr}, true, {}).status().message()),
               HasSubstr("schema version 7"));
   BrokenModel empty("tf2_assigns");

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
-#include "graph/graph.h"
 #include "graph/base/status.h"
+#include "graph/graph.h"
 #include "io/byte_source.h"
 #include "io/formats/memmapped_package.h"
 #include "io/formats/package_conversion.h"

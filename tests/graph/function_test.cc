@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/validation/validate.h"
 #include "graph/base/wire.h"
+#include "graph/validation/validate.h"
 #include "gtest/gtest.h"
 #include "io/formats/graphdef_text.h"
 #include "tests/graph/test_graph.h"

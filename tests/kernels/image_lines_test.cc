@@ -1,4 +1,5 @@
-// Convolutions over images with long lines, whose inner pixels are read where they lie, against sums in double precision.
+// Convolutions over images with long lines, whose inner pixels are read where they lie, against sums in double
+// precision.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -20,7 +21,8 @@ struct Case {
 
   std::string ToString() const {
     return absl::StrCat(batch, "x", height, "x", width, "x", channels, ", ", taps_y, "x", taps_x, " taps to ", outputs,
-                        ", strides ", stride_y, " ", stride_x, ", dilations ", dilation_y, " ", dilation_x, ", ", padding);
+                        ", strides ", stride_y, " ", stride_x, ", dilations ", dilation_y, " ", dilation_x, ", ",
+                        padding);
   }
 };
 
@@ -50,15 +52,15 @@ absl::StatusOr<Tensor> Convolved(const Case& c, const Tensor& image, const Tenso
 
 TEST(ImageLinesTest, InnerPixelsAndBordersAreTheSums) {
   const Case cases[] = {
-      {1, 9, 113, 3, 3, 3, 32, 2, 2, 1, 1, "SAME"},   {1, 9, 113, 3, 3, 3, 32, 2, 2, 1, 1, "VALID"},
-      {1, 9, 112, 3, 3, 3, 32, 2, 2, 1, 1, "SAME"},   {1, 8, 64, 3, 3, 3, 32, 1, 1, 1, 1, "VALID"},
-      {2, 7, 60, 3, 3, 3, 5, 1, 1, 1, 1, "SAME"},     {1, 6, 131, 1, 5, 5, 16, 2, 2, 1, 1, "SAME"},
-      {1, 5, 64, 4, 1, 7, 40, 1, 1, 1, 1, "SAME"},    {1, 12, 64, 4, 7, 1, 33, 1, 1, 1, 1, "SAME"},
-      {1, 5, 120, 16, 1, 1, 24, 2, 2, 1, 1, "SAME"},  {3, 8, 58, 64, 3, 3, 48, 1, 1, 1, 1, "SAME"},
-      {1, 11, 70, 3, 3, 3, 8, 1, 1, 2, 1, "SAME"},    {1, 11, 70, 3, 3, 3, 8, 1, 1, 1, 2, "SAME"},
-      {1, 2, 70, 3, 5, 3, 8, 1, 1, 1, 1, "SAME"},     {1, 4, 300, 2, 3, 3, 1, 3, 5, 1, 1, "VALID"},
-      {2, 5, 57, 1, 2, 2, 3, 1, 1, 1, 1, "SAME"},     {1, 3, 56, 130, 3, 3, 20, 1, 1, 1, 1, "SAME"},
-      {1, 70, 59, 3, 3, 3, 32, 1, 1, 1, 1, "SAME"},   {1, 4, 9, 1, 1, 1, 2, 3, 3, 1, 1, "VALID"},
+      {1, 9, 113, 3, 3, 3, 32, 2, 2, 1, 1, "SAME"},  {1, 9, 113, 3, 3, 3, 32, 2, 2, 1, 1, "VALID"},
+      {1, 9, 112, 3, 3, 3, 32, 2, 2, 1, 1, "SAME"},  {1, 8, 64, 3, 3, 3, 32, 1, 1, 1, 1, "VALID"},
+      {2, 7, 60, 3, 3, 3, 5, 1, 1, 1, 1, "SAME"},    {1, 6, 131, 1, 5, 5, 16, 2, 2, 1, 1, "SAME"},
+      {1, 5, 64, 4, 1, 7, 40, 1, 1, 1, 1, "SAME"},   {1, 12, 64, 4, 7, 1, 33, 1, 1, 1, 1, "SAME"},
+      {1, 5, 120, 16, 1, 1, 24, 2, 2, 1, 1, "SAME"}, {3, 8, 58, 64, 3, 3, 48, 1, 1, 1, 1, "SAME"},
+      {1, 11, 70, 3, 3, 3, 8, 1, 1, 2, 1, "SAME"},   {1, 11, 70, 3, 3, 3, 8, 1, 1, 1, 2, "SAME"},
+      {1, 2, 70, 3, 5, 3, 8, 1, 1, 1, 1, "SAME"},    {1, 4, 300, 2, 3, 3, 1, 3, 5, 1, 1, "VALID"},
+      {2, 5, 57, 1, 2, 2, 3, 1, 1, 1, 1, "SAME"},    {1, 3, 56, 130, 3, 3, 20, 1, 1, 1, 1, "SAME"},
+      {1, 70, 59, 3, 3, 3, 32, 1, 1, 1, 1, "SAME"},  {1, 4, 9, 1, 1, 1, 2, 3, 3, 1, 1, "VALID"},
       {1, 1, 3, 3, 1, 3, 4, 1, 1, 1, 1, "SAME"},
   };
   for (const Case& c : cases) {

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "io/formats/graphdef_text.h"
 
 namespace permafrost {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/graph.h"
 #include "graph/ops/op_schema.h"
-#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"

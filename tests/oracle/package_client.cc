@@ -1,8 +1,9 @@
 // A program of TensorFlow's own, compiled against its wheel: loads memory-mapped packages as an application does, and
 // writes them.
 //
-//   package_client run PACKAGE OUT OUTPUT[,OUTPUT...] [INPUT=FILE:DIM,DIM...]   runs the package; FILE and OUT hold floats
-//   package_client write GRAPHDEF PACKAGE LEAST                               constants of LEAST bytes become regions
+//   package_client run PACKAGE OUT OUTPUT[,OUTPUT...] [INPUT=FILE:DIM,DIM...]   runs the package; FILE and OUT hold
+//   floats package_client write GRAPHDEF PACKAGE LEAST                               constants of LEAST bytes become
+//   regions
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -57,7 +58,8 @@ int Run(int argc, char** argv) {
   tf::MemmappedEnv env(tf::Env::Default());
   Check(env.InitializeFromFile(argv[2]), "InitializeFromFile");
   tf::GraphDef graph;
-  Check(tf::ReadBinaryProto(&env, tf::MemmappedFileSystem::kMemmappedPackageDefaultGraphDef, &graph), "ReadBinaryProto");
+  Check(tf::ReadBinaryProto(&env, tf::MemmappedFileSystem::kMemmappedPackageDefaultGraphDef, &graph),
+        "ReadBinaryProto");
   tf::SessionOptions options;
   options.env = &env;
   // Folding constants would open the regions without this environment.

@@ -1,5 +1,5 @@
-// The reference kernels give the same answers on every processor: those that were recorded on x86-64, where this test runs
-// too, within 1e-5. For another processor: bazel test --config=aarch64 //tests/processors/...
+// The reference kernels give the same answers on every processor: those that were recorded on x86-64, where this test
+// runs too, within 1e-5. For another processor: bazel test --config=aarch64 //tests/processors/...
 //
 // PERMAFROST_RECORD=DIR writes what this machine computes into DIR.
 #include <algorithm>
@@ -81,8 +81,7 @@ void CompareWithRecord(const std::string& name, const std::vector<float>& found)
 }
 
 TEST(SameAnswersTest, Digits) {
-  CompareWithRecord("digits",
-                    Answer(DataFile("tests/models/digits/digits.pb"), "probabilities", {4, 8, 8, 1}));
+  CompareWithRecord("digits", Answer(DataFile("tests/models/digits/digits.pb"), "probabilities", {4, 8, 8, 1}));
 }
 
 TEST(SameAnswersTest, MobileNetV2) {

@@ -43,9 +43,11 @@ class BranchyGraph {
     small_.Placeholder("x", DType::kFloat, {kRows, kColumns});
     small_.Placeholder("index", DType::kInt32, {});
     small_.Const("c", Floats({kColumns}, std::vector<float>(kColumns, 1.5f)));
-    small_.Const("shape", Tensor::FromVector<int32_t>({2}, {static_cast<int32_t>(kRows), static_cast<int32_t>(kColumns)}));
+    small_.Const("shape",
+                 Tensor::FromVector<int32_t>({2}, {static_cast<int32_t>(kRows), static_cast<int32_t>(kColumns)}));
     std::vector<float> weights;
-    for (int64_t i = 0; i < kColumns * kColumns; ++i) weights.push_back(static_cast<float>(random_() % 200) / 1000 - 0.1f);
+    for (int64_t i = 0; i < kColumns * kColumns; ++i)
+      weights.push_back(static_cast<float>(random_() % 200) / 1000 - 0.1f);
     small_.Const("w", Floats({kColumns, kColumns}, std::move(weights)));
     tensors_ = {"x"};
     const int count = 10 + static_cast<int>(random_() % 40);

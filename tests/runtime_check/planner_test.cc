@@ -1,10 +1,9 @@
 // Placement of buffers: never two in one place at one time, and not much more memory than needed.
-#include "runtime_check/planning/buffer_placement.h"
-
 #include <algorithm>
 #include <random>
 
 #include "gtest/gtest.h"
+#include "runtime_check/planning/buffer_placement.h"
 
 namespace permafrost {
 namespace {

@@ -124,7 +124,8 @@ TEST(SessionProcessorsTest, ResultsAreThoseOfFreeThreads) {
 TEST(SessionProcessorsTest, RefusesProcessorsThatAreNotThere) {
   SessionOptions options;
   options.processors = {CPU_SETSIZE};
-  EXPECT_THAT(std::string(BoundSession(options).status().message()), HasSubstr("found processor 1024, expected some of"));
+  EXPECT_THAT(std::string(BoundSession(options).status().message()),
+              HasSubstr("found processor 1024, expected some of"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which tasks run at the same time: nothing is chosen that gains nothing, the order is kept on any number of threads, and
-// errors are those of the list.
+// Which tasks run at the same time: nothing is chosen that gains nothing, the order is kept on any number of threads,
+// and errors are those of the list.
 #include "runtime_check/planning/stretch.h"
 
 #include <algorithm>
@@ -56,7 +56,8 @@ TEST(FindStretchesTest, NothingIsChosenThatGainsNothing) {
   const std::vector<Task> side_by_side(4, TaskOf({}, 50000, 50000));
   EXPECT_TRUE(FindStretches(side_by_side, 1).empty());
   std::vector<Task> chain;
-  for (int i = 0; i < 50; ++i) chain.push_back(TaskOf(i == 0 ? std::vector<int>() : std::vector<int>{i - 1}, 50000, 50000));
+  for (int i = 0; i < 50; ++i)
+    chain.push_back(TaskOf(i == 0 ? std::vector<int>() : std::vector<int>{i - 1}, 50000, 50000));
   EXPECT_TRUE(FindStretches(chain, 4).empty());
   // Threads take longer to meet than these tasks take.
   const std::vector<Task> small(4, TaskOf({}, 500, 500));

@@ -254,7 +254,8 @@ std::string PlanCalibratedWith(float brightness) {
 TEST(BenchmarkModelTest, CalibratesWithTheInputsThatAreNamed) {
   auto plan = std::make_shared<PrecisionPlan>();
   plan->precision = Precision::kInt8;
-  if (!MakeDelegate("onednn", {"mixed", plan, nullptr}).ok()) GTEST_SKIP() << "this processor has no eight-bit arithmetic";
+  if (!MakeDelegate("onednn", {"mixed", plan, nullptr}).ok())
+    GTEST_SKIP() << "this processor has no eight-bit arithmetic";
   EXPECT_NE(PlanCalibratedWith(1), PlanCalibratedWith(0.25));
 }
 

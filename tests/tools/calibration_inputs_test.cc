@@ -93,8 +93,7 @@ TEST_F(CalibrationInputsTest, ABatchThatTheModelFixesIsFilled) {
   ASSERT_EQ(sets.size(), 2u);
   EXPECT_EQ(sets[1][0].elements<float>()[0], 3);
   WriteRows("1.npy", 2, 0);
-  EXPECT_EQ(Message({folder_ + "1.npy"}, {"b"}),
-            "--calibration_inputs: found 2 rows, the model takes 3 at a time");
+  EXPECT_EQ(Message({folder_ + "1.npy"}, {"b"}), "--calibration_inputs: found 2 rows, the model takes 3 at a time");
 }
 
 TEST_F(CalibrationInputsTest, ManyAreThinnedOutEvenly) {

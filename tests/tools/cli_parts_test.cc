@@ -168,7 +168,9 @@ TEST(Console, PrintsNoByteThatSteersATerminal) {
   EXPECT_EQ(Printable(absl::string_view("\0\r\x7f", 3)), "\\x00\\x0d\\x7f");
   EXPECT_EQ(Printable("\u009b31m"), "\\xc2\\x9b31m");
   // Bytes that are no UTF-8: alone, cut short, of a surrogate, longer than need be.
-  EXPECT_EQ(Printable("a\xff" "b"), "a\\xffb");
+  EXPECT_EQ(Printable("a\xff"
+                      "b"),
+            "a\\xffb");
   EXPECT_EQ(Printable("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
   EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");

@@ -58,7 +58,8 @@ TEST(InterleavedRunsTest, ADisturbanceAtTheStartDecidesNothing) {
   limits.max_rounds = 1000000;
   const auto start = std::chrono::steady_clock::now();
   const Contestant disturbed = {"disturbed", [start] {
-                                  const bool is_over = std::chrono::steady_clock::now() - start > std::chrono::milliseconds(300);
+                                  const bool is_over =
+                                      std::chrono::steady_clock::now() - start > std::chrono::milliseconds(300);
                                   std::this_thread::sleep_for(std::chrono::milliseconds(is_over ? 1 : 9));
                                   return absl::OkStatus();
                                 }};
@@ -73,7 +74,8 @@ TEST(InterleavedRunsTest, ALongDisturbanceIsForgiven) {
   limits.max_rounds = 1000000;
   const auto start = std::chrono::steady_clock::now();
   const Contestant disturbed = {"disturbed", [start] {
-                                  const bool is_over = std::chrono::steady_clock::now() - start > std::chrono::milliseconds(600);
+                                  const bool is_over =
+                                      std::chrono::steady_clock::now() - start > std::chrono::milliseconds(600);
                                   std::this_thread::sleep_for(std::chrono::milliseconds(is_over ? 1 : 25));
                                   return absl::OkStatus();
                                 }};

@@ -1,4 +1,6 @@
 // Estimates of known work on devices of known speed, the division into groups, and descriptions of devices.
+#include "tools/measuring/device_estimate.h"
+
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -6,7 +8,6 @@
 #include "io/formats/json_value.h"
 #include "tests/tools/graph_from_text.h"
 #include "tools/measuring/device.h"
-#include "tools/measuring/device_estimate.h"
 #include "tools/measuring/node_work.h"
 
 namespace permafrost {
@@ -34,8 +35,8 @@ TEST(NodeWorkTest, FusesStepsThatNobodyElseNeeds) {
   const ModelWork fused = DivideWork(*graph, {}, true).value();
   EXPECT_THAT(Heads(fused), ElementsAre("pool", "again"));
   EXPECT_EQ(fused.groups[0].members.size(), 3u);
-  EXPECT_EQ(fused.groups[0].step_elements, 4);    // Two elements by Mul and by Relu.
-  EXPECT_EQ(fused.groups[0].weight_bytes, 8);     // `known`: what made it ran before.
+  EXPECT_EQ(fused.groups[0].step_elements, 4);      // Two elements by Mul and by Relu.
+  EXPECT_EQ(fused.groups[0].weight_bytes, 8);       // `known`: what made it ran before.
   EXPECT_EQ(fused.groups[0].activation_bytes, 16);  // x and what leaves the group.
   EXPECT_EQ(fused.group_of[graph->Find("same")->id()], 0);
   EXPECT_EQ(fused.group_of[graph->Find("known")->id()], -1);

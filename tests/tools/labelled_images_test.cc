@@ -95,10 +95,10 @@ TEST_F(LabelledImagesTest, OrderIsShuffledButTheSameForASeed) {
 TEST_F(LabelledImagesTest, Lists) {
   for (const char* name : {"set/a.png", "set/b c.png", "set/d.png"}) Write(name);
   LabelPlaces places;
-  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
-           {"l.csv", "filename,label\na.png,4\n\"b c.png\",5\n"},
-           {"l.txt", "# comment\n\na.png 4\nb c.png 5\n"},
-           {"tabs.txt", "a.png\t4\r\nb c.png\t5\r\n"}}) {
+  for (const auto& [name, text] :
+       std::vector<std::pair<std::string, std::string>>{{"l.csv", "filename,label\na.png,4\n\"b c.png\",5\n"},
+                                                        {"l.txt", "# comment\n\na.png 4\nb c.png 5\n"},
+                                                        {"tabs.txt", "a.png\t4\r\nb c.png\t5\r\n"}}) {
     places.list = Write(name, text);
     const absl::StatusOr<LabelledImages> images = Find(places);
     ASSERT_TRUE(images.ok()) << name << images.status();

@@ -19,9 +19,9 @@ using testing::HasSubstr;
 
 // x -> a = x * ca -> b = Relu(a) -> c = b * cc -> y = c + cy, with constants of two elements.
 std::unique_ptr<Graph> Chain(float ca, float cc, float cy, const std::string& suffix = "") {
-  std::unique_ptr<Graph> graph = GraphFromText(
-      absl::StrCat("x = Placeholder()\nca = Const()\na", suffix, " = Mul(x, ca)\nb = Relu(a", suffix,
-                   ")\ncc = Const()\nc = Mul(b, cc)\ncy = Const()\ny = Add(c, cy)\n"));
+  std::unique_ptr<Graph> graph =
+      GraphFromText(absl::StrCat("x = Placeholder()\nca = Const()\na", suffix, " = Mul(x, ca)\nb = Relu(a", suffix,
+                                 ")\ncc = Const()\nc = Mul(b, cc)\ncy = Const()\ny = Add(c, cy)\n"));
   graph->Find("x")->SetAttr("shape", AttrValue::OfShape({kUnknownDim, 2}));
   const auto set = [&](const char* name, float value) {
     graph->Find(name)->SetAttr("value", AttrValue::OfTensor(Tensor::FromVector<float>({2}, {value, value})));

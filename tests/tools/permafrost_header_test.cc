@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
 #include "graph/base/selection.h"
+#include "graph/graph.h"
 #include "tools/command_line/cli.h"
 
 namespace permafrost {

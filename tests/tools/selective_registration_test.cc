@@ -120,8 +120,8 @@ TEST(KernelClassesTest, GivesUpWhereAConditionAsksForAnAttributeThatIsNotThere) 
 TEST(KernelClassesTest, KnowsFusedConvolutionsOfOneDnn) {
   // As oneDNN's rewriting of a quantized graph leaves them.
   KernelClasses classes = KernelClasses::OfTensorFlow().value();
-  const Attrs attrs = {Type("Tinput", DType::kQUint8), Type("Tfilter", DType::kQInt8),
-                       Type("Tbias", DType::kFloat), Type("out_type", DType::kQInt32)};
+  const Attrs attrs = {Type("Tinput", DType::kQUint8), Type("Tfilter", DType::kQInt8), Type("Tbias", DType::kFloat),
+                       Type("out_type", DType::kQInt32)};
   for (const char* const op : {"_FusedQuantizedConv2D", "_FusedQuantizedDepthwiseConv2D"}) {
     // The kernels for other types of outputs ask about Tsummand, which has no default.
     EXPECT_EQ(Answer(&classes, op, attrs),

@@ -63,7 +63,8 @@ TEST(Flops, CountsConvolutionsAndMatrixProducts) {
 
 TEST(Flops, CountsFusedFormsAsWhatTheyFuse) {
   const std::unique_ptr<Graph> graph = GraphFromText(
-      "x = Placeholder()\nf = Const()\nb = Const()\nc = _FusedConv2D(x, f, b)\nd = _FusedDepthwiseConv2dNative(x, f, b)\n"
+      "x = Placeholder()\nf = Const()\nb = Const()\nc = _FusedConv2D(x, f, b)\nd = _FusedDepthwiseConv2dNative(x, f, "
+      "b)\n"
       "m = Placeholder()\nw = Const()\np = _FusedMatMul(m, w, b)");
   graph->Find("x")->SetAttr("shape", AttrValue::OfShape({-1, 8, 8, 3}));
   graph->Find("f")->SetAttr("value", AttrValue::OfTensor(Floats({3, 3, 3, 4})));
@@ -82,7 +83,8 @@ TEST(Flops, CountsFusedFormsAsWhatTheyFuse) {
   }
   const FlopsEstimate estimate = EstimateFlops(*graph);
   ASSERT_TRUE(estimate.status.ok()) << estimate.status;
-  const uint64_t convolution = 4u * 4 * 4 * 3 * 3 * 3 * 2, depthwise = 4u * 4 * 12 * 3 * 3 * 2, product = 5u * 4 * 7 * 2;
+  const uint64_t convolution = 4u * 4 * 4 * 3 * 3 * 3 * 2, depthwise = 4u * 4 * 12 * 3 * 3 * 2,
+                 product = 5u * 4 * 7 * 2;
   EXPECT_EQ(estimate.num_unknown, 0u);
   EXPECT_EQ(estimate.total, convolution + depthwise + product);
 }

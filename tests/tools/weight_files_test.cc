@@ -229,7 +229,8 @@ TEST(PackRequestTest, NamesWhatThereIs) {
   EXPECT_FALSE(plain->wants_samples);
   EXPECT_TRUE(ParsePackRequest("onednn:int8")->wants_samples);
   EXPECT_TRUE(ParsePackRequest("onednn:auto")->wants_samples);
-  EXPECT_THAT(ParsePackRequest("onednn:f31").status().message(), HasSubstr("expected f32, bf16x3, bf16, int8, mixed or auto"));
+  EXPECT_THAT(ParsePackRequest("onednn:f31").status().message(),
+              HasSubstr("expected f32, bf16x3, bf16, int8, mixed or auto"));
   EXPECT_THAT(ParsePackRequest("xnnpack:f32").status().message(), HasSubstr("expected one that packs weights"));
   EXPECT_THAT(ParsePackRequest("").status().message(), HasSubstr("expected one that packs weights"));
 }

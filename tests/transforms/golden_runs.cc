@@ -2,8 +2,8 @@
 #include "tests/transforms/golden_runs.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "io/file_system.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "runtime_check/checking/coded_feeds.h"

@@ -29,8 +29,8 @@ absl::StatusOr<Outcome> RunOver(const std::string& run, std::unique_ptr<Graph> g
 absl::StatusOr<Outcome> RunCase(const GoldenCase& golden);
 
 // Runs both graphs on seeded inputs. An error: one of them cannot be run. *within: every output keeps the promise of
-// the case's passes; *worst says which does not. `finished` is what the passes make when they are not stopped: there the
-// inputs that they cut say of what type and shape they are.
+// the case's passes; *worst says which does not. `finished` is what the passes make when they are not stopped: there
+// the inputs that they cut say of what type and shape they are.
 absl::Status CompareRuns(const GoldenCase& golden, const Graph& before, const Graph& after, bool* within,
                          std::string* worst, const Graph* finished = nullptr);
 

@@ -6,9 +6,9 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/channel_rows.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/threads/thread_pool.h"
-#include "tools/measuring/device.h"
 #include "tools/benchmark/benchmark_model.h"
+#include "tools/measuring/device.h"
 
 namespace permafrost {
 namespace {

@@ -33,7 +33,7 @@ struct BenchmarkModelOptions {
 
   // Who computes.
   RunFlags run;
-  ImageFlags image;             // Of pictures to calibrate with.
+  ImageFlags image;          // Of pictures to calibrate with.
   int32_t num_threads = -1;  // The original's name for --threads; 0 or less says nothing.
   std::string use_delegate;  // LiteRT's names for --delegate.
   std::string external_delegate_path;

@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/lineage.h"
 #include "graph/base/status.h"
+#include "graph/lineage.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/json.h"
 

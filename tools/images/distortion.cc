@@ -153,12 +153,13 @@ absl::StatusOr<std::vector<Distortion>> ParseDistortions(absl::string_view text)
                                    [&](const DistortionKind& candidate) { return candidate.name == name; });
     if (kind == DistortionKinds().end()) {
       const std::string suggestion = DidYouMean(name, names);
-      return absl::InvalidArgumentError(
-          absl::StrCat("found '", name, "'",
-                       suggestion.empty() ? absl::StrCat(", expected one of: ", absl::StrJoin(names, ", ")) : suggestion));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "found '", name, "'",
+          suggestion.empty() ? absl::StrCat(", expected one of: ", absl::StrJoin(names, ", ")) : suggestion));
     }
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("found '", name, "' twice, expected NAME=S1:S2 for several strengths"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("found '", name, "' twice, expected NAME=S1:S2 for several strengths"));
     }
     seen.push_back(name);
     if (halves.size() == 1) {

@@ -14,8 +14,8 @@ namespace permafrost {
 
 struct DistortionKind {
   std::string name;
-  std::string meaning;           // What the strength is: completes "blur=S: ...".
-  double least, most;            // The strengths that make sense.
+  std::string meaning;            // What the strength is: completes "blur=S: ...".
+  double least, most;             // The strengths that make sense.
   std::vector<double> strengths;  // Those that are tried when the user names none, from mild to harsh.
   Picture (*apply)(const Picture& picture, double strength, uint64_t seed);
 };

@@ -172,12 +172,13 @@ absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const ImageLimits& lim
         absl::StrCat("found ", width, " x ", height, " pixels, expected at most ", limits.max_pixels, " in all"));
   }
   if (!codec.arith_code && height * width > kMostPixelsPerByte * static_cast<int64_t>(bytes.size())) {
-    return absl::DataLossError(absl::StrCat("damaged JPEG: ", bytes.size(), " bytes are too few for ", width, " x ",
-                                            height, " pixels"));
+    return absl::DataLossError(
+        absl::StrCat("damaged JPEG: ", bytes.size(), " bytes are too few for ", width, " x ", height, " pixels"));
   }
   Image image = MakeGrid<uint8_t>(height, width, codec.num_components == 1 ? 1 : 3);
   std::vector<uint8_t> line(codec.out_color_space == JCS_CMYK ? static_cast<size_t>(width) * 4 : 0);
-  if (!decoder.ReadRows(image.pixels.data(), static_cast<size_t>(width * image.channels), line.data())) return damaged();
+  if (!decoder.ReadRows(image.pixels.data(), static_cast<size_t>(width * image.channels), line.data()))
+    return damaged();
   return image;
 }
 

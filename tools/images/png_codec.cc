@@ -108,12 +108,12 @@ absl::StatusOr<Image> DecodePng(absl::string_view bytes, const ImageLimits& limi
   if (!decoder.ReadHeader(&header)) return absl::DataLossError(absl::StrCat("damaged PNG: ", decoder.failure()));
   const auto height = static_cast<int64_t>(header.height), width = static_cast<int64_t>(header.width);
   if (height > limits.max_pixels / width) {
-    return absl::ResourceExhaustedError(absl::StrCat("found ", width, " x ", height, " pixels, expected at most ",
-                                                     limits.max_pixels, " in all"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("found ", width, " x ", height, " pixels, expected at most ", limits.max_pixels, " in all"));
   }
   if (static_cast<uint64_t>(header.file_row_bytes) * header.height > kMostExpansion * bytes.size()) {
-    return absl::DataLossError(absl::StrCat("damaged PNG: ", bytes.size(), " bytes are too few for ", width, " x ",
-                                            height, " pixels"));
+    return absl::DataLossError(
+        absl::StrCat("damaged PNG: ", bytes.size(), " bytes are too few for ", width, " x ", height, " pixels"));
   }
   if ((header.channels != 1 && header.channels != 3) ||
       header.row_bytes != header.width * static_cast<size_t>(header.channels)) {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 namespace {
@@ -135,8 +135,8 @@ absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional
     return *dimension == given;
   };
   if (size.has_value() && !(settle(&format.height, size->first) && settle(&format.width, size->second))) {
-    return refuse(absl::StrCat("takes pictures of ", format.height, " x ", format.width, ", found --image_size=",
-                               size->first, ",", size->second));
+    return refuse(absl::StrCat("takes pictures of ", format.height, " x ", format.width,
+                               ", found --image_size=", size->first, ",", size->second));
   }
   if (format.height == kUnknownDim || format.width == kUnknownDim) {
     return refuse(absl::StrCat("has shape ", shape->ToString(),
@@ -164,7 +164,7 @@ absl::StatusOr<PictureConverter> PictureConverter::Create(const Preprocessing& p
                      ", the model takes ", format.channels, format.channels == 1 ? " channel" : " channels"));
   }
   if (!settled.range.has_value()) {
-    settled.range = format.dtype == DType::kFloat ? std::make_pair(0.0, 1.0)
+    settled.range = format.dtype == DType::kFloat  ? std::make_pair(0.0, 1.0)
                     : format.dtype == DType::kInt8 ? std::make_pair(-128.0, 127.0)
                                                    : std::make_pair(0.0, 255.0);
   }
@@ -173,8 +173,8 @@ absl::StatusOr<PictureConverter> PictureConverter::Create(const Preprocessing& p
     return absl::InvalidArgumentError(absl::StrCat("--image_range: found ", low, ",", high, ", expected LOW,HIGH"));
   }
   if (!(settled.crop_fraction > 0 && settled.crop_fraction <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("--image_crop_fraction: found ", settled.crop_fraction,
-                                                   ", expected more than 0, at most 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--image_crop_fraction: found ", settled.crop_fraction, ", expected more than 0, at most 1"));
   }
   if (!(settled.padding >= 0 && settled.padding <= 255)) {
     return absl::InvalidArgumentError(absl::StrCat("--image_padding: found ", settled.padding, ", expected 0 to 255"));
@@ -211,8 +211,8 @@ Picture PictureConverter::Fit(const Image& image) const {
       std::copy_n(inner.At(y, 0), width * image.channels, picture.At(top + y, left));
     }
   } else {
-    picture = Resample(image, WindowOf(image, preprocessing_, format_), format_.height, format_.width,
-                       preprocessing_.filter);
+    picture =
+        Resample(image, WindowOf(image, preprocessing_, format_), format_.height, format_.width, preprocessing_.filter);
   }
   if (picture.channels == format_.channels) return picture;
   return format_.channels == 1 ? Grey(picture) : Coloured(picture);
@@ -242,8 +242,7 @@ absl::StatusOr<Tensor> PictureConverter::Convert(const std::vector<Picture>& pic
       const double value = pixel * factor_[channel] + offset_[channel];
       if constexpr (std::is_integral_v<T>) {
         using Limits = std::numeric_limits<T>;
-        elements[i] = static_cast<T>(
-            std::clamp<double>(std::nearbyint(value), Limits::min(), Limits::max()));
+        elements[i] = static_cast<T>(std::clamp<double>(std::nearbyint(value), Limits::min(), Limits::max()));
       } else {
         elements[i] = static_cast<T>(value);
       }

@@ -36,12 +36,12 @@ absl::StatusOr<ChannelOrder> ParseChannelOrder(absl::string_view name);
 struct Preprocessing {
   ImageFit fit = ImageFit::kStretch;
   ResizeFilter filter = ResizeFilter::kBilinear;
-  double crop_fraction = 1;  // Of the sides that kStretch and kCrop would take, the middle.
-  double padding = 0;        // Of the bars, 0..255.
-  std::optional<ChannelOrder> order;  // Absent: grey for a model with one channel, else red, green, blue.
+  double crop_fraction = 1;                        // Of the sides that kStretch and kCrop would take, the middle.
+  double padding = 0;                              // Of the bars, 0..255.
+  std::optional<ChannelOrder> order;               // Absent: grey for a model with one channel, else red, green, blue.
   std::optional<std::pair<double, double>> range;  // Absent: 0..1, for integers all that the type holds.
-  std::vector<double> mean;       // None, one, or one for each channel.
-  std::vector<double> deviation;  // The same.
+  std::vector<double> mean;                        // None, one, or one for each channel.
+  std::vector<double> deviation;                   // The same.
 };
 
 // What a model takes.
@@ -53,9 +53,9 @@ struct PictureFormat {
   ImageLayout layout = ImageLayout::kChannelsLast;
 };
 
-// What `input` takes, from its type and shape; `size` (height, width) where the shape leaves that open. InvalidArgument,
-// naming the input, where it takes no pictures: type float, uint8 or int8, four dimensions, of which the last, or else
-// the second, is 1 or 3, and a size that neither or both say.
+// What `input` takes, from its type and shape; `size` (height, width) where the shape leaves that open.
+// InvalidArgument, naming the input, where it takes no pictures: type float, uint8 or int8, four dimensions, of which
+// the last, or else the second, is 1 or 3, and a size that neither or both say.
 absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional<std::pair<int64_t, int64_t>> size);
 
 // Converts pictures for one input.

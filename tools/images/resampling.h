@@ -30,8 +30,8 @@ struct PixelWindow {
   int64_t width = 0;
 };
 
-// The window of the image as a picture of height x width, computed in float without rounding. REQUIRES: sizes of at least
-// 1, a window inside of the image.
+// The window of the image as a picture of height x width, computed in float without rounding. REQUIRES: sizes of at
+// least 1, a window inside of the image.
 Picture Resample(const Image& image, const PixelWindow& window, int64_t height, int64_t width, ResizeFilter filter);
 
 }  // namespace permafrost

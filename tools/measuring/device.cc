@@ -54,11 +54,11 @@ absl::Status ReadText(const JsonValue& object, absl::string_view key, std::strin
 
 }  // namespace
 
-// FLOPs a cycle are those of WikiChip's table "FLOPs by microarchitecture". Memory is what STREAM's triad measured where
-// a source is named, and else 0.7 of the wire rate: Texas Instruments' application note SPRACV1B found 0.67 to 0.74 of
-// it on Cortex-A53. Second-level caches are taken to give 4 bytes a cycle to a Cortex-A53, 8 to a Cortex-A7x, 16 to a
-// Cortex-X1 and 32 to a Xeon, which nobody publishes as a rate; starting a kernel costs a
-// Xeon some 1,000 cycles, as measured, and is taken to cost the others twice that.
+// FLOPs a cycle are those of WikiChip's table "FLOPs by microarchitecture". Memory is what STREAM's triad measured
+// where a source is named, and else 0.7 of the wire rate: Texas Instruments' application note SPRACV1B found 0.67 to
+// 0.74 of it on Cortex-A53. Second-level caches are taken to give 4 bytes a cycle to a Cortex-A53, 8 to a Cortex-A7x,
+// 16 to a Cortex-X1 and 32 to a Xeon, which nobody publishes as a rate; starting a kernel costs a Xeon some 1,000
+// cycles, as measured, and is taken to cost the others twice that.
 const std::vector<Device>& KnownDevices() {
   static const auto* const devices = new std::vector<Device>{
       {"cortex-a53", "Raspberry Pi 3: 4 Cortex-A53 at 1.2 GHz",
@@ -105,8 +105,8 @@ absl::StatusOr<Device> ParseDevice(absl::string_view text) {
       if (field.is_required) return absl::InvalidArgumentError(absl::StrCat("field '", field.name, "' is missing"));
       continue;
     }
-    const bool fits = member->kind == JsonValue::Kind::kNumber && member->number >= field.least &&
-                      member->number <= field.most;
+    const bool fits =
+        member->kind == JsonValue::Kind::kNumber && member->number >= field.least && member->number <= field.most;
     if (!fits) {
       return absl::InvalidArgumentError(
           absl::StrCat("field '", field.name, "': found ",

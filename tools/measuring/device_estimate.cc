@@ -139,7 +139,13 @@ void PrintEstimate(const DeviceEstimate& estimate, size_t limit, const Console& 
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return estimate.groups[a].seconds > estimate.groups[b].seconds; });
-  Table table({{"node"}, {"kind"}, {"nodes", true}, {"time", true}, {"share", true}, {"MFLOP", true}, {"KB", true},
+  Table table({{"node"},
+               {"kind"},
+               {"nodes", true},
+               {"time", true},
+               {"share", true},
+               {"MFLOP", true},
+               {"KB", true},
                {"bound by"}});
   for (size_t i = 0; i < order.size() && (limit == 0 || i < limit); ++i) {
     const GroupEstimate& group = estimate.groups[order[i]];

@@ -8,8 +8,9 @@
 //     start       Device::node_seconds * the part of it that these kernels take
 // Of what is needed in turn, the tensors of a group or all weights, as much as the cache holds passes at its rate, and
 // the rest at that of memory.
-// The shares were calibrated on one machine for each kind of kernels, with the models that tests/bench/device_estimates.py is
-// given; that script fits them again, and checks the estimates by leaving out one model at a time.
+// The shares were calibrated on one machine for each kind of kernels, with the models that
+// tests/bench/device_estimates.py is given; that script fits them again, and checks the estimates by leaving out one
+// model at a time.
 #ifndef PERMAFROST_TOOLS_MEASURING_DEVICE_ESTIMATE_H_
 #define PERMAFROST_TOOLS_MEASURING_DEVICE_ESTIMATE_H_
 

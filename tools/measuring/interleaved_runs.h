@@ -23,15 +23,16 @@ struct Contestant {
 struct ContestLimits {
   int min_rounds = 12;
   int max_rounds = 400;
-  // Of all together; the first min_rounds / 2 rounds are run in any case. Before a quarter of it nothing is decided and only
-  // the lost leave: what disturbs a machine, one of its processors above all, may go on for a second or two.
+  // Of all together; the first min_rounds / 2 rounds are run in any case. Before a quarter of it nothing is decided and
+  // only the lost leave: what disturbs a machine, one of its processors above all, may go on for a second or two.
   double max_seconds = 30;
   // Runs of a turn that count take about so long together; those before, which warm caches up and let the threads of
   // the one before go to sleep, too, and at least one.
   double turn_seconds = 0.02;
   double warmup_seconds = 0.005;
   // Who is surely slower than the best by more than this leaves, so that the time goes to those who are close. Nobody
-  // leaves for one bad moment: first there is a rest of an eighth of max_seconds, and then three rounds must confirm it.
+  // leaves for one bad moment: first there is a rest of an eighth of max_seconds, and then three rounds must confirm
+  // it.
   double hopeless_ratio = 1.25;
   // Who is surely slower by more than this rests, and leaves, before a quarter of max_seconds is over, too.
   double lost_ratio = 4;

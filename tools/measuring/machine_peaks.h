@@ -7,8 +7,8 @@
 namespace permafrost {
 
 struct MachinePeaks {
-  double flops_per_second = 0;  // Multiplications and additions of floats, in registers, two for each fused pair.
-  double bytes_per_second = 0;  // Read and written by a[i] = b[i] + s * c[i] over more than the caches hold.
+  double flops_per_second = 0;        // Multiplications and additions of floats, in registers, two for each fused pair.
+  double bytes_per_second = 0;        // Read and written by a[i] = b[i] + s * c[i] over more than the caches hold.
   double cache_bytes_per_second = 0;  // The same over what the second-level cache of a core holds.
   // How much of a thread's data is that near: the arrays over which the rate is still above half of that.
   double cache_bytes = 0;

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "tools/summary/flops.h"
 
 namespace permafrost {
@@ -324,8 +324,8 @@ class Division {
 
 absl::string_view WorkClassName(WorkClass work_class) {
   static constexpr std::array<absl::string_view, kNumWorkClasses> kNames = {
-      "convolution", "narrow convolution", "pointwise", "depthwise", "transposed",
-      "matrix",      "pool",               "elementwise", "movement", "other"};
+      "convolution", "narrow convolution", "pointwise", "depthwise", "transposed", "matrix",
+      "pool",        "elementwise",        "movement",  "other"};
   return kNames[static_cast<size_t>(work_class)];
 }
 

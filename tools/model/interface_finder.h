@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "graph/graph.h"
 #include "graph/analysis/interface_finder.h"
+#include "graph/graph.h"
 
 namespace permafrost {
 

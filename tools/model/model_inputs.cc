@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/nearest.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "io/formats/npy.h"
 #include "runtime_check/checking/seeded_inputs.h"
 
@@ -164,8 +164,8 @@ absl::StatusOr<const Endpoint*> OnlyInput(absl::Span<const Endpoint> inputs, abs
   if (inputs.size() == 1) return &inputs[0];
   std::vector<std::string> names;
   for (const Endpoint& input : inputs) names.push_back(input.text);
-  return absl::InvalidArgumentError(absl::StrCat(who, " needs a model with one input, found ", names.size(), ": ",
-                                                 absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(who, " needs a model with one input, found ", names.size(), ": ", absl::StrJoin(names, ", ")));
 }
 
 absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count) {

@@ -127,9 +127,8 @@ absl::StatusOr<Settled> Choose(const RunFlags& run, const ModelToRun& model,
                                absl::Span<const std::vector<Tensor>> samples, const SessionOptions& chosen,
                                Console& console) {
   PF_ASSIGN_OR_RETURN(const RangeMethod calibration, RangeMethodOf(run.calibration));
-  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                      ChooseOnSamples(model.graph, model.inputs, model.outputs, samples, run.delegate, run.precision,
-                                      calibration, chosen));
+  PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChooseOnSamples(model.graph, model.inputs, model.outputs, samples,
+                                                                    run.delegate, run.precision, calibration, chosen));
   for (const PrecisionTrial& trial : choice.trials) {
     PrintTrial(trial, trial.precision == choice.precision, run.explain, console);
     if (run.precision != kAutoPrecision && trial.milliseconds == 0) {
@@ -230,10 +229,10 @@ class Settler {
 
   absl::Status SettlePrecision() {
     const bool is_named = !run_.precision_plan.empty();
-    const std::string path =
-        is_named ? run_.precision_plan
-        : cache_dir_.empty() ? ""
-                             : CachedPlanPath(run_, model_, samples_, chosen_.num_threads, Fingerprint());
+    const std::string path = is_named ? run_.precision_plan
+                             : cache_dir_.empty()
+                                 ? ""
+                                 : CachedPlanPath(run_, model_, samples_, chosen_.num_threads, Fingerprint());
     if (!path.empty() && files_.Exists(path)) {
       absl::StatusOr<Settled> saved = ReadSavedPlan(run_, path, Fingerprint(), files_, console_);
       if (saved.ok()) {
@@ -309,22 +308,25 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
   flags->Add("calibration", &run->calibration, "METHOD",
              absl::StrCat("How int8 and mixed find the range of values that eight bits tell apart: ",
                           absl::StrJoin(RangeMethodNames(), ", "), "."));
-  flags->Add("calibration_inputs", &run->calibration_inputs, "FOLDER|FILES",
-             "Real inputs for that, at most 128, the first 8 of which auto, int8 and mixed are also judged by: NPY files as "
-             "for --inputs of validate_model, or a folder of them or of PNG and JPEG files (--image_size and the like say "
-             "how they are fed). INPUT=... where there are several inputs. Left out: what is run.");
+  flags->Add(
+      "calibration_inputs", &run->calibration_inputs, "FOLDER|FILES",
+      "Real inputs for that, at most 128, the first 8 of which auto, int8 and mixed are also judged by: NPY files as "
+      "for --inputs of validate_model, or a folder of them or of PNG and JPEG files (--image_size and the like say "
+      "how they are fed). INPUT=... where there are several inputs. Left out: what is run.");
   flags->Add("precision_plan", &run->precision_plan, "FILE",
              "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
   flags->Add("cache_dir", &run->cache_dir, "DIR",
              "A folder in which is kept, for the next run of the same model on such a machine, what the delegate and "
-             "the built-in kernels made of its weights and what auto, int8 or mixed settled on with the same inputs. A model that is packed for the "
+             "the built-in kernels made of its weights and what auto, int8 or mixed settled on with the same inputs. A "
+             "model that is packed for the "
              "delegate (convert_graphdef_memmapped_format --pack_for) brings that with it. Made if it is not there.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
              "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
              "(docs/writing_a_custom_op.md).");
   flags->Add("threads", &run->threads, "N", "Threads to compute with; 0: one for each core.");
-  flags->Add("inter_op_threads", &run->inter_op_threads, "N",
-             "How many nodes may run at the same time, each on one thread, where that is faster; 0: as many as --threads.");
+  flags->Add(
+      "inter_op_threads", &run->inter_op_threads, "N",
+      "How many nodes may run at the same time, each on one thread, where that is faster; 0: as many as --threads.");
   flags->Add("cpu_affinity", &run->cpu_affinity, "CPUS",
              "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
   flags->Add("explain", &run->explain,
@@ -337,8 +339,8 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
         absl::StrCat("--threads: found ", run.threads, ", expected 0 to ", ThreadPool::kMostThreads));
   }
   if (run.inter_op_threads < 0 || run.inter_op_threads > ThreadPool::kMostThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("--inter_op_threads: found ", run.inter_op_threads,
-                                                   ", expected 0 to ", ThreadPool::kMostThreads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--inter_op_threads: found ", run.inter_op_threads, ", expected 0 to ", ThreadPool::kMostThreads));
   }
   if (!run.precision_plan.empty() && !IsSettledLater(run)) {
     return absl::InvalidArgumentError(absl::StrCat("--precision_plan: found '", run.precision_plan,
@@ -387,8 +389,8 @@ void KeptWeights::Save(FileSystem& files, Console& console) const {
 void KeptWeights::Print(const Console& console) const {
   if (cache_ == nullptr) return;
   console.out << "  weights packed before, from " << (path_.empty() ? "the model" : "--cache_dir") << ": "
-              << FormatBytes(static_cast<uint64_t>(cache_->found().bytes)) << "; packed now: "
-              << FormatBytes(static_cast<uint64_t>(cache_->packed().bytes)) << "\n";
+              << FormatBytes(static_cast<uint64_t>(cache_->found().bytes))
+              << "; packed now: " << FormatBytes(static_cast<uint64_t>(cache_->packed().bytes)) << "\n";
 }
 
 void KeptWeights::Write(JsonWriter* json) const {

@@ -25,8 +25,8 @@ struct RunFlags {
   std::string precision;            // Empty: what the delegate does where nobody says; see SettleDelegate for others.
   std::string calibration = "mse";  // A RangeMethod.
   std::vector<std::string> calibration_inputs;  // See ReadCalibrationInputs.
-  std::string precision_plan;       // A file, or empty.
-  std::string cache_dir;            // A folder, or empty.
+  std::string precision_plan;                   // A file, or empty.
+  std::string cache_dir;                        // A folder, or empty.
   std::vector<std::string> custom_ops;
   int32_t threads = 0;
   int32_t inter_op_threads = 1;
@@ -61,7 +61,8 @@ struct ModelToRun {
 class KeptWeights {
  public:
   KeptWeights() = default;
-  KeptWeights(std::shared_ptr<WeightCache> cache, std::string path) : cache_(std::move(cache)), path_(std::move(path)) {}
+  KeptWeights(std::shared_ptr<WeightCache> cache, std::string path)
+      : cache_(std::move(cache)), path_(std::move(path)) {}
 
   // What was settled on.
   const std::string& precision() const { return precision_; }

@@ -16,8 +16,7 @@ namespace permafrost {
 
 std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, const std::string& path,
                                                           absl::string_view delegate, absl::string_view precision,
-                                                          absl::string_view identity,
-                                                          std::vector<std::string>* notes) {
+                                                          absl::string_view identity, std::vector<std::string>* notes) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
   // A pipe can be read but once, and that is for the model.
   if (!stat.ok() || !stat->is_regular) return nullptr;
@@ -34,8 +33,8 @@ std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, con
   absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> region =
       FindPackedRegion(**package, delegate, precision, identity);
   if (region.ok()) return *std::move(region);
-  notes->push_back(absl::StrCat("the weights that are packed in '", path, "' are not used: ",
-                                region.status().message()));
+  notes->push_back(
+      absl::StrCat("the weights that are packed in '", path, "' are not used: ", region.status().message()));
   return nullptr;
 }
 

@@ -54,18 +54,18 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
   delegate.precision = request.precision;
   PackedMaker maker{"", request.delegate, PackingIdentity(request.delegate), request.precision, ""};
   if (request.wants_samples) {
-    PF_ASSIGN_OR_RETURN(const PrecisionChoice choice,
-                        ChooseOnSamples(graph, graph.inputs(), graph.outputs(),
-                                        calibration.empty() ? samples : calibration, request.delegate,
-                                        request.precision, ChoiceOptions().calibration, options));
+    PF_ASSIGN_OR_RETURN(
+        const PrecisionChoice choice,
+        ChooseOnSamples(graph, graph.inputs(), graph.outputs(), calibration.empty() ? samples : calibration,
+                        request.delegate, request.precision, ChoiceOptions().calibration, options));
     for (const PrecisionTrial& trial : choice.trials) {
       if (trial.precision != choice.precision) continue;
       if (trial.milliseconds == 0) {
         return absl::FailedPreconditionError(absl::StrCat("precision '", trial.precision, "': ", trial.reason));
       }
       if (!trial.is_within_budget) {
-        console.err << "note: precision " << trial.precision << " is beyond the budget of error: "
-                    << Printable(trial.reason) << "\n";
+        console.err << "note: precision " << trial.precision
+                    << " is beyond the budget of error: " << Printable(trial.reason) << "\n";
       }
     }
     delegate.precision = choice.precision;

@@ -139,7 +139,8 @@ class Layout {
       const bool down = sweep % 2 == 0;
       for (size_t i = 0; i < layers_.size(); ++i) {
         std::vector<int32_t>& layer = layers_[down ? i : layers_.size() - 1 - i];
-        for (const int32_t node : layer) wanted[static_cast<size_t>(node)] = Barycentre(static_cast<size_t>(node), down);
+        for (const int32_t node : layer)
+          wanted[static_cast<size_t>(node)] = Barycentre(static_cast<size_t>(node), down);
         std::stable_sort(layer.begin(), layer.end(), [&](int32_t a, int32_t b) {
           return wanted[static_cast<size_t>(a)] < wanted[static_cast<size_t>(b)];
         });

@@ -13,8 +13,9 @@ struct Point {
 };
 
 struct GraphLayout {
-  std::vector<Point> nodes;               // Their middles.
-  std::vector<std::vector<Point>> bends;  // By edge: where it passes between other nodes on its way, from top to bottom.
+  std::vector<Point> nodes;  // Their middles.
+  std::vector<std::vector<Point>>
+      bends;  // By edge: where it passes between other nodes on its way, from top to bottom.
   float width = 0, height = 0;
 };
 

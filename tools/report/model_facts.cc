@@ -6,8 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
+#include "graph/ops/op_schema.h"
 #include "tools/measuring/node_costs.h"
 #include "tools/summary/flops.h"
 
@@ -117,10 +117,12 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
   std::map<std::string, int64_t> ops;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) ++ops[std::string(node->op().name())];
   facts.ops.assign(ops.begin(), ops.end());
-  std::stable_sort(facts.ops.begin(), facts.ops.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(facts.ops.begin(), facts.ops.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   AddConstants(graph, &facts);
   std::vector<Node*> order = graph.Nodes();
-  if (absl::StatusOr<std::vector<Node*>> sorted = StableTopologicalOrder(graph); sorted.ok()) order = *std::move(sorted);
+  if (absl::StatusOr<std::vector<Node*>> sorted = StableTopologicalOrder(graph); sorted.ok())
+    order = *std::move(sorted);
   std::vector<int32_t> number(graph.id_limit(), -1);
   // A variable is frozen to a constant that an Identity passes on: that is a constant too. What is computed from
   // constants alone, such as weights that are unpacked, hands their bytes on to who reads it.

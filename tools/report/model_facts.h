@@ -49,7 +49,7 @@ struct GraphFacts {
   int64_t num_parameters = 0;
   uint64_t weight_bytes = 0;
   uint64_t flops = 0;
-  std::vector<std::string> inputs, outputs;  // "image: float [1,224,224,3]".
+  std::vector<std::string> inputs, outputs;          // "image: float [1,224,224,3]".
   std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first.
   std::vector<TypeTotal> weights_by_type;            // Largest first.
   std::vector<NodeFacts> nodes;                      // In an order in which they can run; else in that of the file.
@@ -68,7 +68,7 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
 
 // What running showed.
 struct RunFacts {
-  Sample seconds;  // Of a run, measured in turn with the other models.
+  Sample seconds;                                               // Of a run, measured in turn with the other models.
   std::vector<std::pair<std::string, double>> seconds_by_type;  // Of a profiled run; the slowest type first.
   double profiled_seconds = 0;                                  // All of them together: of the fastest run.
   int64_t arena_bytes = 0;

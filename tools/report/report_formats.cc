@@ -48,9 +48,7 @@ void WriteHistogram(const WeightHistogram& histogram, JsonWriter* json) {
 }
 
 // Whole units are plenty for a drawing.
-void WritePoint(const Point& point, JsonWriter* json) {
-  json->Number(std::round(point.x)).Number(std::round(point.y));
-}
+void WritePoint(const Point& point, JsonWriter* json) { json->Number(std::round(point.x)).Number(std::round(point.y)); }
 
 void WriteGraph(const GraphFacts& graph, JsonWriter* json) {
   json->Key("graph").BeginObject();
@@ -174,7 +172,8 @@ std::string CsvNumber(const std::optional<double>& value) {
 std::string MarkdownCell(absl::string_view text) {
   std::string escaped;
   for (const char c : Printable(text)) {
-    if (absl::string_view("\\`*_{}[]()#+-.!|~").find(c) != absl::string_view::npos && c != '.' && c != '-' && c != '_') {
+    if (absl::string_view("\\`*_{}[]()#+-.!|~").find(c) != absl::string_view::npos && c != '.' && c != '-' &&
+        c != '_') {
       escaped += '\\';
     }
     if (c == '<') {
@@ -206,7 +205,9 @@ class MarkdownTable {
     Row(titles);
     Row(std::vector<std::string>(titles.size(), "---"));
   }
-  void Row(const std::vector<std::string>& cells) { absl::StrAppend(&text_, "| ", absl::StrJoin(cells, " | "), " |\n"); }
+  void Row(const std::vector<std::string>& cells) {
+    absl::StrAppend(&text_, "| ", absl::StrJoin(cells, " | "), " |\n");
+  }
   const std::string& text() const { return text_; }
 
  private:

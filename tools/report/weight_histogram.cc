@@ -65,10 +65,9 @@ WeightHistogram Count(const UnalignedSpan<T>& elements) {
 std::optional<WeightHistogram> MakeWeightHistogram(const Tensor& tensor) {
   std::optional<WeightHistogram> histogram;
   if (tensor.dtype() == DType::kString || tensor.num_elements() == 0) return histogram;
-  DispatchOn<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, QInt8, QUint8,
-             QInt16, QUint16, QInt32>(tensor.dtype(), [&](auto tag) {
-    histogram = Count(tensor.template elements<typename decltype(tag)::type>());
-  });
+  DispatchOn<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, QInt8,
+             QUint8, QInt16, QUint16, QInt32>(
+      tensor.dtype(), [&](auto tag) { histogram = Count(tensor.template elements<typename decltype(tag)::type>()); });
   return histogram;
 }
 

@@ -14,9 +14,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "graph/base/status.h"
 #include "graph/dtype.h"
 #include "graph/wire_format/node_def.h"
-#include "graph/base/status.h"
 
 namespace permafrost {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/nearest.h"
-#include "graph/wire_format/node_def.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/selection.h"
+#include "graph/ops/op_schema.h"
+#include "graph/wire_format/node_def.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

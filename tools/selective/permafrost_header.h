@@ -20,8 +20,8 @@ struct Selection {
   std::set<DType> types;  // Of all tensors.
 };
 
-// Adds what `node` needs. Unimplemented, with the ops or types nearest to it, when no kernel serves it; the selection is
-// as it was then. A type that a function's caller gives counts as each that the kernel serves.
+// Adds what `node` needs. Unimplemented, with the ops or types nearest to it, when no kernel serves it; the selection
+// is as it was then. A type that a function's caller gives counts as each that the kernel serves.
 absl::Status Select(const ModelNode& node, Selection* selection);
 
 // Adds what the session itself puts where a model has functions.

@@ -6,8 +6,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/node_def.h"
 #include "graph/base/status.h"
+#include "graph/wire_format/node_def.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/json.h"
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/kernel.h"
 
 namespace permafrost {

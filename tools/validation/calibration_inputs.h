@@ -27,7 +27,8 @@ inline constexpr uint64_t kMostCalibrationBytes = uint64_t{1} << 30;
 // pictures or with a folder of pictures for each class. Each set has as many rows as the model fixes, or one; of more
 // sets than the limits above allow, as many as those allow are taken, evenly spread. Empty for no pieces. Errors as of
 // ReadInputSets, FindLabelledImages, MakePictureConverter and ReadImageFile; InvalidArgument for a folder with arrays
-// beside pictures or with neither, for fewer rows than the model fixes, and for pictures where there are several inputs.
+// beside pictures or with neither, for fewer rows than the model fixes, and for pictures where there are several
+// inputs.
 absl::StatusOr<std::vector<InputSet>> ReadCalibrationInputs(FileSystem& files, absl::Span<const std::string> lists,
                                                             const ImageFlags& image, const ImageLimits& limits,
                                                             absl::Span<const Endpoint> inputs);

@@ -32,8 +32,7 @@ absl::StatusOr<std::optional<std::pair<int64_t, int64_t>>> ParseSize(const std::
   for (const std::string& piece : SplitList(text)) {
     int64_t side = 0;
     if (!absl::SimpleAtoi(piece, &side) || side < 1 || side > kMostSide) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--image_size: found '", piece, "', expected 1 to ", kMostSide));
+      return absl::InvalidArgumentError(absl::StrCat("--image_size: found '", piece, "', expected 1 to ", kMostSide));
     }
     sides.push_back(side);
   }

@@ -32,8 +32,8 @@ struct ListedLabel {
 // InvalidArgument, naming the file and the line, where lines are not alike.
 absl::StatusOr<std::vector<ListedLabel>> ReadLabelList(FileSystem& files, const std::string& path);
 
-// Adds what a line says to `labels`. Whole numbers and names of classes are classes, other numbers are numbers; all lines
-// must be of one kind and, of numbers, as many. InvalidArgument with found and expected.
+// Adds what a line says to `labels`. Whole numbers and names of classes are classes, other numbers are numbers; all
+// lines must be of one kind and, of numbers, as many. InvalidArgument with found and expected.
 absl::Status AddLabel(const ListedLabel& listed, const std::vector<std::string>& class_names, Labels* labels);
 
 }  // namespace permafrost

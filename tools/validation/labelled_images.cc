@@ -41,7 +41,8 @@ absl::StatusOr<Listing> List(FileSystem& files, const std::string& folder) {
 }
 
 // The class that each folder stands for.
-absl::StatusOr<std::vector<int64_t>> ClassesOfFolders(const std::vector<std::string>& folders, const std::string& parent,
+absl::StatusOr<std::vector<int64_t>> ClassesOfFolders(const std::vector<std::string>& folders,
+                                                      const std::string& parent,
                                                       std::vector<std::string>* class_names) {
   std::vector<int64_t> classes;
   if (!class_names->empty()) {
@@ -49,9 +50,8 @@ absl::StatusOr<std::vector<int64_t>> ClassesOfFolders(const std::vector<std::str
     for (const std::string& folder : folders) {
       const auto found = std::find(class_names->begin(), class_names->end(), folder);
       if (found == class_names->end()) {
-        return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' of '", parent,
-                                                       "' is no class that --class_names names",
-                                                       DidYouMean(folder, names)));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "folder '", folder, "' of '", parent, "' is no class that --class_names names", DidYouMean(folder, names)));
       }
       classes.push_back(found - class_names->begin());
     }
@@ -119,8 +119,8 @@ absl::Status FindByList(FileSystem& files, const std::string& folder, const List
           absl::StrCat(place, ": no file '", found->paths.back(), "'", DidYouMean(listed.file, names)));
     }
   }
-  found->num_left_out = std::max<int64_t>(
-      0, static_cast<int64_t>(listing.pictures.size()) - static_cast<int64_t>(found->paths.size()));
+  found->num_left_out =
+      std::max<int64_t>(0, static_cast<int64_t>(listing.pictures.size()) - static_cast<int64_t>(found->paths.size()));
   return absl::OkStatus();
 }
 
@@ -157,8 +157,8 @@ absl::StatusOr<LabelledImages> FindLabelledImages(FileSystem& files, const std::
     PF_RETURN_IF_ERROR(FindInFolders(files, folder, listing, &found));
   } else if (!listing.folders.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", listing.pictures.size(),
-                                                   " pictures beside folders (",
-                                                   listing.folders[0], "), expected either: a folder is a class"));
+                                                   " pictures beside folders (", listing.folders[0],
+                                                   "), expected either: a folder is a class"));
   } else {
     for (const std::string& picture : listing.pictures) found.paths.push_back(absl::StrCat(folder, "/", picture));
   }

@@ -26,12 +26,12 @@ struct LabelPlaces {
   int32_t offset = 0;       // Added to each class: models that count "background" as class 0 want 1.
 };
 
-// With a list, the pictures that it names, or, where it holds only labels, those of the folder in the order of their names.
-// Without, one class for each folder inside of `folder`: the number that is its name where all names are numbers, its
-// place among the named classes where there are names, else its place in alphabetical order. A folder of pictures gives
-// them without labels. Pictures come in an order that `seed` shuffles, so that any first part is like the whole.
-// Errors of files; InvalidArgument, naming the file and the line: no pictures, labels for pictures that are not there,
-// more or fewer labels than pictures, unknown classes.
+// With a list, the pictures that it names, or, where it holds only labels, those of the folder in the order of their
+// names. Without, one class for each folder inside of `folder`: the number that is its name where all names are
+// numbers, its place among the named classes where there are names, else its place in alphabetical order. A folder of
+// pictures gives them without labels. Pictures come in an order that `seed` shuffles, so that any first part is like
+// the whole. Errors of files; InvalidArgument, naming the file and the line: no pictures, labels for pictures that are
+// not there, more or fewer labels than pictures, unknown classes.
 absl::StatusOr<LabelledImages> FindLabelledImages(FileSystem& files, const std::string& folder,
                                                   const LabelPlaces& places, uint64_t seed);
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/checking/coded_feeds.h"
 #include "runtime_check/checking/compare.h"
 #include "tools/difference/node_pairing.h"
@@ -292,8 +292,7 @@ class Measurement {
     std::unique_ptr<Session> session;
   };
 
-  absl::StatusOr<Alone> MakeAlone(size_t index, std::vector<std::string>* names,
-                                  std::map<size_t, size_t>* places) {
+  absl::StatusOr<Alone> MakeAlone(size_t index, std::vector<std::string>* names, std::map<size_t, size_t>* places) {
     Alone alone{index, {}, {}, nullptr};
     const Cut cut = CutBefore(*pairs_[index].candidate);
     std::vector<std::string> feeds;
@@ -441,7 +440,8 @@ void PrintLayerNoise(const LayerNoiseReport& report, const Console& console) {
   }
   if (!table.empty()) table.Print(console, "  ");
   if (num_more > 0) console.out << "  and " << num_more << " quieter layers (--json has all)\n";
-  if (num_exact > 0) console.out << "  exact by themselves: " << Counted(static_cast<int64_t>(num_exact), "layer") << "\n";
+  if (num_exact > 0)
+    console.out << "  exact by themselves: " << Counted(static_cast<int64_t>(num_exact), "layer") << "\n";
   if (report.num_unpaired > 0) {
     console.out << "  only in the reference: " << Counted(report.num_unpaired, "tensor") << "\n";
   }

@@ -53,9 +53,9 @@ struct LayerNoiseSettings {
 };
 
 // Runs both graphs on the first batches of the source, at most 8, and compares all tensors of floats that the outputs
-// need and that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor is fetched
-// by itself, since fetching one takes apart what the delegate fuses. Errors of the source, and of a model that does not
-// run at all.
+// need and that depend on the inputs. Tensors are fetched together as far as 1 GiB allows. With a delegate each tensor
+// is fetched by itself, since fetching one takes apart what the delegate fuses. Errors of the source, and of a model
+// that does not run at all.
 absl::StatusOr<LayerNoiseReport> MeasureLayerNoise(const Graph& reference, const Graph& candidate, BatchSource& source,
                                                    const LayerNoiseSettings& settings);
 

@@ -56,8 +56,8 @@ struct OutputScore {
 double MeanError(const ModelScore& score);
 double RootMeanSquareError(const ModelScore& score);
 
-// What `answer`, the output for `rows` rows, says to `labels`. Dimensions of 1 do not count, but the first. An output of
-// classes has room for the largest label; an output of one element a row answers classes too, as numbers.
+// What `answer`, the output for `rows` rows, says to `labels`. Dimensions of 1 do not count, but the first. An output
+// of classes has room for the largest label; an output of one element a row answers classes too, as numbers.
 OutputScore::Kind KindOfAnswers(const Tensor& answer, int64_t rows, const Labels& labels);
 
 // Counts the answers to the rows from `first_row` on. Both tensors have the shape that gave `score->kind`, which is not

@@ -24,8 +24,8 @@ struct PairedCounts {
 // Up to so many rows with different answers the test is exact; above it the distribution is its limit to 3 digits.
 inline constexpr int64_t kMostExactRows = 1000;
 
-// The chance of counts that differ at least as much if both were equally good (Q. McNemar, Note on the sampling error of
-// the difference between correlated proportions or percentages, Psychometrika 12, 1947). Two-sided: exact by the
+// The chance of counts that differ at least as much if both were equally good (Q. McNemar, Note on the sampling error
+// of the difference between correlated proportions or percentages, Psychometrika 12, 1947). Two-sided: exact by the
 // binomial distribution for at most kMostExactRows different answers, above by chi-squared with one degree of freedom
 // and A. L. Edwards' correction for continuity (1948), (|b - c| - 1)^2 / (b + c).
 double McNemarProbability(const PairedCounts& counts);

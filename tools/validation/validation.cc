@@ -104,8 +104,7 @@ class Run {
 
   absl::Status OneBatch(size_t index) {
     std::vector<Picture> pictures;
-    PF_ASSIGN_OR_RETURN(const Batch batch,
-                        source_.Read(index, settings_.distortions.empty() ? nullptr : &pictures));
+    PF_ASSIGN_OR_RETURN(const Batch batch, source_.Read(index, settings_.distortions.empty() ? nullptr : &pictures));
     PF_ASSIGN_OR_RETURN(const Answers answers, Ask(batch.feeds, batch.rows));
     if (index == 0 && labels_ != nullptr) PF_RETURN_IF_ERROR(SettleKinds(answers, batch.rows));
     for (size_t i = 0; i < result_.outputs.size(); ++i) {

@@ -44,8 +44,8 @@ struct DistortedScores {
 };
 
 struct Validation {
-  size_t num_runs = 0;  // How many batches were run.
-  size_t num_batches = 0;  // How many there are.
+  size_t num_runs = 0;           // How many batches were run.
+  size_t num_batches = 0;        // How many there are.
   bool was_interrupted = false;  // Before the end: everything here is of the runs until then.
   std::vector<OutputValidation> outputs;
   std::vector<DistortedScores> distorted;
@@ -60,7 +60,7 @@ struct ValidationSettings {
   SessionOptions candidate;
   int timed_runs = 0;  // How often each model runs, in turn, for the median time.
   std::vector<Distortion> distortions;
-  uint64_t seed = 1;  // Of the distortions.
+  uint64_t seed = 1;                                // Of the distortions.
   std::function<void(int64_t rows_done)> progress;  // Empty: nobody looks.
   std::function<bool()> is_interrupted;             // Empty: never.
 };
@@ -82,9 +82,9 @@ class RunningModel {
 };
 
 // Runs both graphs on every batch. The interface of `reference` must be declared; `candidate` has inputs and outputs of
-// the same names, of which inputs may be missing. Nothing but sums is kept of a batch. `labels` may be null: else it has
-// an answer for each row of the source. Errors as of Session and the source, with the model named; InvalidArgument for
-// labels that fit no output.
+// the same names, of which inputs may be missing. Nothing but sums is kept of a batch. `labels` may be null: else it
+// has an answer for each row of the source. Errors as of Session and the source, with the model named; InvalidArgument
+// for labels that fit no output.
 absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, BatchSource& source,
                                     const Labels* labels, const ValidationSettings& settings);
 

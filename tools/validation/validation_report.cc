@@ -25,7 +25,9 @@ std::string OptionalPercent(const std::optional<double>& share) { return share.h
 std::string Span(const Interval& interval) {
   return absl::StrFormat("%.2f to %.2f %%", 100 * interval.low, 100 * interval.high);
 }
-double Gain(const OutputScore& score) { return score.Share(score.candidate.right) - score.Share(score.reference.right); }
+double Gain(const OutputScore& score) {
+  return score.Share(score.candidate.right) - score.Share(score.reference.right);
+}
 
 class Names {
  public:
@@ -66,11 +68,11 @@ void PrintNonFinite(const Validation& validation, const Console& console) {
   for (const OutputValidation& output : validation.outputs) {
     const auto print = [&](absl::string_view model, const NonFiniteCount& count) {
       if (!count.any()) return;
-      console.out << console.Styled(Style::kWarning, "not finite") << ": output '" << Printable(output.name) << "' of the "
-                  << model << " holds " << FormatCount(static_cast<uint64_t>(count.nans)) << " NaN and "
+      console.out << console.Styled(Style::kWarning, "not finite") << ": output '" << Printable(output.name)
+                  << "' of the " << model << " holds " << FormatCount(static_cast<uint64_t>(count.nans)) << " NaN and "
                   << FormatCount(static_cast<uint64_t>(count.infinities)) << " infinite of "
-                  << FormatCount(static_cast<uint64_t>(output.difference.num_elements)) << " elements, in " << count.runs
-                  << " of " << validation.num_runs << " runs\n";
+                  << FormatCount(static_cast<uint64_t>(output.difference.num_elements)) << " elements, in "
+                  << count.runs << " of " << validation.num_runs << " runs\n";
     };
     print("reference", output.reference_nonfinite);
     print("candidate", output.candidate_nonfinite);
@@ -87,8 +89,8 @@ std::string Verdict(const OutputScore& score) {
 
 void PrintClasses(const OutputValidation& output, const Console& console) {
   const OutputScore& score = output.score;
-  console.out << "right answers of '" << Printable(output.name) << "', " << FormatCount(static_cast<uint64_t>(score.rows))
-              << " rows, with 95 % intervals\n";
+  console.out << "right answers of '" << Printable(output.name) << "', "
+              << FormatCount(static_cast<uint64_t>(score.rows)) << " rows, with 95 % intervals\n";
   Table table({{"model"}, {"top-1", true}, {"", true}, {"top-5", true}, {"", true}});
   const auto add = [&](const std::string& name, const ModelScore& model) {
     const bool five = score.has_five();
@@ -99,8 +101,8 @@ void PrintClasses(const OutputValidation& output, const Console& console) {
   add("reference", score.reference);
   add("candidate", score.candidate);
   table.Print(console, "  ");
-  console.out << "  difference " << Percent(Gain(score)) << " (" << Span(ShareDifferenceInterval(score.paired)) << "): "
-              << score.paired.only_first << " rows that only the reference knows, " << score.paired.only_second
+  console.out << "  difference " << Percent(Gain(score)) << " (" << Span(ShareDifferenceInterval(score.paired))
+              << "): " << score.paired.only_first << " rows that only the reference knows, " << score.paired.only_second
               << " that only the candidate knows; " << Verdict(score) << "\n";
 }
 
@@ -192,7 +194,8 @@ void PrintPerClass(const OutputScore& score, const Names& names, const Console& 
     const double rows = static_cast<double>(counts.first);
     const double first = static_cast<double>(counts.second) / rows;
     const double second = static_cast<double>(candidate.at(label).second) / rows;
-    table.AddRow({names.Of(label), absl::StrCat(counts.first), Percent(first), Percent(second), Percent(second - first)});
+    table.AddRow(
+        {names.Of(label), absl::StrCat(counts.first), Percent(first), Percent(second), Percent(second - first)});
   }
   table.Print(console, "  ");
 }

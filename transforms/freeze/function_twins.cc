@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/wire_format/graphdef_fields.h"
 
 namespace permafrost {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "graph/base/nearest.h"
 #include "graph/analysis/order.h"
+#include "graph/base/nearest.h"
 #include "graph/base/status.h"
 
 namespace permafrost {

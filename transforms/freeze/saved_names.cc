@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/functions/function.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
 #include "graph/tensor.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/call_inlining.h"

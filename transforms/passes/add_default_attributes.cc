@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "graph/ops/op_schema.h"
-#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/function_library.h"
 

@@ -9,9 +9,9 @@
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "transforms/pass.h"
+#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/shapes/shape_inference.h"
-#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/channel_scaling.h"

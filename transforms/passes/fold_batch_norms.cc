@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/colocation.h"

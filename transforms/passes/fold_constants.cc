@@ -8,10 +8,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "graph/functions/function.h"
 #include "graph/analysis/order.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/body_copy.h"
 #include "transforms/rewrites/colocation.h"

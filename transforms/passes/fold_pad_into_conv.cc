@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/shapes/shape_inference.h"
-#include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/colocation.h"

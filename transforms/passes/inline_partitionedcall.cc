@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "graph/functions/function.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/call_inlining.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/functions/function.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/call_inlining.h"
 #include "transforms/rewrites/control_flow.h"

@@ -31,8 +31,8 @@ constexpr absl::string_view kNameAttrs[] = {"container",  "frame_name",        "
                                             "stack_name", "tensor_array_name", "var_name"};
 
 // Replaces the texts of kNameAttrs: the name of a node by its new name, any other text by an id that no node has. Empty
-// texts and those that the caller knows stay. Returns how many nodes changed. All of it is one rewrite, since nodes that
-// share a text must go on sharing it.
+// texts and those that the caller knows stay. Returns how many nodes changed. All of it is one rewrite, since nodes
+// that share a text must go on sharing it.
 int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::string> new_names, uint64_t next_id,
                             const absl::flat_hash_set<std::string>& kept, PassContext* context) {
   int64_t changed_nodes = 0;
@@ -62,7 +62,8 @@ int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::
 
 using NewNames = std::vector<std::pair<Node*, std::string>>;
 
-// Leaves out the nodes that would get the name of one that keeps its name: `staying`, or a node that is left out itself.
+// Leaves out the nodes that would get the name of one that keeps its name: `staying`, or a node that is left out
+// itself.
 void LeaveOutTaken(std::vector<const Node*> staying, NewNames* names) {
   absl::flat_hash_map<absl::string_view, size_t> takers;
   for (size_t i = 0; i < names->size(); ++i) takers.emplace((*names)[i].second, i);

@@ -6,8 +6,8 @@
 
 #include "absl/algorithm/container.h"
 #include "graph/analysis/order.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/duplicates.h"

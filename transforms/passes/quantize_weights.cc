@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "transforms/pass.h"
-#include "transforms/rewrites/compact_constants.h"
 #include "transforms/pipeline/thread_team.h"
+#include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/weight_channels.h"
 #include "transforms/rewrites/weight_codes.h"
 

@@ -1,6 +1,6 @@
 // Removes control edges.
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "transforms/pass.h"
 
 namespace permafrost {

@@ -1,6 +1,6 @@
 // Replaces the moving averages that feed fake quantisation by their frozen values.
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/splicing.h"
 

@@ -3,10 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "graph/matching/matcher.h"
 #include "graph/analysis/order.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/constant_values.h"

@@ -1,6 +1,6 @@
 // Takes nodes of given ops out of the graph; their consumers read what they read.
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"
 #include "transforms/rewrites/splicing.h"

@@ -10,11 +10,11 @@
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "transforms/pass.h"
+#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/channel_rows.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_constants.h"
 #include "transforms/rewrites/float_ranges.h"
-#include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/weight_channels.h"
 
 namespace permafrost {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
+#include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/function_library.h"
@@ -236,8 +236,8 @@ class Cut {
   bool is_partial_ = false;
 };
 
-// By node id, what the declared outputs need of the declared inputs, and the inputs themselves; also what the inputs need
-// when they are not the places to stop at.
+// By node id, what the declared outputs need of the declared inputs, and the inputs themselves; also what the inputs
+// need when they are not the places to stop at.
 std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
   std::vector<Node*> roots;
   std::vector<bool> stop(graph.id_limit(), false);

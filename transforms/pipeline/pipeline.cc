@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/validation/hash.h"
-#include "graph/shapes/shape_inference.h"
 #include "graph/base/status.h"
+#include "graph/shapes/shape_inference.h"
+#include "graph/validation/hash.h"
 #include "graph/validation/validate.h"
 #include "transforms/pipeline/thread_team.h"
 

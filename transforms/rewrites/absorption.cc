@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/matching/near_miss.h"
 #include "graph/base/status.h"
+#include "graph/matching/near_miss.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/colocation.h"
 

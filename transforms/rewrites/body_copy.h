@@ -37,10 +37,10 @@ struct CopyBudget {
   int64_t name_bytes = 0;
 };
 
-// Copies the nodes of `body` (see graph/functions/function.h) before `position` (null: at the end) under names that begin with
-// `prefix`, devices and attributes as they are; `args` stand for its arguments. An argument that a node waits for is
-// waited for in its producer; for one that comes from a Switch, whose completion says nothing of the branch, that is
-// the gate. `gate` (may be null) becomes a control input of the nodes that `gating` says. Loops get
+// Copies the nodes of `body` (see graph/functions/function.h) before `position` (null: at the end) under names that
+// begin with `prefix`, devices and attributes as they are; `args` stand for its arguments. An argument that a node
+// waits for is waited for in its producer; for one that comes from a Switch, whose completion says nothing of the
+// branch, that is the gate. `gate` (may be null) becomes a control input of the nodes that `gating` says. Loops get
 // frames of their own: `frame_name` begins with `prefix` too. Entries of `_class` follow their node; those that name an
 // argument go.
 // REQUIRES: as many args as the body has. ResourceExhausted when the budget, which is charged, does not suffice.

@@ -6,9 +6,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 namespace {

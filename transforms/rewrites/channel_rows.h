@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "graph/tensor.h"
-#include "transforms/rewrites/channel_scaling.h"
 #include "transforms/pipeline/thread_team.h"
+#include "transforms/rewrites/channel_scaling.h"
 
 namespace permafrost {
 

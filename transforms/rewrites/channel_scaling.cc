@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/matching/near_miss.h"
-#include "graph/base/status.h"
 #include "transforms/rewrites/float_ranges.h"
 
 namespace permafrost {

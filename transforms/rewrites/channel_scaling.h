@@ -45,8 +45,8 @@ absl::StatusOr<Tensor> WeightsOf(const Node& convolution);
 // may be a scalar or have any shape of ones around the channels. FailedPrecondition otherwise.
 absl::StatusOr<std::vector<float>> PerChannel(const Tensor& factor, ChannelDim channel_dim, int64_t channels);
 
-// FailedPrecondition names the first channel whose factor is infinite or NaN: weights with such a factor in them give other
-// numbers than the product behind, since they are added up, and 0 times infinity is NaN.
+// FailedPrecondition names the first channel whose factor is infinite or NaN: weights with such a factor in them give
+// other numbers than the product behind, since they are added up, and 0 times infinity is NaN.
 absl::Status CheckFinite(absl::Span<const float> scale);
 
 // weights[i] * scale[channel of i], on up to `num_threads` threads. REQUIRES: float weights, one scale per channel.

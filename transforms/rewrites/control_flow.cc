@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "graph/functions/function.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
 
 namespace permafrost {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
-#include "graph/base/status.h"
-#include "transforms/rewrites/float_ranges.h"
 #include "transforms/pipeline/thread_team.h"
+#include "transforms/rewrites/float_ranges.h"
 
 namespace permafrost {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 #include "transforms/rewrites/channel_scaling.h"
 #include "transforms/rewrites/eight_bit.h"
 

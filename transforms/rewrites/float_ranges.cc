@@ -19,8 +19,8 @@ constexpr size_t kElementsPerThread = size_t{1} << 16;
 constexpr size_t kLanes = 32;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// The bits of a float as an integer of the same order, with -0 next below 0, or back again: integers have a minimum and a
-// maximum that every instruction set knows, where those of floats are several steps because of NaN.
+// The bits of a float as an integer of the same order, with -0 next below 0, or back again: integers have a minimum and
+// a maximum that every instruction set knows, where those of floats are several steps because of NaN.
 inline PF_INLINE int32_t InOrder(int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 inline float FromOrder(int32_t ordered) {
   const int32_t bits = InOrder(ordered);

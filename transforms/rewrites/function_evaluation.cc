@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 
 namespace permafrost {
 namespace {

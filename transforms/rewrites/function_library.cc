@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "graph/functions/function.h"
-#include "graph/wire_format/graphdef_fields.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/functions/function.h"
+#include "graph/wire_format/graphdef_fields.h"
 
 namespace permafrost {
 namespace {

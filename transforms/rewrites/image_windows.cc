@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
-#include "graph/base/status.h"
 #include "transforms/rewrites/absorption.h"
 
 namespace permafrost {

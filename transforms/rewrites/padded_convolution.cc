@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/image_windows.h"
 

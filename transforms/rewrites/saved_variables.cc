@@ -7,8 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "graph/matching/matcher.h"
 #include "graph/base/status.h"
+#include "graph/matching/matcher.h"
 
 namespace permafrost {
 namespace {

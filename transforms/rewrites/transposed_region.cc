@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
-#include "graph/base/status.h"
 #include "transforms/rewrites/elementwise_ops.h"
 
 namespace permafrost {

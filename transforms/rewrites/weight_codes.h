@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "graph/tensor.h"
-#include "transforms/rewrites/channel_scaling.h"
 #include "transforms/pipeline/thread_team.h"
+#include "transforms/rewrites/channel_scaling.h"
 
 namespace permafrost {
 

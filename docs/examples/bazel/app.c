@@ -1,4 +1,5 @@
-/* A program that brings its model along: finds the digit in an image of 8 x 8 pixels, 64 floats from the standard input.
+/* A program that brings its model along: finds the digit in an image of 8 x 8 pixels, 64 floats from the standard
+ * input.
  *
  *   app < image.raw
  *

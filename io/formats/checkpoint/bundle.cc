@@ -12,11 +12,11 @@
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
 #include "io/crc32c.h"
-#include "io/mapped_pages.h"
 #include "io/formats/checkpoint/bundle_records.h"
 #include "io/formats/checkpoint/sorted_table.h"
 #include "io/formats/checkpoint/string_values.h"
 #include "io/formats/checkpoint/variable_list.h"
+#include "io/mapped_pages.h"
 
 namespace permafrost {
 namespace {

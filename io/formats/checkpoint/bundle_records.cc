@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/wire_format/tensor_proto.h"
 #include "graph/base/wire.h"
+#include "graph/wire_format/tensor_proto.h"
 
 namespace permafrost {
 namespace {

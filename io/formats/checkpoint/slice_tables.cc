@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/wire_format/tensor_proto.h"
 #include "graph/base/wire.h"
+#include "graph/wire_format/tensor_proto.h"
 #include "io/formats/checkpoint/bundle_records.h"
 #include "io/formats/checkpoint/sorted_table.h"
 #include "io/formats/checkpoint/tensor_slice.h"

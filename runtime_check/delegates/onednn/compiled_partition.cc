@@ -275,8 +275,8 @@ class Pieces final : public CompiledPartition {
   std::vector<Task> tasks_;  // The pieces.
   std::vector<Stretch> stretches_;
   std::vector<std::unique_ptr<StretchRunner>> runners_;  // By stretch.
-  std::vector<std::string> descriptions_;  // Of the pieces; empty until somebody watches a run.
-  std::vector<int> inputs_, outputs_;  // Storages.
+  std::vector<std::string> descriptions_;                // Of the pieces; empty until somebody watches a run.
+  std::vector<int> inputs_, outputs_;                    // Storages.
   std::vector<int64_t> input_floats_;
   std::vector<int64_t> offsets_;  // By storage, in the scratch memory; kNone where the caller gives it.
   std::vector<char*> tensors_;    // By storage.

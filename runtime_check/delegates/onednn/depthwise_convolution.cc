@@ -52,8 +52,8 @@ class Depthwise final : public Piece {
     window_ = op.plan.window;
     source_ = types.Of(op.input);
     target_ = types.Of(op.output);
-    const int64_t work = window_.batch * window_.y.output * window_.x.output * window_.input_channels *
-                         window_.y.taps * window_.x.taps;
+    const int64_t work =
+        window_.batch * window_.y.output * window_.x.output * window_.input_channels * window_.y.taps * window_.x.taps;
     num_threads_ = work < (source_.IsInt8() ? kWorthAThreadOfBytes : kWorthAThread) ? 1 : num_threads;
     for (const Step& step : op.post_steps) {
       if (step.other >= 0 && step.meeting != Meeting::kSame) {
@@ -239,7 +239,7 @@ class Depthwise final : public Piece {
 
   WindowPlan window_;
   StorageType source_, target_;
-  std::vector<Step> steps_;  // Those that run over lines.
+  std::vector<Step> steps_;                    // Those that run over lines.
   std::vector<StorageType> other_types_;       // By step.
   std::vector<std::vector<float>> constants_;  // By step.
   std::unique_ptr<DepthwiseLines> lines_;

@@ -136,8 +136,8 @@ struct Floats {
       if constexpr (kNarrowing == Narrowing::kNone) {
         _mm512_mask_storeu_ps(to, mask, value);
       } else {
-        _mm256_mask_storeu_epi16(
-            to, mask, kNarrowing == Narrowing::kConverted ? ConvertedToBf16(value) : RoundedToBf16(value));
+        _mm256_mask_storeu_epi16(to, mask,
+                                 kNarrowing == Narrowing::kConverted ? ConvertedToBf16(value) : RoundedToBf16(value));
       }
     }
   }
@@ -207,8 +207,7 @@ struct Bytes {
     rows = _mm512_inserti32x4(rows, Row(strip, offset, 1), 1);
     rows = _mm512_inserti32x4(rows, Row(strip, offset, 2), 2);
     if constexpr (kRows > 3) rows = _mm512_inserti32x4(rows, Row(strip, offset, 3), 3);
-    column.groups[0] =
-        _mm512_shuffle_epi8(_mm512_permutexvar_epi32(quads, rows), _mm512_broadcast_i32x4(turned));
+    column.groups[0] = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(quads, rows), _mm512_broadcast_i32x4(turned));
     if constexpr (kRows > 4) column.groups[1] = _mm512_cvtepu8_epi32(Row(strip, offset, 4));
     if constexpr (kRows > 5) {
       const __m512i last = _mm512_cvtepu8_epi32(Row(strip, offset, 5));
@@ -366,8 +365,8 @@ struct ManyBytes {
     typename V::Int rounded[kQuarters];
 #pragma GCC unroll 4
     for (int q = 0; q < kQuarters; ++q) {
-      typename V::Float value = V::Scaled(sum[q], V::Floats(constants.factors + q * kQuarter),
-                                          V::Floats(constants.addends + q * kQuarter));
+      typename V::Float value =
+          V::Scaled(sum[q], V::Floats(constants.factors + q * kQuarter), V::Floats(constants.addends + q * kQuarter));
       if (constants.slopes != nullptr) value = V::Sloped(value, V::Floats(constants.slopes + q * kQuarter));
       rounded[q] = V::Rounded(value, least, most);
     }

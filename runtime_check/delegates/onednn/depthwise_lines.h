@@ -73,7 +73,7 @@ class DepthwiseLines {
     uint16_t mask;
     void (*run)(const Strip&, const Constants&);
     void (*run_two)(const Strip&, const Constants&);  // Two lines; null: one after the other.
-    size_t weights, numbers;  // Where its own begin.
+    size_t weights, numbers;                          // Where its own begin.
   };
 
   void Plan(const DepthwiseResults& results);

@@ -72,9 +72,7 @@ class Fuser {
   };
 
   // Of the piece that is made next.
-  int NextThreads() const {
-    return made_.size() < is_beside_.size() && is_beside_[made_.size()] ? 1 : num_threads_;
-  }
+  int NextThreads() const { return made_.size() < is_beside_.size() && is_beside_[made_.size()] ? 1 : num_threads_; }
 
   // Where a node runs: at the end of its chain.
   int EndOf(size_t node) const {

@@ -20,7 +20,7 @@ struct Fused {
   // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
   std::vector<int> storage;
   std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
-  std::vector<int> order;  // By piece: how many were made before it.
+  std::vector<int> order;      // By piece: how many were made before it.
   bool wants_finite = false;   // Some piece computes with what holds no NaN and no infinity: eight bits, split floats.
 };
 

@@ -176,10 +176,10 @@ PERMAFROST_AVX512 inline __m512 SumsOf(const __m512* vectors) {
     quads[q] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
   }
   constexpr int kEven = 0x88, kOdd = 0xdd;
-  const __m512 low = _mm512_add_ps(_mm512_shuffle_f32x4(quads[0], quads[1], kEven),
-                                   _mm512_shuffle_f32x4(quads[0], quads[1], kOdd));
-  const __m512 high = _mm512_add_ps(_mm512_shuffle_f32x4(quads[2], quads[3], kEven),
-                                    _mm512_shuffle_f32x4(quads[2], quads[3], kOdd));
+  const __m512 low =
+      _mm512_add_ps(_mm512_shuffle_f32x4(quads[0], quads[1], kEven), _mm512_shuffle_f32x4(quads[0], quads[1], kOdd));
+  const __m512 high =
+      _mm512_add_ps(_mm512_shuffle_f32x4(quads[2], quads[3], kEven), _mm512_shuffle_f32x4(quads[2], quads[3], kOdd));
   return _mm512_add_ps(_mm512_shuffle_f32x4(low, high, kEven), _mm512_shuffle_f32x4(low, high, kOdd));
 }
 

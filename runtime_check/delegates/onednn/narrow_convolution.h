@@ -1,5 +1,5 @@
-// Convolutions, plain and transposed, and products of matrices, with so few output channels that vectors across channels
-// would be empty for the most part.
+// Convolutions, plain and transposed, and products of matrices, with so few output channels that vectors across
+// channels would be empty for the most part.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NARROW_CONVOLUTION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NARROW_CONVOLUTION_H_
 

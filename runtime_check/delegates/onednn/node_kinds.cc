@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ops/op.h"
 #include "graph/base/status.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 namespace onednn {

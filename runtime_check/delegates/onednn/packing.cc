@@ -24,8 +24,7 @@ void AddFloats(const std::vector<float>& values, ContentHash* hash) {
 }
 
 void AddAxis(const WindowAxis& axis, ContentHash* hash) {
-  for (const int64_t number :
-       {axis.input, axis.output, axis.taps, axis.stride, axis.dilation, axis.pad_before}) {
+  for (const int64_t number : {axis.input, axis.output, axis.taps, axis.stride, axis.dilation, axis.pad_before}) {
     hash->AddWord(static_cast<uint64_t>(number));
   }
 }
@@ -48,9 +47,9 @@ std::string PackingKey(const WeightedOp& op, Element source) {
   const NodePlan& plan = op.plan;
   const WindowPlan& window = plan.window;
   ContentHash hash;
-  for (const int64_t number : {static_cast<int64_t>(plan.kind), plan.depth, plan.columns,
-                               static_cast<int64_t>(plan.transpose_b), window.groups, window.input_channels,
-                               window.output_channels, window.y.taps, window.x.taps}) {
+  for (const int64_t number :
+       {static_cast<int64_t>(plan.kind), plan.depth, plan.columns, static_cast<int64_t>(plan.transpose_b),
+        window.groups, window.input_channels, window.output_channels, window.y.taps, window.x.taps}) {
     hash.AddWord(static_cast<uint64_t>(number));
   }
   hash.Add(op.weights.shape().ToString());
@@ -73,11 +72,11 @@ std::string LayoutText(const dnnl::memory::desc& desc) {
   const auto list = [](const auto* values, int count) { return absl::StrJoin(values, values + count, ","); };
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
   const dnnl_memory_extra_desc_t& extra = data.extra;
-  std::string text = absl::StrCat(
-      "type ", static_cast<int>(data.data_type), " [", list(data.dims, data.ndims), "] in [",
-      list(data.padded_dims, data.ndims), "] from ", data.offset0, " strides ", list(blocking.strides, data.ndims),
-      " blocks ", list(blocking.inner_blks, blocking.inner_nblks), " of ",
-      list(blocking.inner_idxs, blocking.inner_nblks));
+  std::string text =
+      absl::StrCat("type ", static_cast<int>(data.data_type), " [", list(data.dims, data.ndims), "] in [",
+                   list(data.padded_dims, data.ndims), "] from ", data.offset0, " strides ",
+                   list(blocking.strides, data.ndims), " blocks ", list(blocking.inner_blks, blocking.inner_nblks),
+                   " of ", list(blocking.inner_idxs, blocking.inner_nblks));
   if (extra.flags != 0) {
     // Sums that stand behind the weights.
     absl::StrAppend(&text, " extra ", extra.flags, " ", extra.compensation_mask, " ", extra.asymm_compensation_mask);
@@ -141,9 +140,9 @@ void KeepPacked(const std::string& key, const dnnl::memory& memory, PackedWeight
 
 std::string PackingIdentity() {
   const dnnl_version_t& version = *dnnl_version();
-  return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch, " ", version.hash, ", instructions ",
-                      absl::Hex(static_cast<unsigned>(dnnl::get_effective_cpu_isa())), ", arithmetic ",
-                      kArithmeticVersion);
+  return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch, " ", version.hash,
+                      ", instructions ", absl::Hex(static_cast<unsigned>(dnnl::get_effective_cpu_isa())),
+                      ", arithmetic ", kArithmeticVersion);
 }
 
 }  // namespace onednn

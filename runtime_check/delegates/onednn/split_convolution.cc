@@ -20,8 +20,8 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// Below this many multiplications a run costs as much as its set-up. Those with shorter products or fewer outputs wait for
-// memory, to which splitting adds.
+// Below this many multiplications a run costs as much as its set-up. Those with shorter products or fewer outputs wait
+// for memory, to which splitting adds.
 constexpr int64_t kWorthSplitting = 256 * 1024;
 constexpr int64_t kShortestProduct = 96, kFewestOutputs = 24;
 // As in weighted.cc: before a second thread has taken notice, so much is done.
@@ -288,9 +288,9 @@ class SplitConvolution final : public Piece {
   const WindowPlan window_;
   const StorageType source_type_, target_type_;
   const std::vector<Step> steps_;
-  std::vector<StorageType> other_types_;        // By step.
+  std::vector<StorageType> other_types_;       // By step.
   std::vector<std::vector<float>> constants_;  // By step.
-  const bool has_low_;  // A source of bfloat16 has no low parts.
+  const bool has_low_;                         // A source of bfloat16 has no low parts.
   std::unique_ptr<SplitWeights> weights_;
   std::vector<int64_t> offsets_;  // Of runs, in the images of a band.
   std::vector<float> bias_, zeros_ = std::vector<float>(kSplitBlock, 0.0f);

@@ -17,8 +17,8 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-constexpr int64_t kRows = 16;       // Of a tile.
-constexpr int64_t kDepth = 32;      // Elements of a row.
+constexpr int64_t kRows = 16;   // Of a tile.
+constexpr int64_t kDepth = 32;  // Elements of a row.
 constexpr int64_t kTile = kRows * kDepth;
 constexpr int64_t kTilesOfChunk = 4;  // Of weights: the high parts of 32 outputs, then the low ones.
 

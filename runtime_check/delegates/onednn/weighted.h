@@ -36,8 +36,8 @@ struct WeightedOp {
 
 // Adds the step to post-steps: as a part of the last one where the two are one function, left out where it does
 // nothing. False, and nothing is done, when a primitive cannot do it behind those; with `takes_slopes` one of ours
-// will, which also does slopes by channel (kPrelu). Version 2.6.3 gives all post-ops of one algorithm the numbers of the
-// first, so it gets no two that differ in them.
+// will, which also does slopes by channel (kPrelu). Version 2.6.3 gives all post-ops of one algorithm the numbers of
+// the first, so it gets no two that differ in them.
 bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post_steps);
 
 // What a convolution or matrix product adds up, in products.

@@ -82,7 +82,6 @@ class HashChains {
   std::vector<Link> links_;
 };
 
-
 // Entry: what is kept. KeyOf: a struct whose Of gives an entry's key.
 template <typename Key, typename Entry, typename KeyOf>
 class HashTable {

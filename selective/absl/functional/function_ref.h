@@ -25,8 +25,7 @@ class FunctionRef<R(Args...)> {
     } else {
       object_ = const_cast<void*>(static_cast<const void*>(&f));
       call_ = [](const FunctionRef& self, Args... args) -> R {
-        return static_cast<R>(
-            (*static_cast<std::remove_reference_t<F>*>(self.object_))(std::forward<Args>(args)...));
+        return static_cast<R>((*static_cast<std::remove_reference_t<F>*>(self.object_))(std::forward<Args>(args)...));
       };
     }
   }

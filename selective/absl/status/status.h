@@ -65,7 +65,9 @@ class [[nodiscard]] Status final {
   void SetPayload(std::string_view type, Cord payload);
   void ForEachPayload(FunctionRef<void(std::string_view, const Cord&)> visit) const;
 
-  friend bool operator==(const Status& a, const Status& b) { return a.code() == b.code() && a.message() == b.message(); }
+  friend bool operator==(const Status& a, const Status& b) {
+    return a.code() == b.code() && a.message() == b.message();
+  }
   friend bool operator!=(const Status& a, const Status& b) { return !(a == b); }
 
  private:

@@ -1,7 +1,8 @@
 // As Abseil's: texts and numbers joined into one string.
 //
 // What a program joins are mostly errors, hundreds of them, of which hardly one is ever made. So a call is as few
-// bytes of code as there is a way to: one variable argument for each piece, and a text with a letter for the kind of each.
+// bytes of code as there is a way to: one variable argument for each piece, and a text with a letter for the kind of
+// each.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_CAT_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_CAT_H_
 
@@ -81,15 +82,15 @@ void AppendPieces(std::string* to, const char* kinds, ...);
 
 template <typename... Args>
 std::string StrCat(const Args&... args) {
-  return internal::CatPieces(internal::kKindsText<internal::KindOf<std::decay_t<Args>>()...>,
-                             internal::Passed<std::decay_t<decltype(internal::Passable(args))>>(
-                                 internal::Passable(args))...);
+  return internal::CatPieces(
+      internal::kKindsText<internal::KindOf<std::decay_t<Args>>()...>,
+      internal::Passed<std::decay_t<decltype(internal::Passable(args))>>(internal::Passable(args))...);
 }
 template <typename... Args>
 void StrAppend(std::string* to, const Args&... args) {
-  internal::AppendPieces(to, internal::kKindsText<internal::KindOf<std::decay_t<Args>>()...>,
-                         internal::Passed<std::decay_t<decltype(internal::Passable(args))>>(
-                             internal::Passable(args))...);
+  internal::AppendPieces(
+      to, internal::kKindsText<internal::KindOf<std::decay_t<Args>>()...>,
+      internal::Passed<std::decay_t<decltype(internal::Passable(args))>>(internal::Passable(args))...);
 }
 
 }  // namespace selective

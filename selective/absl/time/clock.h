@@ -2,10 +2,10 @@
 #ifndef PERMAFROST_SELECTIVE_ABSL_TIME_CLOCK_H_
 #define PERMAFROST_SELECTIVE_ABSL_TIME_CLOCK_H_
 
-#include <ctime>
-
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <ctime>
 
 #include "absl/time/time.h"
 

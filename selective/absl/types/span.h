@@ -31,10 +31,11 @@ class Span {
   constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
   template <size_t N>
   constexpr Span(T (&array)[N]) : data_(array), size_(N) {}  // NOLINT: implicit, as all that follow.
-  template <typename C, typename = std::enable_if_t<!std::is_same_v<std::decay_t<C>, Span> &&
-                                                    (std::is_const_v<T> || std::is_lvalue_reference_v<C>)>,
-            typename = std::enable_if_t<std::is_convertible_v<
-                std::remove_pointer_t<decltype(std::declval<C&>().data())> (*)[], T (*)[]>>,
+  template <typename C,
+            typename = std::enable_if_t<!std::is_same_v<std::decay_t<C>, Span> &&
+                                        (std::is_const_v<T> || std::is_lvalue_reference_v<C>)>,
+            typename = std::enable_if_t<
+                std::is_convertible_v<std::remove_pointer_t<decltype(std::declval<C&>().data())> (*)[], T (*)[]>>,
             typename = decltype(std::declval<C&>().size())>
   constexpr Span(C&& container) : data_(container.data()), size_(container.size()) {}
   template <typename U = T, typename = std::enable_if_t<std::is_const_v<U>>>
@@ -65,9 +66,7 @@ class Span {
 
   friend bool operator==(Span a, Span b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
   friend bool operator!=(Span a, Span b) { return !(a == b); }
-  friend bool operator<(Span a, Span b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
+  friend bool operator<(Span a, Span b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
 
  private:
   T* data_ = nullptr;

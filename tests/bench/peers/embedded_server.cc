@@ -1,6 +1,6 @@
-// As session_server, by way of the runtime that a program embeds (embedding/permafrost_runtime.h) with the built-in kernels
-// alone: what starting costs where nothing else is linked. Answers load, feed, run, save and quit as described there;
-// samples are not looked at.
+// As session_server, by way of the runtime that a program embeds (embedding/permafrost_runtime.h) with the built-in
+// kernels alone: what starting costs where nothing else is linked. Answers load, feed, run, save and quit as described
+// there; samples are not looked at.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -77,7 +77,8 @@ class Server {
     pf::SessionOptions options;
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
-      const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+      const std::string key = word.substr(0, equals),
+                        value = equals == std::string::npos ? "" : word.substr(equals + 1);
       if (key == "model") path = value;
       if (key == "inputs") options.inputs = Split(value, ',');
       if (key == "outputs") options.outputs = Split(value, ',');

@@ -116,8 +116,8 @@ absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_set
   const std::string identity = PackingIdentity(settings.delegate);
   std::vector<std::string> notes;
   if (!identity.empty()) {
-    const auto region = FindPackedRegion(RealFileSystem(), settings.model, settings.delegate, settings.precision,
-                                         identity, &notes);
+    const auto region =
+        FindPackedRegion(RealFileSystem(), settings.model, settings.delegate, settings.precision, identity, &notes);
     if (region != nullptr) {
       PF_ASSIGN_OR_RETURN(delegate_options, AsPacked(CacheOf(region)));
       options.packed = delegate_options.packed;

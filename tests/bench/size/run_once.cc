@@ -77,8 +77,8 @@ absl::Status Run(char** arguments) {
 }  // namespace permafrost
 
 int main(int count, char** arguments) {
-  const absl::Status status = count == 5 ? permafrost::Run(arguments)
-                                         : absl::InvalidArgumentError("usage: run_once MODEL INPUT DIMS OUTPUT");
+  const absl::Status status =
+      count == 5 ? permafrost::Run(arguments) : absl::InvalidArgumentError("usage: run_once MODEL INPUT DIMS OUTPUT");
   if (status.ok()) return 0;
   permafrost::WriteAll(STDERR_FILENO, absl::StrCat("run_once: ", status.message(), "\n"));
   return 255;

@@ -5,8 +5,8 @@
 #include <leveldb/options.h>
 #include <leveldb/table_builder.h>
 
-#include "graph/wire_format/tensor_proto.h"
 #include "graph/base/wire.h"
+#include "graph/wire_format/tensor_proto.h"
 
 namespace permafrost {
 namespace {

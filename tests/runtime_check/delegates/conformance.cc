@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/session.h"

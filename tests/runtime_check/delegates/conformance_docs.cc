@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "graph/dtype.h"
 #include "graph/base/status.h"
+#include "graph/dtype.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/conformance.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
-#include "graph/ops/op_schema.h"
 #include "graph/base/status.h"
+#include "graph/ops/op_schema.h"
 #include "gtest/gtest.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"

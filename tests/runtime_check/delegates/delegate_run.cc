@@ -5,8 +5,8 @@
 
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
-#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/checking/output_error.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "tests/kernels/recorded_cases.h"
 #include "tests/runtime_check/delegates/conformance.h"
 

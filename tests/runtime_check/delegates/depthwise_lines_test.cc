@@ -62,7 +62,7 @@ void Check(const Case& given) {
     std::vector<float>& image = images.emplace_back(static_cast<size_t>(axis.input) * size, 0.0f);
     if ((given.inside >> t & 1) == 0) continue;
     for (float& value : image) {
-      value = !is_of_bytes                      ? numbers.Part()
+      value = !is_of_bytes                   ? numbers.Part()
               : given.source == Element::kU8 ? static_cast<float>(numbers.Whole(0, 255))
                                              : static_cast<float>(numbers.Whole(-127, 127));
     }
@@ -121,11 +121,10 @@ void Check(const Case& given) {
 }
 
 TEST(DepthwiseLinesTest, AgreesWithSumsSpeltOut) {
-  const std::pair<Element, Element> kTypes[] = {{Element::kFloat, Element::kFloat}, {Element::kBf16, Element::kBf16},
-                                                {Element::kBf16, Element::kFloat},  {Element::kU8, Element::kU8},
-                                                {Element::kU8, Element::kS8},       {Element::kS8, Element::kU8},
-                                                {Element::kS8, Element::kS8},       {Element::kS8, Element::kFloat},
-                                                {Element::kU8, Element::kFloat}};
+  const std::pair<Element, Element> kTypes[] = {
+      {Element::kFloat, Element::kFloat}, {Element::kBf16, Element::kBf16}, {Element::kBf16, Element::kFloat},
+      {Element::kU8, Element::kU8},       {Element::kU8, Element::kS8},     {Element::kS8, Element::kU8},
+      {Element::kS8, Element::kS8},       {Element::kS8, Element::kFloat},  {Element::kU8, Element::kFloat}};
   bool has_any = false;
   for (const auto& [source, target] : kTypes) {
     if (!HasDepthwiseLines(source)) continue;

@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/precision/calibration.h"
 #include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/precision/calibration.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 

@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime_check/precision/calibration.h"
 #include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/precision/calibration.h"
 #include "tests/runtime_check/delegates/conformance.h"
 #include "tests/runtime_check/delegates/image_graph.h"
 #include "tests/runtime_check/delegates/memory_weights.h"
@@ -162,8 +162,8 @@ TEST_P(OneDnnPackingTest, OtherScalesAreOtherWeights) {
   EXPECT_EQ(packed->num_kept, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnPackingTest,
-                         testing::Values("f32", "bf16", "bf16 calibrated", "int8"), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnPackingTest, testing::Values("f32", "bf16", "bf16 calibrated", "int8"),
+                         [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == ' ' ? '_' : c;
                            return name;

@@ -234,7 +234,8 @@ TEST_F(OneDnnTest, WritesNothingBehindItsTarget) {
     for (const auto& [height, width] : std::vector<std::pair<int64_t, int64_t>>{
              {1, 1}, {2, 8}, {3, 9}, {5, 5}, {6, 6}, {6, 7}, {5, 9}, {4, 12}, {7, 7}, {8, 9}}) {
       for (const int threads : {1, 2}) {
-        SCOPED_TRACE(absl::StrCat(height, "x", width, ", ", threads, " threads, precision ", static_cast<int>(precision)));
+        SCOPED_TRACE(
+            absl::StrCat(height, "x", width, ", ", threads, " threads, precision ", static_cast<int>(precision)));
         const Shape image = {2, height, width, 64};
         ImageGraph graph(image);
         Partition partition;

@@ -144,10 +144,12 @@ std::string TwoFunctions(const std::string& attr_of_g) {
   const auto function = [](const std::string& name, const std::string& weight) {
     return absl::StrCat(R"(
   function {
-    signature { name: ")", name, R"(" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
+    signature { name: ")",
+                        name, R"(" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
     node_def { name: "weights" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
       attr { key: "value" value { tensor { dtype: DT_FLOAT
-        tensor_shape { dim { size: 32 } dim { size: 32 } } float_val: )", weight, R"( } } } }
+        tensor_shape { dim { size: 32 } dim { size: 32 } } float_val: )",
+                        weight, R"( } } } }
     node_def { name: "product" op: "MatMul" input: "x" input: "weights:output:0"
       attr { key: "T" value { type: DT_FLOAT } } }
     ret { key: "y" value: "product:product:0" }
@@ -155,16 +157,19 @@ std::string TwoFunctions(const std::string& attr_of_g) {
   };
   const auto call = [](const std::string& name, const std::string& attr) {
     return absl::StrCat(R"(
-node { name: "call_)", name, R"(" op: "PartitionedCall" input: "x"
+node { name: "call_)",
+                        name, R"(" op: "PartitionedCall" input: "x"
   attr { key: "Tin" value { list { type: [DT_FLOAT] } } } attr { key: "Tout" value { list { type: [DT_FLOAT] } } }
-  attr { key: "f" value { func { name: ")", name, R"(" )", attr, R"( } } } })");
+  attr { key: "f" value { func { name: ")",
+                        name, R"(" )", attr, R"( } } } })");
   };
   return absl::StrCat(R"(
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
   attr { key: "shape" value { shape { dim { size: 4 } dim { size: 32 } } } } })",
                       call("f", ""), call("g", attr_of_g), R"(
 node { name: "y" op: "Add" input: "call_f" input: "call_g" attr { key: "T" value { type: DT_FLOAT } } }
-library {)", function("f", "1"), function("g", "100"), "\n}\n");
+library {)",
+                      function("f", "1"), function("g", "100"), "\n}\n");
 }
 
 TEST(PackedNamesTest, FunctionsKeepTheirWeightsApart) {
