@@ -8,7 +8,8 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 
 # What a folder may include of the project, as prefixes. The first row whose folder fits counts.
 LAYERS = [
-    ('graph/base/', ['graph/base/']),
+    # The element types are a table without code.
+    ('graph/base/', ['graph/base/', 'graph/dtypes.def']),
     ('graph/', ['graph/']),
     ('io/', ['graph/', 'io/']),
     ('transforms/', ['graph/', 'transforms/']),
