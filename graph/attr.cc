@@ -1,4 +1,5 @@
-// Encoding and decoding of attribute values. Field numbers: tensorflow/core/framework/attr_value.proto.
+// Implements AttrValue: encoding and decoding of attribute values. Field numbers:
+// tensorflow/core/framework/attr_value.proto.
 #include "graph/attr.h"
 
 #include <cstring>
@@ -29,7 +30,7 @@ WireType ExpectedWireType(Kind kind) {
   }
 }
 
-// True for the members that are messages: given twice, they merge.
+// True for members that are messages. Two occurrences of such a member merge.
 bool IsMessage(Kind kind) {
   return kind == Kind::kList || kind == Kind::kShape || kind == Kind::kTensor || kind == Kind::kFunction;
 }
@@ -47,7 +48,8 @@ float FloatFromBits(uint64_t bits) {
   return value;
 }
 
-// Calls f(field) for each entry of `kind` in a list value, unpacking packed ones into varint or fixed32 fields.
+// Calls f(field) for each entry of `kind` in a list value. Entries of packed lists are passed as varint or fixed32
+// fields.
 absl::Status ForEachInList(absl::string_view list, Kind kind, absl::FunctionRef<absl::Status(const WireField&)> f) {
   WireReader reader(list);
   WireField field;
@@ -61,10 +63,10 @@ absl::Status ForEachInList(absl::string_view list, Kind kind, absl::FunctionRef<
       bool error = false;
       WireField entry;
       while (NextPackedVarint(&packed, &entry.value, &error)) PF_RETURN_IF_ERROR(f(entry));
-      if (error) return absl::DataLossError("a packed list ends within a number");
+      if (error) return absl::DataLossError("the packed list is truncated within a number");
     } else if (field.type == WireType::kLengthDelimited && expected == WireType::kFixed32) {
       absl::string_view packed = field.bytes;
-      if (packed.size() % 4 != 0) return absl::DataLossError("a packed list of floats ends within one");
+      if (packed.size() % 4 != 0) return absl::DataLossError("the packed list of floats is truncated within a float");
       for (; !packed.empty(); packed.remove_prefix(4)) {
         uint32_t bits;
         std::memcpy(&bits, packed.data(), 4);
@@ -77,21 +79,21 @@ absl::Status ForEachInList(absl::string_view list, Kind kind, absl::FunctionRef<
   return reader.status();
 }
 
-// An AttrValue that holds a number.
+// Encodes an AttrValue that holds a number.
 std::string EncodeVarint(Kind kind, uint64_t value) {
   std::string encoded;
   AppendVarintField(Number(kind), value, &encoded);
   return encoded;
 }
 
-// An AttrValue that holds a list with this content.
+// Encodes an AttrValue that holds a list with this content.
 std::string EncodeList(absl::string_view content) {
   std::string encoded;
   AppendBytesField(Number(Kind::kList), content, &encoded);
   return encoded;
 }
 
-// Lists of numbers are packed, as proto3 writes them.
+// Encodes a list of numbers in packed form, as proto3 does.
 template <typename Values, typename ToBits>
 std::string EncodeVarintList(Kind kind, const Values& values, ToBits to_bits) {
   if (values.empty()) return EncodeList("");
@@ -220,7 +222,7 @@ absl::Status AttrValue::WrongKind(Kind expected) const {
 }
 
 absl::Status AttrValue::Find(Kind wanted, WireField* found, std::string* merged) const {
-  // Nearly always the message is just that member.
+  // Fast path: nearly every message consists of just that member.
   WireReader only(encoded_);
   if (only.Next(found) && found->number == Number(wanted) && found->type == ExpectedWireType(wanted) &&
       only.offset() == encoded_.size()) {
@@ -239,7 +241,7 @@ absl::Status AttrValue::Find(Kind wanted, WireField* found, std::string* merged)
         is_merged = true;
         merged->append(field.bytes.data(), field.bytes.size());
       } else {
-        // What a value of another kind came after does not count, and is nobody's memory any more.
+        // A later member of another kind replaces this one. `*merged` is cleared because `*found` may refer to it.
         if (is_merged) merged->clear();
         is_merged = false;
         *found = field;

@@ -1,5 +1,5 @@
-// Attribute values. A value stays in its wire form until somebody asks for it, so what nobody understands survives and
-// what nobody touches is written back byte for byte.
+// Attribute values. A value keeps its wire form until it is decoded, so unknown attributes are preserved and unmodified
+// ones are written back byte for byte.
 #ifndef PERMAFROST_GRAPH_ATTR_H_
 #define PERMAFROST_GRAPH_ATTR_H_
 
@@ -22,8 +22,8 @@ namespace permafrost {
 
 struct FunctionRef;
 
-// A value type; copies share what is large. The As... getters give InvalidArgument (found, expected) when the value is
-// of another kind, and DataLoss when its bytes are malformed; they decode anew at each call.
+// A value type; copies share large payloads. The As... getters decode at each call. They return InvalidArgument (found,
+// expected) if the value is of another kind, and DataLoss if its bytes are malformed.
 class AttrValue {
  public:
   // The numbers are the field numbers of TensorFlow's AttrValue.
@@ -43,7 +43,7 @@ class AttrValue {
 
   AttrValue() = default;
 
-  // A view of the wire form, which `owner` keeps alive.
+  // Makes a value that views its wire form, which `owner` keeps alive.
   static AttrValue FromWire(absl::string_view encoded, Owner owner);
 
   static AttrValue Int(int64_t value);
@@ -76,40 +76,41 @@ class AttrValue {
   absl::StatusOr<std::vector<std::string>> AsStringList() const;
   absl::StatusOr<std::vector<DType>> AsTypeList() const;
   absl::StatusOr<std::vector<Shape>> AsShapeList() const;
-  // The name of the function; its own attributes are not decoded.
+  // Returns the name of the function without decoding its attributes.
   absl::StatusOr<std::string> AsFunctionName() const;
   absl::StatusOr<FunctionRef> AsFunction() const;
   absl::StatusOr<std::vector<FunctionRef>> AsFunctionList() const;
-  // The attribute of the function whose value belongs here: "T" of `$T`. Only in bodies of functions.
+  // Returns the name of the function attribute that this placeholder stands for: "T" for `$T`. Placeholders occur only
+  // in function bodies.
   absl::StatusOr<std::string> AsPlaceholder() const;
-  // Every function that the value names, at any depth, is given to `visit`. DataLoss for malformed bytes,
-  // InvalidArgument for values inside each other deeper than any reader takes.
+  // Calls `visit` for every function that the value names, at any depth. Returns DataLoss for malformed bytes,
+  // InvalidArgument for values that are nested deeper than any reader accepts.
   absl::Status VisitFunctions(const std::function<void(absl::string_view name)>& visit) const;
-  // The value with each placeholder, at any depth, replaced by what `find` gives for its name; null is an error
-  // (InvalidArgument). *budget is what the copies that arise may have in bytes, and what is left of it
-  // (ResourceExhausted); a value without placeholders inside functions is not copied.
+  // Returns the value with each placeholder, at any depth, replaced by `find(name)`. Returns InvalidArgument if `find`
+  // returns null. Copies count against *budget, in bytes; *budget is reduced by their size (ResourceExhausted if it is
+  // exceeded). A value without placeholders inside functions is not copied.
   absl::StatusOr<AttrValue> Substitute(const std::function<const AttrValue*(absl::string_view name)>& find,
                                        int64_t* budget) const;
 
-  // Type and shape of a tensor value, without its elements.
+  // Reads type and shape of a tensor value without decoding its elements.
   absl::Status TensorTypeAndShape(DType* dtype, Shape* shape) const;
-  // The same after checking everything that can be checked without the elements (see CheckTensorProto).
+  // Same, after all checks that do not need the elements (see CheckTensorProto).
   absl::Status CheckTensor(DType* dtype, Shape* shape) const;
 
-  // The wire form: its size, and writing it. Large payloads reach the sink as views.
+  // Returns the size of the wire form in bytes, and writes it. Large payloads are passed to the sink as views.
   size_t EncodedSize() const;
   absl::Status WriteTo(ByteSink* sink) const;
-  // The wire form as one string (a copy), for hashing and comparing small values.
+  // Returns a copy of the wire form, for hashing and for comparing small values.
   std::string Encoded() const;
 
-  // The tensor that this value was made from, or null when the value is in its wire form.
+  // Returns the tensor that this value was made from, or null if the value is in wire form.
   const Tensor* held_tensor() const { return tensor_.get(); }
-  // The wire form as a view. REQUIRES: held_tensor() is null.
+  // Returns a view of the wire form. REQUIRES: held_tensor() is null.
   absl::string_view encoded() const { return encoded_; }
 
  private:
   static AttrValue Own(std::string encoded);
-  // The payload of the oneof member that counts (the last in the message), merged if it is a message given twice.
+  // Finds the member of the oneof that counts, which is the last in the message. Merges messages that occur twice.
   absl::Status Find(Kind kind, WireField* field, std::string* merged) const;
   absl::Status WrongKind(Kind expected) const;
   absl::Status ReadTensorHeader(DType* dtype, Shape* shape, bool check) const;
@@ -121,13 +122,13 @@ class AttrValue {
   std::shared_ptr<const Tensor> tensor_;  // If set, the value is this tensor and encoded_ is empty.
 };
 
-// A function as an attribute names it: with values for the attributes of its signature, if it has any.
+// A reference to a function in an attribute, with values for the attributes of the function's signature, if any.
 struct FunctionRef {
   std::string name;
   std::vector<std::pair<std::string, AttrValue>> attrs;
 };
 
-// "int", "list", ...: as messages name a kind.
+// Returns the name of a kind as used in messages: "int", "list", ...
 absl::string_view KindName(AttrValue::Kind kind);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Names and sizes of the element types, and the 16-bit float conversions.
+// Implements names and sizes of the element types, and the conversions of 16-bit floats.
 #include "graph/dtype.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr Row kRows[] = {
 };
 
 const Row* FindRow(DType dtype) {
-  const int index = static_cast<int>(dtype) - 1;  // The numbers run from 1 without a gap.
+  const int index = static_cast<int>(dtype) - 1;  // Type numbers start at 1 and have no gaps.
   if (index < 0 || index >= static_cast<int>(std::size(kRows))) return nullptr;
   return &kRows[index];
 }

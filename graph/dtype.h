@@ -1,4 +1,4 @@
-// Element types: their numbers, names and sizes, and the one dispatcher over them.
+// Element types: numbers, names, sizes, and dispatch from a type to its C++ type.
 #ifndef PERMAFROST_GRAPH_DTYPE_H_
 #define PERMAFROST_GRAPH_DTYPE_H_
 
@@ -14,7 +14,7 @@
 
 namespace permafrost {
 
-// 16-bit floats are stored as bits and converted on use.
+// 16-bit floats are stored as bits and converted when used.
 struct Half {
   uint16_t bits;
 };
@@ -22,7 +22,7 @@ struct BFloat16 {
   uint16_t bits;
 };
 
-// Codes of the quantised types: distinct C++ types, so that a kernel cannot mix codes and integers by accident.
+// Elements of quantised types. Distinct C++ types prevent kernels from mixing quantised codes and integers.
 template <typename Code, int kTag>
 struct QuantizedElement {
   Code value;
@@ -33,11 +33,11 @@ using QInt32 = QuantizedElement<int32_t, 13>;
 using QInt16 = QuantizedElement<int16_t, 15>;
 using QUint16 = QuantizedElement<uint16_t, 16>;
 
-// Stands for the element of a type without a fixed-size in-memory form (string, resource, variant).
+// Represents an element of a type without a fixed-size in-memory form (string, resource, variant).
 struct OpaqueElement {};
 
-// The numbers are those of TensorFlow's DataType. A number outside the table is kept as it is and has no name or size.
-// A reference type (number + 100) is reduced with RemoveRef.
+// The numbers are those of TensorFlow's DataType. A number outside the table is preserved and has no name or size.
+// RemoveRef maps a reference type (number + 100) to its base type.
 enum class DType : int32_t {
   kInvalid = 0,
 #define DTYPE(enumerator, number, text, type, field) enumerator = number,
@@ -51,14 +51,14 @@ inline DType RemoveRef(DType dtype) {
   return IsRef(dtype) ? static_cast<DType>(static_cast<int32_t>(dtype) - kRefOffset) : dtype;
 }
 
-// Bytes of one element; 0 for string, resource, variant and unknown numbers.
+// Returns the size of one element in bytes; 0 for string, resource, variant and unknown numbers.
 size_t SizeOf(DType dtype);
 
-// "float", "qint8", "int32_ref"; "dtype(77)" for a number outside the table.
+// Returns "float", "qint8", "int32_ref", or "dtype(77)" for a number outside the table.
 std::string DTypeName(DType dtype);
 
-// The inverse of DTypeName; also takes float32, float64 and float16, and each name with "_ref".
-// InvalidArgument, with the nearest names, for anything else.
+// Parses a name as returned by DTypeName, and also float32, float64 and float16, each optionally with "_ref". Returns
+// InvalidArgument, with the nearest names, for any other text.
 absl::StatusOr<DType> ParseDType(absl::string_view text);
 
 // True for float, double, half and bfloat16.
@@ -66,7 +66,7 @@ bool IsFloating(DType dtype);
 
 // DTypeOf<float>::value is DType::kFloat.
 namespace internal {
-// One opaque type stands for three dtypes, so the table is read as a chain of conditions instead of specialisations.
+// OpaqueElement stands for three dtypes, so this is a chain of conditions instead of template specialisations.
 template <typename T>
 constexpr DType FindDType() {
   static_assert(!std::is_same_v<T, OpaqueElement>, "an opaque element does not determine a dtype");
@@ -103,21 +103,21 @@ bool CallFor(DType dtype, F& f) {
 }
 }  // namespace internal
 
-// Whether the source file that is compiled has to know this type: always, but in a selective build.
+// True if the current source file must support this type: always, except in a selective build.
 constexpr bool IsSelected(DType dtype, selection::TypeSet types = selection::kTypesHere) {
   return (types & selection::SetOf(static_cast<int>(dtype))) != 0;
 }
 
-// Calls f(TypeTag<T>()) for the C++ type T of `dtype` if T is one of Types, and returns true; otherwise returns false.
-// The only switch over dtypes in the project:
+// Calls f(TypeTag<T>()) for the C++ type T of `dtype` and returns true if T is one of Types; otherwise returns false.
+// This is the only switch over dtypes in the project:
 //   bool known = DispatchOn<float, int32_t>(dtype, [&](auto tag) { using T = typename decltype(tag)::type; ... });
-// In a selective build f is compiled for the types that are selected, and dtype must be one of them.
+// In a selective build f is compiled only for selected types, and dtype must be one of them.
 template <typename... Types, typename F>
 bool DispatchOn(DType dtype, F&& f) {
   return (internal::CallFor<Types, IsSelected(DTypeOf<Types>::value)>(dtype, f) || ...);
 }
 
-// Conversions of the 16-bit floats. To 16 bits they round to nearest even; NaN stays NaN.
+// Conversions of 16-bit floats. ToHalf and ToBFloat16 round to nearest even; NaN stays NaN.
 float ToFloat(Half value);
 float ToFloat(BFloat16 value);
 Half ToHalf(float value);

@@ -1,5 +1,5 @@
-// Computes single nodes whose inputs are known. The interface lets passes fold constants without knowing the runtime,
-// which implements it (runtime_check/checking/evaluate.h).
+// Interface for computing single nodes whose inputs are known. Passes use it to fold constants without depending on the
+// runtime, which implements it (runtime_check/checking/evaluate.h).
 #ifndef PERMAFROST_GRAPH_EVALUATOR_H_
 #define PERMAFROST_GRAPH_EVALUATOR_H_
 
@@ -17,10 +17,11 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // OK when Evaluate can run the node; otherwise the reason (Unimplemented: no kernel for the op or these types).
+  // Returns OK if Evaluate can compute the node, otherwise the reason (Unimplemented: no kernel for the op or its
+  // types).
   virtual absl::Status Supports(const Node& node) const = 0;
 
-  // The outputs of `node` for these data inputs, in port order. Errors name the node. Thread-safe.
+  // Computes the outputs of `node` from its data inputs, in port order. Errors name the node. Thread-safe.
   virtual absl::StatusOr<std::vector<Tensor>> Evaluate(const Node& node, absl::Span<const Tensor> inputs) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Storage, order, edges and interface of a graph.
+// Implements Graph and Node: storage, order of nodes, edges, interface and typed access to attributes.
 #include "graph/graph.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace permafrost {
 
 namespace {
 
-// Among more, RemoveInput does not keep the order: closing the gap would cost the number of inputs each time.
+// With more control inputs than this, RemoveInput does not keep their order, because closing the gap costs time
+// proportional to their number.
 constexpr int kMostControlInputsInOrder = 64;
 
 }  // namespace
@@ -27,8 +28,7 @@ std::string TensorRef::ToString() const {
   return port == 0 ? std::string(node->name()) : absl::StrCat(node->name(), ":", port);
 }
 
-// --- Node
-// --------------------------------------------------------------------------------------------------------------
+// --- Node --------------------------------------------------------------------------------------------------------
 
 const AttrValue* Node::FindAttr(absl::string_view key) const {
   for (const Attr& attr : attrs_) {
@@ -68,8 +68,7 @@ void Node::set_extra_fields(absl::string_view bytes) { extra_fields_ = graph_->I
 
 std::string Node::Describe() const { return absl::StrCat("node '", name_, "' (", op_.name(), ")"); }
 
-// --- Reading and cloning
-// -----------------------------------------------------------------------------------------------
+// --- Reading and cloning -----------------------------------------------------------------------------------------
 
 Graph::Graph() = default;
 Graph::~Graph() = default;
@@ -140,7 +139,7 @@ Node* Graph::Find(absl::string_view name) const {
 
 std::string Graph::UniqueName(absl::string_view base) const {
   if (Find(base) == nullptr) return std::string(base);
-  // Suffixes below the remembered one were taken when it was; one that has become free since is not given again.
+  // The remembered suffix only grows: a smaller suffix that has become free since is not reused.
   for (int& suffix = next_suffix_.try_emplace(base, 1).first->second;; ++suffix) {
     std::string name = absl::StrCat(base, "_", suffix);
     if (Find(name) == nullptr) return name;
@@ -158,8 +157,7 @@ absl::string_view Graph::Intern(absl::string_view text) {
   return kept;
 }
 
-// --- Nodes
-// -------------------------------------------------------------------------------------------------------------
+// --- Nodes -------------------------------------------------------------------------------------------------------
 
 void Graph::Link(Node* node, Node* position) {
   node->next_ = position;
@@ -228,7 +226,7 @@ void Graph::Discard(Node* node) {
   if (lineage_ != nullptr) lineage_->OnRemoved(*node);
   by_name_.erase(node->name_);
   Unlink(node);
-  // The storage keeps the slot, so that ids and pointers of others stay valid, but gives its memory back.
+  // Keeps the slot, so that ids and pointers of other nodes stay valid, but frees the memory that the node owns.
   node->inputs_.clear();
   node->inputs_.shrink_to_fit();
   node->uses_.clear();
@@ -286,8 +284,9 @@ absl::Status Graph::RenameAll(const std::vector<std::pair<Node*, std::string>>& 
     if (is_free) continue;
     for (size_t done = 0; done < i; ++done) by_name_.erase(names[done].second);
     for (const auto& [node, name] : names) by_name_.emplace(node->name_, node);
-    return absl::AlreadyExistsError(absl::StrCat(names[i].first->Describe(), " cannot be renamed to '", kept,
-                                                 kept.empty() ? "': a name is not empty" : "': the name is taken"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(names[i].first->Describe(), " cannot be renamed to '", kept,
+                     kept.empty() ? "': a name must not be empty" : "': the name is taken"));
   }
   for (const auto& [node, name] : names) {
     node->name_ = Intern(name);
@@ -315,8 +314,7 @@ void Graph::SetOrder(const std::vector<Node*>& order) {
   for (Node* node : order) Link(node, nullptr);
 }
 
-// --- Edges
-// -------------------------------------------------------------------------------------------------------------
+// --- Edges -------------------------------------------------------------------------------------------------------
 
 void Graph::AttachUse(Node* node, uint32_t index) {
   Node::Input& input = node->inputs_[index];
@@ -340,7 +338,7 @@ void Graph::AddInput(Node* node, TensorRef input, bool spells_zero) {
     AttachUse(node, static_cast<uint32_t>(node->inputs_.size() - 1));
     return;
   }
-  // The control inputs move up by one place.
+  // Moves the control inputs up by one position.
   const uint32_t index = node->num_data_inputs_++;
   node->inputs_.insert(node->inputs_.begin() + index, made);
   for (uint32_t i = index + 1; i < node->inputs_.size(); ++i) {
@@ -351,7 +349,7 @@ void Graph::AddInput(Node* node, TensorRef input, bool spells_zero) {
 
 void Graph::AddControlInput(Node* node, Node* producer) {
   if (producer == node) return;
-  // A node may wait for very many, and very many for one: the shorter list tells.
+  // Both lists can be very long, so the shorter one is searched.
   if (static_cast<size_t>(node->num_inputs() - node->num_data_inputs()) <= producer->uses_.size()) {
     for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) {
       if (node->inputs_[i].producer == producer) return;
@@ -407,7 +405,7 @@ void Graph::ReplaceUses(TensorRef from, TensorRef to) {
 void Graph::ReplaceControlUses(Node* from, Node* to) {
   if (from == to) return;
   if (lineage_ != nullptr) lineage_->OnReplaced(*from, *to);
-  // Backwards: the use that takes the place of a removed one has been looked at.
+  // Iterates backwards: RemoveInput moves the last use into the gap, and that use has been visited already.
   for (size_t i = from->uses_.size(); i-- > 0;) {
     const Use use = from->uses_[i];
     if (!use.consumer->input(use.index).is_control()) continue;
@@ -432,8 +430,7 @@ bool Graph::HasDataUses(TensorRef ref) const {
                      [&](const Use& use) { return use.consumer->input(use.index).port == ref.port; });
 }
 
-// --- Lineage
-// -----------------------------------------------------------------------------------------------------------
+// --- Lineage -----------------------------------------------------------------------------------------------------
 
 void Graph::RecordLineage() { lineage_ = std::make_unique<Lineage>(*this); }
 
@@ -441,8 +438,7 @@ void Graph::AddOrigins(const Node* to, const Node* from) {
   if (lineage_ != nullptr && to != from) lineage_->Add(*to, lineage_->SetOf(*from));
 }
 
-// --- Interface
-// ---------------------------------------------------------------------------------------------------------
+// --- Interface ---------------------------------------------------------------------------------------------------
 
 bool Graph::IsInput(const Node* node) const { return input_nodes_.contains(node); }
 bool Graph::IsOutput(const Node* node) const { return output_nodes_.contains(node); }
@@ -487,24 +483,23 @@ absl::Status Graph::DeclareInterface(absl::Span<const std::string> inputs, absl:
   return absl::OkStatus();
 }
 
-// --- Attributes by kind
-// ------------------------------------------------------------------------------------------------
+// --- Attributes by kind ------------------------------------------------------------------------------------------
 
 namespace {
 
-// The attribute or its schema default; null when there is neither.
+// Returns the attribute, or its default in the schema, or null if there is neither.
 const AttrValue* AttrOrDefault(const Node& node, absl::string_view key) {
   const AttrValue* value = node.FindAttr(key);
   return value != nullptr ? value : DefaultAttr(node.op(), key);
 }
 
-// What is wrong with an attribute: that it is missing, or that it does not decode.
+// Returns the error for an attribute that is missing or does not decode.
 absl::Status AttrError(const Node& node, absl::string_view key, const AttrValue* value, const absl::Status& status) {
   const std::string place = absl::StrCat(node.Describe(), ": attr '", key, "'");
   return value == nullptr ? absl::NotFoundError(absl::StrCat(place, " is missing")) : Annotate(status, place);
 }
 
-// The attribute or its schema default, decoded by `decode`, with node and attribute named in every error.
+// Decodes the attribute or its default in the schema. Errors name the node and the attribute.
 template <typename T, typename Decode>
 absl::StatusOr<T> DecodeAttr(const Node& node, absl::string_view key, Decode decode) {
   const AttrValue* value = AttrOrDefault(node, key);
@@ -549,7 +544,7 @@ absl::StatusOr<std::vector<std::string>> StringListAttr(const Node& node, absl::
 
 absl::StatusOr<Tensor> ConstValue(const Node& node) {
   if (node.op() != ops::kConst) {
-    return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " is not a Const"));
+    return absl::FailedPreconditionError(absl::StrCat(node.Describe(), " is not a Const, expected a constant"));
   }
   return DecodeAttr<Tensor>(node, "value", [](const AttrValue& value) { return value.AsTensor(); });
 }

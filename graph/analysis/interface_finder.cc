@@ -1,4 +1,4 @@
-// Finds inputs and outputs.
+// Implements FindInterface: propagates facts forward along edges, then chooses outputs, then inputs.
 #include "graph/analysis/interface_finder.h"
 
 #include <algorithm>
@@ -22,21 +22,21 @@ std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints) {
 
 namespace {
 
-// Beyond this many outputs it is not asked which input each needs.
+// With more outputs than this, the inputs that each output needs are not compared.
 constexpr size_t kMaxComparedOutputs = 64;
-// How many nodes are followed from an input to tell whether it holds labels.
+// Number of nodes visited from an input to decide whether it holds labels.
 constexpr size_t kMaxFollowed = 20;
 
-// What is known of a node from the nodes before it; bits of a mask.
+// Facts about a node that follow from its predecessors; bits of a mask.
 constexpr uint8_t kBehindInput = 1;
-constexpr uint8_t kBehindLoss = 2;   // Behind an op that only training needs.
-constexpr uint8_t kBehindLabel = 4;  // Behind an input that holds the right answers.
-constexpr uint8_t kBehindUnfed = 8;  // Behind a placeholder that is not among the inputs given.
+constexpr uint8_t kBehindLoss = 2;   // Depends on an op that only training needs.
+constexpr uint8_t kBehindLabel = 4;  // Depends on an input that holds labels.
+constexpr uint8_t kBehindUnfed = 8;  // Depends on a placeholder that is not among the given inputs.
 
 bool IsPlaceholder(Op op) { return op == ops::kPlaceholder || op == ops::kPlaceholderV2; }
 
 bool IsTrainingOp(Op op) {
-  // By name, since a selective build knows no others than it runs.
+  // Compares names, because a selective build has ids only for the ops that it runs.
   for (const absl::string_view known : {"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
                                         "L2Loss", "InTopK", "InTopKV2", "Conv2DBackpropFilter"}) {
     if (op.name() == known) return true;
@@ -45,7 +45,7 @@ bool IsTrainingOp(Op op) {
          absl::EndsWith(op.name(), "GradV3");
 }
 
-// Gives data from outside the graph, without being a placeholder.
+// True if the op produces data from outside the graph and is not a placeholder.
 bool IsSource(Op op) {
   return op.name() == "IteratorGetNext" || absl::StartsWith(op.name(), "QueueDequeue") ||
          absl::StartsWith(op.name(), "Decode") || absl::StartsWith(op.name(), "Parse");
@@ -55,7 +55,7 @@ bool IsFeedable(Op op) { return IsPlaceholder(op) || op == ops::kPlaceholderWith
 
 bool IsSummary(Op op) { return absl::EndsWith(op.name(), "Summary") || absl::EndsWith(op.name(), "SummaryV2"); }
 
-// Passes labels on without making anything else of them.
+// True if the op forwards labels without changing their meaning.
 bool HandsOn(Op op) {
   for (const Op known :
        {ops::kIdentity, ops::kCast, ops::kReshape, ops::kSqueeze, ops::kOneHot, ops::kExpandDims, ops::kStopGradient}) {
@@ -64,7 +64,7 @@ bool HandsOn(Op op) {
   return false;
 }
 
-// What the original summarize_graph leaves out, and what has no output or writes somewhere.
+// True if the original summarize_graph ignores the node, or if it has no outputs or only side effects.
 bool HasNoResult(const Node& node) {
   const Op op = node.op();
   if (op == ops::kConst || op == ops::kAssign || op == ops::kNoOp || IsPlaceholder(op)) return true;
@@ -72,7 +72,7 @@ bool HasNoResult(const Node& node) {
   return schema != nullptr && (schema->Is(kHasSideEffect) || schema->fixed_outputs == 0);
 }
 
-// Whether the node, an input, holds labels: it goes, at most handed on, into a loss or a comparison, and nowhere else.
+// True if `input` holds labels: it feeds only losses and comparisons, directly or through ops that forward labels.
 bool IsLabel(const Node& input) {
   std::vector<const Node*> open = {&input};
   std::vector<const Node*> seen = open;
@@ -96,8 +96,8 @@ bool IsLabel(const Node& input) {
   return reaches_loss;
 }
 
-// By node id, the mask of what stands before it; nothing shows through `given`, the inputs that the caller named (may
-// be null). Each node is visited at most once a bit, so cycles end.
+// Returns, by node id, the mask of facts about the node's predecessors. The inputs in `given` (chosen by the caller;
+// may be null) hide their own predecessors. Visits each node at most once per bit, so it terminates on cycles.
 std::vector<uint8_t> SpreadForward(const Graph& graph, const std::vector<Node*>* given) {
   std::vector<uint8_t> mask(graph.id_limit(), 0);
   std::vector<bool> is_given(graph.id_limit(), false);
@@ -144,7 +144,7 @@ std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Nod
     } else if ((mask[node->id()] & kBehindLoss) != 0) {
       output.reason = "comes from a loss or a gradient, which only training needs";
     } else if ((mask[node->id()] & kBehindLabel) != 0) {
-      output.reason = "reads labels, which only training and testing have";
+      output.reason = "reads labels, which exist only in training and evaluation";
     } else if ((mask[node->id()] & kBehindUnfed) != 0) {
       output.reason = "needs a placeholder that is not among the inputs given";
     } else {
@@ -162,12 +162,12 @@ std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Nod
   }
   if (ChosenNodes(outputs).empty()) {
     *doubt = outputs.empty() ? "every node is read by another, or gives no result"
-                             : "each node that nobody reads is a leftover of training or needs more inputs";
+                             : "every node without consumers belongs to training or needs inputs that are not given";
   }
   return outputs;
 }
 
-// Marks the inputs that the chosen outputs need, and notices outputs that do not need the same ones.
+// Marks the inputs that the chosen outputs need. Records a doubt if the outputs do not all need the same inputs.
 void ChooseInputs(const Graph& graph, const std::vector<Node*>& outputs, bool outputs_are_given,
                   FoundInterface* found) {
   const std::vector<bool> needed = ReachedBackwards(graph, outputs, {});
@@ -179,24 +179,24 @@ void ChooseInputs(const Graph& graph, const std::vector<Node*>& outputs, bool ou
     if (!needed[input.node->id()]) {
       input.reason = "no output needs it";
     } else if (IsSource(op)) {
-      input.reason = "reads data by itself, but its result could be fed";
+      input.reason = "reads data from outside the graph, but its result could be fed";
     } else if (!IsPlaceholder(op) && has_placeholder) {
       input.reason = "has a default";
     } else {
       input.is_chosen = true;
       input.reason =
-          IsPlaceholder(op) ? "a placeholder that the outputs need" : "the only kind of placeholder there is";
+          IsPlaceholder(op) ? "a placeholder that the outputs need" : "the graph has no other kind of placeholder";
     }
   }
   const std::vector<Node*> inputs = ChosenNodes(found->inputs);
   if (inputs.empty()) {
     const bool has_source = std::any_of(found->inputs.begin(), found->inputs.end(),
                                         [&](const FoundEndpoint& input) { return needed[input.node->id()]; });
-    if (has_source) found->inputs_doubt = "there is no placeholder, but nodes that read data by themselves";
+    if (has_source) found->inputs_doubt = "the graph has no placeholder, but nodes that read outside data";
     return;
   }
   if (outputs_are_given || outputs.size() < 2 || outputs.size() > kMaxComparedOutputs) return;
-  // For each input, an output that needs it and one that does not.
+  // For each input, one output that needs it and one that does not.
   std::vector<std::pair<const Node*, const Node*>> examples(inputs.size());
   for (Node* output : outputs) {
     const std::vector<bool> reached = ReachedBackwards(graph, {output}, {});

@@ -1,4 +1,4 @@
-// Finds what a graph's inputs and outputs are when nobody says, and gives the reasons.
+// Determines the inputs and outputs of a graph for which none are declared, with the reason for each choice.
 #ifndef PERMAFROST_GRAPH_ANALYSIS_INTERFACE_FINDER_H_
 #define PERMAFROST_GRAPH_ANALYSIS_INTERFACE_FINDER_H_
 
@@ -12,25 +12,25 @@ namespace permafrost {
 struct FoundEndpoint {
   Node* node;
   bool is_chosen;
-  std::string reason;  // Why it was chosen or left out: completes "'x' (Softmax): ...".
+  std::string reason;  // Why it was chosen or not; completes "'x' (Softmax): ...".
 };
 
 struct FoundInterface {
   std::vector<FoundEndpoint> inputs;   // Every node that could be fed, in file order.
-  std::vector<FoundEndpoint> outputs;  // Every node that nobody reads and that gives something, in file order.
-  // Empty when the choice is clear; else why it is not.
+  std::vector<FoundEndpoint> outputs;  // Every node that has a result and no consumers, in file order.
+  // Empty if the choice is clear; otherwise the reason why it is not.
   std::string inputs_doubt;
   std::string outputs_doubt;
 };
 
-// The outputs are the nodes that no node reads, save for what training left behind: losses, gradients, what reads
-// labels, summaries, whatever only has side effects. The inputs are the placeholders that the outputs need. Where some
-// outputs need inputs that others do not, the choice is in doubt. `outputs` replaces the search for outputs, `inputs`
-// that for inputs; either may be null. O(nodes + edges) for up to 64 outputs.
+// Finds the inputs and outputs of `graph`. Outputs are the nodes that no other node reads, except those left over from
+// training: losses, gradients, nodes that depend on labels, summaries, nodes that only have side effects. Inputs are
+// the placeholders that the outputs need. The choice is in doubt if some outputs need inputs that others do not need. A
+// non-null `inputs` or `outputs` replaces the search for that side. O(nodes + edges) for up to 64 outputs.
 FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs = nullptr,
                              const std::vector<Node*>* outputs = nullptr);
 
-// The nodes that were chosen, in the same order.
+// Returns the chosen nodes, in the same order.
 std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints);
 
 }  // namespace permafrost

@@ -1,4 +1,5 @@
-// Counts products by op: each output is a sum of as many as the filter, or the row, has elements for it.
+// Implements CountNodeFlops: each output element is a sum of as many products as the filter or the row has elements for
+// it.
 #include "graph/analysis/node_flops.h"
 
 #include <initializer_list>
@@ -9,7 +10,8 @@
 namespace permafrost {
 namespace {
 
-// Product of an output's elements and further factors, doubled; nothing when unknown or beyond 64 bits.
+// Returns twice the product of the number of elements of `shape` and `factors`, or nothing if it is unknown or exceeds
+// 64 bits.
 std::optional<uint64_t> TwiceProduct(const Shape& shape, std::initializer_list<int64_t> factors) {
   if (!shape.IsFullyKnown()) return std::nullopt;
   const absl::StatusOr<int64_t> elements = shape.CheckedNumElements();
@@ -48,7 +50,7 @@ bool CountNodeFlops(const Node& node, absl::FunctionRef<Shape(int)> input, const
     return true;
   }
   if (op == ops::kConv2DBackpropInput) {
-    // Every element that goes in touches the whole filter, save its own channel.
+    // Each element of out_backprop is multiplied by all filter elements of its channel.
     const Shape filter = input(1);
     if (filter.has_rank() && filter.rank() == 4) {
       *flops = TwiceProduct(input(2), {filter.dim(0), filter.dim(1), filter.dim(2)});

@@ -1,4 +1,4 @@
-// The arithmetic of one node.
+// Counts the arithmetic operations of a node.
 #ifndef PERMAFROST_GRAPH_ANALYSIS_NODE_FLOPS_H_
 #define PERMAFROST_GRAPH_ANALYSIS_NODE_FLOPS_H_
 
@@ -11,9 +11,10 @@
 
 namespace permafrost {
 
-// Whether the op is a convolution or a matrix product. A multiplication and an addition count as two; *flops gets what
-// one run of the node takes, and stays empty where shapes are missing or the number is beyond 64 bits. `input` gives
-// the shape of a data input, of unknown rank where there is none; `output` is that of output 0.
+// Returns true if the op is a convolution or a matrix product. Sets *flops to the operations of one run of the node (a
+// multiplication and an addition count as two), or leaves it empty if shapes are unknown or the number exceeds 64 bits.
+// `input` returns the shape of a data input, of unknown rank if there is no such input; `output` is the shape of output
+// 0.
 bool CountNodeFlops(const Node& node, absl::FunctionRef<Shape(int)> input, const Shape& output,
                     std::optional<uint64_t>* flops);
 

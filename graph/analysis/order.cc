@@ -1,4 +1,5 @@
-// Topological orders and reachability, all iterative: a chain of a million nodes must not overflow the stack.
+// Implements topological orders and reachability without recursion, so that a chain of a million nodes does not
+// overflow the stack.
 #include "graph/analysis/order.h"
 
 #include <algorithm>
@@ -11,16 +12,16 @@
 namespace permafrost {
 namespace {
 
-// A node that runs when one of its data inputs has arrived.
+// True if the node runs as soon as one of its data inputs has arrived.
 bool WaitsForOne(const Node& node) { return node.op() == ops::kMerge || node.op() == ops::kRefMerge; }
 
-// How many inputs must be done before the node may run.
+// Returns the number of inputs that must be computed before the node can run.
 uint32_t PendingInputs(const Node& node) {
   if (!WaitsForOne(node) || node.num_data_inputs() == 0) return static_cast<uint32_t>(node.num_inputs());
   return static_cast<uint32_t>(node.num_inputs() - node.num_data_inputs() + 1);
 }
 
-// Tells the data inputs of a Merge that come after the first, which must not count for a control input.
+// Identifies the data inputs of a Merge after the first one to arrive. They must not be counted as control inputs.
 class MergeInputs {
  public:
   explicit MergeInputs(const Graph& graph) : served_(graph.id_limit(), false) {}
@@ -36,7 +37,7 @@ class MergeInputs {
   std::vector<bool> served_;  // By node id.
 };
 
-// Names a cycle among the nodes that never became ready: from any of them, some unready input leads on.
+// Returns an error that names a cycle among the nodes that never became ready. It is found by following unready inputs.
 absl::Status CycleError(const Graph& graph, const std::vector<uint32_t>& pending, size_t left) {
   constexpr size_t kMostNames = 8;
   std::vector<uint32_t> step(graph.id_limit(), 0);
@@ -55,7 +56,7 @@ absl::Status CycleError(const Graph& graph, const std::vector<uint32_t>& pending
     }
   }
   path.erase(path.begin(), path.begin() + step[at->id()] - 1);
-  std::reverse(path.begin(), path.end());  // The walk went against the edges.
+  std::reverse(path.begin(), path.end());  // The walk followed edges backwards.
   std::vector<absl::string_view> names;
   for (size_t i = 0; i < path.size() && i < kMostNames; ++i) names.push_back(path[i]->name());
   return absl::InvalidArgumentError(absl::StrCat(
@@ -63,7 +64,7 @@ absl::Status CycleError(const Graph& graph, const std::vector<uint32_t>& pending
       absl::StrJoin(names, " -> "), path.size() > kMostNames ? " -> ..." : ""));
 }
 
-// Runs Kahn's algorithm; Ready decides which of the ready nodes is next.
+// Runs Kahn's algorithm; Ready chooses the next of the ready nodes.
 template <typename Ready>
 absl::StatusOr<std::vector<Node*>> Sort(const Graph& graph, Ready ready) {
   std::vector<uint32_t> pending(graph.id_limit(), 0);
@@ -86,7 +87,7 @@ absl::StatusOr<std::vector<Node*>> Sort(const Graph& graph, Ready ready) {
   return order;
 }
 
-// By node id, the place in the file.
+// Returns the position in the file by node id.
 std::vector<uint32_t> FilePositions(const Graph& graph) {
   std::vector<uint32_t> positions(graph.id_limit(), 0);
   uint32_t position = 0;
@@ -128,8 +129,8 @@ class LastReady {
     stack_.pop_back();
     return node;
   }
-  // The original collected edges by scanning the file, so consumers come in file order. It also counted every data
-  // input of a Merge, so that a second one stands in for a control input.
+  // Consumers come in file order, as in the original tool, which collected edges by scanning the file. The original
+  // also counted every data input of a Merge, so a second one could satisfy a control input; this order does the same.
   void SortUses(const Node& node, std::vector<std::pair<uint32_t, Node*>>* consumers) const {
     consumers->clear();
     for (const Use& use : node.uses()) consumers->emplace_back(positions_[use.consumer->id()], use.consumer);

@@ -1,4 +1,4 @@
-// Topological orders.
+// Topological orders and reachability.
 #ifndef PERMAFROST_GRAPH_ANALYSIS_ORDER_H_
 #define PERMAFROST_GRAPH_ANALYSIS_ORDER_H_
 
@@ -9,20 +9,21 @@
 
 namespace permafrost {
 
-// Kahn's algorithm; among the nodes that are ready the one that comes first in the file goes first. A Merge or RefMerge
-// waits for its control inputs and one data input, which opens the loops of V1 control flow. O(nodes log nodes +
-// edges). InvalidArgument for a cycle: its length and the names of some of its nodes in order.
+// Returns a topological order by Kahn's algorithm; of the ready nodes, the first in file order comes next. A Merge or
+// RefMerge waits for its control inputs and for one data input, so loops of V1 control flow do not count as cycles.
+// O(nodes log nodes + edges). Returns InvalidArgument for a cycle, with its length and the names of some of its nodes
+// in order.
 absl::StatusOr<std::vector<Node*>> StableTopologicalOrder(const Graph& graph);
 
-// The order of the original tool, for those who compare files: the ready nodes form a stack that starts with the nodes
-// without inputs in file order. Same errors. O(nodes + edges).
+// Returns the order that the original tool produces, so that files can be compared: the ready nodes form a stack that
+// initially holds the nodes without inputs in file order. Same errors. O(nodes + edges).
 absl::StatusOr<std::vector<Node*>> StackTopologicalOrder(const Graph& graph);
 
-// The same errors, without an order. O(nodes + edges).
+// Returns the same errors as StableTopologicalOrder without computing an order. O(nodes + edges).
 absl::Status CheckAcyclic(const Graph& graph);
 
-// By node id: whether the node is reached backwards from `roots` over data and control inputs, without going past a
-// node for which `stop` (by id, may be empty) is set. O(nodes + edges), no recursion.
+// Returns, by node id, whether the node is reachable backwards from `roots` over data and control inputs. The search
+// does not continue past a node for which `stop` (by id, may be empty) is true. O(nodes + edges), without recursion.
 std::vector<bool> ReachedBackwards(const Graph& graph, const std::vector<Node*>& roots, const std::vector<bool>& stop);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Multiplies and folds.
+// Implements ContentHash by multiplying pairs of words and folding the products.
 #include "graph/base/content_hash.h"
 
 #include <cstring>
@@ -6,7 +6,7 @@
 namespace permafrost {
 namespace {
 
-// Odd, with about as many ones as zeros: of the fractional parts of square roots of primes.
+// From the fractional parts of square roots of primes: odd, with about as many ones as zeros.
 constexpr uint64_t kFirst = 0x6a09e667f3bcc909u, kSecond = 0xbb67ae8584caa73bu;
 
 uint64_t LoadWord(const char* at) {
@@ -24,7 +24,7 @@ uint64_t Fold(uint64_t a, uint64_t b) {
 }  // namespace
 
 void ContentHash::AddWord(uint64_t word) {
-  // The state is added once more, so that a product with a factor of zero does not forget what came before.
+  // Adds the state again, so that a product with a factor of zero does not discard it.
   lanes_[0] = Fold(lanes_[0] ^ word, kFirst ^ lanes_[1]) + (lanes_[0] ^ kSecond);
 }
 

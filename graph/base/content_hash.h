@@ -1,4 +1,5 @@
-// A hash of bytes for recognising content: as fast as memory is read, the same on every machine, not for secrets.
+// A non-cryptographic 64-bit hash that identifies content: runs at memory speed and gives the same value on every
+// machine.
 #ifndef PERMAFROST_GRAPH_BASE_CONTENT_HASH_H_
 #define PERMAFROST_GRAPH_BASE_CONTENT_HASH_H_
 
@@ -8,13 +9,13 @@
 
 namespace permafrost {
 
-// Words are taken in pairs; the 128 bits of a product of each pair, after secrets and state were mixed in, are folded
-// into 64. Four states go side by side, since a processor starts a product every cycle and finishes it after four. Any
-// change of the bytes changes the result but for a chance of 2^-64; who knows the function can make two texts of the
-// same hash.
+// Hashes words in pairs: mixes secrets and state into both words, multiplies them, and folds the 128-bit product into
+// 64 bits. Four independent states hide the latency of the multiplication, which is four cycles at a throughput of one
+// per cycle. Different inputs collide with a probability of 2^-64, but not against an adversary, since collisions can
+// be constructed.
 class ContentHash {
  public:
-  // The bytes and how many they are.
+  // Adds the bytes and their number.
   void Add(absl::string_view bytes);
   void AddWord(uint64_t word);
   uint64_t value() const;

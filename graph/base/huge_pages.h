@@ -1,4 +1,4 @@
-// Huge pages: 2 MB on x86-64, and on Arm with pages of 4 KB.
+// Huge pages: 2 MiB on x86-64, and on Arm with 4 KiB pages.
 #ifndef PERMAFROST_GRAPH_BASE_HUGE_PAGES_H_
 #define PERMAFROST_GRAPH_BASE_HUGE_PAGES_H_
 
@@ -10,10 +10,10 @@ namespace permafrost {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Asks that memory be made of huge pages, and that a mapped file be read and mapped in them where the file system has
-// large pages in the page cache: a page fault for each 2 MB in the place of 512 (a file of 19 MB that is not in the
-// cache: 6 ms instead of 17 ms, and from then on, for every process, 0.1 ms instead of 2 ms; ext4, Linux 6.18). A hint,
-// which may be refused.
+// Advises the kernel to back `memory` with huge pages. For a mapped file it also asks for large reads and mappings if
+// the file system supports large pages in the page cache. One page fault then covers 2 MiB instead of 4 KiB: reading a
+// file of 19 MB that is not cached takes 6 ms instead of 17 ms, and mapping it when cached 0.1 ms instead of 2 ms
+// (ext4, Linux 6.18). Only a hint; errors are ignored.
 inline void PreferHugePages(void* memory, size_t size) {
   if (size >= kHugePageBytes) (void)madvise(memory, size, MADV_HUGEPAGE);
 }

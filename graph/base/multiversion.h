@@ -1,4 +1,4 @@
-// Runs a loop compiled for the instruction set of the machine at hand.
+// Runs a loop in the version compiled for the instruction set of the current processor.
 #ifndef PERMAFROST_GRAPH_BASE_MULTIVERSION_H_
 #define PERMAFROST_GRAPH_BASE_MULTIVERSION_H_
 
@@ -6,7 +6,7 @@
 
 namespace permafrost {
 
-// Marks a function or a lambda that is to be compiled anew in each version of its caller.
+// Marks a function or lambda that is compiled separately in each version of its caller.
 #define PF_INLINE __attribute__((always_inline))
 
 #if defined(__x86_64__) && !defined(__AVX2__) && !defined(PERMAFROST_WITHOUT_AVX2)
@@ -21,8 +21,9 @@ inline bool HasAvx2() {
 }
 }  // namespace internal
 
-// Calls loop(), a lambda marked PF_INLINE, once. The compiler vectorises it for AVX2 as well as for the machine that
-// the build is for, and this picks the best. Without fused multiply-add, so that both give the same numbers.
+// Calls loop(), a lambda marked PF_INLINE, once. The compiler generates a version for AVX2 besides the baseline of the
+// build, and the better one that the processor supports runs. Fused multiply-add is not enabled, so that both versions
+// give identical results.
 template <typename Loop>
 void Multiversion(const Loop& loop) {
   if (internal::HasAvx2()) {

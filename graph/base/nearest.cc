@@ -1,4 +1,4 @@
-// Nearest names by edit distance.
+// Implements the search for similar names by edit distance.
 #include "graph/base/nearest.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// Optimal string alignment distance, or `bound` + 1 when it is larger than `bound`. O(|a| * |b|).
+// Returns the optimal string alignment distance, or `bound` + 1 if it exceeds `bound`. O(|a| * |b|).
 size_t Distance(absl::string_view a, absl::string_view b, size_t bound) {
   const size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
   if (difference > bound) return bound + 1;
@@ -40,9 +40,9 @@ size_t Distance(absl::string_view a, absl::string_view b, size_t bound) {
 
 std::vector<std::string> NearestNames(absl::string_view text, absl::Span<const absl::string_view> candidates,
                                       size_t limit) {
-  // A name of a hostile model may be megabytes long; such a one has no useful neighbours.
+  // A name in a hostile model may have megabytes. Suggestions for such a name are useless.
   constexpr size_t kLongestName = 512;
-  if (selection::kIsSelective) return {};  // An app's user has no use for them.
+  if (selection::kIsSelective) return {};  // Selective builds do not report suggestions.
   if (text.empty() || text.size() > kLongestName) return {};
   const size_t bound = std::max<size_t>(2, text.size() / 3);
   std::vector<std::pair<size_t, absl::string_view>> found;

@@ -1,4 +1,5 @@
-// Asks the processor itself: the compiler's __builtin_cpu_supports brings 4.5 KB that know every model by name.
+// Detects instruction sets with CPUID. The compiler's __builtin_cpu_supports would add 4.5 KB of code for the names of
+// processor models.
 #include "graph/base/processor.h"
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace permafrost {
 
 namespace {
 
-// Bits of CPUID (Intel's manual, volume 2, CPUID) and of the register of what the system saves (volume 1, chapter 13).
+// Bits of CPUID (Intel SDM, volume 2, CPUID) and of XCR0, the register state that the system saves (volume 1, chapter
+// 13).
 constexpr uint32_t kFma = 1u << 12, kSystemSaves = 1u << 27, kAvx = 1u << 28;             // Leaf 1, ECX.
 constexpr uint32_t kAvx2 = 1u << 5, kAvx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // Leaf 7, EBX.
 constexpr uint32_t kSavesAvx = 1u << 1 | 1u << 2, kSavesAvx512 = kSavesAvx | 1u << 5 | 1u << 6 | 1u << 7;

@@ -1,8 +1,9 @@
-// What a selective build holds: constexpr answers from ops_to_register.h, the header that
-// print_selective_registration_header --style=permafrost makes of models. Any other build holds everything.
+// Contents of a selective build, as constexpr functions of ops_to_register.h. print_selective_registration_header
+// --style=permafrost generates that header from models. Any other build contains everything.
 //
-// With -DSELECTIVE_REGISTRATION that header must be on the include path. A source file that defines kernels may narrow
-// what it compiles further, to the types of its own ops, by PERMAFROST_OPS_OF_THIS_FILE: their names as string
+// With -DSELECTIVE_REGISTRATION, ops_to_register.h must be on the include path. A source file that defines kernels may
+// restrict its compiled types further, to those of its own ops: it defines PERMAFROST_OPS_OF_THIS_FILE, the op names as
+// string literals separated by commas, before any #include.
 // literals, separated by commas, defined before anything is included.
 #ifndef PERMAFROST_GRAPH_BASE_SELECTION_H_
 #define PERMAFROST_GRAPH_BASE_SELECTION_H_
@@ -15,16 +16,17 @@
 #ifdef SELECTIVE_REGISTRATION
 #include "ops_to_register.h"
 #ifndef PERMAFROST_OPS_TO_REGISTER
-#error "ops_to_register.h is not for Permafrost: make it with print_selective_registration_header --style=permafrost"
+#error \
+    "ops_to_register.h is not for Permafrost; generate it with print_selective_registration_header --style=permafrost"
 #endif
 #endif
 
 namespace permafrost::selection {
 
-// The version that headers are for, 10000 major + 100 minor + patch.
+// The version that a generated header must match: 10000 * major + 100 * minor + patch.
 inline constexpr int kVersion = 100;
 
-// A set of element types: bit N stands for the type of number N.
+// A set of element types. Bit N represents the type with number N.
 using TypeSet = uint64_t;
 inline constexpr TypeSet kAllTypes = ~TypeSet{0};
 
@@ -36,8 +38,8 @@ namespace internal {
 #undef DTYPE
 }  // namespace internal
 
-// The same and the types that kernels compute these as: small floats as float, small integers and codes as int32,
-// uint32 as int64, strings by numbers of int64, complex numbers with those they are made of.
+// Returns `types` and the types in which kernels compute them: float for small floats, int32 for small integers and
+// quantised codes, int64 for uint32, int64 for the sizes of strings, float or double for the parts of complex numbers.
 constexpr TypeSet WithWideTypes(TypeSet types) {
   using namespace internal;  // NOLINT: the names of types.
   constexpr TypeSet kCodes = kQInt8 | kQUint8 | kQInt16 | kQUint16 | kQInt32;
@@ -48,9 +50,10 @@ constexpr TypeSet WithWideTypes(TypeSet types) {
 
 #ifdef SELECTIVE_REGISTRATION
 
-static_assert(PERMAFROST_OPS_TO_REGISTER == kVersion,
-              "ops_to_register.h was made for another version of Permafrost: make it again with this version's "
-              "print_selective_registration_header");
+static_assert(
+    PERMAFROST_OPS_TO_REGISTER == kVersion,
+    "ops_to_register.h was generated for another version of Permafrost; generate it again with this version's "
+    "print_selective_registration_header");
 
 inline constexpr bool kIsSelective = true;
 
@@ -61,7 +64,7 @@ constexpr bool HoldsOp(std::string_view op) {
   return false;
 }
 
-// The types of an op's type attribute. An attribute of which the header says nothing is not asked about.
+// Returns the types of an op's type attribute. Returns all types for an attribute that the header does not list.
 constexpr TypeSet TypesOf(std::string_view op, std::string_view attr) {
   for (const ops_to_register::OpTypes& row : ops_to_register::kOpTypes) {
     if (op == row.op && attr == row.attr) return row.types;
@@ -69,7 +72,7 @@ constexpr TypeSet TypesOf(std::string_view op, std::string_view attr) {
   return kAllTypes;
 }
 
-// All types that nodes of these ops have among their inputs, outputs and attributes.
+// Returns all types of inputs, outputs and attributes of nodes with these ops.
 constexpr TypeSet TypesOf(std::initializer_list<std::string_view> ops) {
   TypeSet types = 0;
   for (const ops_to_register::OpTypes& row : ops_to_register::kOpTypes) {
@@ -80,7 +83,7 @@ constexpr TypeSet TypesOf(std::initializer_list<std::string_view> ops) {
   return types;
 }
 
-// What to say of a node that needs more than the build holds.
+// Text appended to errors about nodes that need something outside the build.
 inline constexpr const char* kHint = ops_to_register::kHint;
 
 #else
@@ -92,8 +95,8 @@ inline constexpr const char* kHint = "";
 
 #endif
 
-// Whether the build knows the name of an op. Readers of packages make constants of ImmutableConst, which no model that
-// a header was made from needs to have.
+// True if the build contains the name of the op. Readers of packages create ImmutableConst nodes, which the models that
+// the header was generated from need not contain.
 constexpr bool KnowsOp(std::string_view op) { return HoldsOp(op) || op == "ImmutableConst"; }
 
 constexpr bool HoldsAnyOp(std::initializer_list<std::string_view> ops) {
@@ -103,14 +106,14 @@ constexpr bool HoldsAnyOp(std::initializer_list<std::string_view> ops) {
   return false;
 }
 
-// Parts of the runtime that only some models need. A header lists _Arg where a model has functions.
+// Parts of the runtime that only some models need. A header lists _Arg if a model has functions.
 inline constexpr bool kHoldsFunctions = HoldsOp("_Arg");
 inline constexpr bool kHoldsFusedOps = HoldsAnyOp({"_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul"});
 inline constexpr bool kHoldsControlFlow =
     HoldsAnyOp({"Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit",
                 "NextIteration", "RefNextIteration", "ControlTrigger"});
 
-// Delegates: a selective build holds those that PERMAFROST_DELEGATES names, separated by commas.
+// Delegates. A selective build contains those listed in PERMAFROST_DELEGATES, separated by commas.
 #ifdef PERMAFROST_DELEGATES
 #define PERMAFROST_TEXT_OF_ARGUMENTS(...) #__VA_ARGS__
 #define PERMAFROST_TEXT_OF(...) PERMAFROST_TEXT_OF_ARGUMENTS(__VA_ARGS__)
@@ -131,15 +134,15 @@ constexpr bool HoldsDelegate(std::string_view name) {
   return false;
 }
 
-// Weights as delegates packed them, in the packages of models: a selective build holds what reads them where
-// PERMAFROST_PACKED_WEIGHTS says so.
+// Reading of packed weights (weights in a delegate's layout, stored in the model's package). A selective build contains
+// it if PERMAFROST_PACKED_WEIGHTS is defined.
 #ifdef PERMAFROST_PACKED_WEIGHTS
 inline constexpr bool kHoldsPackedWeights = true;
 #else
 inline constexpr bool kHoldsPackedWeights = !kIsSelective;
 #endif
 
-// What the source file that is compiled has to compute.
+// Types that the current source file must support.
 namespace {
 #if !defined(SELECTIVE_REGISTRATION)
 constexpr TypeSet kTypesHere = kAllTypes;

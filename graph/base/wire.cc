@@ -1,4 +1,5 @@
-// The protobuf wire format, bounded. Reference: the encoding page of the protocol buffers documentation.
+// Implements bounded reading and writing of the protobuf wire format. Reference: the encoding page of the protocol
+// buffers documentation.
 #include "graph/base/wire.h"
 
 #include <utility>
@@ -9,12 +10,12 @@
 namespace permafrost {
 namespace {
 
-// The largest length that protobuf's parser takes: 2^31 - 1 less the 16 bytes by which it reads ahead.
+// The largest length that protobuf's parser accepts: 2^31 - 1 less the 16 bytes that it reads ahead.
 constexpr uint64_t kMaxLength = 0x7fffffff - 16;
 
 constexpr size_t kMaxVarintSize = 10;
 
-// Writes `value` at `to` and returns the end of it.
+// Writes `value` at `to` and returns the address after it.
 char* PutVarint(uint64_t value, char* to) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
@@ -32,7 +33,7 @@ bool WireReader::Fail(absl::string_view what) {
 bool WireReader::ReadVarint(uint64_t* value) {
   uint64_t result = 0;
   for (int shift = 0; shift < 70; shift += 7) {
-    if (at_ == end_) return Fail("the message ends within a number");
+    if (at_ == end_) return Fail("the message is truncated within a number");
     const uint8_t byte = static_cast<uint8_t>(*at_++);
     if (shift < 64) result |= static_cast<uint64_t>(byte & 0x7f) << shift;
     if ((byte & 0x80) == 0) {
@@ -44,11 +45,11 @@ bool WireReader::ReadVarint(uint64_t* value) {
 }
 
 bool WireReader::ReadTag(uint32_t* number, WireType* type) {
-  // As protobuf: at most 5 bytes, of which the bits beyond 32 are dropped.
+  // As in protobuf, a tag has at most 5 bytes, and bits beyond the lower 32 are dropped.
   const char* start = at_;
   uint64_t tag = 0;
   for (int shift = 0;; shift += 7) {
-    if (at_ == end_) return Fail("the message ends within a field's tag");
+    if (at_ == end_) return Fail("the message is truncated within a field's tag");
     if (shift == 35) {
       at_ = start;
       return Fail("a field's tag is longer than 5 bytes");
@@ -61,7 +62,7 @@ bool WireReader::ReadTag(uint32_t* number, WireType* type) {
   *type = static_cast<WireType>(tag & 7);
   if (*number != 0) return true;
   at_ = start;
-  return Fail("a field has the number 0");
+  return Fail("a field has number 0, expected 1 or more");
 }
 
 bool WireReader::ReadBytes(uint32_t number, absl::string_view* bytes) {
@@ -70,8 +71,7 @@ bool WireReader::ReadBytes(uint32_t number, absl::string_view* bytes) {
   if (!ReadVarint(&length)) return false;
   const uint64_t left = static_cast<uint64_t>(end_ - at_);
   if (length > left) {
-    return Fail(
-        absl::StrCat("field ", number, " says that it is ", length, " bytes long, but only ", left, " are left"));
+    return Fail(absl::StrCat("field ", number, " has a length of ", length, " bytes, but only ", left, " are left"));
   }
   if (at_ - start > 5 || length > kMaxLength) {
     at_ = start;
@@ -88,7 +88,7 @@ bool WireReader::SkipGroup(uint32_t number, WireField* field) {
   std::vector<uint32_t> open = {number};
   const char* content = at_;
   while (!open.empty()) {
-    if (at_ == end_) return Fail("the message ends within a group");
+    if (at_ == end_) return Fail("the message is truncated within a group");
     const char* tag_at = at_;
     uint32_t inner;
     WireType type;
@@ -115,12 +115,12 @@ bool WireReader::ReadValue(uint32_t number, WireType type, WireField* field) {
     case WireType::kVarint:
       return ReadVarint(&field->value);
     case WireType::kFixed64:
-      if (end_ - at_ < 8) return Fail("the message ends within a fixed 64-bit field");
+      if (end_ - at_ < 8) return Fail("the message is truncated within a fixed 64-bit field");
       std::memcpy(&field->value, at_, 8);
       at_ += 8;
       return true;
     case WireType::kFixed32: {
-      if (end_ - at_ < 4) return Fail("the message ends within a fixed 32-bit field");
+      if (end_ - at_ < 4) return Fail("the message is truncated within a fixed 32-bit field");
       uint32_t bits;
       std::memcpy(&bits, at_, 4);
       field->value = bits;
@@ -132,7 +132,7 @@ bool WireReader::ReadValue(uint32_t number, WireType type, WireField* field) {
     case WireType::kStartGroup:
       return SkipGroup(number, field);
     case WireType::kEndGroup:
-      return Fail("a group ends that was not begun");
+      return Fail("found the end of a group that was not started");
   }
   return Fail(absl::StrCat("wire type ", static_cast<int>(type), " does not exist"));
 }

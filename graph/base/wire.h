@@ -1,6 +1,6 @@
 // Bounded reading and streaming writing of the protobuf wire format (varints, tags, length-delimited fields).
 //
-// Every read checks what it takes against the end of the enclosing message, so no length in a file can lead outside it.
+// Every read is checked against the end of the enclosing message, so a corrupt length never leads to a read outside it.
 #ifndef PERMAFROST_GRAPH_BASE_WIRE_H_
 #define PERMAFROST_GRAPH_BASE_WIRE_H_
 
@@ -22,23 +22,24 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// One field as it stands in the file.
+// One field as encoded in the file.
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;
   uint64_t value = 0;       // kVarint, kFixed64, kFixed32: the raw bits.
   absl::string_view bytes;  // kLengthDelimited: the payload. kStartGroup: the content, without the end tag.
-  absl::string_view whole;  // The field with its tag: what to keep of a field that is not understood.
+  absl::string_view whole;  // The field with its tag, for preserving unknown fields.
 };
 
-// Protobuf's limit on messages and groups inside each other; the outermost message does not count.
+// Protobuf's limit on nested messages and groups, not counting the outermost message.
 inline constexpr int kMaxWireDepth = 100;
 
-// Walks the fields of one message. Does not own the bytes. Takes exactly the tags, numbers and lengths that protobuf's
-// own parser takes.
+// Iterates over the fields of one message. Does not own the bytes. Accepts exactly the tags, numbers and lengths that
+// protobuf's own parser accepts.
 class WireReader {
  public:
-  // `base` is where the message begins in its file, and `max_group_depth` what is left of kMaxWireDepth in it.
+  // `base` is the offset of the message in its file; `max_group_depth` is the part of kMaxWireDepth that remains inside
+  // it.
   explicit WireReader(absl::string_view message, size_t base = 0, int max_group_depth = kMaxWireDepth)
       : begin_(message.data()),
         at_(begin_),
@@ -46,26 +47,28 @@ class WireReader {
         base_(base),
         max_group_depth_(max_group_depth) {}
 
-  // Reads the next field into *field and returns true; returns false at the end of the message and on an error, which
-  // status() tells apart. A group, which protobuf's older files may hold as an unknown field, is read as one field.
+  // Reads the next field into *field and returns true. Returns false at the end of the message and on an error;
+  // status() distinguishes the two. A group, which older protobuf files may contain as an unknown field, is read as one
+  // field.
   bool Next(WireField* field) { return NextShort(field) || NextOfAnySize(field); }
 
-  // DataLoss with the offset from the start of the message, plus base: truncated, bad tag, length beyond the end.
+  // DataLoss with the offset from the start of the message plus `base`: truncated field, bad tag, length beyond the
+  // end.
   const absl::Status& status() const { return status_; }
 
-  // Bytes from the start of the message to the next unread one.
+  // Number of bytes from the start of the message to the next unread one.
   size_t offset() const { return static_cast<size_t>(at_ - begin_); }
 
  private:
-  // Reads what nearly all fields are, a tag of one byte with a number of one byte or a payload whose length takes one
-  // or two; false, and nothing done, for anything else.
+  // Reads the common kinds of field: a tag of one byte, followed by a varint or a length of one or two bytes. Returns
+  // false, without changes, for any other field.
   bool NextShort(WireField* field) {
     const size_t left = static_cast<size_t>(end_ - at_);
     if (left < 2) return false;
     const auto byte = [this](int i) { return static_cast<uint8_t>(at_[i]); };
     if (byte(0) < (1 << 3) || byte(0) >= 0x80) return false;
     const WireType type = static_cast<WireType>(byte(0) & 7);
-    size_t size;  // Of tag and number or length.
+    size_t size;  // Size of the tag and the number or length, in bytes.
     uint64_t value = byte(1);
     if (value < 0x80) {
       size = 2;
@@ -107,12 +110,12 @@ class WireReader {
   absl::Status status_;
 };
 
-// Reads the varints of a packed list one after the other; returns false at the end or on an error.
-// *error is set (and stays set) when the list ends within a varint.
+// Reads the next varint of a packed list. Returns false at the end of the list or on an error. Sets *error, and never
+// clears it, if the list is truncated within a varint.
 bool NextPackedVarint(absl::string_view* list, uint64_t* value, bool* error);
 
-// Calls f(field), which returns a Status, for each field of `message`, and stops at an error. DataLoss for a malformed
-// message.
+// Calls f(field), which returns a Status, for each field of `message`, and stops at the first error. Returns DataLoss
+// for a malformed message.
 template <typename F>
 absl::Status ForEachField(absl::string_view message, F f) {
   WireReader reader(message);
@@ -123,21 +126,21 @@ absl::Status ForEachField(absl::string_view message, F f) {
   return reader.status();
 }
 
-// True for field `number` with a payload: a message, a text or bytes.
+// True if `field` has this number and a payload: a message, a text or bytes.
 inline bool IsMessage(const WireField& field, uint32_t number) {
   return field.number == number && field.type == WireType::kLengthDelimited;
 }
 
-// Where encoded bytes go. A file, a string or a counter implements it; a large payload is handed over as the view that
-// it is, so that unchanged weights travel from the mapped input to the output without a copy in memory.
+// Destination of encoded bytes: a file, a string or a counter. Large payloads are passed as views, so that unchanged
+// weights go from the mapped input to the output without a copy in memory.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  // `bytes` need stay valid only during the call. An error is final: the caller stops.
+  // `bytes` need to stay valid only during the call. After an error, the caller must not append more.
   virtual absl::Status Append(absl::string_view bytes) = 0;
 };
 
-// Collects everything in a string.
+// Collects all bytes in a string.
 class StringSink : public ByteSink {
  public:
   absl::Status Append(absl::string_view bytes) override {
@@ -151,20 +154,20 @@ class StringSink : public ByteSink {
   std::string text_;
 };
 
-// Encoders append to a string: meant for the small parts; payloads go to the sink directly.
+// Append encoded fields to a string. Meant for small fields; large payloads go to the sink directly.
 void AppendVarint(uint64_t value, std::string* out);
 void AppendTag(uint32_t number, WireType type, std::string* out);
 void AppendVarintField(uint32_t number, uint64_t value, std::string* out);
 void AppendFixed32Field(uint32_t number, uint32_t bits, std::string* out);
 void AppendBytesField(uint32_t number, absl::string_view bytes, std::string* out);
-// Tag and length of a length-delimited field whose payload the caller writes next.
+// Appends tag and length of a length-delimited field. The caller writes the payload next.
 void AppendLengthPrefix(uint32_t number, uint64_t length, std::string* out);
 
 inline size_t VarintSize(uint64_t value) {
   const int last_bit = 63 - __builtin_clzll(value | 1);
   return static_cast<size_t>(last_bit / 7 + 1);
 }
-// Bytes of a length-delimited field: tag, length and payload. Tags above field 15 take two bytes.
+// Returns the size in bytes of a length-delimited field: tag, length and payload.
 inline size_t BytesFieldSize(uint32_t number, uint64_t payload) {
   return VarintSize(static_cast<uint64_t>(number) << 3) + VarintSize(payload) + payload;
 }

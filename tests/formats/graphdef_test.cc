@@ -133,7 +133,7 @@ TEST(GraphDef, ALengthBeyondTheFileCostsNothing) {
   bytes.resize(1024, 'x');
   const absl::Status status = ReadGraphDef(bytes, nullptr).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(status.message(), "offset 6: field 1 says that it is 4294967296 bytes long, but only 1018 are left");
+  EXPECT_EQ(status.message(), "offset 6: field 1 has a length of 4294967296 bytes, but only 1018 are left");
 }
 
 TEST(GraphDef, NamesAndWeightsAreViewsThatKeepTheirOwner) {

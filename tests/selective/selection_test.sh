@@ -36,7 +36,7 @@ header 100
 compile "$folder/uses.cc"
 
 header 99
-compile "$folder/uses.cc" | grep -q "ops_to_register.h was made for another version of Permafrost: make it again"
+compile "$folder/uses.cc" | grep -q "ops_to_register.h was generated for another version of Permafrost; generate it again"
 
 echo '#define SHOULD_REGISTER_OP(op) true' >"$folder/ops_to_register.h"
-compile "$folder/uses.cc" | grep -q "ops_to_register.h is not for Permafrost: make it with"
+compile "$folder/uses.cc" | grep -q "ops_to_register.h is not for Permafrost; generate it with"
