@@ -12,9 +12,9 @@
 #include "embedding/caller_error.h"
 #include "embedding/delegate_choice.h"
 #include "embedding/handles.h"
-#include "embedding/interface_choice.h"
 #include "embedding/packed_package.h"
 #include "embedding/permafrost_runtime.h"
+#include "embedding/session_interface.h"
 #include "embedding/tensors.h"
 #include "graph/base/status.h"
 

@@ -16,7 +16,7 @@
 #include "io/model_file.h"
 #include "runtime_check/packing/packed_region.h"
 #include "tools/command_line/json.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_options.h"
 #include "tools/model/weight_packing.h"
@@ -25,7 +25,7 @@
 namespace permafrost {
 namespace {
 
-void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
+void DefineFlags(ConvertGraphdefMemmappedFormatOptions* options, FlagTable* flags) {
   flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read, in any format that is read here.");
   flags->Add("out_graph", &options->out_graph, "FILE",
              "Where to write the package. It appears whole or not at all, and may be the file that is read.");
@@ -59,7 +59,7 @@ void DefineFlags(ConvertMemmappedOptions* options, FlagTable* flags) {
   AddWriteFlags(&options->write, flags);
 }
 
-absl::Status CheckOptions(const ConvertMemmappedOptions& options) {
+absl::Status CheckOptions(const ConvertGraphdefMemmappedFormatOptions& options) {
   // The wording of the original tool.
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty");
   if (options.out_graph.empty() && !options.dry_run) {
@@ -146,7 +146,7 @@ uint64_t LargestConstant(const Graph& graph) {
   return largest;
 }
 
-void PrintPackage(const ConvertMemmappedOptions& options, const PackagePlan& plan, const Report& report,
+void PrintPackage(const ConvertGraphdefMemmappedFormatOptions& options, const PackagePlan& plan, const Report& report,
                   const Console& console) {
   console.out << "Converted " << report.converted << " nodes\n";
   uint64_t region_bytes = 0;
@@ -207,13 +207,13 @@ void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostrea
   json.End();
 }
 
-absl::Status NotAsWritten(const ConvertMemmappedOptions& options, const absl::Status& status) {
+absl::Status NotAsWritten(const ConvertGraphdefMemmappedFormatOptions& options, const absl::Status& status) {
   return Annotate(status, absl::StrCat("'", options.out_graph, "' was written, but is not verified"));
 }
 
 // What was written, inside of whatever it is compressed or encrypted in. The opener must outlive it.
-absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertMemmappedOptions& options, FileSystem& files,
-                                                           const ModelOpener& opener) {
+absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertGraphdefMemmappedFormatOptions& options,
+                                                           FileSystem& files, const ModelOpener& opener) {
   auto written = OpenModelBytes(files, options.out_graph, opener.OptionsFor(options.out_graph));
   if (!written.ok()) return NotAsWritten(options, written.status());
   return written;
@@ -225,7 +225,7 @@ struct PackedFor {
   std::shared_ptr<const WeightCache> weights;
 };
 
-absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertMemmappedOptions& options) {
+absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertGraphdefMemmappedFormatOptions& options) {
   std::vector<PackRequest> requests;
   for (const std::string& list : options.pack_for) {
     for (const std::string& item : SplitList(list)) {
@@ -246,7 +246,7 @@ absl::StatusOr<std::vector<PackRequest>> ParsePackFor(const ConvertMemmappedOpti
   return requests;
 }
 
-absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& options,
+absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertGraphdefMemmappedFormatOptions& options,
                                                const std::vector<PackRequest>& requests, Graph* graph,
                                                FileSystem& files, Console& console) {
   std::vector<PackedFor> packed;
@@ -279,7 +279,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertMemmappedOptions& op
   return packed;
 }
 
-absl::Status Pack(const ConvertMemmappedOptions& options, Graph* graph_to_pack, const ModelOpener& opener,
+absl::Status Pack(const ConvertGraphdefMemmappedFormatOptions& options, Graph* graph_to_pack, const ModelOpener& opener,
                   FileSystem& files, Console& console) {
   PF_ASSIGN_OR_RETURN(const std::vector<PackRequest> requests, ParsePackFor(options));
   PF_ASSIGN_OR_RETURN(const std::vector<PackedFor> packed, PackFor(options, requests, graph_to_pack, files, console));
@@ -317,7 +317,7 @@ absl::Status Pack(const ConvertMemmappedOptions& options, Graph* graph_to_pack, 
   return absl::OkStatus();
 }
 
-absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, const ModelOpener& opener,
+absl::Status Unpack(const ConvertGraphdefMemmappedFormatOptions& options, const Graph& graph, const ModelOpener& opener,
                     FileSystem& files, Console& console) {
   Report report;
   // What the package holds outside its graph are the values that are not in their wire form.
@@ -355,7 +355,8 @@ absl::Status Unpack(const ConvertMemmappedOptions& options, const Graph& graph, 
 
 }  // namespace
 
-absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console) {
+absl::Status ConvertGraphdefMemmappedFormat(const ConvertGraphdefMemmappedFormatOptions& options, FileSystem& files,
+                                            Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
   const ModelOpener opener(files, options.read, console);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(options.in_graph));
@@ -363,8 +364,8 @@ absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem
                         : Pack(options, graph.get(), opener, files, console);
 }
 
-Tool ConvertMemmappedTool() {
-  return DefineTool<ConvertMemmappedOptions>(
+Tool ConvertGraphdefMemmappedFormatTool() {
+  return DefineTool<ConvertGraphdefMemmappedFormatOptions>(
       "convert_graphdef_memmapped_format", "turns a frozen graph into a package whose weights are mapped, and back",
       {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
        {"Encrypted; the runtime decrypts of it what it reads",
@@ -372,7 +373,7 @@ Tool ConvertMemmappedTool() {
        {"Packed for the fastest runs on this machine, in two precisions",
         "--in_graph=model.pb --out_graph=model.pbmm --pack_for=onednn:f32,onednn:bf16"},
        {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
-      DefineFlags, ConvertMemmapped);
+      DefineFlags, ConvertGraphdefMemmappedFormat);
 }
 
 }  // namespace permafrost

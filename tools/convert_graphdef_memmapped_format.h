@@ -16,7 +16,7 @@
 
 namespace permafrost {
 
-struct ConvertMemmappedOptions {
+struct ConvertGraphdefMemmappedFormatOptions {
   std::string in_graph;
   std::string out_graph;
   int32_t min_conversion_tensor_size = 10000;  // Bytes.
@@ -38,9 +38,10 @@ struct ConvertMemmappedOptions {
 
 // Writes the package, or with `unpack` the GraphDef, and says what became of the constants. DataLoss when what was
 // written does not read back as it should.
-absl::Status ConvertMemmapped(const ConvertMemmappedOptions& options, FileSystem& files, Console& console);
+absl::Status ConvertGraphdefMemmappedFormat(const ConvertGraphdefMemmappedFormatOptions& options, FileSystem& files,
+                                            Console& console);
 
-Tool ConvertMemmappedTool();
+Tool ConvertGraphdefMemmappedFormatTool();
 
 }  // namespace permafrost
 

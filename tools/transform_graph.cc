@@ -13,7 +13,7 @@
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tools/difference/lineage_file.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_options.h"
 #include "tools/transform/bisection.h"

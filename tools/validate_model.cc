@@ -17,9 +17,9 @@
 #include "tools/difference/lineage_file.h"
 #include "tools/images/distortion.h"
 #include "tools/images/preprocessing.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/delegation_listing.h"
+#include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/plan_listing.h"
 #include "tools/model/run_flags.h"
 #include "tools/validation/batch_source.h"
 #include "tools/validation/calibration_inputs.h"
@@ -246,7 +246,7 @@ void WriteJson(const Validation& validation, const std::optional<LayerNoiseRepor
   }
   if (explain) {
     json.Key("candidate_plan");
-    WritePlan(validation.candidate_plan, &json);
+    WriteDelegation(validation.candidate_plan, &json);
     json.Key("packed_weights");
     kept.Write(&json);
   }
@@ -371,7 +371,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
     PrintValidation(validation, {options.confusion, options.per_class, questions.class_names}, console);
     if (layers.has_value()) PrintLayerNoise(*layers, console);
     if (options.run.explain) {
-      PrintPlan(validation.candidate_plan, console);
+      PrintDelegation(validation.candidate_plan, console);
       kept.Print(console);
     }
   }

@@ -21,7 +21,7 @@
 #include "python/native/tensors.h"
 #include "python/native/text.h"
 #include "tools/model/frozen_model.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 #include "tools/model/model_flags.h"
 
 namespace py = pybind11;

@@ -53,9 +53,10 @@ def version():
 
 
 def tools():
-    """The names of the tools, from the list that Bazel builds."""
+    """The names of the tools, from their declaration for Bazel."""
     text = (ROOT / 'tools/BUILD.bazel').read_text(encoding='utf-8')
-    return ['permafrost'] + re.findall(r'"(\w+)"', re.search(r'TOOLS = \[(.*?)\]', text, re.S).group(1))
+    declared = re.search(r'^declare_tools\(\{\n(.*?)^\}\)', text, re.M | re.S).group(1)
+    return ['permafrost'] + re.findall(r'^    "(\w+)": \[', declared, re.M)
 
 
 def _found(path):

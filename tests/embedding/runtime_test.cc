@@ -84,7 +84,7 @@ class RuntimeTest : public TestInFolder {
   }
   // The bundled model as a package with weights packed for these.
   std::string Packed(const std::vector<std::string>& for_delegates) const {
-    ConvertMemmappedOptions options;
+    ConvertGraphdefMemmappedFormatOptions options;
     options.in_graph = ModelPath();
     options.out_graph = Path("packed.pbmm");
     options.pack_for = for_delegates;
@@ -92,7 +92,7 @@ class RuntimeTest : public TestInFolder {
     options.outputs = "probabilities";
     std::ostringstream out, err;
     Console console{out, err};
-    const absl::Status converted = ConvertMemmapped(options, RealFileSystem(), console);
+    const absl::Status converted = ConvertGraphdefMemmappedFormat(options, RealFileSystem(), console);
     EXPECT_TRUE(converted.ok()) << converted;
     return options.out_graph;
   }

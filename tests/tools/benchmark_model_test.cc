@@ -1,5 +1,5 @@
 // The tool from end to end on a small model: what it prints, what it writes, and Ctrl-C.
-#include "tools/benchmark/benchmark_model.h"
+#include "tools/benchmark_model.h"
 
 #include <signal.h>
 #include <unistd.h>

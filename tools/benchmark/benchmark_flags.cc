@@ -1,10 +1,11 @@
 // The flags of benchmark_model, and what of them does not go together.
+#include "tools/benchmark/benchmark_flags.h"
+
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/threads/thread_pool.h"
-#include "tools/benchmark/benchmark_model.h"
 #include "tools/measuring/device.h"
 
 namespace permafrost {

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "io/file_system.h"
 #include "runtime_check/session.h"
-#include "tools/benchmark/benchmark_model.h"
+#include "tools/benchmark/benchmark_flags.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/console.h"
 

@@ -12,7 +12,7 @@
 #include "runtime_check/planning/plan.h"
 #include "runtime_check/profiling/profile_summary.h"
 #include "runtime_check/profiling/run_statistics.h"
-#include "tools/benchmark/benchmark_model.h"
+#include "tools/benchmark/benchmark_flags.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/json.h"

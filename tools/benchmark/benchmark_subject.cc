@@ -11,7 +11,7 @@
 #include "graph/base/status.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/flags.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 
 namespace permafrost {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 #include "tools/summary/flops.h"
 
 namespace permafrost {

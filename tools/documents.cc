@@ -1,4 +1,6 @@
 // Writes the manual pages and completions of all tools into a folder: what a package of the tools brings along.
+#include "tools/command_line/documents.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,7 +9,6 @@
 #include "io/file_system.h"
 #include "tools/all_tools.h"
 #include "tools/command_line/cli.h"
-#include "tools/command_line/documents.h"
 
 namespace permafrost {
 namespace {

@@ -1,5 +1,5 @@
 // Turns flags, and what is found, into a declared interface.
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

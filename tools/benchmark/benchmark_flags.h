@@ -1,16 +1,13 @@
-// benchmark_model: says how long a model takes, where the time and the memory go, and what would be faster.
-#ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_MODEL_H_
-#define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_MODEL_H_
+// The flags of benchmark_model.
+#ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_FLAGS_H_
+#define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_FLAGS_H_
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "io/file_system.h"
 #include "tools/benchmark/benchmark_subject.h"
-#include "tools/command_line/cli.h"
-#include "tools/command_line/console.h"
+#include "tools/command_line/flags.h"
 #include "tools/measuring/profile_tables.h"
 #include "tools/model/run_flags.h"
 #include "tools/validation/image_flags.h"
@@ -68,12 +65,6 @@ absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);
 // The flags with other names in their places.
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options);
 
-// Prints what was measured. Cancelled after Ctrl-C, with what was measured until then printed; Aborted when the time is
-// a regression from the baseline.
-absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& files, Console& console);
-
-Tool BenchmarkModelTool();
-
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_MODEL_H_
+#endif  // PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_FLAGS_H_

@@ -1,5 +1,5 @@
 // Lists partitions, reasons and custom kernels.
-#include "tools/model/plan_listing.h"
+#include "tools/model/delegation_listing.h"
 
 #include <algorithm>
 #include <map>
@@ -54,7 +54,7 @@ Groups Sorted(const std::map<std::string, std::vector<std::string>>& by_text) {
 
 }  // namespace
 
-void PrintPlan(const PlanReport& report, const Console& console) {
+void PrintDelegation(const PlanReport& report, const Console& console) {
   const DelegationReport& delegation = report.delegation;
   size_t num_taken = 0;
   for (const Taken& taken : delegation.partitions) num_taken += taken.nodes.size();
@@ -91,7 +91,7 @@ void PrintPlan(const PlanReport& report, const Console& console) {
   }
 }
 
-void WritePlan(const PlanReport& report, JsonWriter* json) {
+void WriteDelegation(const PlanReport& report, JsonWriter* json) {
   json->BeginObject();
   json->Key("steps").Integer(report.num_steps);
   json->Key("arena_bytes").Integer(report.arena_bytes);

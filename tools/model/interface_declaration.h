@@ -1,6 +1,6 @@
 // Declares the inputs and outputs of a graph as flags name them, or as they are found.
-#ifndef PERMAFROST_TOOLS_MODEL_INTERFACE_FINDER_H_
-#define PERMAFROST_TOOLS_MODEL_INTERFACE_FINDER_H_
+#ifndef PERMAFROST_TOOLS_MODEL_INTERFACE_DECLARATION_H_
+#define PERMAFROST_TOOLS_MODEL_INTERFACE_DECLARATION_H_
 
 #include <optional>
 #include <string>
@@ -21,4 +21,4 @@ absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, co
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_TOOLS_MODEL_INTERFACE_FINDER_H_
+#endif  // PERMAFROST_TOOLS_MODEL_INTERFACE_DECLARATION_H_

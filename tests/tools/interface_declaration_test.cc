@@ -1,5 +1,5 @@
 // Which inputs and outputs are found, and when the finder says that it does not know.
-#include "tools/model/interface_finder.h"
+#include "tools/model/interface_declaration.h"
 
 #include <gtest/gtest.h>
 

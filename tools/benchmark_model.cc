@@ -1,5 +1,5 @@
 // Warms up, measures, profiles, prints.
-#include "tools/benchmark/benchmark_model.h"
+#include "tools/benchmark_model.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +22,7 @@
 #include "tools/measuring/hardware_counters.h"
 #include "tools/measuring/run_trace.h"
 #include "tools/measuring/timed_runs.h"
-#include "tools/model/plan_listing.h"
+#include "tools/model/delegation_listing.h"
 #include "tools/validation/calibration_inputs.h"
 
 namespace permafrost {
@@ -278,7 +278,7 @@ class Benchmark {
     if (!options_.json) {
       PrintBenchmark(options_, result_, profile(), costs_, console_);
       if (run_.explain) {
-        PrintPlan(result_.plan, console_);
+        PrintDelegation(result_.plan, console_);
         kept_.Print(console_);
       }
       return;
@@ -288,7 +288,7 @@ class Benchmark {
     WriteBenchmark(*subject_, options_.subject.graph, result_, profile(), costs_, &json);
     if (run_.explain) {
       json.Key("plan");
-      WritePlan(result_.plan, &json);
+      WriteDelegation(result_.plan, &json);
       json.Key("packed_weights");
       kept_.Write(&json);
     }

@@ -1,5 +1,5 @@
 // Given, declared, or found.
-#include "embedding/interface_choice.h"
+#include "embedding/session_interface.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 // How --explain lists what ran where: long lists, functions, names that nobody should trust.
-#include "tools/model/plan_listing.h"
+#include "tools/model/delegation_listing.h"
 
 #include <sstream>
 #include <string>
@@ -16,11 +16,11 @@ using testing::Not;
 
 std::string Listing(const PlanReport& report) {
   std::ostringstream out, err;
-  PrintPlan(report, Console{out, err});
+  PrintDelegation(report, Console{out, err});
   return out.str();
 }
 
-TEST(PlanListingTest, CutsLongLists) {
+TEST(DelegationListingTest, CutsLongLists) {
   PlanReport report;
   report.num_steps = 1;
   DelegationReport::Taken& taken = report.delegation.partitions.emplace_back();
@@ -37,7 +37,7 @@ TEST(PlanListingTest, CutsLongLists) {
   EXPECT_THAT(text, HasSubstr("    piece11\n    and 28 more pieces\n"));
 }
 
-TEST(PlanListingTest, GroupsReasonsAndNamesFunctions) {
+TEST(DelegationListingTest, GroupsReasonsAndNamesFunctions) {
   PlanReport report;
   for (const char* name : {"a", "b", "c"}) report.delegation.left.push_back({name, "Exp", "is slow", "body"});
   report.delegation.left.insert(report.delegation.left.begin(), {"first", "Exp", "is slow", ""});
@@ -51,7 +51,7 @@ TEST(PlanListingTest, GroupsReasonsAndNamesFunctions) {
   EXPECT_THAT(text, HasSubstr("  custom kernel: 1 node, Mine in function 'body': as 'x.so' computes it: 'own'\n"));
 }
 
-TEST(PlanListingTest, NamesDoNotSteerTheTerminal) {
+TEST(DelegationListingTest, NamesDoNotSteerTheTerminal) {
   PlanReport report;
   DelegationReport::Taken& taken = report.delegation.partitions.emplace_back();
   taken.delegate = "f\x1b[2J";

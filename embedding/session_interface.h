@@ -1,6 +1,6 @@
 // What a session of the C interface feeds and fetches.
-#ifndef PERMAFROST_EMBEDDING_INTERFACE_CHOICE_H_
-#define PERMAFROST_EMBEDDING_INTERFACE_CHOICE_H_
+#ifndef PERMAFROST_EMBEDDING_SESSION_INTERFACE_H_
+#define PERMAFROST_EMBEDDING_SESSION_INTERFACE_H_
 
 #include <string>
 #include <vector>
@@ -25,4 +25,4 @@ std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<st
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_EMBEDDING_INTERFACE_CHOICE_H_
+#endif  // PERMAFROST_EMBEDDING_SESSION_INTERFACE_H_
