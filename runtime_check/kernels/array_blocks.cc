@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -40,12 +40,12 @@ Shape MakeImage(const ImageShape& image, int64_t height, int64_t width, int64_t 
   return image.channels_last ? Shape({image.batch, height, width, depth}) : Shape({image.batch, depth, height, width});
 }
 
-absl::Status PlanPermutation(PrepareContext* context, const Shape& output, absl::Span<const int64_t> from,
-                             absl::Span<const int> order) {
+absl::Status PreparePermutation(PrepareContext* context, const Shape& output, absl::Span<const int64_t> from,
+                                absl::Span<const int> order) {
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
-  plan->Add(0, 0, 0, 0, PermutedDims(from, order));
-  context->SetState(std::move(plan));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
+  copies->Add(0, 0, 0, 0, PermutedDims(from, order));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
@@ -64,10 +64,11 @@ absl::Status PrepareSpaceToDepth(PrepareContext* context) {
   }
   const Shape output = MakeImage(image, height, width, depth);
   if (image.channels_last) {
-    return PlanPermutation(context, output, {image.batch, height, block, width, block, image.depth},
-                           {0, 1, 3, 2, 4, 5});
+    return PreparePermutation(context, output, {image.batch, height, block, width, block, image.depth},
+                              {0, 1, 3, 2, 4, 5});
   }
-  return PlanPermutation(context, output, {image.batch, image.depth, height, block, width, block}, {0, 3, 5, 1, 2, 4});
+  return PreparePermutation(context, output, {image.batch, image.depth, height, block, width, block},
+                            {0, 3, 5, 1, 2, 4});
 }
 
 absl::Status PrepareDepthToSpace(PrepareContext* context) {
@@ -84,11 +85,11 @@ absl::Status PrepareDepthToSpace(PrepareContext* context) {
   const int64_t depth = image.depth / (block * block);
   const Shape output = MakeImage(image, height, width, depth);
   if (image.channels_last) {
-    return PlanPermutation(context, output, {image.batch, image.height, image.width, block, block, depth},
-                           {0, 1, 3, 2, 4, 5});
+    return PreparePermutation(context, output, {image.batch, image.height, image.width, block, block, depth},
+                              {0, 1, 3, 2, 4, 5});
   }
-  return PlanPermutation(context, output, {image.batch, block, block, depth, image.height, image.width},
-                         {0, 3, 4, 1, 5, 2});
+  return PreparePermutation(context, output, {image.batch, block, block, depth, image.height, image.width},
+                            {0, 3, 4, 1, 5, 2});
 }
 
 // --- SpaceToBatch, BatchToSpace
@@ -165,7 +166,7 @@ absl::StatusOr<int64_t> CheckedBytes(const Shape& shape, DType dtype) {
 }
 
 // Pads into scratch memory, then moves the blocks to the batch.
-absl::Status PlanSpaceToBatch(PrepareContext* context, const Blocks& blocks) {
+absl::Status PrepareSpaceToBatchWith(PrepareContext* context, const Blocks& blocks) {
   const Shape& input = context->input_shape(0);
   const int rank = blocks.rank();
   Shape padded = input;
@@ -189,13 +190,13 @@ absl::Status PlanSpaceToBatch(PrepareContext* context, const Blocks& blocks) {
     before[1 + d] = blocks.before[d];
   }
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   int source = 0;
   if (padded != input && output.num_elements() > 0) {
     PF_ASSIGN_OR_RETURN(int64_t bytes, CheckedBytes(padded, context->input_type(0)));
     context->RequestScratch(bytes);
-    plan->AddPadded(0, CopyPlan::kScratch, CopyPlan::kZero, input.dims(), before, padded.dims());
-    source = CopyPlan::kScratch;
+    copies->AddPadded(0, CopyList::kScratch, CopyList::kZero, input.dims(), before, padded.dims());
+    source = CopyList::kScratch;
   }
   // From [batch, size_0, block_0, size_1, block_1, ..., rest] to [block_0, block_1, ..., batch, size_0, ..., rest].
   std::vector<int64_t> from = {input.dim(0)};
@@ -209,13 +210,13 @@ absl::Status PlanSpaceToBatch(PrepareContext* context, const Blocks& blocks) {
   order.push_back(0);
   for (int d = 0; d < rank; ++d) order.push_back(2 * d + 1);
   order.push_back(2 * rank + 1);
-  if (output.num_elements() > 0) plan->Add(source, 0, 0, 0, PermutedDims(from, order));
-  context->SetState(std::move(plan));
+  if (output.num_elements() > 0) copies->Add(source, 0, 0, 0, PermutedDims(from, order));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
 // Moves the batch to blocks in scratch memory, then crops.
-absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
+absl::Status PrepareBatchToSpaceWith(PrepareContext* context, const Blocks& blocks) {
   const Shape& input = context->input_shape(0);
   const int rank = blocks.rank();
   if (input.dim(0) % blocks.product != 0) {
@@ -241,7 +242,7 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
   PF_ASSIGN_OR_RETURN(int64_t bytes, CheckedBytes(whole, context->input_type(0)));
   const bool crops = whole != output && output.num_elements() > 0;
   if (crops) context->RequestScratch(bytes);
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   // From [block_0, block_1, ..., batch, size_0, size_1, ..., rest] to [batch, size_0, block_0, size_1, ..., rest].
   std::vector<int64_t> from(blocks.size);
   std::vector<int> order = {rank};
@@ -253,7 +254,7 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
   }
   from.push_back(ProductOfDims(input, 1 + rank, input.rank()));
   order.push_back(2 * rank + 1);
-  if (output.num_elements() > 0) plan->Add(0, 0, crops ? CopyPlan::kScratch : 0, 0, PermutedDims(from, order));
+  if (output.num_elements() > 0) copies->Add(0, 0, crops ? CopyList::kScratch : 0, 0, PermutedDims(from, order));
   if (crops) {
     const absl::InlinedVector<int64_t, 6> from_strides = RowMajorStrides(whole.dims());
     const absl::InlinedVector<int64_t, 6> to_strides = RowMajorStrides(output.dims());
@@ -263,30 +264,30 @@ absl::Status PlanBatchToSpace(PrepareContext* context, const Blocks& blocks) {
       dims.push_back({output.dim(d), from_strides[d], to_strides[d]});
       if (d >= 1 && d <= rank) offset += blocks.before[d - 1] * from_strides[d];
     }
-    plan->Add(CopyPlan::kScratch, offset, 0, 0, dims);
+    copies->Add(CopyList::kScratch, offset, 0, 0, dims);
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
 absl::Status PrepareSpaceToBatchND(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(Blocks blocks, ReadBlocksND(context));
-  return PlanSpaceToBatch(context, blocks);
+  return PrepareSpaceToBatchWith(context, blocks);
 }
 
 absl::Status PrepareBatchToSpaceND(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(Blocks blocks, ReadBlocksND(context));
-  return PlanBatchToSpace(context, blocks);
+  return PrepareBatchToSpaceWith(context, blocks);
 }
 
 absl::Status PrepareSpaceToBatch(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(Blocks blocks, ReadSquareBlocks(context));
-  return PlanSpaceToBatch(context, blocks);
+  return PrepareSpaceToBatchWith(context, blocks);
 }
 
 absl::Status PrepareBatchToSpace(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(Blocks blocks, ReadSquareBlocks(context));
-  return PlanBatchToSpace(context, blocks);
+  return PrepareBatchToSpaceWith(context, blocks);
 }
 
 }  // namespace

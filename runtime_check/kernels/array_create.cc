@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
@@ -28,9 +28,9 @@ absl::Status PrepareFill(PrepareContext* context) {
   }
   Shape output(dims);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->output_type(0)));
-  plan->Add(1, 0, 0, 0, {{output.num_elements(), 0, 1}});
-  context->SetState(std::move(plan));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->output_type(0)));
+  copies->Add(1, 0, 0, 0, {{output.num_elements(), 0, 1}});
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
@@ -181,7 +181,7 @@ absl::Status ComputeLinSpace(ComputeContext* context) {
 // -----------------------------------------------------------------------------------------------------------
 
 struct OneHotState : KernelState {
-  CopyPlan off;
+  CopyList off;
   int64_t depth;
   int64_t inner;  // Indices after the axis.
 

@@ -36,7 +36,7 @@ struct GatherState : KernelState {
   int64_t inner_bytes;
 };
 
-absl::Status PlanGather(PrepareContext* context, int64_t given_axis, int64_t given_batch_dims) {
+absl::Status PrepareGatherWith(PrepareContext* context, int64_t given_axis, int64_t given_batch_dims) {
   const Shape& params = context->input_shape(0);
   const Shape& indices = context->input_shape(1);
   if (params.rank() < 1) return absl::InvalidArgumentError("'params' is a scalar, expected a rank of at least 1");
@@ -68,12 +68,12 @@ absl::Status PlanGather(PrepareContext* context, int64_t given_axis, int64_t giv
   return absl::OkStatus();
 }
 
-absl::Status PrepareGather(PrepareContext* context) { return PlanGather(context, 0, 0); }
+absl::Status PrepareGather(PrepareContext* context) { return PrepareGatherWith(context, 0, 0); }
 
 absl::Status PrepareGatherV2(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(int64_t axis, IntegerInput(context, 2));
   PF_ASSIGN_OR_RETURN(int64_t batch_dims, IntAttr(context->node(), "batch_dims"));
-  return PlanGather(context, axis, batch_dims);
+  return PrepareGatherWith(context, axis, batch_dims);
 }
 
 // The first index that is not in [0, size) as an error.

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -12,9 +12,9 @@ namespace permafrost {
 namespace {
 
 // One block of a tensor that is joined along an axis: outer x own, where the whole has outer x whole elements.
-void AddBlock(CopyPlan* plan, int from, int64_t from_offset, int64_t from_size, int to, int64_t to_offset,
+void AddBlock(CopyList* copies, int from, int64_t from_offset, int64_t from_size, int to, int64_t to_offset,
               int64_t to_size, int64_t outer, int64_t own) {
-  plan->Add(from, from_offset, to, to_offset, {{outer, from_size, to_size}, {own, 1, 1}});
+  copies->Add(from, from_offset, to, to_offset, {{outer, from_size, to_size}, {own, 1, 1}});
 }
 
 absl::Status PreparePack(PrepareContext* context) {
@@ -37,11 +37,11 @@ absl::Status PreparePack(PrepareContext* context) {
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   const int64_t outer = ProductOfDims(first, 0, axis);
   const int64_t inner = ProductOfDims(first, axis, first.rank());
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (output.num_elements() > 0) {
-    for (int i = 0; i < count; ++i) AddBlock(plan.get(), i, 0, inner, 0, i * inner, count * inner, outer, inner);
+    for (int i = 0; i < count; ++i) AddBlock(copies.get(), i, 0, inner, 0, i * inner, count * inner, outer, inner);
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
@@ -60,53 +60,53 @@ absl::Status PrepareUnpack(PrepareContext* context) {
   for (int d = 0; d < input.rank(); ++d) {
     if (d != axis) output.AddDim(input.dim(d));
   }
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   for (int i = 0; i < count; ++i) {
     context->SetOutputShape(i, output);
-    if (input.num_elements() > 0) AddBlock(plan.get(), 0, i * inner, count * inner, i, 0, inner, outer, inner);
+    if (input.num_elements() > 0) AddBlock(copies.get(), 0, i * inner, count * inner, i, 0, inner, outer, inner);
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
 // Concatenates the inputs [first, first + count) along an axis.
-absl::Status PlanConcat(PrepareContext* context, int first, int count, int64_t given_axis) {
+absl::Status PrepareConcatWith(PrepareContext* context, int first, int count, int64_t given_axis) {
   if (count < 1) return absl::InvalidArgumentError("no inputs to concatenate, expected at least 1");
   const Shape& model = context->input_shape(first);
   PF_ASSIGN_OR_RETURN(int axis, ResolveAxis(given_axis, model.rank()));
   PF_ASSIGN_OR_RETURN(const Shape output, ShapeOfJoined(context, first, count, axis));
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(first)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(first)));
   if (output.num_elements() == 0) count = 0;
   const int64_t outer = ProductOfDims(output, 0, axis);
   const int64_t inner = ProductOfDims(output, axis + 1, output.rank());
   int64_t offset = 0;
   for (int i = first; i < first + count; ++i) {
     const int64_t own = context->input_shape(i).dim(axis) * inner;
-    AddBlock(plan.get(), i, 0, own, 0, offset, output.dim(axis) * inner, outer, own);
+    AddBlock(copies.get(), i, 0, own, 0, offset, output.dim(axis) * inner, outer, own);
     offset += own;
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
 absl::Status PrepareConcat(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(int64_t axis, IntegerInput(context, 0));
-  return PlanConcat(context, 1, context->num_inputs() - 1, axis);
+  return PrepareConcatWith(context, 1, context->num_inputs() - 1, axis);
 }
 
 absl::Status PrepareConcatV2(PrepareContext* context) {
   if (context->num_inputs() < 2) return absl::InvalidArgumentError("no inputs to concatenate, expected at least 1");
   PF_ASSIGN_OR_RETURN(int64_t axis, IntegerInput(context, context->num_inputs() - 1));
-  return PlanConcat(context, 0, context->num_inputs() - 1, axis);
+  return PrepareConcatWith(context, 0, context->num_inputs() - 1, axis);
 }
 
 // Splits input `value` along an axis into outputs of these sizes, which add up.
-absl::Status PlanSplit(PrepareContext* context, int value, int axis, absl::Span<const int64_t> sizes) {
+absl::Status PrepareSplitWith(PrepareContext* context, int value, int axis, absl::Span<const int64_t> sizes) {
   const Shape& input = context->input_shape(value);
   const int64_t outer = ProductOfDims(input, 0, axis);
   const int64_t inner = ProductOfDims(input, axis + 1, input.rank());
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(value)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(value)));
   const bool is_empty = input.num_elements() == 0;
   int64_t offset = 0;
   for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
@@ -115,10 +115,10 @@ absl::Status PlanSplit(PrepareContext* context, int value, int axis, absl::Span<
     context->SetOutputShape(i, std::move(output));
     if (is_empty) continue;
     const int64_t own = sizes[i] * inner;
-    AddBlock(plan.get(), value, offset, input.dim(axis) * inner, i, 0, own, outer, own);
+    AddBlock(copies.get(), value, offset, input.dim(axis) * inner, i, 0, own, outer, own);
     offset += own;
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
@@ -131,7 +131,7 @@ absl::Status PrepareSplit(PrepareContext* context) {
     return absl::InvalidArgumentError(absl::StrCat("the input has the shape ", input.ToString(),
                                                    ", expected a multiple of ", count, " at axis ", axis));
   }
-  return PlanSplit(context, 1, axis, std::vector<int64_t>(count, input.dim(axis) / count));
+  return PrepareSplitWith(context, 1, axis, std::vector<int64_t>(count, input.dim(axis) / count));
 }
 
 absl::Status PrepareSplitV(PrepareContext* context) {
@@ -163,7 +163,7 @@ absl::Status PrepareSplitV(PrepareContext* context) {
     return absl::InvalidArgumentError(
         absl::StrCat("'size_splits' does not add up to ", input.dim(axis), ", the size of the input at axis ", axis));
   }
-  return PlanSplit(context, 0, axis, sizes);
+  return PrepareSplitWith(context, 0, axis, sizes);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -45,15 +45,15 @@ absl::StatusOr<Paddings> ReadPaddings(PrepareContext* context) {
 
 absl::Status PreparePadWith(PrepareContext* context, int border) {
   PF_ASSIGN_OR_RETURN(Paddings paddings, ReadPaddings(context));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (paddings.output.num_elements() > 0) {
-    plan->AddPadded(0, 0, border, context->input_shape(0).dims(), paddings.before, paddings.output.dims());
+    copies->AddPadded(0, 0, border, context->input_shape(0).dims(), paddings.before, paddings.output.dims());
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
-absl::Status PreparePad(PrepareContext* context) { return PreparePadWith(context, CopyPlan::kZero); }
+absl::Status PreparePad(PrepareContext* context) { return PreparePadWith(context, CopyList::kZero); }
 
 absl::Status PreparePadV2(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(int64_t count, context->input_shape(2).CheckedNumElements());
@@ -97,7 +97,7 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
     // As many as six dimensions that are padded on both sides; TensorFlow has kernels for five.
     if (combinations > 729) return absl::UnimplementedError("more than six padded dimensions");
   }
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (paddings.output.num_elements() == 0) combinations = 0;
   const absl::InlinedVector<int64_t, 6> from_strides = RowMajorStrides(input.dims());
   const absl::InlinedVector<int64_t, 6> to_strides = RowMajorStrides(paddings.output.dims());
@@ -113,9 +113,9 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
       to += part.to * to_strides[d];
       dims.push_back({part.size, part.step * from_strides[d], to_strides[d]});
     }
-    plan->Add(0, from, 0, to, dims);
+    copies->Add(0, from, 0, to, dims);
   }
-  context->SetState(std::move(plan));
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 

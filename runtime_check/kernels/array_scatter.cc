@@ -19,7 +19,7 @@ namespace permafrost {
 namespace {
 
 // Checks what scatters `updates` (input `updates`) by `indices` (input `indices`) into a tensor of shape `target`.
-absl::Status PlanScatter(PrepareContext* context, int indices, int updates, const Shape& target) {
+absl::Status PrepareScatterWith(PrepareContext* context, int indices, int updates, const Shape& target) {
   const Shape& rows = context->input_shape(indices);
   PF_ASSIGN_OR_RETURN(std::unique_ptr<SliceIndex> state, ReadSliceIndex(context->node(), rows, target));
   const Shape expected = ShapeOfSlices(*state, rows, target);
@@ -37,11 +37,11 @@ absl::Status PrepareScatterNd(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(std::vector<int64_t> dims, IntegerVectorInput(context, 2));
   const Shape output(dims);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  return PlanScatter(context, 0, 1, output);
+  return PrepareScatterWith(context, 0, 1, output);
 }
 
 absl::Status PrepareTensorScatter(PrepareContext* context) {
-  return PlanScatter(context, 1, 2, context->input_shape(0));
+  return PrepareScatterWith(context, 1, 2, context->input_shape(0));
 }
 
 // --- What an element becomes -----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -19,11 +19,11 @@ struct Range {
   int64_t count;
 };
 
-// Plans the copy of these ranges, one for each dimension of input 0, to output 0.
-void PlanRanges(PrepareContext* context, absl::Span<const Range> ranges) {
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+// Prepares the copy of these ranges, one for each dimension of input 0, to output 0.
+void PrepareRanges(PrepareContext* context, absl::Span<const Range> ranges) {
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (context->input_shape(0).num_elements() == 0) {
-    context->SetState(std::move(plan));
+    context->SetState(std::move(copies));
     return;
   }
   const absl::InlinedVector<int64_t, 6> strides = RowMajorStrides(context->input_shape(0).dims());
@@ -35,8 +35,8 @@ void PlanRanges(PrepareContext* context, absl::Span<const Range> ranges) {
     to_stride *= ranges[d].count;
     offset += ranges[d].first * strides[d];
   }
-  plan->Add(0, offset, 0, 0, dims);
-  context->SetState(std::move(plan));
+  copies->Add(0, offset, 0, 0, dims);
+  context->SetState(std::move(copies));
 }
 
 absl::Status PrepareSlice(PrepareContext* context) {
@@ -59,7 +59,7 @@ absl::Status PrepareSlice(PrepareContext* context) {
     ranges.push_back({begin[d], 1, count});
     output.AddDim(count);
   }
-  PlanRanges(context, ranges);
+  PrepareRanges(context, ranges);
   context->SetOutputShape(0, std::move(output));
   return absl::OkStatus();
 }
@@ -164,7 +164,7 @@ absl::Status PrepareStridedSlice(PrepareContext* context) {
     }
   }
   take_all(input.rank() - static_cast<int>(ranges.size()));
-  PlanRanges(context, ranges);
+  PrepareRanges(context, ranges);
   context->SetOutputShape(0, std::move(output));
   return absl::OkStatus();
 }
@@ -172,13 +172,13 @@ absl::Status PrepareStridedSlice(PrepareContext* context) {
 // --- Reverse
 // ----------------------------------------------------------------------------------------------------------
 
-absl::Status PlanReverse(PrepareContext* context, const std::vector<bool>& reversed) {
+absl::Status PrepareReverseWith(PrepareContext* context, const std::vector<bool>& reversed) {
   const Shape& input = context->input_shape(0);
   std::vector<Range> ranges;
   for (int d = 0; d < input.rank(); ++d) {
     ranges.push_back(reversed[d] ? Range{input.dim(d) - 1, -1, input.dim(d)} : Range{0, 1, input.dim(d)});
   }
-  PlanRanges(context, ranges);
+  PrepareRanges(context, ranges);
   return SameShape(context);
 }
 
@@ -191,7 +191,7 @@ absl::Status PrepareReverseV2(PrepareContext* context) {
     if (reversed[resolved]) return absl::InvalidArgumentError(absl::StrCat("axis ", resolved, " is given twice"));
     reversed[resolved] = true;
   }
-  return PlanReverse(context, reversed);
+  return PrepareReverseWith(context, reversed);
 }
 
 // The predecessor of ReverseV2: one bool for each dimension.
@@ -206,7 +206,7 @@ absl::Status PrepareReverse(PrepareContext* context) {
   if (dims == nullptr) return context->NeedsValueOf(1);
   std::vector<bool> reversed(rank, false);
   for (int d = 0; d < rank; ++d) reversed[d] = dims->elements<bool>()[d];
-  return PlanReverse(context, reversed);
+  return PrepareReverseWith(context, reversed);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/moving_kernel.h"
 #include "runtime_check/kernels/prepare.h"
 
@@ -30,9 +30,9 @@ absl::Status PrepareTranspose(PrepareContext* context) {
     order.push_back(axis);
     output.AddDim(input.dim(axis));
   }
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
-  plan->Add(0, 0, 0, 0, PermutedDims(input.dims(), order));
-  context->SetState(std::move(plan));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
+  copies->Add(0, 0, 0, 0, PermutedDims(input.dims(), order));
+  context->SetState(std::move(copies));
   context->SetOutputShape(0, std::move(output));
   return absl::OkStatus();
 }
@@ -54,9 +54,9 @@ absl::Status PrepareTile(PrepareContext* context) {
     output.AddDim(size);
   }
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (output.num_elements() == 0) {
-    context->SetState(std::move(plan));
+    context->SetState(std::move(copies));
     return absl::OkStatus();
   }
   // Each dimension becomes two: the copies, then the elements.
@@ -67,8 +67,8 @@ absl::Status PrepareTile(PrepareContext* context) {
     dims.push_back({multiples[d], 0, input.dim(d) * to[d]});
     dims.push_back({input.dim(d), from[d], to[d]});
   }
-  plan->Add(0, 0, 0, 0, dims);
-  context->SetState(std::move(plan));
+  copies->Add(0, 0, 0, 0, dims);
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 
@@ -89,9 +89,9 @@ absl::Status PrepareBroadcastTo(PrepareContext* context) {
     const int own = d - (output.rank() - input.rank());
     dims.push_back({output.dim(d), own < 0 || input.dim(own) == 1 ? 0 : from[own], to[d]});
   }
-  auto plan = std::make_unique<CopyPlan>(SizeOf(context->input_type(0)));
-  plan->Add(0, 0, 0, 0, dims);
-  context->SetState(std::move(plan));
+  auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
+  copies->Add(0, 0, 0, 0, dims);
+  context->SetState(std::move(copies));
   return absl::OkStatus();
 }
 

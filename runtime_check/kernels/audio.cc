@@ -101,7 +101,7 @@ struct MfccState : KernelState {
 };
 
 // Triangles that stand evenly on the mel scale, each from the centre of its left neighbour to that of its right one.
-absl::Status PlanFilters(double lowest, double highest, double sample_rate, MfccState* state) {
+absl::Status MakeFilters(double lowest, double highest, double sample_rate, MfccState* state) {
   const double hertz_per_bin = 0.5 * sample_rate / static_cast<double>(state->bins - 1);
   const double first = 1.5 + lowest / hertz_per_bin, last = highest / hertz_per_bin;
   if (!(last < static_cast<double>(state->bins))) {
@@ -154,7 +154,7 @@ absl::Status PrepareMfcc(PrepareContext* context) {
     return absl::InvalidArgumentError(
         absl::StrCat("the spectrogram has the shape ", input.ToString(), ", expected 2 or more frequencies"));
   }
-  PF_RETURN_IF_ERROR(PlanFilters(lowest, highest, static_cast<double>(sample_rate), state.get()));
+  PF_RETURN_IF_ERROR(MakeFilters(lowest, highest, static_cast<double>(sample_rate), state.get()));
   const auto filters = static_cast<double>(state->filters);
   for (int64_t i = 0; i < state->coefficients; ++i) {
     for (int64_t j = 0; j < state->filters; ++j) {

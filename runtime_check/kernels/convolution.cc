@@ -23,10 +23,10 @@ namespace {
 bool RowsCollide(int64_t stride) { return stride % (2048 / sizeof(float)) == 0; }
 
 // Packs the filter [taps_y][taps_x][group_inputs][output_channels], group after group.
-void PackFilter(const Convolution& plan, const float* filter, float* packed) {
-  for (int64_t g = 0; g < plan.groups; ++g) {
-    Pack(*plan.loops, plan.matrix, filter + g * plan.group_outputs, plan.output_channels, 1,
-         packed + g * plan.matrix_size);
+void PackFilter(const Convolution& convolution, const float* filter, float* packed) {
+  for (int64_t g = 0; g < convolution.groups; ++g) {
+    Pack(*convolution.loops, convolution.matrix, filter + g * convolution.group_outputs, convolution.output_channels, 1,
+         packed + g * convolution.matrix_size);
   }
 }
 
@@ -53,17 +53,18 @@ inline void CopyRuns(const float* from, int64_t count, bool may_overrun, float* 
 
 // Writes the pixels under the window of output pixels [begin, begin + count), those of one group of channels, to
 // `rows`.
-void GatherRows(const Convolution& plan, const float* input, int64_t group, int64_t begin, int64_t count, float* rows) {
-  const WindowAxis &y = plan.window.y, &x = plan.window.x;
-  const int64_t channels = plan.group_inputs;
+void GatherRows(const Convolution& convolution, const float* input, int64_t group, int64_t begin, int64_t count,
+                float* rows) {
+  const WindowAxis &y = convolution.window.y, &x = convolution.window.x;
+  const int64_t channels = convolution.group_inputs;
   // Taps next to each other lie next to each other in memory: one copy for all.
-  const bool is_contiguous = x.dilation == 1 && plan.groups == 1;
+  const bool is_contiguous = x.dilation == 1 && convolution.groups == 1;
   // Runs may overrun that do not leave input or rows by it: what is behind them in the rows is written later.
-  const int64_t last_pixel = plan.batch * y.input * x.input - x.taps - kRun;
-  const float* const end = rows + count * plan.row_stride;
+  const int64_t last_pixel = convolution.batch * y.input * x.input - x.taps - kRun;
+  const float* const end = rows + count * convolution.row_stride;
   int64_t column = begin % x.output, line = begin / x.output % y.output, image = begin / x.output / y.output;
   int64_t y_begin = 0, y_end = 0;
-  for (int64_t r = 0; r < count; ++r, rows += plan.row_stride) {
+  for (int64_t r = 0; r < count; ++r, rows += convolution.row_stride) {
     if (kIsForSize || r == 0 || column == 0) y.TapsInside(line, &y_begin, &y_end);
     int64_t x_begin = 0, x_end = x.taps;
     if (kIsForSize || !x.IsInside(column)) x.TapsInside(column, &x_begin, &x_end);
@@ -81,7 +82,7 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
         to += floats;
       } else {
         for (int64_t tx = x_begin; tx < x_end; ++tx, to += channels) {
-          std::memcpy(to, input + (pixel + tx * x.dilation) * plan.input_channels + group * channels,
+          std::memcpy(to, input + (pixel + tx * x.dilation) * convolution.input_channels + group * channels,
                       channels * sizeof(float));
         }
       }
@@ -101,18 +102,18 @@ void GatherRows(const Convolution& plan, const float* input, int64_t group, int6
 
 // Whether the rows of most output pixels are read where they lie: the taps of a line are a run of memory, and those of
 // the next output pixel one at a fixed distance. Gathering costs more than a line's product where that has few terms.
-bool ReadsLinesInPlace(const Convolution& plan) {
-  const WindowAxis& x = plan.window.x;
-  return !kIsForSize && plan.groups == 1 && x.dilation == 1 && x.output >= 4 * plan.loops->tile_rows &&
-         !RowsCollide(x.stride * plan.group_inputs);
+bool ReadsLinesInPlace(const Convolution& convolution) {
+  const WindowAxis& x = convolution.window.x;
+  return !kIsForSize && convolution.groups == 1 && x.dilation == 1 && x.output >= 4 * convolution.loops->tile_rows &&
+         !RowsCollide(x.stride * convolution.group_inputs);
 }
 
 // The product for output pixels [begin, begin + count), with `rows` for those that have to be gathered.
 class PixelProduct {
  public:
-  PixelProduct(const Convolution& plan, const float* input, int64_t group, const float* weights, int64_t panel_begin,
-               int64_t panel_end, float* rows)
-      : plan_(plan),
+  PixelProduct(const Convolution& convolution, const float* input, int64_t group, const float* weights,
+               int64_t panel_begin, int64_t panel_end, float* rows)
+      : convolution_(convolution),
         input_(input),
         group_(group),
         weights_(weights),
@@ -123,14 +124,14 @@ class PixelProduct {
   // `product` is that of pixel `begin`.
   void Gathered(int64_t begin, int64_t count, float* product) const {
     if (count <= 0) return;
-    GatherRows(plan_, input_, group_, begin, count, rows_);
-    Multiply(*plan_.loops, count, plan_.matrix, rows_, plan_.row_stride, weights_, product, plan_.output_channels,
-             panel_begin_, panel_end_);
+    GatherRows(convolution_, input_, group_, begin, count, rows_);
+    Multiply(*convolution_.loops, count, convolution_.matrix, rows_, convolution_.row_stride, weights_, product,
+             convolution_.output_channels, panel_begin_, panel_end_);
   }
 
-  // Line by line; REQUIRES: plan.reads_lines.
+  // Line by line; REQUIRES: convolution.reads_lines.
   void InPlace(int64_t begin, int64_t count, float* product) const {
-    const WindowAxis &y = plan_.window.y, &x = plan_.window.x;
+    const WindowAxis &y = convolution_.window.y, &x = convolution_.window.x;
     int64_t inside_begin, inside_end;
     x.FullPositions(&inside_begin, &inside_end);
     for (int64_t end = begin + count; begin < end;) {
@@ -138,7 +139,7 @@ class PixelProduct {
       const int64_t column_end = std::min(x.output, column + end - begin);
       int64_t from = std::clamp(inside_begin, column, column_end), to = std::clamp(inside_end, from, column_end);
       if (!y.IsInside(line)) from = to = column_end;
-      const auto at = [&](int64_t c) { return product + (c - column) * plan_.output_channels; };
+      const auto at = [&](int64_t c) { return product + (c - column) * convolution_.output_channels; };
       Gathered(begin, from - column, product);
       if (to > from) OfLine((image * y.input + y.First(line)) * x.input + x.First(from), to - from, at(from));
       Gathered(begin + to - column, column_end - to, at(to));
@@ -151,16 +152,17 @@ class PixelProduct {
   // For `count` output pixels of a line, the first of which has its first tap at `pixel`. The sums are those of
   // Multiply.
   void OfLine(int64_t pixel, int64_t count, float* product) const {
-    const WindowAxis &y = plan_.window.y, &x = plan_.window.x;
-    const int64_t channels = plan_.group_inputs;
+    const WindowAxis &y = convolution_.window.y, &x = convolution_.window.x;
+    const int64_t channels = convolution_.group_inputs;
     for (int64_t ty = 0; ty < y.taps; ++ty) {
-      MultiplyPart(*plan_.loops, count, plan_.matrix, {ty * x.taps * channels, (ty + 1) * x.taps * channels},
+      MultiplyPart(*convolution_.loops, count, convolution_.matrix,
+                   {ty * x.taps * channels, (ty + 1) * x.taps * channels},
                    input_ + (pixel + ty * y.dilation * x.input) * channels, x.stride * channels, weights_, product,
-                   plan_.output_channels, panel_begin_, panel_end_);
+                   convolution_.output_channels, panel_begin_, panel_end_);
     }
   }
 
-  const Convolution& plan_;
+  const Convolution& convolution_;
   const float* const input_;
   const int64_t group_;
   const float* const weights_;
@@ -170,128 +172,133 @@ class PixelProduct {
 
 }  // namespace
 
-absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const ImageLayout& layout, const Shape& image,
-                                            int filter_input, ScratchParts* parts) {
+absl::StatusOr<Convolution> PrepareConvolutionOf(PrepareContext* context, const ImageLayout& layout, const Shape& image,
+                                                 int filter_input, ScratchParts* parts) {
   PF_RETURN_IF_ERROR(RequireRank(context, filter_input, 4));
   const Shape& filter = context->input_shape(filter_input);
-  Convolution plan;
-  plan.filter_input = filter_input;
-  plan.loops = &BestInnerLoops();
-  plan.layout = layout;
-  PF_ASSIGN_OR_RETURN(plan.window, ReadWindow(context->node(), layout, {filter.dim(0), filter.dim(1)},
-                                              image.dim(layout.height), image.dim(layout.width)));
-  plan.batch = image.dim(0);
-  plan.input_channels = image.dim(layout.channel);
-  plan.group_inputs = filter.dim(2);
-  plan.output_channels = filter.dim(3);
-  if (plan.input_channels == 0 || plan.group_inputs == 0 || plan.input_channels % plan.group_inputs != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has ", plan.input_channels,
+  Convolution convolution;
+  convolution.filter_input = filter_input;
+  convolution.loops = &BestInnerLoops();
+  convolution.layout = layout;
+  PF_ASSIGN_OR_RETURN(convolution.window, ReadWindow(context->node(), layout, {filter.dim(0), filter.dim(1)},
+                                                     image.dim(layout.height), image.dim(layout.width)));
+  convolution.batch = image.dim(0);
+  convolution.input_channels = image.dim(layout.channel);
+  convolution.group_inputs = filter.dim(2);
+  convolution.output_channels = filter.dim(3);
+  if (convolution.input_channels == 0 || convolution.group_inputs == 0 ||
+      convolution.input_channels % convolution.group_inputs != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the input has ", convolution.input_channels,
                                                    " channels, expected a positive multiple of the filter's ",
-                                                   plan.group_inputs));
+                                                   convolution.group_inputs));
   }
-  plan.groups = plan.input_channels / plan.group_inputs;
-  if (plan.output_channels % plan.groups != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the filter makes ", plan.output_channels,
-                                                   " channels, which is no multiple of the ", plan.groups,
+  convolution.groups = convolution.input_channels / convolution.group_inputs;
+  if (convolution.output_channels % convolution.groups != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the filter makes ", convolution.output_channels,
+                                                   " channels, which is no multiple of the ", convolution.groups,
                                                    " groups of input channels"));
   }
-  plan.group_outputs = plan.output_channels / plan.groups;
-  const WindowAxis &y = plan.window.y, &x = plan.window.x;
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, layout.ShapeOf(plan.batch, y.output, x.output, plan.output_channels)));
+  convolution.group_outputs = convolution.output_channels / convolution.groups;
+  const WindowAxis &y = convolution.window.y, &x = convolution.window.x;
+  PF_RETURN_IF_ERROR(
+      SetCheckedShape(context, 0, layout.ShapeOf(convolution.batch, y.output, x.output, convolution.output_channels)));
 
   if (context->input_type(0) != DType::kFloat) {
-    PF_ASSIGN_OR_RETURN(plan.post_ops, ReadPostOps(context, filter_input + 1, plan.output_channels, parts));
-    return plan;
+    PF_ASSIGN_OR_RETURN(convolution.post_ops,
+                        ReadPostOps(context, filter_input + 1, convolution.output_channels, parts));
+    return convolution;
   }
 
   // The filter's own element count fits int64, so this product does.
-  plan.matrix = {y.taps * x.taps * plan.group_inputs, plan.group_outputs};
-  PF_ASSIGN_OR_RETURN(plan.matrix_size, plan.matrix.Size(*plan.loops));
-  plan.grid = PlanWork(*plan.loops, plan.num_rows(), plan.matrix, context->num_threads());
-  plan.in_place = plan.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
-                  y.output == y.input && x.output == x.input && !RowsCollide(plan.input_channels);
-  plan.reads_lines = ReadsLinesInPlace(plan);
-  plan.row_stride = plan.matrix.depth + (RowsCollide(plan.matrix.depth) ? 16 : 0);
+  convolution.matrix = {y.taps * x.taps * convolution.group_inputs, convolution.group_outputs};
+  PF_ASSIGN_OR_RETURN(convolution.matrix_size, convolution.matrix.Size(*convolution.loops));
+  convolution.grid = DivideWork(*convolution.loops, convolution.num_rows(), convolution.matrix, context->num_threads());
+  convolution.in_place = convolution.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
+                         y.output == y.input && x.output == x.input && !RowsCollide(convolution.input_channels);
+  convolution.reads_lines = ReadsLinesInPlace(convolution);
+  convolution.row_stride = convolution.matrix.depth + (RowsCollide(convolution.matrix.depth) ? 16 : 0);
 
   int64_t all_weights = 0;
-  if (__builtin_mul_overflow(plan.groups, plan.matrix_size, &all_weights)) {
+  if (__builtin_mul_overflow(convolution.groups, convolution.matrix_size, &all_weights)) {
     return absl::InvalidArgumentError("the filter is too large");
   }
-  PF_RETURN_IF_ERROR(plan.weights.Take(
-      context, filter_input, *plan.loops, all_weights,
-      [&] { return absl::StrCat("filter of ", plan.groups, " groups"); },
-      [&](const float* value, float* packed) { PackFilter(plan, value, packed); }));
-  if (plan.weights.data() == nullptr) {
-    PF_ASSIGN_OR_RETURN(plan.weights_part, parts->Add(all_weights));
+  PF_RETURN_IF_ERROR(convolution.weights.Take(
+      context, filter_input, *convolution.loops, all_weights,
+      [&] { return absl::StrCat("filter of ", convolution.groups, " groups"); },
+      [&](const float* value, float* packed) { PackFilter(convolution, value, packed); }));
+  if (convolution.weights.data() == nullptr) {
+    PF_ASSIGN_OR_RETURN(convolution.weights_part, parts->Add(all_weights));
   }
-  if (!plan.in_place) {
+  if (!convolution.in_place) {
     int64_t rows = 0;
-    if (__builtin_mul_overflow(plan.grid.rows_per_block, plan.row_stride, &rows)) {
+    if (__builtin_mul_overflow(convolution.grid.rows_per_block, convolution.row_stride, &rows)) {
       return absl::InvalidArgumentError("the window is too large");
     }
-    PF_ASSIGN_OR_RETURN(plan.rows_part, parts->Add(rows, context->num_threads() * sizeof(float)));
+    PF_ASSIGN_OR_RETURN(convolution.rows_part, parts->Add(rows, context->num_threads() * sizeof(float)));
   }
   if (layout.is_nchw()) {
-    PF_ASSIGN_OR_RETURN(plan.input_part, parts->Add(image.num_elements()));
-    PF_ASSIGN_OR_RETURN(plan.output_part, parts->Add(plan.num_rows(), plan.output_channels * sizeof(float)));
+    PF_ASSIGN_OR_RETURN(convolution.input_part, parts->Add(image.num_elements()));
+    PF_ASSIGN_OR_RETURN(convolution.output_part,
+                        parts->Add(convolution.num_rows(), convolution.output_channels * sizeof(float)));
   }
-  PF_ASSIGN_OR_RETURN(plan.post_ops, ReadPostOps(context, filter_input + 1, plan.output_channels, parts));
-  return plan;
+  PF_ASSIGN_OR_RETURN(convolution.post_ops, ReadPostOps(context, filter_input + 1, convolution.output_channels, parts));
+  return convolution;
 }
 
-void Convolve(ComputeContext* context, const Convolution& plan, const float* image) {
-  const int64_t rows = plan.num_rows();
-  if (rows == 0 || plan.output_channels == 0) return;
+void Convolve(ComputeContext* context, const Convolution& convolution, const float* image) {
+  const int64_t rows = convolution.num_rows();
+  if (rows == 0 || convolution.output_channels == 0) return;
   const float* input = image;
   float* output = context->output<float>(0);
-  const float* weights = plan.weights.data();
+  const float* weights = convolution.weights.data();
   if (weights == nullptr) {
-    float* packed = ScratchAt(context, plan.weights_part);
-    PackFilter(plan, context->input<float>(plan.filter_input), packed);
+    float* packed = ScratchAt(context, convolution.weights_part);
+    PackFilter(convolution, context->input<float>(convolution.filter_input), packed);
     weights = packed;
   }
-  const int64_t input_pixels = plan.window.y.input * plan.window.x.input;
-  const int64_t output_pixels = plan.window.y.output * plan.window.x.output;
-  if (plan.layout.is_nchw()) {
-    float* pixels = ScratchAt(context, plan.input_part);
-    TransposeMatrices(context->threads(), plan.batch, plan.input_channels, input_pixels, input, pixels);
+  const int64_t input_pixels = convolution.window.y.input * convolution.window.x.input;
+  const int64_t output_pixels = convolution.window.y.output * convolution.window.x.output;
+  if (convolution.layout.is_nchw()) {
+    float* pixels = ScratchAt(context, convolution.input_part);
+    TransposeMatrices(context->threads(), convolution.batch, convolution.input_channels, input_pixels, input, pixels);
     input = pixels;
-    output = ScratchAt(context, plan.output_part);
+    output = ScratchAt(context, convolution.output_part);
   }
 
-  const WorkGrid& grid = plan.grid;
-  const int64_t panels = plan.matrix.NumPanels(*plan.loops);
-  const BoundPostOps post_ops(plan.post_ops, context);
-  float* gathered = ScratchAt(context, plan.rows_part);
-  ForEachPiece(context->threads(), plan.groups * grid.num_pieces(), [&](int worker, int64_t piece) {
+  const WorkGrid& grid = convolution.grid;
+  const int64_t panels = convolution.matrix.NumPanels(*convolution.loops);
+  const BoundPostOps post_ops(convolution.post_ops, context);
+  float* gathered = ScratchAt(context, convolution.rows_part);
+  ForEachPiece(context->threads(), convolution.groups * grid.num_pieces(), [&](int worker, int64_t piece) {
     const int64_t group = piece / grid.num_pieces();
     const int64_t row = piece % grid.num_pieces() / grid.panel_groups * grid.rows_per_block;
     const int64_t panel = piece % grid.panel_groups * grid.panels_per_group;
     const int64_t count = std::min(grid.rows_per_block, rows - row);
     const int64_t panel_end = std::min(panel + grid.panels_per_group, panels);
-    float* product = output + row * plan.output_channels + group * plan.group_outputs;
-    const float* const matrix = weights + group * plan.matrix_size;
-    if (plan.in_place) {
-      Multiply(*plan.loops, count, plan.matrix, input + row * plan.input_channels, plan.input_channels, matrix, product,
-               plan.output_channels, panel, panel_end);
+    float* product = output + row * convolution.output_channels + group * convolution.group_outputs;
+    const float* const matrix = weights + group * convolution.matrix_size;
+    if (convolution.in_place) {
+      Multiply(*convolution.loops, count, convolution.matrix, input + row * convolution.input_channels,
+               convolution.input_channels, matrix, product, convolution.output_channels, panel, panel_end);
     } else {
-      const PixelProduct pixels(plan, input, group, matrix, panel, panel_end,
-                                gathered + worker * grid.rows_per_block * plan.row_stride);
-      if (!kIsForSize && plan.reads_lines) {
+      const PixelProduct pixels(convolution, input, group, matrix, panel, panel_end,
+                                gathered + worker * grid.rows_per_block * convolution.row_stride);
+      if (!kIsForSize && convolution.reads_lines) {
         pixels.InPlace(row, count, product);
       } else {
         pixels.Gathered(row, count, product);
       }
     }
     if (!post_ops.is_empty()) {
-      const int64_t first = panel * plan.loops->panel_width;
-      const int64_t end = std::min(panel_end * plan.loops->panel_width, plan.group_outputs);
-      post_ops.Apply(count, group * plan.group_outputs + first, end - first, product + first, plan.output_channels);
+      const int64_t first = panel * convolution.loops->panel_width;
+      const int64_t end = std::min(panel_end * convolution.loops->panel_width, convolution.group_outputs);
+      post_ops.Apply(count, group * convolution.group_outputs + first, end - first, product + first,
+                     convolution.output_channels);
     }
   });
 
-  if (plan.layout.is_nchw()) {
-    TransposeMatrices(context->threads(), plan.batch, output_pixels, plan.output_channels, output,
+  if (convolution.layout.is_nchw()) {
+    TransposeMatrices(context->threads(), convolution.batch, output_pixels, convolution.output_channels, output,
                       context->output<float>(0));
   }
 }
@@ -299,7 +306,7 @@ void Convolve(ComputeContext* context, const Convolution& plan, const float* ima
 namespace {
 
 struct ConvolutionState : public KernelState {
-  Convolution plan;
+  Convolution convolution;
 };
 
 absl::Status PrepareConvolution(PrepareContext* context) {
@@ -307,7 +314,7 @@ absl::Status PrepareConvolution(PrepareContext* context) {
   auto state = std::make_unique<ConvolutionState>();
   ScratchParts parts;
   PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(context->node()));
-  PF_ASSIGN_OR_RETURN(state->plan, PlanConvolution(context, layout, context->input_shape(0), 1, &parts));
+  PF_ASSIGN_OR_RETURN(state->convolution, PrepareConvolutionOf(context, layout, context->input_shape(0), 1, &parts));
   parts.Request(context);
   context->SetState(std::move(state));
   return absl::OkStatus();
@@ -327,31 +334,31 @@ absl::Status PrepareFused(PrepareContext* context) {
 
 // Element by element, for the types that have no matrix product here. Integers wrap round.
 template <typename T>
-void ConvolvePlain(ComputeContext* context, const Convolution& plan, const T* input) {
+void ConvolvePlain(ComputeContext* context, const Convolution& convolution, const T* input) {
   if (context->output_shape(0).num_elements() == 0) return;
-  const WindowAxis &y = plan.window.y, &x = plan.window.x;
-  const ImageStrides in(plan.layout, y.input, x.input, plan.input_channels);
-  const ImageStrides out(plan.layout, y.output, x.output, plan.output_channels);
-  const T* filter = context->input<T>(plan.filter_input);
-  const BoundPostOps post_ops(plan.post_ops, context);
+  const WindowAxis &y = convolution.window.y, &x = convolution.window.x;
+  const ImageStrides in(convolution.layout, y.input, x.input, convolution.input_channels);
+  const ImageStrides out(convolution.layout, y.output, x.output, convolution.output_channels);
+  const T* filter = context->input<T>(convolution.filter_input);
+  const BoundPostOps post_ops(convolution.post_ops, context);
   T* output = context->output<T>(0);
-  context->threads().ParallelFor(plan.num_rows(), 1, [&](int64_t begin, int64_t end) {
+  context->threads().ParallelFor(convolution.num_rows(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t column = row % x.output, line = row / x.output % y.output, image = row / x.output / y.output;
       int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);
       x.TapsInside(column, &x_begin, &x_end);
-      for (int64_t o = 0; o < plan.output_channels; ++o) {
+      for (int64_t o = 0; o < convolution.output_channels; ++o) {
         Wrapping<T> sum = 0;
         for (int64_t ty = y_begin; ty < y_end; ++ty) {
           for (int64_t tx = x_begin; tx < x_end; ++tx) {
             const T* pixel = input + image * in.batch + (y.First(line) + ty * y.dilation) * in.y +
                              (x.First(column) + tx * x.dilation) * in.x +
-                             o / plan.group_outputs * plan.group_inputs * in.channel;
-            const T* weights = filter + (ty * x.taps + tx) * plan.group_inputs * plan.output_channels + o;
-            for (int64_t c = 0; c < plan.group_inputs; ++c) {
+                             o / convolution.group_outputs * convolution.group_inputs * in.channel;
+            const T* weights = filter + (ty * x.taps + tx) * convolution.group_inputs * convolution.output_channels + o;
+            for (int64_t c = 0; c < convolution.group_inputs; ++c) {
               sum += static_cast<Wrapping<T>>(pixel[c * in.channel]) *
-                     static_cast<Wrapping<T>>(weights[c * plan.output_channels]);
+                     static_cast<Wrapping<T>>(weights[c * convolution.output_channels]);
             }
           }
         }
@@ -365,19 +372,19 @@ void ConvolvePlain(ComputeContext* context, const Convolution& plan, const T* in
 }
 
 absl::Status ComputeConvolution(ComputeContext* context) {
-  const Convolution& plan = context->state<ConvolutionState>().plan;
+  const Convolution& convolution = context->state<ConvolutionState>().convolution;
   const bool is_plain = DispatchOn<double, int32_t>(context->input_at(0).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    ConvolvePlain(context, plan, context->input<T>(0));
+    ConvolvePlain(context, convolution, context->input<T>(0));
   });
-  if (!is_plain) Convolve(context, plan, context->input<float>(0));
+  if (!is_plain) Convolve(context, convolution, context->input<float>(0));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void Convolve(ComputeContext* context, const Convolution& plan, const double* input) {
-  ConvolvePlain(context, plan, input);
+void Convolve(ComputeContext* context, const Convolution& convolution, const double* input) {
+  ConvolvePlain(context, convolution, input);
 }
 
 DEFINE_KERNEL(Conv2D) {

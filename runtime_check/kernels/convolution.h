@@ -14,7 +14,7 @@
 
 namespace permafrost {
 
-// Made by PlanConvolution; the fields are its business and that of Convolve.
+// Made by PrepareConvolutionOf; the fields are its business and that of Convolve.
 struct Convolution {
   const InnerLoops* loops = nullptr;
   ImageLayout layout;
@@ -42,13 +42,13 @@ struct Convolution {
 // For Prepare, of any type that convolves: checks attributes and shapes of a convolution of an image of shape `image`,
 // of rank 4, with the filter that is input `filter_input`; sets the shape of output 0, packs a constant filter, and
 // adds the scratch memory that Convolve needs. The args of a _Fused op begin behind the filter.
-absl::StatusOr<Convolution> PlanConvolution(PrepareContext* context, const ImageLayout& layout, const Shape& image,
-                                            int filter_input, ScratchParts* parts);
+absl::StatusOr<Convolution> PrepareConvolutionOf(PrepareContext* context, const ImageLayout& layout, const Shape& image,
+                                                 int filter_input, ScratchParts* parts);
 
-// Computes output 0 from an image of the planned shape.
-void Convolve(ComputeContext* context, const Convolution& plan, const float* image);
+// Computes output 0 from an image of the prepared shape.
+void Convolve(ComputeContext* context, const Convolution& convolution, const float* image);
 // The same of doubles, element by element.
-void Convolve(ComputeContext* context, const Convolution& plan, const double* image);
+void Convolve(ComputeContext* context, const Convolution& convolution, const double* image);
 
 }  // namespace permafrost
 

@@ -106,7 +106,7 @@ void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, c
   MultiplyPart(loops, rows, shape, {0, shape.depth}, a, a_stride, packed, c, c_stride, panel_begin, panel_end);
 }
 
-WorkGrid PlanWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads) {
+WorkGrid DivideWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads) {
   WorkGrid grid;
   const int64_t tiles = DivideUp(rows, loops.tile_rows);
   const int64_t panels = shape.NumPanels(loops);
@@ -141,7 +141,7 @@ void ForEachPiece(ThreadPool& threads, int64_t pieces, absl::FunctionRef<void(in
 
 void ParallelMultiply(const InnerLoops& loops, ThreadPool& threads, int64_t rows, const PackedShape& shape,
                       const float* a, int64_t a_stride, const float* packed, float* c, int64_t c_stride) {
-  const WorkGrid grid = PlanWork(loops, rows, shape, threads.num_threads());
+  const WorkGrid grid = DivideWork(loops, rows, shape, threads.num_threads());
   ForEachPiece(threads, grid.num_pieces(), [&](int, int64_t piece) {
     const int64_t row = piece / grid.panel_groups * grid.rows_per_block;
     const int64_t panel = piece % grid.panel_groups * grid.panels_per_group;

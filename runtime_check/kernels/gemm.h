@@ -11,7 +11,7 @@
 //       tiles of tile_rows rows         sums stay in registers for a whole block
 //
 // so between two blocks of depth each result is written and read once: 2 memory accesses for 192 multiplications.
-// Callers cut the rows into blocks that the second-level cache holds (PlanWork) and share those among threads.
+// Callers cut the rows into blocks that the second-level cache holds (DivideWork) and share those among threads.
 //
 // The order of the additions depends on the depth and on the instruction set alone, never on threads or blocks of rows.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_GEMM_H_
@@ -85,7 +85,7 @@ struct WorkGrid {
 };
 // Rows are cut so that a block of `a` fits the second-level cache and there is work for all threads; panels only where
 // rows do not suffice for that.
-WorkGrid PlanWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads);
+WorkGrid DivideWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads);
 
 // Calls body(worker, piece) for each of the pieces, in order within a worker; workers are numbered from 0 and at most
 // threads.num_threads(), so that each can own a part of the scratch memory. Pieces are shared out evenly.

@@ -3,13 +3,13 @@
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
 
 #include "runtime_check/kernel.h"
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
 
 namespace permafrost {
 
-// For a Prepare that leaves a CopyPlan as the state. The elements are of type T, strings included.
+// For a Prepare that leaves a CopyList as the state. The elements are of type T, strings included.
 template <PrepareFunction prepare>
 Kernel MovingKernel(const char* formula) {
   return Kernel(formula)

@@ -17,7 +17,7 @@ namespace permafrost {
 namespace {
 
 struct PaddedState : public KernelState {
-  Convolution plan;
+  Convolution convolution;
   int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
   // Where the lines and columns of the padded image come from: one tap each. Empty when it has no elements.
   std::vector<Tap> y, x;
@@ -107,7 +107,8 @@ absl::Status PreparePadded(PrepareContext* context, bool resizes) {
   PF_ASSIGN_OR_RETURN(const int64_t elements, padded.CheckedNumElements());
   ScratchParts parts;
   PF_ASSIGN_OR_RETURN(state->image_part, parts.Add(elements, static_cast<int64_t>(SizeOf(context->input_type(0)))));
-  PF_ASSIGN_OR_RETURN(state->plan, PlanConvolution(context, ImageLayout(), padded, paddings_input + 1, &parts));
+  PF_ASSIGN_OR_RETURN(state->convolution,
+                      PrepareConvolutionOf(context, ImageLayout(), padded, paddings_input + 1, &parts));
   if (elements > 0) {
     state->y = Mirror(BilinearTaps(state->height, image.dim(1), align_corners, false), margins[0], edge);
     state->x = Mirror(BilinearTaps(state->width, image.dim(2), align_corners, false), margins[1], edge);
@@ -142,7 +143,7 @@ void ConvolvePadded(ComputeContext* context) {
           for (const Tap& x : state.x) out = std::copy_n(top + x.lower * channels, channels, out);
         }
       });
-  Convolve(context, state.plan, static_cast<const T*>(image));
+  Convolve(context, state.convolution, static_cast<const T*>(image));
 }
 
 absl::Status ComputePadded(ComputeContext* context) {

@@ -23,7 +23,8 @@ struct PoolingState : public KernelState {
   int64_t input_part = 0, output_part = 0;  // Of the scratch memory, for NCHW.
 };
 
-absl::Status PlanPooling(PrepareContext* context, const ImageLayout& layout, std::unique_ptr<PoolingState> state) {
+absl::Status PreparePoolingWith(PrepareContext* context, const ImageLayout& layout,
+                                std::unique_ptr<PoolingState> state) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   const Shape& input = context->input_shape(0);
   state->layout = layout;
@@ -49,7 +50,7 @@ absl::Status PlanPooling(PrepareContext* context, const ImageLayout& layout, std
 
 absl::Status PreparePooling(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(context->node()));
-  return PlanPooling(context, layout, std::make_unique<PoolingState>());
+  return PreparePoolingWith(context, layout, std::make_unique<PoolingState>());
 }
 
 // Accumulates all pixels of each window with combine(channels, pixel, output), then calls finish(pixels, output).
@@ -168,7 +169,7 @@ absl::Status PrepareWithArgmax(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(state->counts_images, BoolAttr(context->node(), "include_batch_in_index"));
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   const bool counts_images = state->counts_images;
-  PF_RETURN_IF_ERROR(PlanPooling(context, ImageLayout(), std::move(state)));
+  PF_RETURN_IF_ERROR(PreparePoolingWith(context, ImageLayout(), std::move(state)));
   const Shape& input = context->input_shape(0);
   PF_ASSIGN_OR_RETURN(const int64_t all, input.CheckedNumElements());
   const int64_t counted = counts_images || all == 0 ? all : all / input.dim(0);

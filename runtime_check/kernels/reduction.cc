@@ -109,8 +109,8 @@ void CollapseDims(const Shape& input, const std::vector<bool>& is_reduced, Reduc
   }
 }
 
-absl::Status PlanReduction(PrepareContext* context, const ReductionLoops* (*loops_for)(DType),
-                           const std::vector<bool>& is_reduced, Shape output) {
+absl::Status PrepareReductionWith(PrepareContext* context, const ReductionLoops* (*loops_for)(DType),
+                                  const std::vector<bool>& is_reduced, Shape output) {
   auto state = std::make_unique<ReductionState>();
   const DType type = context->input_type(0);
   state->conversion = ConversionFor(type);
@@ -138,12 +138,12 @@ absl::Status PrepareReduction(PrepareContext* context) {
     if (!is_reduced[d]) output.AddDim(input.dim(d));
     if (is_reduced[d] && keep_dims) output.AddDim(1);
   }
-  return PlanReduction(context, LoopsFor<R>, is_reduced, std::move(output));
+  return PrepareReductionWith(context, LoopsFor<R>, is_reduced, std::move(output));
 }
 
 absl::Status PrepareL2Loss(PrepareContext* context) {
   const std::vector<bool> all(context->input_shape(0).rank(), true);
-  return PlanReduction(context, LoopsFor<reduction::HalfSquaresOf>, all, Shape());
+  return PrepareReductionWith(context, LoopsFor<reduction::HalfSquaresOf>, all, Shape());
 }
 
 class Reducer {

@@ -19,7 +19,7 @@ struct SelectState : KernelState {
 };
 
 // Broadcasts the inputs of these shapes, which are the real ones or views of them.
-absl::Status PlanSelect(PrepareContext* context, absl::Span<const Shape> inputs) {
+absl::Status PrepareSelectWith(PrepareContext* context, absl::Span<const Shape> inputs) {
   PF_ASSIGN_OR_RETURN(Shape values, BroadcastShapes(inputs[1], inputs[2]));
   PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(inputs[0], values));
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
@@ -30,7 +30,7 @@ absl::Status PlanSelect(PrepareContext* context, absl::Span<const Shape> inputs)
 }
 
 absl::Status PrepareSelectV2(PrepareContext* context) {
-  return PlanSelect(context, {context->input_shape(0), context->input_shape(1), context->input_shape(2)});
+  return PrepareSelectWith(context, {context->input_shape(0), context->input_shape(1), context->input_shape(2)});
 }
 
 // The condition has the shape of the values, is one bool, or has one for each slice along the first dimension.
@@ -50,7 +50,7 @@ absl::Status PrepareSelect(PrepareContext* context) {
   if (is_vector) {
     while (condition.rank() < values.rank()) condition.AddDim(1);
   }
-  return PlanSelect(context, {condition, values, values});
+  return PrepareSelectWith(context, {condition, values, values});
 }
 
 template <typename T>

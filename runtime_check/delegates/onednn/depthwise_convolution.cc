@@ -39,7 +39,7 @@ constexpr int64_t kWorthAThread = 128 * 1024, kWorthAThreadOfBytes = 512 * 1024;
 constexpr absl::string_view kValuesSuffix = " depthwise";
 
 // Whether lines that are neighbours read lines that are neighbours.
-bool IsOfTwoLines(const WindowPlan& window) {
+bool IsOfTwoLines(const WindowGeometry& window) {
   return window.y.stride == 1 && window.y.dilation == 1 && window.x.stride == 1;
 }
 
@@ -49,7 +49,7 @@ class Depthwise final : public Piece {
     name = op.name;
     reads = {op.input};
     writes = {op.output};
-    window_ = op.plan.window;
+    window_ = op.parsed.window;
     source_ = types.Of(op.input);
     target_ = types.Of(op.output);
     const int64_t work =
@@ -68,7 +68,7 @@ class Depthwise final : public Piece {
     const bool is_native = source_.IsInt8() ? target_.IsInt8() : source_.element == target_.element;
     is_direct_ = steps_.empty() && (is_native || target_.IsFloat());
     PF_RETURN_IF_ERROR(MakeLines(std::move(op), std::move(results), packed));
-    PlanSteps(types);
+    PrepareSteps(types);
     return absl::OkStatus();
   }
 
@@ -201,7 +201,7 @@ class Depthwise final : public Piece {
     return weights;
   }
 
-  void PlanSteps(const StorageTypes& types) {
+  void PrepareSteps(const StorageTypes& types) {
     line_ = window_.x.output * window_.input_channels;
     at_once_ = IsOfTwoLines(window_) ? kMostDepthwiseLines : 1;
     const auto channels = static_cast<size_t>(window_.input_channels);
@@ -237,7 +237,7 @@ class Depthwise final : public Piece {
     }
   }
 
-  WindowPlan window_;
+  WindowGeometry window_;
   StorageType source_, target_;
   std::vector<Step> steps_;                    // Those that run over lines.
   std::vector<StorageType> other_types_;       // By step.
@@ -253,9 +253,9 @@ class Depthwise final : public Piece {
 
 }  // namespace
 
-bool IsOwnDepthwise(const NodePlan& plan, Element source) {
-  const WindowPlan& window = plan.window;
-  if (plan.kind != NodeKind::kConvolution || window.groups <= 1 || window.groups != window.input_channels ||
+bool IsOwnDepthwise(const ParsedNode& parsed, Element source) {
+  const WindowGeometry& window = parsed.window;
+  if (parsed.kind != NodeKind::kConvolution || window.groups <= 1 || window.groups != window.input_channels ||
       window.groups != window.output_channels || window.y.taps != window.x.taps || !HasDepthwiseLines(window.x) ||
       !HasDepthwiseLines(source)) {
     return false;

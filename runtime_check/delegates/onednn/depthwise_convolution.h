@@ -13,7 +13,7 @@ namespace permafrost {
 namespace onednn {
 
 // Whether a convolution of a source of that type can be computed so on this processor, and is faster.
-bool IsOwnDepthwise(const NodePlan& plan, Element source);
+bool IsOwnDepthwise(const ParsedNode& parsed, Element source);
 
 // Writes storages of any type. Weights of eight bits for a source of eight bits, and floats otherwise: also for
 // bfloat16, so that they lose nothing. Unimplemented for weights that are not finite, and for post-steps whose operands

@@ -483,7 +483,7 @@ bool HasDepthwiseLines(const WindowAxis& axis) {
 DepthwiseLines::DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                                const std::vector<float>& weights, const DepthwiseResults& results)
     : axis_(axis), channels_(channels), source_(source), target_(target), least_(results.least), most_(results.most) {
-  Plan(results);
+  Prepare(results);
   const int64_t taps = axis.taps;
   for (Block& block : blocks_) {
     block.weights = weights_.size();
@@ -504,7 +504,7 @@ DepthwiseLines::DepthwiseLines(const WindowAxis& axis, int64_t channels, Element
 DepthwiseLines::DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                                const std::vector<int8_t>& weights, const DepthwiseResults& results)
     : axis_(axis), channels_(channels), source_(source), target_(target), least_(results.least), most_(results.most) {
-  Plan(results);
+  Prepare(results);
   const int64_t taps = axis.taps, groups = GroupsOf(taps);
   for (Block& block : blocks_) {
     block.weights = weights_.size();
@@ -524,7 +524,7 @@ DepthwiseLines::DepthwiseLines(const WindowAxis& axis, int64_t channels, Element
   }
 }
 
-void DepthwiseLines::Plan(const DepthwiseResults& results) {
+void DepthwiseLines::Prepare(const DepthwiseResults& results) {
   const bool is_of_bytes = IsOfBytes(source_);
   const bool may_be_larger = is_of_bytes && IsOfBytes(target_) && axis_.taps == 3;
   for (int64_t first = 0; first < channels_;) {

@@ -76,7 +76,7 @@ class DepthwiseLines {
     size_t weights, numbers;                          // Where its own begin.
   };
 
-  void Plan(const DepthwiseResults& results);
+  void Prepare(const DepthwiseResults& results);
 
   const WindowAxis axis_;
   const int64_t channels_;

@@ -36,7 +36,7 @@ class Fuser {
 
   absl::StatusOr<Fused> Run() {
     for (const DelegateNode& node : partition_.nodes) {
-      PF_ASSIGN_OR_RETURN(plans_.emplace_back(), PlanNode(partition_, node));
+      PF_ASSIGN_OR_RETURN(plans_.emplace_back(), ParseNode(partition_, node));
       Precision precision = plan_.Of(node.node->name());
       if (precision == Precision::kBf16x3 && !IsSplittable(plans_.back())) precision = Precision::kF32;
       precisions_.push_back(precision);
@@ -129,36 +129,36 @@ class Fuser {
 
   void MakeSteps() {
     for (size_t i = 0; i < plans_.size(); ++i) {
-      const NodePlan& plan = plans_[i];
+      const ParsedNode& parsed = plans_[i];
       const auto position = static_cast<int>(i);
-      if (plan.kind == NodeKind::kElementwise) {
+      if (parsed.kind == NodeKind::kElementwise) {
         Step step = NewStep(i, position);
-        step.op = plan.loop;
-        step.alpha = plan.alpha;
-        step.beta = plan.beta;
-        step.value = Input(i, plan.left);
+        step.op = parsed.loop;
+        step.alpha = parsed.alpha;
+        step.beta = parsed.beta;
+        step.value = Input(i, parsed.left);
         step.result = Output(i);
-        step.meeting = plan.meeting;
-        if (plan.right >= 0) {
-          const DelegateTensor& right = TensorOf(i, plan.right);
+        step.meeting = parsed.meeting;
+        if (parsed.right >= 0) {
+          const DelegateTensor& right = TensorOf(i, parsed.right);
           if (right.constant.has_value()) {
             step.constants = FloatsOf(*right.constant);
           } else {
-            step.other = Input(i, plan.right);
+            step.other = Input(i, parsed.right);
           }
         }
         steps_.push_back(std::move(step));
-      } else if (plan.kind == NodeKind::kBatchNorm) {
+      } else if (parsed.kind == NodeKind::kBatchNorm) {
         Step scale = NewStep(i, position);
         scale.op = LoopOp::kMul;
         scale.value = Input(i, 0);
-        scale.constants = plan.factor;
+        scale.constants = parsed.factor;
         scale.meeting = Meeting::kPerChannel;
         scale.result = NewStorage(scale.rows.elements());
         Step shift = NewStep(i, position);
         shift.op = LoopOp::kAdd;
         shift.value = scale.result;
-        shift.constants = plan.offset;
+        shift.constants = parsed.offset;
         shift.meeting = Meeting::kPerChannel;
         shift.result = Output(i);
         steps_.push_back(std::move(scale));
@@ -200,7 +200,7 @@ class Fuser {
       const int padded = Output(i);
       if (is_output_[padded] || !readers_[padded].steps.empty() || node_readers_[padded].size() != 1) continue;
       const auto reader = static_cast<size_t>(node_readers_[padded][0]);
-      NodePlan& convolution = plans_[reader];
+      ParsedNode& convolution = plans_[reader];
       if (convolution.kind != NodeKind::kConvolution) continue;
       const Shape& image = TensorOf(i, 0).shape;
       convolution.window.y.input = image.dim(1);
@@ -298,8 +298,8 @@ class Fuser {
   }
 
   // The activation of a _Fused op.
-  static bool ActivationStep(const NodePlan& plan, Step* step) {
-    switch (plan.activation) {
+  static bool ActivationStep(const ParsedNode& parsed, Step* step) {
+    switch (parsed.activation) {
       case PostActivation::kNone:
         return false;
       case PostActivation::kRelu:
@@ -315,7 +315,7 @@ class Fuser {
         return true;
       case PostActivation::kLeakyRelu:
         step->op = LoopOp::kLeakyRelu;
-        step->alpha = plan.activation_alpha;
+        step->alpha = parsed.activation_alpha;
         return true;
       case PostActivation::kTanh:
         step->op = LoopOp::kTanh;
@@ -329,7 +329,7 @@ class Fuser {
 
   absl::Status MakeWeightedPiece(size_t i) {
     WeightedOp op;
-    op.plan = plans_[i];
+    op.parsed = plans_[i];
     op.weights = *TensorOf(i, 1).constant;
     op.weights_name = TensorOf(i, 1).value_name;
     const int data = plans_[i].kind == NodeKind::kTransposedConvolution ? 2 : 0;
@@ -379,10 +379,10 @@ class Fuser {
 
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i, int position) {
     op.input = As(op.input, InputType(precision, op.input), InputShape(i), op.name, position);
-    if (IsOwnDepthwise(op.plan, types_.Of(op.input).element)) {
+    if (IsOwnDepthwise(op.parsed, types_.Of(op.input).element)) {
       absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types_, NextThreads(), PackedFor(op));
       if (piece.ok()) {
-        (*piece)->products = Products(op.plan);
+        (*piece)->products = Products(op.parsed);
         made_.push_back({position, *std::move(piece)});
         return absl::OkStatus();
       }
@@ -399,7 +399,7 @@ class Fuser {
     };
     absl::StatusOr<std::unique_ptr<Piece>> piece = make();
     if (piece.ok()) {
-      (*piece)->products = Products(op.plan);
+      (*piece)->products = Products(op.parsed);
       made_.push_back({position, *std::move(piece)});
       if (op.output != result) Convert(op.output, result, OutputShape(i), op.name, position);
       return absl::OkStatus();
@@ -414,7 +414,7 @@ class Fuser {
       steps[k].result = k + 1 == steps.size() ? result : NewStorage(steps[k].rows.elements());
     }
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, make());
-    bare->products = Products(op.plan);
+    bare->products = Products(op.parsed);
     made_.push_back({position, std::move(bare)});
     std::vector<const Step*> pointers;
     for (const Step& step : steps) pointers.push_back(&step);
@@ -424,10 +424,10 @@ class Fuser {
 
   // What a weighted node reads, with the pad that it took over taken off.
   Shape InputShape(size_t i) const {
-    const NodePlan& plan = plans_[i];
-    if (plan.kind == NodeKind::kMatMul) return Shape({plan.rows, plan.depth});
-    const WindowPlan& window = plan.window;
-    if (plan.kind == NodeKind::kTransposedConvolution) {
+    const ParsedNode& parsed = plans_[i];
+    if (parsed.kind == NodeKind::kMatMul) return Shape({parsed.rows, parsed.depth});
+    const WindowGeometry& window = parsed.window;
+    if (parsed.kind == NodeKind::kTransposedConvolution) {
       return Shape({window.batch, window.y.output, window.x.output, window.input_channels});
     }
     return Shape({window.batch, window.y.input, window.x.input, window.input_channels});
@@ -704,7 +704,7 @@ class Fuser {
 
   PlainOp Plain(size_t i, int num_inputs) const {
     PlainOp op;
-    op.plan = plans_[i];
+    op.parsed = plans_[i];
     for (int j = 0; j < num_inputs; ++j) op.inputs.emplace_back(Input(i, j), TensorOf(i, j).shape);
     op.output = {Output(i), OutputShape(i)};
     op.name = NameOfNode(i);
@@ -768,9 +768,9 @@ class Fuser {
   // By storage and type: position and storage of the conversion.
   std::map<std::pair<int, int>, std::pair<int, int>> converted_;
   Fused fused_;
-  std::vector<NodePlan> plans_;  // By node.
-  std::vector<bool> is_output_;  // By tensor and storage.
-  std::vector<bool> is_copied_;  // By node: an alias that cannot share memory.
+  std::vector<ParsedNode> plans_;  // By node.
+  std::vector<bool> is_output_;    // By tensor and storage.
+  std::vector<bool> is_copied_;    // By node: an alias that cannot share memory.
   std::vector<Step> steps_;
   std::vector<Readers> readers_;                // By storage.
   std::vector<std::vector<int>> node_readers_;  // By storage: the nodes that are no steps.

@@ -27,14 +27,14 @@ constexpr int64_t kWorthAThread = 32768;
 class Pool final : public Piece {
  public:
   absl::Status Init(const PlainOp& op) {
-    const WindowPlan& window = op.plan.window;
+    const WindowGeometry& window = op.parsed.window;
     const WindowAxis &y = window.y, &x = window.x;
     const int64_t work = op.output.second.num_elements() * y.taps * x.taps;
     num_threads_ = work < kWorthAThread ? 1 : op.num_threads;
     const ThreadsInScope threads(num_threads_);
     const memory::desc source = ImageDesc(window.batch, y.input, x.input, window.input_channels, op.type.element);
     const memory::desc target = ImageDesc(window.batch, y.output, x.output, window.input_channels, op.type.element);
-    is_average_ = op.plan.is_average;
+    is_average_ = op.parsed.is_average;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::pooling_forward::primitive_desc desc(
@@ -101,13 +101,13 @@ class Mean final : public Piece {
 
 class Resize final : public Piece {
  public:
-  Resize(const NodePlan& plan, const Shape& image, const Shape& result, int num_threads)
+  Resize(const ParsedNode& parsed, const Shape& image, const Shape& result, int num_threads)
       : batch_(image.dim(0)),
         input_height_(image.dim(1)),
         input_width_(image.dim(2)),
         channels_(image.dim(3)),
-        rows_(BilinearTaps(image.dim(1), result.dim(1), plan.align_corners, plan.half_pixel_centers)),
-        columns_(BilinearTaps(image.dim(2), result.dim(2), plan.align_corners, plan.half_pixel_centers)),
+        rows_(BilinearTaps(image.dim(1), result.dim(1), parsed.align_corners, parsed.half_pixel_centers)),
+        columns_(BilinearTaps(image.dim(2), result.dim(2), parsed.align_corners, parsed.half_pixel_centers)),
         num_threads_(result.num_elements() < kWorthAThread ? 1 : num_threads) {}
 
   absl::Status Run(const RunContext& context) override {
@@ -138,13 +138,13 @@ class Resize final : public Piece {
 template <typename T>
 class Pad final : public Piece {
  public:
-  Pad(const NodePlan& plan, const Shape& image, const Shape& result)
+  Pad(const ParsedNode& parsed, const Shape& image, const Shape& result)
       : batch_(image.dim(0)),
         height_(image.dim(1)),
-        top_(plan.pad_top),
-        bottom_(plan.pad_bottom),
-        left_(plan.pad_left * image.dim(3)),
-        right_(plan.pad_right * image.dim(3)),
+        top_(parsed.pad_top),
+        bottom_(parsed.pad_bottom),
+        left_(parsed.pad_left * image.dim(3)),
+        right_(parsed.pad_right * image.dim(3)),
         line_(image.dim(2) * image.dim(3)),
         out_line_(result.dim(2) * result.dim(3)) {}
 
@@ -282,18 +282,18 @@ absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op) {
 std::unique_ptr<Piece> MakeMean(const PlainOp& op) { return Named(std::make_unique<Mean>(op.inputs[0].second), op); }
 
 std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
-  return Named(std::make_unique<Resize>(op.plan, op.inputs[0].second, op.output.second, op.num_threads), op);
+  return Named(std::make_unique<Resize>(op.parsed, op.inputs[0].second, op.output.second, op.num_threads), op);
 }
 
 std::unique_ptr<Piece> MakePad(const PlainOp& op) {
   const Shape& image = op.inputs[0].second;
   switch (op.type.bytes()) {
     case 1:
-      return Named(std::make_unique<Pad<uint8_t>>(op.plan, image, op.output.second), op);
+      return Named(std::make_unique<Pad<uint8_t>>(op.parsed, image, op.output.second), op);
     case 2:
-      return Named(std::make_unique<Pad<uint16_t>>(op.plan, image, op.output.second), op);
+      return Named(std::make_unique<Pad<uint16_t>>(op.parsed, image, op.output.second), op);
     default:
-      return Named(std::make_unique<Pad<float>>(op.plan, image, op.output.second), op);
+      return Named(std::make_unique<Pad<float>>(op.parsed, image, op.output.second), op);
   }
 }
 
@@ -303,7 +303,7 @@ std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
   return piece;
 }
 
-std::unique_ptr<Piece> MakeConcat(const PlainOp& op) { return Named(std::make_unique<Concat>(op, op.plan.axis), op); }
+std::unique_ptr<Piece> MakeConcat(const PlainOp& op) { return Named(std::make_unique<Concat>(op, op.parsed.axis), op); }
 
 std::unique_ptr<Piece> MakeConversion(const PlainOp& op, StorageType from, StorageType to) {
   const int64_t elements = op.output.second.num_elements();

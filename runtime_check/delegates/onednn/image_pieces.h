@@ -16,7 +16,7 @@ namespace permafrost {
 namespace onednn {
 
 struct PlainOp {
-  NodePlan plan;
+  ParsedNode parsed;
   std::vector<std::pair<int, Shape>> inputs;  // Storages and shapes; no constants.
   std::pair<int, Shape> output;
   std::string name;

@@ -29,7 +29,7 @@ std::vector<float> OutputsFirst(const WeightedOp& op) {
   const std::vector<float> given = FloatsOf(op.weights);
   const size_t outputs = static_cast<size_t>(op.output_channels());
   const size_t each = given.size() / outputs;
-  const bool is_given_so = op.plan.kind == NodeKind::kMatMul && op.plan.transpose_b;
+  const bool is_given_so = op.parsed.kind == NodeKind::kMatMul && op.parsed.transpose_b;
   std::vector<float> weights(given.size());
   for (size_t o = 0; o < outputs; ++o) {
     for (size_t i = 0; i < each; ++i) {
@@ -41,24 +41,24 @@ std::vector<float> OutputsFirst(const WeightedOp& op) {
 }
 
 // A product of matrices is a window of one pixel on a line of rows.
-WindowPlan WindowOf(const NodePlan& plan) {
-  if (plan.kind != NodeKind::kMatMul) return plan.window;
-  WindowPlan window;
+WindowGeometry WindowOf(const ParsedNode& parsed) {
+  if (parsed.kind != NodeKind::kMatMul) return parsed.window;
+  WindowGeometry window;
   window.batch = 1;
-  window.input_channels = plan.depth;
-  window.output_channels = plan.columns;
+  window.input_channels = parsed.depth;
+  window.output_channels = parsed.columns;
   window.y.input = window.y.output = 1;
-  window.x.input = window.x.output = plan.rows;
+  window.x.input = window.x.output = parsed.rows;
   return window;
 }
 
 class NarrowConvolution final : public Piece {
  public:
   NarrowConvolution(const WeightedOp& op, int num_threads)
-      : window_(WindowOf(op.plan)),
+      : window_(WindowOf(op.parsed)),
         weights_(OutputsFirst(op)),
         bias_(op.bias),
-        kind_(op.plan.kind == NodeKind::kMatMul ? "matmul" : "convolution") {
+        kind_(op.parsed.kind == NodeKind::kMatMul ? "matmul" : "convolution") {
     bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
     const int64_t work = window_.batch * window_.y.output * window_.x.output * static_cast<int64_t>(weights_.size());
     num_threads_ = work < kWorthAThread ? 1 : num_threads;
@@ -108,7 +108,7 @@ class NarrowConvolution final : public Piece {
     }
   }
 
-  const WindowPlan window_;
+  const WindowGeometry window_;
   std::vector<float> weights_, bias_;
   const absl::string_view kind_;
   int num_threads_;
@@ -119,7 +119,7 @@ class NarrowTransposed final : public Piece {
  public:
   // The weights are [H, W, O, I] as given.
   NarrowTransposed(const WeightedOp& op, int num_threads)
-      : window_(op.plan.window), weights_(FloatsOf(op.weights)), bias_(op.bias) {
+      : window_(op.parsed.window), weights_(FloatsOf(op.weights)), bias_(op.bias) {
     bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
     const int64_t pixels = window_.batch * window_.y.output * window_.x.output;
     num_threads_ = pixels * static_cast<int64_t>(weights_.size()) < kWorthAThread ? 1 : num_threads;
@@ -176,7 +176,7 @@ class NarrowTransposed final : public Piece {
     }
   }
 
-  const WindowPlan window_;
+  const WindowGeometry window_;
   std::vector<float> weights_, bias_;
   int num_threads_;
   std::vector<float> products_;  // Of one line of pixels for each thread.
@@ -184,22 +184,22 @@ class NarrowTransposed final : public Piece {
 
 }  // namespace
 
-bool IsNarrow(const NodePlan& plan) {
-  if (plan.kind == NodeKind::kMatMul) {
+bool IsNarrow(const ParsedNode& parsed) {
+  if (parsed.kind == NodeKind::kMatMul) {
     // oneDNN has a product with one column by way of its GEMM alone, which takes milliseconds to set up.
-    if (plan.columns <= kMostChannels && plan.depth >= kShortestProduct) return true;
-    return plan.rows * plan.depth * plan.columns <= kFewMultiplications;
+    if (parsed.columns <= kMostChannels && parsed.depth >= kShortestProduct) return true;
+    return parsed.rows * parsed.depth * parsed.columns <= kFewMultiplications;
   }
-  const WindowPlan& window = plan.window;
+  const WindowGeometry& window = parsed.window;
   if (window.groups != 1 || window.output_channels > kMostChannels) return false;
-  if (plan.kind == NodeKind::kTransposedConvolution) return window.input_channels >= kShortestProduct;
-  return plan.kind == NodeKind::kConvolution && window.x.dilation == 1 &&
+  if (parsed.kind == NodeKind::kTransposedConvolution) return window.input_channels >= kShortestProduct;
+  return parsed.kind == NodeKind::kConvolution && window.x.dilation == 1 &&
          window.x.taps * window.input_channels >= kShortestProduct;
 }
 
 std::unique_ptr<Piece> MakeNarrow(const WeightedOp& op, int num_threads) {
   std::unique_ptr<Piece> piece;
-  if (op.plan.kind == NodeKind::kTransposedConvolution) {
+  if (op.parsed.kind == NodeKind::kTransposedConvolution) {
     piece = std::make_unique<NarrowTransposed>(op, num_threads);
   } else {
     piece = std::make_unique<NarrowConvolution>(op, num_threads);

@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace onednn {
 
-bool IsNarrow(const NodePlan& plan);
+bool IsNarrow(const ParsedNode& parsed);
 
 // REQUIRES: IsNarrow, no post-steps.
 std::unique_ptr<Piece> MakeNarrow(const WeightedOp& op, int num_threads);

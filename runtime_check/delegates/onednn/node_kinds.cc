@@ -24,12 +24,12 @@ class Reader {
   Reader(const Partition& partition, const DelegateNode& node)
       : partition_(partition), from_(node), node_(*node.node) {}
 
-  absl::StatusOr<NodePlan> Read() {
+  absl::StatusOr<ParsedNode> Read() {
     PF_RETURN_IF_ERROR(CheckTensors());
     PF_RETURN_IF_ERROR(ReadOp().status());
-    const int data = plan_.kind == NodeKind::kTransposedConvolution ? 2
-                     : plan_.kind == NodeKind::kElementwise         ? plan_.left
-                                                                    : 0;
+    const int data = parsed_.kind == NodeKind::kTransposedConvolution ? 2
+                     : parsed_.kind == NodeKind::kElementwise         ? parsed_.left
+                                                                      : 0;
     if (In(data).constant.has_value()) return No("what it works on is constant");
     if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
     for (size_t i = 1; i < from_.outputs.size(); ++i) {
@@ -38,11 +38,11 @@ class Reader {
         return No(absl::StrCat("its output ", i, " is read"));
       }
     }
-    return plan_;
+    return parsed_;
   }
 
  private:
-  absl::StatusOr<NodePlan> ReadOp() {
+  absl::StatusOr<ParsedNode> ReadOp() {
     const Op op = node_.op();
     switch (op.id()) {
       case ops::kIdentity:
@@ -51,7 +51,7 @@ class Reader {
       case ops::kReshape:
       case ops::kSqueeze:
       case ops::kExpandDims:
-        return plan_;
+        return parsed_;
       case ops::kRelu:
         return Unary(LoopOp::kRelu);
       case ops::kRelu6:
@@ -159,15 +159,15 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<NodePlan> Unary(LoopOp op, float alpha = 0, float beta = 0) {
-    plan_.kind = NodeKind::kElementwise;
-    plan_.loop = op;
-    plan_.alpha = alpha;
-    plan_.beta = beta;
-    return plan_;
+  absl::StatusOr<ParsedNode> Unary(LoopOp op, float alpha = 0, float beta = 0) {
+    parsed_.kind = NodeKind::kElementwise;
+    parsed_.loop = op;
+    parsed_.alpha = alpha;
+    parsed_.beta = beta;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> LeakyRelu() {
+  absl::StatusOr<ParsedNode> LeakyRelu() {
     PF_ASSIGN_OR_RETURN(const float alpha, FloatAttr(node_, "alpha"));
     return Unary(LoopOp::kLeakyRelu, alpha);
   }
@@ -198,76 +198,76 @@ class Reader {
     return std::nullopt;
   }
 
-  absl::StatusOr<NodePlan> Binary(LoopOp op) {
-    plan_.kind = NodeKind::kElementwise;
-    plan_.loop = op;
-    plan_.left = 0;
-    plan_.right = 1;
+  absl::StatusOr<ParsedNode> Binary(LoopOp op) {
+    parsed_.kind = NodeKind::kElementwise;
+    parsed_.loop = op;
+    parsed_.left = 0;
+    parsed_.right = 1;
     const bool left_fits = In(0).shape.num_elements() == Out(0).shape.num_elements() && !In(0).constant.has_value();
     const bool right_fits = In(1).shape.num_elements() == Out(0).shape.num_elements() && !In(1).constant.has_value();
     if (!left_fits) {
       if (!right_fits) return No("neither operand is a value of the run that has the shape of the result");
       // c - x is -x + c.
       if (op == LoopOp::kSub && In(0).constant.has_value() && In(0).shape.num_elements() == 1) {
-        plan_.left = 1;
-        plan_.right = -1;
-        plan_.loop = LoopOp::kAffine;
-        plan_.alpha = -1;
-        plan_.beta = FloatsOf(*In(0).constant)[0];
-        return plan_;
+        parsed_.left = 1;
+        parsed_.right = -1;
+        parsed_.loop = LoopOp::kAffine;
+        parsed_.alpha = -1;
+        parsed_.beta = FloatsOf(*In(0).constant)[0];
+        return parsed_;
       }
       if (!IsCommutative(op)) return No("the first operand is broadcast or constant");
-      std::swap(plan_.left, plan_.right);
+      std::swap(parsed_.left, parsed_.right);
     }
     const std::optional<Meeting> meeting =
-        MeetingOf(In(plan_.left).shape, In(plan_.right).shape, In(plan_.right).constant.has_value());
+        MeetingOf(In(parsed_.left).shape, In(parsed_.right).shape, In(parsed_.right).constant.has_value());
     if (!meeting.has_value()) {
       return No(absl::StrCat("operands of shapes ", In(0).shape.ToString(), " and ", In(1).shape.ToString(),
                              " meet in an unusual way"));
     }
-    plan_.meeting = *meeting;
-    if (plan_.meeting == Meeting::kScalar && In(plan_.right).constant.has_value()) {
-      return WithNumber(op, FloatsOf(*In(plan_.right).constant)[0]);
+    parsed_.meeting = *meeting;
+    if (parsed_.meeting == Meeting::kScalar && In(parsed_.right).constant.has_value()) {
+      return WithNumber(op, FloatsOf(*In(parsed_.right).constant)[0]);
     }
-    return plan_;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> WithNumber(LoopOp op, float number) {
-    const int left = plan_.left;
-    plan_.right = -1;
-    plan_.meeting = Meeting::kSame;
-    plan_.loop = LoopOp::kAffine;
-    plan_.alpha = 1;
-    plan_.beta = 0;
+  absl::StatusOr<ParsedNode> WithNumber(LoopOp op, float number) {
+    const int left = parsed_.left;
+    parsed_.right = -1;
+    parsed_.meeting = Meeting::kSame;
+    parsed_.loop = LoopOp::kAffine;
+    parsed_.alpha = 1;
+    parsed_.beta = 0;
     switch (op) {
       case LoopOp::kAdd:
-        plan_.beta = number;
+        parsed_.beta = number;
         break;
       case LoopOp::kSub:
-        plan_.beta = -number;
+        parsed_.beta = -number;
         break;
       case LoopOp::kMul:
-        plan_.alpha = number;
+        parsed_.alpha = number;
         break;
       case LoopOp::kDiv:
-        plan_.alpha = 1.0f / number;
+        parsed_.alpha = 1.0f / number;
         break;
       case LoopOp::kMax:
       case LoopOp::kMin:
         if (std::isnan(number)) return No("one operand is NaN");
-        plan_.loop = LoopOp::kClip;
-        plan_.alpha = op == LoopOp::kMax ? number : -kInfinity;
-        plan_.beta = op == LoopOp::kMin ? number : kInfinity;
+        parsed_.loop = LoopOp::kClip;
+        parsed_.alpha = op == LoopOp::kMax ? number : -kInfinity;
+        parsed_.beta = op == LoopOp::kMin ? number : kInfinity;
         break;
       default:
         return No("squared difference with a number");
     }
-    plan_.left = left;
-    return plan_;
+    parsed_.left = left;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> AddN() {
-    if (from_.inputs.size() == 1) return plan_;
+  absl::StatusOr<ParsedNode> AddN() {
+    if (from_.inputs.size() == 1) return parsed_;
     if (from_.inputs.size() > 2) return No("it adds more than two");
     return Binary(LoopOp::kAdd);
   }
@@ -291,29 +291,29 @@ class Reader {
       return No(absl::StrCat("fused_ops is '", absl::StrJoin(names, ","), "'"));
     }
     PF_RETURN_IF_ERROR(CheckConstant(2, 1));
-    plan_.has_bias = true;
+    parsed_.has_bias = true;
     if (names.size() == 1) return absl::OkStatus();
-    PF_ASSIGN_OR_RETURN(plan_.activation_alpha, FloatAttr(node_, "leakyrelu_alpha"));
+    PF_ASSIGN_OR_RETURN(parsed_.activation_alpha, FloatAttr(node_, "leakyrelu_alpha"));
     const std::string& name = names[1];
     if (name == "Relu")
-      plan_.activation = PostActivation::kRelu;
+      parsed_.activation = PostActivation::kRelu;
     else if (name == "Relu6")
-      plan_.activation = PostActivation::kRelu6;
+      parsed_.activation = PostActivation::kRelu6;
     else if (name == "Elu")
-      plan_.activation = PostActivation::kElu;
+      parsed_.activation = PostActivation::kElu;
     else if (name == "LeakyRelu")
-      plan_.activation = PostActivation::kLeakyRelu;
+      parsed_.activation = PostActivation::kLeakyRelu;
     else if (name == "Tanh")
-      plan_.activation = PostActivation::kTanh;
+      parsed_.activation = PostActivation::kTanh;
     else if (name == "Sigmoid")
-      plan_.activation = PostActivation::kSigmoid;
+      parsed_.activation = PostActivation::kSigmoid;
     else
       return No(absl::StrCat("fused_ops is '", absl::StrJoin(names, ","), "'"));
     return absl::OkStatus();
   }
 
-  absl::StatusOr<NodePlan> Convolution(bool is_depthwise) {
-    plan_.kind = NodeKind::kConvolution;
+  absl::StatusOr<ParsedNode> Convolution(bool is_depthwise) {
+    parsed_.kind = NodeKind::kConvolution;
     PF_RETURN_IF_ERROR(CheckConstant(1, 4));
     PF_RETURN_IF_ERROR(CheckLayout());
     PF_RETURN_IF_ERROR(ReadPostOps());
@@ -321,14 +321,14 @@ class Reader {
     const Shape& filter = In(1).shape;
     PF_ASSIGN_OR_RETURN(const Window window,
                         ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
-    plan_.window = {
+    parsed_.window = {
         image.dim(0),        image.dim(1), image.dim(2), image.dim(3),
         Out(0).shape.dim(3), window.y,     window.x,     is_depthwise ? image.dim(3) : image.dim(3) / filter.dim(2)};
-    return plan_;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> TransposedConvolution() {
-    plan_.kind = NodeKind::kTransposedConvolution;
+  absl::StatusOr<ParsedNode> TransposedConvolution() {
+    parsed_.kind = NodeKind::kTransposedConvolution;
     PF_RETURN_IF_ERROR(CheckConstant(1, 4));
     PF_RETURN_IF_ERROR(CheckLayout());
     const Shape& image = Out(0).shape;
@@ -337,37 +337,38 @@ class Reader {
                         ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
     if (filter.dim(2) != image.dim(3)) return No("it has groups of channels");
     // The window is that of the convolution from the result to the input.
-    plan_.window = {image.dim(0), image.dim(1), image.dim(2), In(2).shape.dim(3), image.dim(3), window.y, window.x, 1};
-    return plan_;
+    parsed_.window = {image.dim(0), image.dim(1), image.dim(2), In(2).shape.dim(3),
+                      image.dim(3), window.y,     window.x,     1};
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> MatMul() {
-    plan_.kind = NodeKind::kMatMul;
+  absl::StatusOr<ParsedNode> MatMul() {
+    parsed_.kind = NodeKind::kMatMul;
     PF_RETURN_IF_ERROR(CheckConstant(1, 2));
     PF_RETURN_IF_ERROR(ReadPostOps());
     PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(node_, "transpose_a"));
-    PF_ASSIGN_OR_RETURN(plan_.transpose_b, BoolAttr(node_, "transpose_b"));
+    PF_ASSIGN_OR_RETURN(parsed_.transpose_b, BoolAttr(node_, "transpose_b"));
     if (transpose_a) return No("the left matrix is transposed");
     if (In(0).shape.rank() != 2) return No("the left operand is no matrix");
-    plan_.rows = In(0).shape.dim(0);
-    plan_.depth = In(0).shape.dim(1);
-    plan_.columns = Out(0).shape.dim(1);
-    return plan_;
+    parsed_.rows = In(0).shape.dim(0);
+    parsed_.depth = In(0).shape.dim(1);
+    parsed_.columns = Out(0).shape.dim(1);
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Pool(bool is_average) {
-    plan_.kind = NodeKind::kPool;
-    plan_.is_average = is_average;
+  absl::StatusOr<ParsedNode> Pool(bool is_average) {
+    parsed_.kind = NodeKind::kPool;
+    parsed_.is_average = is_average;
     PF_RETURN_IF_ERROR(CheckLayout());
     PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(node_, ImageLayout()));
     const Shape& image = In(0).shape;
     PF_ASSIGN_OR_RETURN(const Window window, ReadWindow(node_, ImageLayout(), kernel, image.dim(1), image.dim(2)));
-    plan_.window = {image.dim(0), image.dim(1), image.dim(2), image.dim(3), image.dim(3), window.y, window.x, 1};
-    return plan_;
+    parsed_.window = {image.dim(0), image.dim(1), image.dim(2), image.dim(3), image.dim(3), window.y, window.x, 1};
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Mean() {
-    plan_.kind = NodeKind::kMean;
+  absl::StatusOr<ParsedNode> Mean() {
+    parsed_.kind = NodeKind::kMean;
     const DelegateTensor& axes = In(1);
     if (In(0).shape.rank() != 4 || !axes.constant.has_value() || axes.dtype != DType::kInt32 ||
         axes.shape.num_elements() != 2) {
@@ -376,24 +377,24 @@ class Reader {
     const UnalignedSpan<int32_t> values(axes.constant->bytes().data(), 2);
     const auto axis = [&](size_t i) { return values[i] < 0 ? values[i] + 4 : values[i]; };
     if (axis(0) + axis(1) != 3 || axis(0) * axis(1) != 2) return No("it is not over height and width of an image");
-    return plan_;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Concat() {
-    plan_.kind = NodeKind::kConcat;
-    plan_.num_values = static_cast<int>(from_.inputs.size()) - 1;
-    const DelegateTensor& axis = In(plan_.num_values);
+  absl::StatusOr<ParsedNode> Concat() {
+    parsed_.kind = NodeKind::kConcat;
+    parsed_.num_values = static_cast<int>(from_.inputs.size()) - 1;
+    const DelegateTensor& axis = In(parsed_.num_values);
     if (!axis.constant.has_value() || axis.dtype != DType::kInt32) return No("its axis is no int32 constant");
-    plan_.axis = UnalignedSpan<int32_t>(axis.constant->bytes().data(), 1)[0];
-    if (plan_.axis < 0) plan_.axis += Out(0).shape.rank();
-    for (int i = 0; i < plan_.num_values; ++i) {
+    parsed_.axis = UnalignedSpan<int32_t>(axis.constant->bytes().data(), 1)[0];
+    if (parsed_.axis < 0) parsed_.axis += Out(0).shape.rank();
+    for (int i = 0; i < parsed_.num_values; ++i) {
       if (In(i).constant.has_value()) return No("it joins a constant");
     }
-    return plan_;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Pad() {
-    plan_.kind = NodeKind::kPad;
+  absl::StatusOr<ParsedNode> Pad() {
+    parsed_.kind = NodeKind::kPad;
     const DelegateTensor& pads = In(1);
     if (In(0).shape.rank() != 4 || !pads.constant.has_value() || pads.dtype != DType::kInt32) {
       return No("it does not pad an image by constants");
@@ -405,30 +406,30 @@ class Reader {
     if (values[0] != 0 || values[1] != 0 || values[6] != 0 || values[7] != 0) {
       return No("it pads the batch or the channels");
     }
-    plan_.pad_top = values[2];
-    plan_.pad_bottom = values[3];
-    plan_.pad_left = values[4];
-    plan_.pad_right = values[5];
-    return plan_;
+    parsed_.pad_top = values[2];
+    parsed_.pad_bottom = values[3];
+    parsed_.pad_left = values[4];
+    parsed_.pad_right = values[5];
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Resize(bool is_bilinear) {
-    plan_.kind = NodeKind::kResize;
-    plan_.is_bilinear = is_bilinear;
+  absl::StatusOr<ParsedNode> Resize(bool is_bilinear) {
+    parsed_.kind = NodeKind::kResize;
+    parsed_.is_bilinear = is_bilinear;
     if (In(0).dtype != DType::kFloat) return No("the image is not of floats");
-    PF_ASSIGN_OR_RETURN(plan_.align_corners, BoolAttr(node_, "align_corners"));
-    PF_ASSIGN_OR_RETURN(plan_.half_pixel_centers, BoolAttr(node_, "half_pixel_centers"));
+    PF_ASSIGN_OR_RETURN(parsed_.align_corners, BoolAttr(node_, "align_corners"));
+    PF_ASSIGN_OR_RETURN(parsed_.half_pixel_centers, BoolAttr(node_, "half_pixel_centers"));
     if (!is_bilinear) return No("nearest neighbours are left to the reference kernel");
-    return plan_;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> Softmax() {
-    plan_.kind = NodeKind::kSoftmax;
-    return plan_;
+  absl::StatusOr<ParsedNode> Softmax() {
+    parsed_.kind = NodeKind::kSoftmax;
+    return parsed_;
   }
 
-  absl::StatusOr<NodePlan> BatchNorm() {
-    plan_.kind = NodeKind::kBatchNorm;
+  absl::StatusOr<ParsedNode> BatchNorm() {
+    parsed_.kind = NodeKind::kBatchNorm;
     PF_RETURN_IF_ERROR(CheckLayout());
     PF_ASSIGN_OR_RETURN(const bool is_training, BoolAttr(node_, "is_training"));
     if (is_training) return No("is_training is true");
@@ -437,21 +438,21 @@ class Reader {
     const std::vector<float> scale = FloatsOf(*In(1).constant), offset = FloatsOf(*In(2).constant);
     const std::vector<float> mean = FloatsOf(*In(3).constant), variance = FloatsOf(*In(4).constant);
     for (size_t c = 0; c < scale.size(); ++c) {
-      plan_.factor.push_back(scale[c] / std::sqrt(variance[c] + epsilon));
-      plan_.offset.push_back(offset[c] - mean[c] * plan_.factor[c]);
+      parsed_.factor.push_back(scale[c] / std::sqrt(variance[c] + epsilon));
+      parsed_.offset.push_back(offset[c] - mean[c] * parsed_.factor[c]);
     }
-    return plan_;
+    return parsed_;
   }
 
   const Partition& partition_;
   const DelegateNode& from_;
   const Node& node_;
-  NodePlan plan_;
+  ParsedNode parsed_;
 };
 
 }  // namespace
 
-absl::StatusOr<NodePlan> PlanNode(const Partition& partition, const DelegateNode& node) {
+absl::StatusOr<ParsedNode> ParseNode(const Partition& partition, const DelegateNode& node) {
   return Reader(partition, node).Read();
 }
 

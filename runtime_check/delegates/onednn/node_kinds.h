@@ -16,7 +16,7 @@ namespace onednn {
 
 enum class NodeKind {
   kAlias,        // Identity, Reshape: the same elements under another shape.
-  kElementwise,  // NodePlan::loop
+  kElementwise,  // ParsedNode::loop
   kConvolution,  // Also depthwise and fused ones.
   kTransposedConvolution,
   kMatMul,
@@ -39,7 +39,7 @@ enum class Meeting {
 };
 
 // A window that moves over an image, NHWC.
-struct WindowPlan {
+struct WindowGeometry {
   int64_t batch = 0, input_height = 0, input_width = 0, input_channels = 0, output_channels = 0;
   WindowAxis y, x;
   int64_t groups = 1;
@@ -47,7 +47,7 @@ struct WindowPlan {
 
 enum class PostActivation { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kTanh, kSigmoid };
 
-struct NodePlan {
+struct ParsedNode {
   NodeKind kind = NodeKind::kAlias;
   // kElementwise. `left` and `right` are inputs; one operand if right is -1.
   LoopOp loop = LoopOp::kCopy;
@@ -55,7 +55,7 @@ struct NodePlan {
   int left = 0, right = -1;
   Meeting meeting = Meeting::kSame;
   // kConvolution, kTransposedConvolution, kPool.
-  WindowPlan window;
+  WindowGeometry window;
   bool is_average = false;
   // _Fused ops: the bias is input 2.
   bool has_bias = false;
@@ -78,7 +78,7 @@ struct NodePlan {
 int64_t PadAfter(const WindowAxis& axis);
 
 // Unimplemented with the reason for a node that the delegate does not take.
-absl::StatusOr<NodePlan> PlanNode(const Partition& partition, const DelegateNode& node);
+absl::StatusOr<ParsedNode> ParseNode(const Partition& partition, const DelegateNode& node);
 
 // The elements of a float constant.
 std::vector<float> FloatsOf(const Tensor& tensor);

@@ -23,24 +23,24 @@ class OneDnnDelegate final : public Delegate {
   absl::string_view name() const override { return "onednn"; }
 
   absl::Status Supports(const Partition& single) const override {
-    PF_ASSIGN_OR_RETURN(const onednn::NodePlan plan, onednn::PlanNode(single, single.nodes[0]));
+    PF_ASSIGN_OR_RETURN(const onednn::ParsedNode parsed, onednn::ParseNode(single, single.nodes[0]));
     // Of some kinds the library is known to have fast versions; of others it has to be asked.
-    const onednn::WindowPlan& window = plan.window;
-    const bool is_unusual = plan.kind == onednn::NodeKind::kTransposedConvolution || window.y.dilation != 1 ||
+    const onednn::WindowGeometry& window = parsed.window;
+    const bool is_unusual = parsed.kind == onednn::NodeKind::kTransposedConvolution || window.y.dilation != 1 ||
                             window.x.dilation != 1 ||
                             (window.groups != 1 && window.output_channels != window.input_channels);
     const bool is_convolution =
-        plan.kind == onednn::NodeKind::kConvolution || plan.kind == onednn::NodeKind::kTransposedConvolution;
-    return is_convolution && is_unusual ? onednn::CheckFast(plan) : absl::OkStatus();
+        parsed.kind == onednn::NodeKind::kConvolution || parsed.kind == onednn::NodeKind::kTransposedConvolution;
+    return is_convolution && is_unusual ? onednn::CheckFast(parsed) : absl::OkStatus();
   }
 
   bool IsWorthwhile(const Partition& partition) const override {
     constexpr int64_t kFewElements = 1024;
     int64_t nodes = 0, elements = 0;
     for (const DelegateNode& node : partition.nodes) {
-      const absl::StatusOr<onednn::NodePlan> plan = onednn::PlanNode(partition, node);
-      if (!plan.ok() || plan->kind == onednn::NodeKind::kAlias) continue;
-      if (plan->kind != onednn::NodeKind::kElementwise && plan->kind != onednn::NodeKind::kConcat) return true;
+      const absl::StatusOr<onednn::ParsedNode> parsed = onednn::ParseNode(partition, node);
+      if (!parsed.ok() || parsed->kind == onednn::NodeKind::kAlias) continue;
+      if (parsed->kind != onednn::NodeKind::kElementwise && parsed->kind != onednn::NodeKind::kConcat) return true;
       ++nodes;
       elements += partition.tensors[node.outputs[0]].shape.num_elements();
     }

@@ -44,11 +44,11 @@ std::vector<float> TakeFloats(size_t count, absl::string_view* from) {
 }  // namespace
 
 std::string PackingKey(const WeightedOp& op, Element source) {
-  const NodePlan& plan = op.plan;
-  const WindowPlan& window = plan.window;
+  const ParsedNode& parsed = op.parsed;
+  const WindowGeometry& window = parsed.window;
   ContentHash hash;
   for (const int64_t number :
-       {static_cast<int64_t>(plan.kind), plan.depth, plan.columns, static_cast<int64_t>(plan.transpose_b),
+       {static_cast<int64_t>(parsed.kind), parsed.depth, parsed.columns, static_cast<int64_t>(parsed.transpose_b),
         window.groups, window.input_channels, window.output_channels, window.y.taps, window.x.taps}) {
     hash.AddWord(static_cast<uint64_t>(number));
   }

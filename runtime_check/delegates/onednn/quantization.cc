@@ -90,17 +90,17 @@ absl::StatusOr<EightBitWeights> QuantizeWeights(const WeightedOp& op, const std:
 }
 
 void CorrectBias(const std::vector<float>& exact, const std::vector<float>& actual, WeightedOp* op) {
-  const NodePlan& plan = op->plan;
-  const WindowPlan& window = plan.window;
+  const ParsedNode& parsed = op->parsed;
+  const WindowGeometry& window = parsed.window;
   const auto outputs = static_cast<size_t>(op->output_channels());
-  const bool is_product = plan.kind == NodeKind::kMatMul;
-  const size_t inputs = static_cast<size_t>(is_product ? plan.depth : window.input_channels);
-  if (op->means.size() != inputs || plan.kind == NodeKind::kTransposedConvolution) return;
+  const bool is_product = parsed.kind == NodeKind::kMatMul;
+  const size_t inputs = static_cast<size_t>(is_product ? parsed.depth : window.input_channels);
+  if (op->means.size() != inputs || parsed.kind == NodeKind::kTransposedConvolution) return;
   std::vector<double> added(outputs, 0.0);
   if (is_product) {
     for (size_t i = 0; i < exact.size(); ++i) {
-      const size_t o = plan.transpose_b ? i / inputs : i % outputs;
-      const size_t c = plan.transpose_b ? i % inputs : i / outputs;
+      const size_t o = parsed.transpose_b ? i / inputs : i % outputs;
+      const size_t c = parsed.transpose_b ? i % inputs : i / outputs;
       added[o] += (static_cast<double>(actual[i]) - exact[i]) * op->means[c];
     }
   } else {

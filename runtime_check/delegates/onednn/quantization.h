@@ -21,9 +21,9 @@ struct OutputsOf {
 
   explicit OutputsOf(const WeightedOp& op) : outputs(static_cast<size_t>(op.output_channels())) {
     // Output channels are the last dimension, but for some.
-    const NodePlan& plan = op.plan;
-    if (plan.kind == NodeKind::kMatMul && plan.transpose_b) inner = static_cast<size_t>(plan.depth);
-    if (plan.kind == NodeKind::kTransposedConvolution) inner = static_cast<size_t>(plan.window.input_channels);
+    const ParsedNode& parsed = op.parsed;
+    if (parsed.kind == NodeKind::kMatMul && parsed.transpose_b) inner = static_cast<size_t>(parsed.depth);
+    if (parsed.kind == NodeKind::kTransposedConvolution) inner = static_cast<size_t>(parsed.window.input_channels);
   }
   size_t operator()(size_t i) const { return i / inner % outputs; }
 };

@@ -36,7 +36,7 @@ int64_t RoundedUp(int64_t value, int64_t to) { return (value + to - 1) / to * to
 class SplitConvolution final : public Piece {
  public:
   SplitConvolution(const WeightedOp& op, const StorageTypes& types, int num_threads)
-      : window_(op.plan.window),
+      : window_(op.parsed.window),
         source_type_(types.Of(op.input)),
         target_type_(types.Of(op.output)),
         steps_(op.post_steps),
@@ -48,9 +48,9 @@ class SplitConvolution final : public Piece {
       other_types_.push_back(step.other >= 0 ? types.Of(step.other) : StorageType());
       if (step.other >= 0) reads.push_back(step.other);
     }
-    PlanRuns(op);
-    PlanBands(num_threads);
-    PlanConstants(op);
+    ListRuns(op);
+    ChooseBands(num_threads);
+    PrepareConstants(op);
   }
 
   absl::Status Run(const RunContext& context) override {
@@ -81,7 +81,7 @@ class SplitConvolution final : public Piece {
 
  private:
   // Taps that lie together, with all their channels, are one run of a product.
-  void PlanRuns(const WeightedOp& op) {
+  void ListRuns(const WeightedOp& op) {
     const WindowAxis &y = window_.y, &x = window_.x;
     const int64_t channels = window_.input_channels;
     const bool is_joined = x.dilation == 1;
@@ -101,7 +101,7 @@ class SplitConvolution final : public Piece {
     is_flat_ = x.stride == y.stride && y.output > 1 && y.output * width_ < blocks_apart;
   }
 
-  void PlanBands(int num_threads) {
+  void ChooseBands(int num_threads) {
     const WindowAxis& y = window_.y;
     const int64_t line_bytes = width_ * window_.input_channels * 2 * (has_low_ ? 2 : 1);
     const int64_t reach = (y.taps - 1) * y.dilation + 1;
@@ -126,7 +126,7 @@ class SplitConvolution final : public Piece {
   }
 
   // Numbers for blocks of outputs: zeros behind the last.
-  void PlanConstants(const WeightedOp& op) {
+  void PrepareConstants(const WeightedOp& op) {
     const auto outputs = static_cast<size_t>(RoundedUp(window_.output_channels, kSplitBlock));
     bias_ = op.bias;
     bias_.resize(outputs, 0.0f);
@@ -285,7 +285,7 @@ class SplitConvolution final : public Piece {
     Write(context, rows, zeros_.data(), -kInfinity, kInfinity);
   }
 
-  const WindowPlan window_;
+  const WindowGeometry window_;
   const StorageType source_type_, target_type_;
   const std::vector<Step> steps_;
   std::vector<StorageType> other_types_;       // By step.
@@ -305,9 +305,9 @@ class SplitConvolution final : public Piece {
 
 }  // namespace
 
-bool IsSplittable(const NodePlan& plan) {
-  const WindowPlan& window = plan.window;
-  if (plan.kind != NodeKind::kConvolution || window.groups != 1) return false;
+bool IsSplittable(const ParsedNode& parsed) {
+  const WindowGeometry& window = parsed.window;
+  if (parsed.kind != NodeKind::kConvolution || window.groups != 1) return false;
   const int64_t length = window.y.taps * window.x.taps * window.input_channels;
   return length >= kShortestProduct && window.output_channels >= kFewestOutputs &&
          window.batch * window.y.output * window.x.output * window.output_channels * length >= kWorthSplitting;

@@ -12,7 +12,7 @@ namespace permafrost {
 namespace onednn {
 
 // Whether a convolution can be computed so, and is large enough for it to be faster.
-bool IsSplittable(const NodePlan& plan);
+bool IsSplittable(const ParsedNode& parsed);
 
 // Reads and writes storages of any type; products are within about 2^-16 of those of floats. The inputs of the
 // partition must be finite. Unimplemented for weights that are not finite, and for post-steps that only a pass of their

@@ -27,15 +27,15 @@ using dnnl::memory;
 constexpr auto kFloat = memory::data_type::f32;
 
 // Where oneDNN finds weights that lie as TensorFlow has them: [H, W, I, O], [H, W, C, M] or [I, O].
-memory::desc GivenWeights(const NodePlan& plan, memory::data_type type = kFloat) {
-  if (plan.kind == NodeKind::kMatMul) {
-    return plan.transpose_b ? memory::desc({plan.columns, plan.depth}, type, memory::dims{plan.depth, 1})
-                            : memory::desc({plan.columns, plan.depth}, type, memory::dims{1, plan.columns});
+memory::desc GivenWeights(const ParsedNode& parsed, memory::data_type type = kFloat) {
+  if (parsed.kind == NodeKind::kMatMul) {
+    return parsed.transpose_b ? memory::desc({parsed.columns, parsed.depth}, type, memory::dims{parsed.depth, 1})
+                              : memory::desc({parsed.columns, parsed.depth}, type, memory::dims{1, parsed.columns});
   }
-  const WindowPlan& window = plan.window;
+  const WindowGeometry& window = parsed.window;
   const int64_t outputs = window.output_channels, inputs = window.input_channels / window.groups;
   const int64_t height = window.y.taps, width = window.x.taps;
-  if (plan.kind == NodeKind::kTransposedConvolution) {
+  if (parsed.kind == NodeKind::kTransposedConvolution) {
     // [H, W, outputs, inputs]
     return memory::desc({outputs, inputs, height, width}, type,
                         memory::dims{inputs, 1, width * outputs * inputs, outputs * inputs});
@@ -61,14 +61,15 @@ memory::data_type WeightType(Element source) {
                                     : memory::data_type::s8;
 }
 
-Descs DescsOf(const NodePlan& plan, bool has_bias, Element source = Element::kFloat, Element target = Element::kFloat) {
+Descs DescsOf(const ParsedNode& parsed, bool has_bias, Element source = Element::kFloat,
+              Element target = Element::kFloat) {
   Descs descs;
-  descs.weights = AnyLayout(GivenWeights(plan), WeightType(source));
-  const WindowPlan& window = plan.window;
-  if (plan.kind == NodeKind::kMatMul) {
-    descs.source = memory::desc({plan.rows, plan.depth}, TypeOf(source), memory::format_tag::ab);
-    descs.target = memory::desc({plan.rows, plan.columns}, TypeOf(target), memory::format_tag::ab);
-  } else if (plan.kind == NodeKind::kTransposedConvolution) {
+  descs.weights = AnyLayout(GivenWeights(parsed), WeightType(source));
+  const WindowGeometry& window = parsed.window;
+  if (parsed.kind == NodeKind::kMatMul) {
+    descs.source = memory::desc({parsed.rows, parsed.depth}, TypeOf(source), memory::format_tag::ab);
+    descs.target = memory::desc({parsed.rows, parsed.columns}, TypeOf(target), memory::format_tag::ab);
+  } else if (parsed.kind == NodeKind::kTransposedConvolution) {
     descs.source = ImageDesc(window.batch, window.y.output, window.x.output, window.input_channels, source);
     descs.target = ImageDesc(window.batch, window.y.input, window.x.input, window.output_channels, target);
   } else {
@@ -76,7 +77,7 @@ Descs DescsOf(const NodePlan& plan, bool has_bias, Element source = Element::kFl
     descs.target = ImageDesc(window.batch, window.y.output, window.x.output, window.output_channels, target);
   }
   if (has_bias) {
-    const int64_t channels = plan.kind == NodeKind::kMatMul ? plan.columns : window.output_channels;
+    const int64_t channels = parsed.kind == NodeKind::kMatMul ? parsed.columns : window.output_channels;
     descs.bias = memory::desc({channels}, kFloat, memory::format_tag::x);
   }
   return descs;
@@ -97,16 +98,16 @@ Chosen ChosenOf(const PrimitiveDesc& desc) {
 // True for what must not run: oneDNN 2.6's 1x1 convolutions with AMX tiles split an image of 27 to 48 positions that is
 // three tiles into groups of two, and write the rows of the fourth behind the target: found by running all sizes up to
 // 720 positions between guard bytes. Up to one tile of 16 nothing is split, and beyond 48 the groups fit.
-bool WritesBeyondTarget(absl::string_view implementation, const WindowPlan& window) {
+bool WritesBeyondTarget(absl::string_view implementation, const WindowGeometry& window) {
   const int64_t positions = window.y.output * window.x.output;
   return absl::StartsWith(implementation, "jit_1x1:avx512_core_amx") && positions > 16 && positions <= 48;
 }
 
-Chosen Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_attr& attributes) {
+Chosen Choose(const ParsedNode& parsed, const Descs& descs, const dnnl::primitive_attr& attributes) {
   using dnnl::algorithm;
   using dnnl::prop_kind;
   constexpr auto kInference = prop_kind::forward_inference;
-  if (plan.kind == NodeKind::kMatMul) {
+  if (parsed.kind == NodeKind::kMatMul) {
     const auto desc =
         descs.bias.is_zero()
             ? dnnl::inner_product_forward::desc(kInference, descs.source, descs.weights, descs.target)
@@ -114,10 +115,10 @@ Chosen Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_at
     return ChosenOf<dnnl::inner_product_forward>(
         dnnl::inner_product_forward::primitive_desc(desc, attributes, CpuEngine()));
   }
-  const WindowAxis &y = plan.window.y, &x = plan.window.x;
+  const WindowAxis &y = parsed.window.y, &x = parsed.window.x;
   const memory::dims strides = {y.stride, x.stride}, dilations = {y.dilation - 1, x.dilation - 1};
   const memory::dims before = {y.pad_before, x.pad_before}, after = {PadAfter(y), PadAfter(x)};
-  if (plan.kind == NodeKind::kTransposedConvolution) {
+  if (parsed.kind == NodeKind::kTransposedConvolution) {
     const auto desc =
         dnnl::deconvolution_forward::desc(kInference, algorithm::deconvolution_direct, descs.source, descs.weights,
                                           descs.bias, descs.target, strides, dilations, before, after);
@@ -128,7 +129,7 @@ Chosen Choose(const NodePlan& plan, const Descs& descs, const dnnl::primitive_at
       dnnl::convolution_forward::desc(kInference, algorithm::convolution_direct, descs.source, descs.weights,
                                       descs.bias, descs.target, strides, dilations, before, after);
   dnnl::convolution_forward::primitive_desc choice(desc, attributes, CpuEngine());
-  while (WritesBeyondTarget(choice.impl_info_str(), plan.window)) {
+  while (WritesBeyondTarget(choice.impl_info_str(), parsed.window)) {
     if (!choice.next_impl()) throw dnnl::error(dnnl_unimplemented, "no implementation that keeps to its target");
   }
   return ChosenOf<dnnl::convolution_forward>(choice);
@@ -227,7 +228,7 @@ bool HasOperands(const WeightedOp& op) {
 class Weighted final : public Piece {
  public:
   absl::Status Init(WeightedOp op, const StorageTypes& types, int num_threads, PackedWeights* packed) {
-    num_threads_ = Products(op.plan) < kWorthAThread ? 1 : num_threads;
+    num_threads_ = Products(op.parsed) < kWorthAThread ? 1 : num_threads;
     types_ = types;
     const ThreadsInScope threads(num_threads_);
     name = op.name;
@@ -252,10 +253,10 @@ class Weighted final : public Piece {
     }
     if (source_type_.IsInt8()) PF_RETURN_IF_ERROR(ScaleTo(types_.Of(op.output), facts.scales, &op, &attributes));
     const bool has_bias = !op.bias.empty();
-    const Descs descs = DescsOf(op.plan, has_bias, source_type_.element, types.Of(op.output).element);
+    const Descs descs = DescsOf(op.parsed, has_bias, source_type_.element, types.Of(op.output).element);
     std::vector<memory::desc> operands(op.post_steps.size());
     if (!op.post_steps.empty()) attributes.set_post_ops(PostOps(op, descs.target, &operands));
-    const Chosen chosen = Choose(op.plan, descs, attributes);
+    const Chosen chosen = Choose(op.parsed, descs, attributes);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
       return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
     }
@@ -271,7 +272,7 @@ class Weighted final : public Piece {
     target_ = primitive_.Declare(DNNL_ARG_DST, descs.target);
     scratch_bytes_ = static_cast<int64_t>(chosen.scratch.get_size());
     if (scratch_bytes_ > 0) scratch_ = primitive_.Declare(DNNL_ARG_SCRATCHPAD, chosen.scratch);
-    DescribeKind(op.plan);
+    DescribeKind(op.parsed);
     std::optional<PackedBytes> found;
     if (weights.bytes().empty()) found = FindPacked(key, chosen.weights, packed);
     if (found.has_value()) {
@@ -282,7 +283,7 @@ class Weighted final : public Piece {
       if (weights.bytes().empty()) {
         PF_ASSIGN_OR_RETURN(weights, PrepareWeights(&unpacked, &unused));
       }
-      PackWeights(op.plan, weights, chosen.weights, key, &facts, packed);
+      PackWeights(op.parsed, weights, chosen.weights, key, &facts, packed);
     }
     has_non_finite_weights_ = facts.has_non_finite || HasNonFinite(reinterpret_cast<const char*>(op.bias.data()),
                                                                    static_cast<int64_t>(op.bias.size()));
@@ -451,11 +452,11 @@ class Weighted final : public Piece {
     primitive_.Bind(argument, std::move(made));
   }
 
-  void DescribeKind(const NodePlan& plan) {
-    description_ = plan.kind == NodeKind::kMatMul                  ? "matmul"
-                   : plan.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
-                   : plan.window.groups > 1                        ? "depthwise convolution"
-                                                                   : "convolution";
+  void DescribeKind(const ParsedNode& parsed) {
+    description_ = parsed.kind == NodeKind::kMatMul                  ? "matmul"
+                   : parsed.kind == NodeKind::kTransposedConvolution ? "transposed convolution"
+                   : parsed.window.groups > 1                        ? "depthwise convolution"
+                                                                     : "convolution";
   }
 
   // Nobody writes to weights: the library asks for memory that it may write to, and reads.
@@ -465,10 +466,10 @@ class Weighted final : public Piece {
     is_mapped_ = true;
   }
 
-  void PackWeights(const NodePlan& plan, const Tensor& weights, const memory::desc& wanted, const std::string& key,
+  void PackWeights(const ParsedNode& parsed, const Tensor& weights, const memory::desc& wanted, const std::string& key,
                    WeightFacts* facts, PackedWeights* packed) {
     const bool is_int8 = weights.dtype() == DType::kInt8;
-    const memory::desc given = GivenWeights(plan, is_int8 ? memory::data_type::s8 : kFloat);
+    const memory::desc given = GivenWeights(parsed, is_int8 ? memory::data_type::s8 : kFloat);
     const char* bytes = weights.bytes().data();
     std::vector<float> copy;
     if (!is_int8 && reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0) {
@@ -585,20 +586,20 @@ bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post
   return true;
 }
 
-int64_t Products(const NodePlan& plan) {
-  if (plan.kind == NodeKind::kMatMul) return plan.rows * plan.depth * plan.columns;
-  const WindowPlan& window = plan.window;
+int64_t Products(const ParsedNode& parsed) {
+  if (parsed.kind == NodeKind::kMatMul) return parsed.rows * parsed.depth * parsed.columns;
+  const WindowGeometry& window = parsed.window;
   return window.batch * window.y.output * window.x.output * window.output_channels * window.y.taps * window.x.taps *
          (window.input_channels / window.groups);
 }
 
-absl::Status CheckFast(const NodePlan& plan) {
-  if (IsNarrow(plan)) return absl::OkStatus();
+absl::Status CheckFast(const ParsedNode& parsed) {
+  if (IsNarrow(parsed)) return absl::OkStatus();
   Chosen chosen;
   PF_RETURN_IF_ERROR(Guarded("oneDNN does not take it", [&] {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    chosen = Choose(plan, DescsOf(plan, true), attributes);
+    chosen = Choose(parsed, DescsOf(parsed, true), attributes);
   }));
   if (!IsReferenceImplementation(chosen.implementation.c_str())) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
@@ -606,7 +607,7 @@ absl::Status CheckFast(const NodePlan& plan) {
 
 absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads,
                                                     PackedWeights* packed) {
-  if (IsNarrow(op.plan)) {
+  if (IsNarrow(op.parsed)) {
     if (!op.post_steps.empty()) return absl::UnimplementedError("narrow convolutions have no post-ops");
     return MakeNarrow(op, num_threads);
   }

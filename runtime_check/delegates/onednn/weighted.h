@@ -17,7 +17,7 @@ namespace permafrost {
 namespace onednn {
 
 struct WeightedOp {
-  NodePlan plan;
+  ParsedNode parsed;
   Tensor weights;            // As TensorFlow has them.
   std::string weights_name;  // DelegateTensor::value_name.
   // Of each output channel: the weights are multiplied by `scale`, then `bias` is added. Empty: 1 and 0.
@@ -30,7 +30,7 @@ struct WeightedOp {
   std::vector<float> means;
 
   int64_t output_channels() const {
-    return plan.kind == NodeKind::kMatMul ? plan.columns : plan.window.output_channels;
+    return parsed.kind == NodeKind::kMatMul ? parsed.columns : parsed.window.output_channels;
   }
 };
 
@@ -41,10 +41,10 @@ struct WeightedOp {
 bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post_steps);
 
 // What a convolution or matrix product adds up, in products.
-int64_t Products(const NodePlan& plan);
+int64_t Products(const ParsedNode& parsed);
 
 // OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
-absl::Status CheckFast(const NodePlan& plan);
+absl::Status CheckFast(const ParsedNode& parsed);
 
 // Products are of the input's type: of floats, bfloat16 or eight bits; sums are of 32 bits. A result of eight bits
 // needs such an input, one of bfloat16 one that is narrow. Internal when oneDNN fails. Unimplemented when it has only a

@@ -72,7 +72,7 @@ class Compiled final : public CompiledPartition {
   void FindPlaces(const Partition& partition, const std::vector<Operation>& operations);
   int AddPlace(Place::Home home, int index, size_t bytes);
   absl::Status MakeSteps(std::vector<Operation> operations);
-  absl::Status PlanScratch();
+  absl::Status PlaceScratch();
   absl::Status CheckInputs(absl::Span<const char* const> inputs) const;
   // Where the places are in this run.
   void Locate(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch);
@@ -169,7 +169,7 @@ absl::Status Compiled::MakeSteps(std::vector<Operation> operations) {
   return absl::OkStatus();
 }
 
-absl::Status Compiled::PlanScratch() {
+absl::Status Compiled::PlaceScratch() {
   const auto end = static_cast<int>(steps_.size()) + 1;
   for (const Move& move : moves_) places_[move.from].last = end;
   std::vector<Buffer> buffers;
@@ -202,7 +202,7 @@ absl::Status Compiled::Build(const Partition& partition) {
   Fuse(partition, &operations);
   FindPlaces(partition, operations);
   PF_RETURN_IF_ERROR(MakeSteps(std::move(operations)));
-  PF_RETURN_IF_ERROR(PlanScratch());
+  PF_RETURN_IF_ERROR(PlaceScratch());
   // The library makes its tables of addresses now, so that a run allocates nothing; the memory is not touched.
   for (const Place& place : places_) {
     static char stand_in[64];

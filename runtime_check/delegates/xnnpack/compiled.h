@@ -1,4 +1,4 @@
-// A partition as a list of operators and loops over planned memory.
+// A partition as a list of operators and loops over memory that was placed before the run.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
 

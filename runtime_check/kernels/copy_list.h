@@ -1,6 +1,6 @@
 // Kernels that only move elements: Prepare lists the copies, Compute runs them.
-#ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_PLAN_H_
-#define PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_PLAN_H_
+#ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_LIST_H_
+#define PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_LIST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace permafrost {
 
 // Copies from inputs to outputs, in order.
-class CopyPlan : public KernelState {
+class CopyList : public KernelState {
  public:
   // In place of the number of an input or output.
   static constexpr int kScratch = -1;
   static constexpr int kZero = -2;  // Only to copy from: one element of zeros, for strides of 0.
 
-  explicit CopyPlan(size_t element_size) : element_size_(element_size) {}
+  explicit CopyList(size_t element_size) : element_size_(element_size) {}
 
   // Copies from element `from_offset` of input `from` to element `to_offset` of output `to`. Nothing for no elements.
   void Add(int from, int64_t from_offset, int to, int64_t to_offset, absl::Span<const StridedCopy::Dim> dims);
@@ -46,9 +46,9 @@ class CopyPlan : public KernelState {
   std::vector<Piece> pieces_;
 };
 
-// A Compute function for kernels whose state is a CopyPlan.
+// A Compute function for kernels whose state is a CopyList.
 absl::Status ComputeCopies(ComputeContext* context);
 
 }  // namespace permafrost
 
-#endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_PLAN_H_
+#endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_LIST_H_

@@ -1,18 +1,18 @@
 // Kernels that only move elements: Prepare lists the copies, Compute runs them.
-#include "runtime_check/kernels/copy_plan.h"
+#include "runtime_check/kernels/copy_list.h"
 
 #include <utility>
 
 namespace permafrost {
 
-void CopyPlan::Add(int from, int64_t from_offset, int to, int64_t to_offset, absl::Span<const StridedCopy::Dim> dims) {
+void CopyList::Add(int from, int64_t from_offset, int to, int64_t to_offset, absl::Span<const StridedCopy::Dim> dims) {
   StridedCopy copy(dims, element_size_);
   if (copy.num_elements() == 0) return;
   const int64_t size = static_cast<int64_t>(element_size_);
   pieces_.push_back({from, from_offset * size, to, to_offset * size, std::move(copy)});
 }
 
-void CopyPlan::AddPadded(int from, int to, int border, absl::Span<const int64_t> size, absl::Span<const int64_t> before,
+void CopyList::AddPadded(int from, int to, int border, absl::Span<const int64_t> size, absl::Span<const int64_t> before,
                          absl::Span<const int64_t> target) {
   const int rank = static_cast<int>(size.size());
   const absl::InlinedVector<int64_t, 6> from_strides = RowMajorStrides(size);
@@ -39,7 +39,7 @@ void CopyPlan::AddPadded(int from, int to, int border, absl::Span<const int64_t>
   }
 }
 
-void CopyPlan::Run(ComputeContext* context) const {
+void CopyList::Run(ComputeContext* context) const {
   alignas(16) static constexpr char kZeroElement[16] = {};
   for (const Piece& piece : pieces_) {
     const char* from = piece.from == kScratch ? context->scratch()
@@ -51,7 +51,7 @@ void CopyPlan::Run(ComputeContext* context) const {
 }
 
 absl::Status ComputeCopies(ComputeContext* context) {
-  context->state<CopyPlan>().Run(context);
+  context->state<CopyList>().Run(context);
   return absl::OkStatus();
 }
 
