@@ -17,6 +17,7 @@
 #include "embedding/session_interface.h"
 #include "embedding/tensors.h"
 #include "graph/base/status.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 namespace {

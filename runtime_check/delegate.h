@@ -8,7 +8,6 @@
 #define PERMAFROST_RUNTIME_CHECK_DELEGATE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +16,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/profiling/callbacks.h"
 
 namespace permafrost {
 
@@ -48,14 +47,6 @@ struct Partition {
   std::vector<int> inputs;          // The tensors that others compute, each once.
   std::vector<int> outputs;         // The tensors that others read, each once; all are outputs of nodes.
 };
-
-// What happened inside a partition, for profiles: `name` says what ran (the node, or those that were fused to it), and
-// ended now.
-using PieceCallback = std::function<void(absl::string_view name, absl::Duration duration)>;
-
-// The duration that a partition may give for a piece that followed the one before it without a gap, and was not the
-// first of the run: whoever listens has a clock. Listeners of a session are given the real one.
-inline absl::Duration SinceTheOneBefore() { return absl::InfiniteDuration(); }
 
 class CompiledPartition {
  public:
@@ -94,27 +85,6 @@ class Delegate {
                                                                             int /*num_lanes*/) const {
     return Compile(partition, num_threads);
   }
-};
-
-// What became of a plan's nodes, for --explain.
-struct DelegationReport {
-  struct Taken {
-    std::string delegate;
-    std::string function;             // Whose body it lies in; empty for the graph itself.
-    std::vector<std::string> nodes;   // Names, in order.
-    std::vector<std::string> pieces;  // CompiledPartition::Describe.
-    int64_t constant_bytes = 0;
-    int64_t scratch_bytes = 0;
-  };
-  struct Left {
-    std::string node, op, reason;
-    std::string function;  // As above.
-  };
-  std::vector<Taken> partitions;
-  std::vector<Left> left;  // Nodes that run with reference kernels, in the order in which they run.
-  // Why the delegate takes no part in this plan, though it would: a partition failed to run, or does not fit the memory
-  // limit. Empty otherwise.
-  std::string failure;
 };
 
 }  // namespace permafrost

@@ -1,14 +1,31 @@
-// Between the caller and the plan: checks what is fed, plans when shapes change, hands memory in and out.
+// The engine of a session: checks feeds, plans when shapes change, and passes the caller's memory to the plan.
 #include "runtime_check/session.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
+#include "runtime_check/delegate.h"
+#include "runtime_check/execution/executor.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/planning/plan.h"
+#include "runtime_check/planning/plan_cache.h"
+#include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/profiling/profiler.h"
+#include "runtime_check/program/functions.h"
 #include "runtime_check/program/initializers.h"
+#include "runtime_check/program/program.h"
+#include "runtime_check/resources/memory_budget.h"
+#include "runtime_check/resources/run_log.h"
+#include "runtime_check/resources/runtime_object.h"
 #include "runtime_check/threads/processors.h"
+#include "runtime_check/threads/thread_lane.h"
+#include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
 namespace {
@@ -17,30 +34,101 @@ bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, absl::Span<const std::string> feeds,
-                                                         absl::Span<const std::string> fetches,
-                                                         SessionOptions options) {
-  if (!selection::kHoldsDelegates && options.delegate != nullptr) {
-    return absl::UnimplementedError("a delegate is given, and this build holds none");
-  }
-  ProcessorBinding binding;  // The session's threads inherit it.
-  PF_RETURN_IF_ERROR(binding.Bind(options.processors));
-  std::unique_ptr<Session> session(new Session(std::move(options)));
+// Points into itself: neither copied nor moved.
+class Session::Impl {
+ public:
+  explicit Impl(SessionOptions options);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Builds the program and fills the tables that it reads. Called once, before everything else.
+  absl::Status Build(const Graph& graph, absl::Span<const std::string> feeds, absl::Span<const std::string> fetches);
+
+  // As the functions of Session of the same names.
+  std::vector<TensorSpec> Inputs() const;
+  absl::StatusOr<std::vector<TensorSpec>> Plan(absl::Span<const Shape> input_shapes);
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds);
+  absl::Status RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs);
+  const PlanReport& report() const { return entry_ == nullptr ? no_report_ : entry_->plan->report; }
+  PlanReport FullReport() const;
+  int num_threads() const { return threads_.num_threads(); }
+
+ private:
+  // Compiles the functions that the program and the initialisers of its tables call, then runs the initialisers, which
+  // fills the tables in `resources_`.
+  absl::Status LoadTables(const Graph& graph, const ProgramContext& context);
+  // Unimplemented for resources and variants.
+  absl::Status CheckInterface() const;
+  absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
+  absl::Status PlanFor(std::vector<Shape> shapes);
+  permafrost::Plan& plan() const { return *entry_->plan; }
+  // Checks the feeds, makes the plan for them if there is none, and returns them aligned.
+  absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
+  // Run and RunInto with the current plan.
+  absl::StatusOr<std::vector<Tensor>> RunPlan(absl::Span<const Tensor> aligned);
+  absl::Status RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs);
+  // After a run that failed: whether another may succeed, because the plan was replaced or memory was freed.
+  // `num_refused` is how often the budget had refused memory before the run.
+  bool MayRunAgain(int64_t num_refused);
+  absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
+  absl::StatusOr<Tensor> Fetched(size_t i) const;
+  // InvalidArgument unless all fetches have a value after a run.
+  absl::Status CheckAlive() const;
+
+  SessionOptions options_;
+  MemoryBudget budget_;
+  ThreadPool threads_;
+  std::unique_ptr<ThreadPool> own_lanes_;  // Null unless more nodes may run at the same time than threads_ has threads.
+  ResourceStore resources_;
+  RunLog log_;
+  int call_depth_ = 0;
+  Environment environment_;                   // Points to the members above.
+  std::unique_ptr<FunctionTable> functions_;  // Null when the graph has no library.
+  Program program_;
+  PlanCache plans_;
+  PlanCache::Entry* entry_ = nullptr;  // The current plan; null where there is none.
+  PlanReport no_report_;
+};
+
+Session::Impl::Impl(SessionOptions options)
+    : options_(std::move(options)),
+      budget_(options_.memory_limit),
+      threads_(options_.num_threads),
+      log_(options_.print),
+      plans_(static_cast<size_t>(std::max(1, options_.most_plans))) {
+  if (options_.kernel_lookup == nullptr) options_.kernel_lookup = &FindKernel;
+  environment_.threads = &threads_;
+  environment_.budget = &budget_;
+  environment_.resources = &resources_;
+  environment_.limits = &options_.loop_limits;
+  environment_.call_depth = &call_depth_;
+  environment_.log = &log_;
+  environment_.delegate = options_.delegate.get();
+  environment_.on_piece = options_.on_piece == nullptr ? nullptr : &options_.on_piece;
+  environment_.profiler = options_.profiler;
+  environment_.packed = options_.packed.get();
+  const int num_lanes = std::min(options_.inter_op_threads, ThreadPool::kMostThreads);
+  if (!kHasThreads || num_lanes < 2) return;
+  if (num_lanes > threads_.num_threads()) own_lanes_ = std::make_unique<ThreadPool>(num_lanes);
+  environment_.lanes = own_lanes_ == nullptr ? &threads_ : own_lanes_.get();
+  environment_.num_lanes = std::min(num_lanes, environment_.lanes->num_threads());
+}
+
+absl::Status Session::Impl::Build(const Graph& graph, absl::Span<const std::string> feeds,
+                                  absl::Span<const std::string> fetches) {
   if (!graph.library().empty()) {
     if (!selection::kHoldsFunctions) {
       return absl::UnimplementedError(absl::StrCat("the graph has functions", selection::kHint));
     }
-    PF_ASSIGN_OR_RETURN(session->functions_, FunctionTable::For(graph));
+    PF_ASSIGN_OR_RETURN(functions_, FunctionTable::For(graph));
   }
-  const ProgramContext context = {session->options_.kernel_lookup, &session->budget_, session->functions_.get(),
-                                  session->options_.region_reader};
-  PF_ASSIGN_OR_RETURN(session->program_, BuildProgram(graph, {feeds, fetches, session->options_.targets}, context));
-  PF_RETURN_IF_ERROR(session->Load(graph, context));
-  PF_RETURN_IF_ERROR(session->CheckInterface());
-  return session;
+  const ProgramContext context = {options_.kernel_lookup, &budget_, functions_.get(), options_.region_reader};
+  PF_ASSIGN_OR_RETURN(program_, BuildProgram(graph, {feeds, fetches, options_.targets}, context));
+  PF_RETURN_IF_ERROR(LoadTables(graph, context));
+  return CheckInterface();
 }
 
-std::vector<TensorSpec> Session::Inputs() const {
+std::vector<TensorSpec> Session::Impl::Inputs() const {
   std::vector<TensorSpec> inputs;
   for (const ProgramFeed& feed : program_.feeds) {
     inputs.push_back({feed.name, program_.tensors[feed.tensor].dtype, feed.declared});
@@ -48,13 +136,13 @@ std::vector<TensorSpec> Session::Inputs() const {
   return inputs;
 }
 
-PlanReport Session::FullReport() const {
+PlanReport Session::Impl::FullReport() const {
   PlanReport full = report();
   if (selection::kHoldsFunctions && functions_ != nullptr) functions_->AddReports(&full);
   return full;
 }
 
-absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
+absl::Status Session::Impl::LoadTables(const Graph& graph, const ProgramContext& context) {
   const std::vector<std::string> initializers = InitializersOf(graph, program_);
   Program program;
   if (kHoldsTables && !initializers.empty()) {
@@ -69,7 +157,7 @@ absl::Status Session::Load(const Graph& graph, const ProgramContext& context) {
   return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "what fills the tables");
 }
 
-absl::Status Session::CheckInterface() const {
+absl::Status Session::Impl::CheckInterface() const {
   const auto check = [&](absl::string_view role, const std::string& name, int tensor) -> absl::Status {
     const DType dtype = program_.tensors[tensor].dtype;
     if (!HoldsObjects(dtype)) return absl::OkStatus();
@@ -83,7 +171,7 @@ absl::Status Session::CheckInterface() const {
   return absl::OkStatus();
 }
 
-absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const {
+absl::Status Session::Impl::CheckFeed(size_t i, DType dtype, const Shape& shape) const {
   const ProgramFeed& feed = program_.feeds[i];
   const DType expected = program_.tensors[feed.tensor].dtype;
   if (expected != DType::kInvalid && dtype != expected) {
@@ -97,14 +185,14 @@ absl::Status Session::CheckFeed(size_t i, DType dtype, const Shape& shape) const
   return absl::OkStatus();
 }
 
-absl::Status Session::PlanFor(std::vector<Shape> shapes) {
+absl::Status Session::Impl::PlanFor(std::vector<Shape> shapes) {
   if (entry_ != nullptr && shapes == entry_->shapes) return absl::OkStatus();
   entry_ = nullptr;
   PF_ASSIGN_OR_RETURN(entry_, plans_.Acquire(program_, std::move(shapes), environment_));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> input_shapes) {
+absl::StatusOr<std::vector<TensorSpec>> Session::Impl::Plan(absl::Span<const Shape> input_shapes) {
   ProcessorBinding binding;
   PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   if (input_shapes.size() != program_.feeds.size()) {
@@ -124,7 +212,7 @@ absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> in
   return outputs;
 }
 
-absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> feeds) {
+absl::StatusOr<std::vector<Tensor>> Session::Impl::Accept(absl::Span<const Tensor> feeds) {
   if (feeds.size() != program_.feeds.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("found ", feeds.size(), " inputs, expected ", program_.feeds.size()));
@@ -140,7 +228,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Accept(absl::Span<const Tensor> fee
   return aligned;
 }
 
-absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
+absl::Status Session::Impl::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
   std::vector<Value> values;
   for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
   Profiler* profiler = options_.profiler != nullptr && options_.profiler->is_recording() ? options_.profiler : nullptr;
@@ -150,7 +238,7 @@ absl::Status Session::Execute(absl::Span<const Tensor> feeds, absl::Span<char* c
   return CheckAlive();
 }
 
-absl::Status Session::CheckAlive() const {
+absl::Status Session::Impl::CheckAlive() const {
   if (plan().flow == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < program_.fetches.size(); ++i) {
     if (!plan().flow->dead_tensors[plan().program().fetches[i]]) continue;
@@ -160,8 +248,8 @@ absl::Status Session::CheckAlive() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
-  const FetchPlan& fetch = plan().fetches[i];
+absl::StatusOr<Tensor> Session::Impl::Fetched(size_t i) const {
+  const FetchBinding& fetch = plan().fetches[i];
   if (fetch.constant.has_value()) return *fetch.constant;
   const int tensor = plan().program().fetches[i];
   if (fetch.is_dynamic && plan().held[tensor] != nullptr && plan().held[tensor]->tensor.dtype() != DType::kInvalid) {
@@ -170,14 +258,14 @@ absl::StatusOr<Tensor> Session::Fetched(size_t i) const {
   return CopyOf(plan().values[tensor]);
 }
 
-bool Session::MayRunAgain(int64_t num_refused) {
+bool Session::Impl::MayRunAgain(int64_t num_refused) {
   if (!plan().HasFailed()) return budget_.num_refused() > num_refused && plans_.DropOthers(entry_) > 0;
   const bool has_plan = plans_.FallBack(program_, entry_, environment_);
   if (!has_plan) entry_ = nullptr;
   return has_plan;
 }
 
-absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds) {
+absl::StatusOr<std::vector<Tensor>> Session::Impl::Run(absl::Span<const Tensor> feeds) {
   ProcessorBinding binding;
   PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
@@ -188,7 +276,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds)
   }
 }
 
-absl::StatusOr<std::vector<Tensor>> Session::RunPlan(absl::Span<const Tensor> aligned) {
+absl::StatusOr<std::vector<Tensor>> Session::Impl::RunPlan(absl::Span<const Tensor> aligned) {
   const size_t count = program_.fetches.size();
   std::vector<Tensor> outputs(count);
   std::vector<char*> memory(count, nullptr);
@@ -205,7 +293,7 @@ absl::StatusOr<std::vector<Tensor>> Session::RunPlan(absl::Span<const Tensor> al
   return outputs;
 }
 
-absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
+absl::Status Session::Impl::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
   ProcessorBinding binding;
   PF_RETURN_IF_ERROR(binding.Bind(options_.processors));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> aligned, Accept(feeds));
@@ -220,7 +308,7 @@ absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const a
   }
 }
 
-absl::Status Session::RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs) {
+absl::Status Session::Impl::RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs) {
   const size_t count = program_.fetches.size();
   const auto check = [&](size_t i) -> absl::Status {
     const Value& value = plan().values[plan().program().fetches[i]];
@@ -249,7 +337,7 @@ absl::Status Session::RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<c
     if (plan().fetches[i].is_dynamic) PF_RETURN_IF_ERROR(check(i));
     const char* from = memory[i];
     if (from == nullptr) {
-      const FetchPlan& fetch = plan().fetches[i];
+      const FetchBinding& fetch = plan().fetches[i];
       from =
           fetch.constant.has_value() ? fetch.constant->bytes().data() : plan().values[plan().program().fetches[i]].data;
     }
@@ -257,5 +345,42 @@ absl::Status Session::RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<c
   }
   return absl::OkStatus();
 }
+
+// The public interface.
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Session::~Session() = default;
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, absl::Span<const std::string> feeds,
+                                                         absl::Span<const std::string> fetches,
+                                                         SessionOptions options) {
+  if (!selection::kHoldsDelegates && options.delegate != nullptr) {
+    return absl::UnimplementedError("a delegate is given, and this build holds none");
+  }
+  ProcessorBinding binding;  // The session's threads inherit it.
+  PF_RETURN_IF_ERROR(binding.Bind(options.processors));
+  auto impl = std::make_unique<Impl>(std::move(options));
+  PF_RETURN_IF_ERROR(impl->Build(graph, feeds, fetches));
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+std::vector<TensorSpec> Session::Inputs() const { return impl_->Inputs(); }
+
+absl::StatusOr<std::vector<TensorSpec>> Session::Plan(absl::Span<const Shape> input_shapes) {
+  return impl_->Plan(input_shapes);
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::Run(absl::Span<const Tensor> feeds) { return impl_->Run(feeds); }
+
+absl::Status Session::RunInto(absl::Span<const Tensor> feeds, absl::Span<const absl::Span<char>> outputs) {
+  return impl_->RunInto(feeds, outputs);
+}
+
+const PlanReport& Session::report() const { return impl_->report(); }
+
+PlanReport Session::FullReport() const { return impl_->FullReport(); }
+
+int Session::num_threads() const { return impl_->num_threads(); }
 
 }  // namespace permafrost

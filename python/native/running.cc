@@ -1,6 +1,7 @@
 // Runs models, and compares what they answer.
 #include "python/native/running.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>

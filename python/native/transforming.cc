@@ -1,6 +1,7 @@
 // Runs pipelines, in which passes that are written in Python stand beside the others.
 #include "python/native/transforming.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>

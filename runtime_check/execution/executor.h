@@ -2,19 +2,13 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_EXECUTION_EXECUTOR_H_
 #define PERMAFROST_RUNTIME_CHECK_EXECUTION_EXECUTOR_H_
 
-#include <functional>
-
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "graph/graph.h"
 #include "graph/tensor.h"
 #include "runtime_check/planning/plan.h"
+#include "runtime_check/profiling/callbacks.h"
 
 namespace permafrost {
-
-// Called after each node that ran, in order.
-using NodeCallback = std::function<void(const Node& node, absl::Duration duration)>;
 
 // `feeds` are aligned values of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
 // right size for each fetch with bound values, and not looked at for the others. Afterwards plan->values holds the

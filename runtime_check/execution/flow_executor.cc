@@ -186,7 +186,7 @@ class FlowExecutor {
 
   // True when the frame runs once more.
   absl::StatusOr<bool> EndIteration(int number) {
-    const FramePlan& frame = flow_.frames[number];
+    const FrameInstructions& frame = flow_.frames[number];
     bool again = false;
     for (Taken& taken : next_[number]) {
       flow_.dead_tensors[taken.tensor] = taken.is_dead ? 1 : 0;
@@ -209,7 +209,7 @@ class FlowExecutor {
   }
 
   Plan& plan_;
-  FlowPlan& flow_;
+  FlowInstructions& flow_;
   const Program& program_;
   const Environment& environment_;
   RunStepFunction run_step_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
+#include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/functions.h"
 
 namespace permafrost {

@@ -13,9 +13,9 @@ namespace {
 class FlowBuilder {
  public:
   FlowBuilder(const Program& program, FlowFacts facts)
-      : program_(program), facts_(std::move(facts)), flow_(std::make_unique<FlowPlan>()) {}
+      : program_(program), facts_(std::move(facts)), flow_(std::make_unique<FlowInstructions>()) {}
 
-  std::unique_ptr<FlowPlan> Run() {
+  std::unique_ptr<FlowInstructions> Run() {
     flow_->frames.resize(program_.frames.size());
     flow_->dead_tensors.assign(program_.tensors.size(), 0);
     flow_->dead_nodes.assign(program_.nodes.size(), 0);
@@ -98,14 +98,14 @@ class FlowBuilder {
 
   const Program& program_;
   FlowFacts facts_;
-  std::unique_ptr<FlowPlan> flow_;
+  std::unique_ptr<FlowInstructions> flow_;
   std::vector<bool> is_entered_;  // By tensor: an Enter made it.
   absl::flat_hash_map<absl::string_view, int> by_name_;
 };
 
 }  // namespace
 
-std::unique_ptr<FlowPlan> BuildFlowPlan(const Program& program, FlowFacts facts) {
+std::unique_ptr<FlowInstructions> BuildFlowInstructions(const Program& program, FlowFacts facts) {
   return FlowBuilder(program, std::move(facts)).Run();
 }
 

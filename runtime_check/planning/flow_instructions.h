@@ -35,16 +35,16 @@ struct Instruction {
 };
 
 // Positions in the program.
-struct FramePlan {
+struct FrameInstructions {
   int begin = 0;  // The instruction after kFrameBegin.
   std::vector<int> enters;
   std::vector<int> next_iterations;
   std::vector<int> exits;
 };
 
-struct FlowPlan {
+struct FlowInstructions {
   std::vector<Instruction> instructions;
-  std::vector<FramePlan> frames;           // As Program::frames.
+  std::vector<FrameInstructions> frames;   // As Program::frames.
   std::vector<bool> is_constant;           // By tensor: the value is set before the run.
   std::vector<bool> is_for_one_iteration;  // By tensor: of an Enter whose frame reads it in its first iteration alone.
   // By tensor and by position of the node, during the run and after.
@@ -61,7 +61,7 @@ struct FlowFacts {
 };
 
 // Lists the instructions. The flags by tensor are left for the layout to set. REQUIRES: program.has_control_flow().
-std::unique_ptr<FlowPlan> BuildFlowPlan(const Program& program, FlowFacts facts);
+std::unique_ptr<FlowInstructions> BuildFlowInstructions(const Program& program, FlowFacts facts);
 
 }  // namespace permafrost
 

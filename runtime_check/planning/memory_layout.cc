@@ -231,7 +231,7 @@ class Layout {
 
   void BindFetches() {
     for (const int tensor : program_.fetches) {
-      FetchPlan& fetch = plan_->fetches.emplace_back();
+      FetchBinding& fetch = plan_->fetches.emplace_back();
       TensorState& state = state_.tensors[tensor];
       if (state.kind == TensorKind::kConstant) {
         fetch.constant = state.value;
@@ -467,8 +467,8 @@ class Layout {
   void BuildFlow() {
     for (size_t i = 0; i < program_.nodes.size(); ++i) plan_->report.num_steps += IsLive(i) && IsFlow(i) ? 1 : 0;
     FlowFacts facts = {std::move(live_), std::move(guarded_), std::move(step_at_), std::move(release_at_)};
-    plan_->flow = BuildFlowPlan(program_, std::move(facts));
-    FlowPlan& flow = *plan_->flow;
+    plan_->flow = BuildFlowInstructions(program_, std::move(facts));
+    FlowInstructions& flow = *plan_->flow;
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       flow.is_constant.push_back(state_.tensors[i].kind == TensorKind::kConstant);
     }

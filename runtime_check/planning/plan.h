@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/tensor.h"
-#include "runtime_check/delegate.h"
 #include "runtime_check/planning/flow_instructions.h"
+#include "runtime_check/planning/plan_report.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/planning/stretch.h"
 #include "runtime_check/profiling/profiler.h"
@@ -50,30 +50,11 @@ struct PlannedStretch {
 };
 
 // How a fetched tensor gets to the caller.
-struct FetchPlan {
+struct FetchBinding {
   // The producer writes into the caller's memory: the values to point there. Empty: copy from the value after the run.
   std::vector<int> bound_values;
   std::optional<Tensor> constant;  // The result, where it is known before the run.
   bool is_dynamic = false;         // The shape is known only after the run.
-};
-
-// A node that a kernel made while the program runs computes, for --explain.
-struct CustomNode {
-  std::string node, op, kernel;  // Kernel::formula.
-  std::string function;          // Whose body it lies in; empty for the graph itself.
-};
-
-struct PlanReport {
-  int64_t arena_bytes = 0;     // Activations and scratch memory.
-  int64_t constant_bytes = 0;  // Constants computed or aligned by the plan, without what kernels packed.
-  int64_t num_steps = 0;       // Nodes that run at each inference.
-  int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
-  int64_t num_folded = 0;      // Nodes computed before the run.
-  int num_lanes = 1;           // How many steps might run at the same time.
-  int64_t num_stretches = 0;   // Groups of steps that may run at the same time (SessionOptions::inter_op_threads).
-  int64_t num_beside = 0;      // Steps in them.
-  DelegationReport delegation;
-  std::vector<CustomNode> custom;  // Where that is known before the run.
 };
 
 // A program in which partitions are single nodes. Tensors inside of partitions are gone.
@@ -100,10 +81,10 @@ class Plan {
   std::vector<Step> steps;
   std::vector<PlannedStretch> stretches;      // In order.
   std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
-  std::vector<FetchPlan> fetches;
+  std::vector<FetchBinding> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.
   std::vector<bool> is_overwritten;               // By tensor: others will lie in its memory during the run.
-  std::unique_ptr<FlowPlan> flow;                 // Null without control flow.
+  std::unique_ptr<FlowInstructions> flow;         // Null without control flow.
   PlanReport report;
 
   // Memory that values and steps point to.

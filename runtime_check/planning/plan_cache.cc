@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/delegate.h"
 
 namespace permafrost {
 namespace {

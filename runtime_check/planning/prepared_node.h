@@ -3,7 +3,6 @@
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,24 +14,17 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "runtime_check/delegate.h"
+#include "runtime_check/execution/loop_limits.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/profiling/callbacks.h"
 #include "runtime_check/resources/memory_budget.h"
 
 namespace permafrost {
 
+class Delegate;
 class PackedWeights;
 struct PackedInputs;
 class Profiler;
-
-// When a loop has to end.
-struct LoopLimits {
-  std::function<bool()> is_cancelled;  // Empty: never.
-  int64_t most_iterations = 0;         // Of one loop; 0: no limit.
-
-  // Cancelled or ResourceExhausted when the loop must not go on after so many iterations.
-  absl::Status CheckIteration(int64_t iteration, absl::string_view loop) const;
-};
 
 // What the nodes of a session share while it plans and runs. The pointers must outlive what is given this.
 struct Environment {

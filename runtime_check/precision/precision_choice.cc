@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "graph/base/status.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/calibration.h"
 #include "runtime_check/precision/precision_search.h"

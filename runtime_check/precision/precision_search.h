@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
-#include "runtime_check/delegate.h"
+#include "runtime_check/planning/plan_report.h"
 #include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {

@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "graph/graph.h"
-#include "runtime_check/delegate.h"
+#include "runtime_check/profiling/callbacks.h"
 
 namespace permafrost {
 

@@ -20,7 +20,7 @@ class ResultTaker {
 
   absl::StatusOr<Passed> Take(size_t i) const {
     const int tensor = plan_.program().fetches[i];
-    const FetchPlan& fetch = plan_.fetches[i];
+    const FetchBinding& fetch = plan_.fetches[i];
     Passed result;
     if (fetch.constant.has_value()) {
       result.held = std::make_shared<HeapOutput>();

@@ -3,7 +3,6 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,12 +13,9 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/program/frames.h"
+#include "runtime_check/program/lookups.h"
 
 namespace permafrost {
-
-using KernelLookup = std::function<const Kernel*(Op)>;
-// The content of a memory region, which holds a tensor of that type and shape.
-using RegionReader = std::function<absl::StatusOr<Tensor>(const std::string& region, DType dtype, const Shape& shape)>;
 
 struct ProgramTensor {
   DType dtype = DType::kInvalid;

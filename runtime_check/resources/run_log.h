@@ -4,23 +4,20 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
+#include "runtime_check/resources/print_writer.h"
 
 namespace permafrost {
 
 // A session has one, which outlives its runs. Not thread-safe.
 class RunLog {
  public:
-  // `stream` is one of those that PrintV2 names: "stderr", "stdout", "log(info)", "log(warning)", "log(error)".
-  using Writer = std::function<void(absl::string_view stream, absl::string_view text)>;
-
   // Without a writer, "stdout" is standard output and all else standard error.
-  explicit RunLog(Writer writer) : writer_(std::move(writer)) {}
+  explicit RunLog(PrintWriter writer) : writer_(std::move(writer)) {}
 
   void Write(absl::string_view stream, absl::string_view text) {
     if (writer_ != nullptr) return writer_(stream, text);
@@ -37,7 +34,7 @@ class RunLog {
   }
 
  private:
-  Writer writer_;
+  PrintWriter writer_;
   absl::flat_hash_map<const Node*, int64_t> counts_;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime_check/kernel.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/session.h"
 #include "runtime_check/threads/thread_lane.h"

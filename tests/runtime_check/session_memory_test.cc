@@ -1,5 +1,6 @@
 // Memory that nodes share: results stay what they are when every tensor has its own, and copies are made only where
 // they must be.
+#include <algorithm>
 #include <cstring>
 #include <random>
 

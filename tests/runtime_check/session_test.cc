@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime_check/threads/thread_pool.h"
 #include "tests/runtime_check/small_graph.h"
 
 namespace permafrost {

@@ -1,4 +1,5 @@
 // Contests between things of known speed, baselines, rooflines and traces.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <sstream>

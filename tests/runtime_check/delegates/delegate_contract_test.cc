@@ -1,4 +1,5 @@
 // What every delegate of the registry has to get right beyond single nodes: graphs with it against graphs without.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "runtime_check/delegate.h"
 #include "runtime_check/precision/precision_plan.h"
 #include "runtime_check/session.h"
 
