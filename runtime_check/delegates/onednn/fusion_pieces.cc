@@ -1,0 +1,334 @@
+// The last stage of fusion: makes the pieces.
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/base/status.h"
+#include "runtime_check/delegates/onednn/depthwise_convolution.h"
+#include "runtime_check/delegates/onednn/fusion_stages.h"
+#include "runtime_check/delegates/onednn/image_pieces.h"
+#include "runtime_check/delegates/onednn/loop_nest.h"
+#include "runtime_check/delegates/onednn/split_convolution.h"
+#include "runtime_check/delegates/onednn/weighted.h"
+
+namespace permafrost {
+namespace onednn {
+namespace {
+
+// The precision to try where oneDNN has no primitive for this one.
+Precision Wider(Precision precision) { return precision == Precision::kInt8 ? Precision::kBf16 : Precision::kF32; }
+
+// Multiplies the step, which is affine for each channel, into the scale and bias of the op.
+void Fold(const Step& step, WeightedOp* op) {
+  const auto channels = static_cast<size_t>(op->output_channels());
+  const auto at = [&](size_t c) { return step.constants[step.constants.size() == 1 ? 0 : c]; };
+  const auto add = [&](auto value) {
+    op->bias.resize(channels, 0.0f);
+    for (size_t c = 0; c < channels; ++c) op->bias[c] += value(c);
+  };
+  const auto multiply = [&](auto value) {
+    op->scale.resize(channels, 1.0f);
+    for (size_t c = 0; c < channels; ++c) {
+      op->scale[c] *= value(c);
+      if (!op->bias.empty()) op->bias[c] *= value(c);
+    }
+  };
+  switch (step.op) {
+    case LoopOp::kAffine:
+      if (step.alpha != 1) multiply([&](size_t) { return step.alpha; });
+      if (step.beta != 0) add([&](size_t) { return step.beta; });
+      return;
+    case LoopOp::kAdd:
+      return add(at);
+    case LoopOp::kSub:
+      return add([&](size_t c) { return -at(c); });
+    case LoopOp::kMul:
+      return multiply(at);
+    case LoopOp::kDiv:
+      return multiply([&](size_t c) { return 1.0f / at(c); });
+    default:
+      return;
+  }
+}
+
+// The input shape of a weighted node, without the padding of a Pad that was folded into it.
+Shape InputShape(const ParsedNode& node) {
+  if (node.kind == NodeKind::kMatMul) return Shape({node.rows, node.depth});
+  const WindowGeometry& window = node.window;
+  if (node.kind == NodeKind::kTransposedConvolution) {
+    return Shape({window.batch, window.y.output, window.x.output, window.input_channels});
+  }
+  return Shape({window.batch, window.y.input, window.x.input, window.input_channels});
+}
+
+class PieceMaker {
+ public:
+  PieceMaker(FusionDecisions decisions, int num_threads, PackedWeights* packed, const std::vector<bool>& is_beside)
+      : parsed_(std::move(decisions.parsed)),
+        storages_(std::move(decisions.storages)),
+        graph_(std::move(decisions.graph)),
+        pads_(std::move(decisions.pads)),
+        chains_(std::move(decisions.chains)),
+        groups_(std::move(decisions.groups)),
+        types_(std::move(decisions.types)),
+        num_threads_(num_threads),
+        packed_(packed),
+        is_beside_(is_beside) {}
+
+  absl::StatusOr<Fused> Run() {
+    for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
+      if (!pads_.is_fused[i]) PF_RETURN_IF_ERROR(MakePiece(i));
+    }
+    MakeLoopNests();
+    Fused fused;
+    fused.order.resize(made_.size());
+    std::iota(fused.order.begin(), fused.order.end(), 0);
+    std::stable_sort(fused.order.begin(), fused.order.end(),
+                     [this](int a, int b) { return made_[a].position < made_[b].position; });
+    for (const int number : fused.order) fused.pieces.push_back(std::move(made_[number].piece));
+    fused.storage = std::move(storages_.storage);
+    fused.bytes = std::move(storages_.bytes);
+    fused.wants_finite = wants_finite_;
+    return fused;
+  }
+
+ private:
+  struct Made {
+    int position;
+    std::unique_ptr<Piece> piece;
+  };
+  struct Conversion {
+    int position;
+    int storage;
+  };
+
+  // Of the piece that is made next.
+  int NextThreads() const { return made_.size() < is_beside_.size() && is_beside_[made_.size()] ? 1 : num_threads_; }
+
+  void Add(int position, std::unique_ptr<Piece> piece) { made_.push_back({position, std::move(piece)}); }
+
+  // `name` is that of the node that the conversion is for.
+  void Convert(int from, int to, const Shape& shape, const std::string& name, int position) {
+    PlainOp op;
+    op.inputs.emplace_back(from, shape);
+    op.output = {to, shape};
+    op.num_threads = NextThreads();
+    op.name = name;
+    Add(position, MakeConversion(op, types_.types.Of(from), types_.types.Of(to)));
+  }
+
+  // The storage, or a copy of the wanted type, made before the piece at `position` for the node of that name.
+  int As(int storage, StorageType type, const Shape& shape, const std::string& name, int position) {
+    if (types_.types.Of(storage) == type) return storage;
+    const std::pair<int, int> key(storage, static_cast<int>(type.element));
+    const auto found = converted_.find(key);
+    if (found != converted_.end() && found->second.position <= position &&
+        types_.types.Of(found->second.storage) == type) {
+      return found->second.storage;
+    }
+    const int copy = storages_.Add(shape.num_elements());
+    types_.Set(copy, type, &storages_);
+    Convert(storage, copy, shape, name, position);
+    converted_[key] = {position, copy};
+    return copy;
+  }
+
+  // Node `i` with its first inputs, all as the wanted type.
+  PlainOp PlainIn(StorageType type, size_t i, int num_inputs) {
+    PlainOp op;
+    op.parsed = parsed_.nodes[i];
+    op.output = {storages_.Output(i), parsed_.OutputShape(i)};
+    op.name = parsed_.NameOf(i);
+    op.type = type;
+    for (int j = 0; j < num_inputs; ++j) {
+      const Shape& shape = parsed_.Input(i, j).shape;
+      op.inputs.emplace_back(As(storages_.Input(i, j), type, shape, op.name, static_cast<int>(i)), shape);
+    }
+    op.num_threads = NextThreads();
+    return op;
+  }
+
+  absl::Status MakePiece(size_t i) {
+    const auto position = static_cast<int>(i);
+    const StorageType result_type = types_.types.Of(storages_.Output(i));
+    switch (parsed_.nodes[i].kind) {
+      case NodeKind::kElementwise:
+      case NodeKind::kBatchNorm:
+        break;
+      case NodeKind::kAlias:
+        if (storages_.is_copied[i]) Add(position, MakeCopy(PlainIn({}, i, 1)));
+        break;
+      case NodeKind::kConvolution:
+      case NodeKind::kTransposedConvolution:
+      case NodeKind::kMatMul:
+        return MakeWeightedPiece(i);
+      case NodeKind::kPool: {
+        PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> piece, MakePool(PlainIn(result_type, i, 1)));
+        Add(position, std::move(piece));
+        break;
+      }
+      case NodeKind::kMean:
+        Add(position, MakeMean(PlainIn({}, i, 1)));
+        break;
+      case NodeKind::kConcat:
+        Add(position, MakeConcat(PlainIn(result_type, i, parsed_.nodes[i].num_values)));
+        break;
+      case NodeKind::kPad:
+        Add(position, MakePad(PlainIn(result_type, i, 1)));
+        break;
+      case NodeKind::kResize:
+        Add(position, MakeResize(PlainIn({}, i, 1)));
+        break;
+      case NodeKind::kSoftmax:
+        Add(position, MakeSoftmax(PlainIn({}, i, 1)));
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  // In the narrowest precision, from that of the node upwards, for which oneDNN has a primitive.
+  absl::Status MakeWeightedPiece(size_t i) {
+    WeightedOp op;
+    op.parsed = parsed_.nodes[i];
+    op.weights = *parsed_.Input(i, 1).constant;
+    op.weights_name = parsed_.Input(i, 1).value_name;
+    op.input = pads_.input_of[i] != kNone ? pads_.input_of[i] : storages_.Input(i, parsed_.DataInput(i));
+    op.output = storages_.Output(i);
+    op.name = parsed_.NameOf(i);
+    if (op.parsed.has_bias) op.bias = FloatsOf(*parsed_.Input(i, 2).constant);
+    Chain& chain = chains_.chains[i];
+    for (size_t k = 0; k < chain.num_folded; ++k) Fold(graph_.steps[chain.steps[k]], &op);
+    op.post_steps = std::move(chain.post_steps);
+    if (!chain.steps.empty()) op.output = graph_.steps[chain.steps.back()].result;
+    const TensorStatistics* statistics = types_.statistics[op.input];
+    if (statistics != nullptr) op.means = statistics->means;
+    for (Precision precision = types_.precisions[i];; precision = Wider(precision)) {
+      const size_t num_made = made_.size();
+      const auto converted = converted_;
+      const absl::Status status = MakeWeightedAs(precision, op, i);
+      if (status.ok()) {
+        wants_finite_ = wants_finite_ || precision == Precision::kInt8 || precision == Precision::kBf16x3;
+        return absl::OkStatus();
+      }
+      if (precision == Precision::kF32) return status;
+      made_.resize(num_made);
+      converted_ = converted;
+    }
+  }
+
+  // The type that a weighted node of that precision reads.
+  StorageType InputType(Precision precision, int storage) const {
+    switch (precision) {
+      case Precision::kF32:
+        return {};
+      case Precision::kBf16:
+        return {Element::kBf16};
+      case Precision::kInt8:
+        return types_.eight_bits[storage];
+      case Precision::kBf16x3:
+        return types_.types.Of(storage);
+    }
+    return {};
+  }
+
+  // Where the packed weights of the op are kept. Weights that were computed from the shapes may differ in the next run
+  // of the program.
+  PackedWeights* PackedFor(const WeightedOp& op) const { return op.weights_name.empty() ? nullptr : packed_; }
+
+  absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i) {
+    const int position = chains_.end[i];
+    const StorageTypes& types = types_.types;
+    op.input = As(op.input, InputType(precision, op.input), InputShape(op.parsed), op.name, position);
+    const auto add = [&](std::unique_ptr<Piece> piece) {
+      piece->products = Products(op.parsed);
+      Add(position, std::move(piece));
+    };
+    if (IsOwnDepthwise(op.parsed, types.Of(op.input).element)) {
+      absl::StatusOr<std::unique_ptr<Piece>> piece = MakeDepthwise(op, types, NextThreads(), PackedFor(op));
+      if (piece.ok()) {
+        add(*std::move(piece));
+        return absl::OkStatus();
+      }
+      if (!absl::IsUnimplemented(piece.status())) return piece.status();
+    }
+    const int result = op.output;
+    const StorageType type = types.Of(result);
+    if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
+      op.output = storages_.Add(parsed_.OutputShape(i).num_elements());
+    }
+    const auto make = [&] {
+      return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types, NextThreads())
+                                             : MakeWeighted(op, types, NextThreads(), PackedFor(op));
+    };
+    absl::StatusOr<std::unique_ptr<Piece>> piece = make();
+    if (piece.ok()) {
+      add(*std::move(piece));
+      if (op.output != result) Convert(op.output, result, parsed_.OutputShape(i), op.name, position);
+      return absl::OkStatus();
+    }
+    if (!absl::IsUnimplemented(piece.status()) || op.post_steps.empty()) return piece.status();
+    // The post-steps run in a loop nest behind the primitive.
+    std::vector<Step> steps;
+    steps.swap(op.post_steps);
+    op.output = storages_.Add(steps[0].rows.elements());
+    for (size_t k = 0; k < steps.size(); ++k) {
+      steps[k].value = k == 0 ? op.output : steps[k - 1].result;
+      steps[k].result = k + 1 == steps.size() ? result : storages_.Add(steps[k].rows.elements());
+    }
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Piece> bare, make());
+    add(std::move(bare));
+    std::vector<const Step*> pointers;
+    for (const Step& step : steps) pointers.push_back(&step);
+    Add(position, MakeLoopNest(pointers, {result}, types, op.name, NextThreads()));
+    return absl::OkStatus();
+  }
+
+  void MakeLoopNests() {
+    for (const std::vector<int>& group : groups_.groups) {
+      std::vector<const Step*> steps;
+      std::vector<int> results;
+      for (const int member : group) {
+        const Step& step = graph_.steps[member];
+        steps.push_back(&step);
+        const Readers& readers = graph_.readers[step.result];
+        const auto is_outside = [&](int reader) { return groups_.group_of[reader] != groups_.group_of[member]; };
+        if (readers.others > 0 || std::any_of(readers.steps.begin(), readers.steps.end(), is_outside)) {
+          results.push_back(step.result);
+        }
+      }
+      if (results.empty()) continue;  // Nothing reads them.
+      const Step& last = *steps.back();
+      Add(last.position,
+          MakeLoopNest(steps, results, types_.types, parsed_.NameOf(static_cast<size_t>(last.node)), NextThreads()));
+    }
+  }
+
+  const ParsedPartition parsed_;
+  Storages storages_;
+  const StepGraph graph_;
+  const FusedPads pads_;
+  Chains chains_;
+  const StepGroups groups_;
+  TypeAssignment types_;
+  const int num_threads_;
+  PackedWeights* const packed_;
+  const std::vector<bool>& is_beside_;
+  std::map<std::pair<int, int>, Conversion> converted_;  // By storage and type.
+  std::vector<Made> made_;
+  bool wants_finite_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, int num_threads, PackedWeights* packed,
+                                 const std::vector<bool>& is_beside) {
+  return PieceMaker(std::move(decisions), num_threads, packed, is_beside).Run();
+}
+
+}  // namespace onednn
+}  // namespace permafrost
