@@ -237,11 +237,12 @@ class Graph {
   // stay valid as long as it exists, even after the graph is destroyed.
   Owner Memory() const;
 
-  // For readers: same as AddNode, but `name` and `device` are views into memory of a retained owner and are not copied.
+  // Same as AddNode, for readers: `name` and `device` are views into memory of a retained owner and are not copied.
   absl::StatusOr<Node*> AddNodeView(absl::string_view name, Op op, absl::string_view device);
-  // For readers: appends an attribute without checking for duplicates. `key` is a view into memory of a retained owner.
+  // Appends an attribute, for readers, without checking for duplicates. `key` is a view into memory of a retained
+  // owner.
   void AppendAttrView(Node* node, absl::string_view key, AttrValue value);
-  // For readers: reserves space for `count` attributes.
+  // Reserves space for `count` attributes, for readers.
   void ReserveAttrs(Node* node, size_t count) { node->attrs_.reserve(count); }
   void SetExtraFieldsView(Node* node, absl::string_view bytes) { node->extra_fields_ = bytes; }
   void SetSurroundingsView(absl::string_view library, absl::string_view versions, absl::string_view extra_fields);

@@ -1,4 +1,4 @@
-// Records where nodes come from.
+// Implements Lineage and OriginScope.
 #include "graph/lineage.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Lineage::Set Lineage::Union(Set a, Set b) {
   if (a == kNone || a == kGone || a == b) return b;
   if (b == kNone || b == kGone) return a;
   const size_t made = originals_.size() + unions_.size();
-  if (made >= kGone) return a;  // Four thousand million events: what comes later is not recorded.
+  if (made >= kGone) return a;  // After 2^32 events nothing more is recorded.
   unions_.emplace_back(a, b);
   return static_cast<Set>(made);
 }
@@ -51,7 +51,7 @@ void Lineage::TakePlace(const Node& node, const Node& from) {
 absl::string_view Lineage::StandsFor(const Node& node) const {
   const Set place = node.id() < place_.size() ? place_[node.id()] : kNone;
   if (place == kNone) return {};
-  // What was replaced and stayed all the same keeps its place.
+  // A node that was replaced but not removed continues to represent its original.
   const uint32_t loaded = loaded_[place];
   const bool is_there = loaded != kNone && loaded != node.id() && set_[loaded] != kGone;
   return is_there ? absl::string_view() : originals_[place];
@@ -72,7 +72,7 @@ Lineage::Origins Lineage::OriginsOf(const Node& node, size_t limit) const {
     pending.pop_back();
     if (set == kNone || set == kGone || !seen.insert(set).second) continue;
     const bool is_original = set < originals_.size();
-    // A set of n origins takes n - 1 unions, and some more where the same was added several times.
+    // A set of n origins takes n - 1 unions, or more if the same origins were added several times.
     if ((is_original && found.size() >= limit) || seen.size() / 8 > limit) {
       origins.is_complete = false;
       break;
@@ -142,7 +142,7 @@ void OriginScope::Close() {
   Lineage::Set unplaced = Lineage::kNone;
   for (const Removed& removed : removed_) {
     const Node* to = removed.node;
-    std::vector<const Node*> path;  // A successor may have been replaced in turn; a circle is left where it closes.
+    std::vector<const Node*> path;  // The replacement may have been replaced in turn; a cycle ends the search.
     while (lineage_->IsGone(*to) && path.size() <= replaced_.size()) {
       const auto found = successor.find(to);
       if (found == successor.end()) break;
@@ -151,7 +151,7 @@ void OriginScope::Close() {
     }
     for (const Node* node : path) successor[node] = to;
     if (lineage_->IsGone(*to)) to = head;
-    const bool is_known = matched.contains(removed.node);  // New nodes come from what was matched already.
+    const bool is_known = matched.contains(removed.node);  // New nodes originate from all matched nodes already.
     if (to == nullptr) {
       if (!is_known) unplaced = lineage_->Union(unplaced, removed.set);
     } else if (!is_known || !added.contains(to)) {

@@ -1,19 +1,19 @@
-// Where nodes come from: which nodes of the graph as it was loaded each node of the graph as it is now stands for.
+// Lineage: for each node of the current graph, the nodes of the loaded graph that it originates from.
 //
-//   graph->RecordLineage();  // Once, after loading; without it nothing is recorded, or paid for.
+//   graph->RecordLineage();  // Once, after loading. Without it nothing is recorded, at no cost.
 //   ...
-//   OriginScope scope(graph, {mul, convolution});  // In a rewrite: what matched; the node that keeps its place first.
+//   OriginScope scope(graph, {mul, convolution});  // In a rewrite: the matched nodes, the one that is replaced first.
 //   ... AddNode, ReplaceUses, RemoveNode as usual
 //   ...
 //   graph->lineage()->OriginsOf(*node, limit);  // In the end.
 //
-// A node that is only changed or renamed keeps its origins by itself. Inside a scope:
-//   - a new node comes from all that was matched;
-//   - what is removed goes on in the node that ReplaceUses() put in its place, or else in the first matched node that
-//     is left, or else in the new nodes.
-// Outside of scopes a new node has no origins until ReplaceUses() puts it in the place of a node, and what is removed
-// is gone. A pass that decides first and edits afterwards calls Graph::AddOrigins(). Every event costs O(1), every
-// scope what it matched; sets that share members share memory.
+// A node that is modified or renamed keeps its origins. Inside a scope:
+//   - a new node originates from all matched nodes;
+//   - the origins of a removed node are added to the node that replaced it in ReplaceUses(), or else to the first
+//   matched node that still exists, or else to the new nodes.
+// Outside of scopes a new node has no origins until ReplaceUses() makes it replace a node, and the origins of a removed
+// node are lost. A pass that decides first and edits afterwards calls Graph::AddOrigins(). Every event costs O(1),
+// every scope O(matched nodes); sets with common members share memory.
 #ifndef PERMAFROST_GRAPH_LINEAGE_H_
 #define PERMAFROST_GRAPH_LINEAGE_H_
 
@@ -33,22 +33,22 @@ namespace permafrost {
 class Lineage {
  public:
   struct Origins {
-    std::vector<absl::string_view> names;  // In the order of the graph as it was loaded. Kept alive by the graph.
-    bool is_complete = true;               // False when there are more than the limit.
+    std::vector<absl::string_view> names;  // In the order of the loaded graph. Kept alive by the graph.
+    bool is_complete = true;               // False if there are more than the limit.
   };
 
-  // Every node of `graph` comes from itself.
+  // Makes every node of `graph` its own origin.
   explicit Lineage(const Graph& graph);
 
-  // All names of the graph as it was loaded, in its order.
+  // Names of all nodes of the loaded graph, in order.
   const std::vector<absl::string_view>& originals() const { return originals_; }
 
-  // The loaded node whose place `node` has: the node itself if it was loaded, or what it replaced (ReplaceUses) and
-  // what is gone. In a scope whose first matched node is gone and was not replaced, the only new node that is no Const
-  // counts as its replacement. Empty for a node that is there in addition.
+  // Returns the name of the loaded node that `node` represents: `node` itself if it was loaded, or a removed node that
+  // it replaced (ReplaceUses). If the first matched node of a scope was removed without replacement, the only new node
+  // that is not a Const counts as its replacement. Returns an empty string for an additional node.
   absl::string_view StandsFor(const Node& node) const;
 
-  // At most `limit` origins of `node`, in O(limit).
+  // Returns at most `limit` origins of `node`, in O(limit).
   Origins OriginsOf(const Node& node, size_t limit) const;
 
  private:
@@ -57,10 +57,10 @@ class Lineage {
   // A set is an original, or the union of two sets.
   using Set = uint32_t;
   static constexpr Set kNone = UINT32_MAX;      // The empty set, or no original.
-  static constexpr Set kGone = UINT32_MAX - 1;  // Of a node that was removed.
+  static constexpr Set kGone = UINT32_MAX - 1;  // Of a removed node.
 
   Lineage() = default;
-  // The same for a clone whose node of id i was made from the node of id `source[i]`.
+  // Copies the lineage for a clone of the graph, in which the node of id i was copied from the node of id `source[i]`.
   std::unique_ptr<Lineage> CloneFor(const std::vector<uint32_t>& source) const;
 
   Set SetOf(const Node& node) const { return node.id() < set_.size() ? set_[node.id()] : kNone; }
@@ -75,14 +75,14 @@ class Lineage {
 
   std::vector<absl::string_view> originals_;
   std::vector<Set> set_;                     // By node id.
-  std::vector<Set> place_;                   // By node id: the original whose place it has.
+  std::vector<Set> place_;                   // By node id: the original that the node represents.
   std::vector<uint32_t> loaded_;             // By original: the id of its node.
   std::vector<std::pair<Set, Set>> unions_;  // Of the sets originals_.size() and up.
   class OriginScope* scope_ = nullptr;       // The innermost.
 };
 
-// Says what the edits of one rewrite are about, until it is destroyed. Scopes nest; the innermost counts. Nothing when
-// the graph records no lineage.
+// Declares which nodes the edits of one rewrite concern, until it is destroyed. Scopes nest; the innermost applies. Has
+// no effect if the graph records no lineage.
 class OriginScope {
  public:
   // REQUIRES: `graph` outlives the scope; at least one matched node.
@@ -108,10 +108,10 @@ class OriginScope {
 
   void Close();
 
-  Lineage* lineage_;  // Null when there is nothing to do.
+  Lineage* lineage_;  // Null if no lineage is recorded.
   OriginScope* outer_ = nullptr;
   absl::InlinedVector<const Node*, 4> matched_;
-  Lineage::Set matched_set_ = Lineage::kNone;  // All that was matched.
+  Lineage::Set matched_set_ = Lineage::kNone;  // Origins of all matched nodes.
   std::vector<const Node*> added_;
   std::vector<Removed> removed_;
   std::vector<Replaced> replaced_;

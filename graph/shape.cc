@@ -1,4 +1,4 @@
-// Shape arithmetic: counts, merging, broadcasting and the text form.
+// Implements shape arithmetic: element counts, merging, broadcasting and the text form.
 #include "graph/shape.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ bool Shape::IsFullyKnown() const {
 }
 
 absl::StatusOr<int64_t> Shape::CheckedNumElements() const {
-  // A zero dimension makes the product zero, whatever the others are; still none of the partial products may overflow,
-  // as TensorFlow demands.
+  // A zero dimension makes the product zero, but as in TensorFlow no partial product of the other dimensions may
+  // overflow.
   int64_t count = 1;
   for (const int64_t dim : dims_) {
     if (__builtin_mul_overflow(count, dim, &count)) {
@@ -104,7 +104,7 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     } else if (x == 1) {
       dims[i] = y;
     } else if (x < 0 || y < 0) {
-      dims[i] = std::max(x, y);  // The known one, which is not 1, is the only result that can be.
+      dims[i] = std::max(x, y);  // The known dimension, which is not 1, is the only possible result.
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("shapes ", a.ToString(), " and ", b.ToString(), " cannot be broadcast to one"));

@@ -1,4 +1,4 @@
-// The shape of a tensor, in which dimensions, or the rank itself, may be unknown.
+// Tensor shapes, in which single dimensions or the rank may be unknown.
 #ifndef PERMAFROST_GRAPH_SHAPE_H_
 #define PERMAFROST_GRAPH_SHAPE_H_
 
@@ -15,7 +15,7 @@ namespace permafrost {
 
 inline constexpr int64_t kUnknownDim = -1;
 
-// A value type. Default construction gives a scalar.
+// A value type. The default is the shape of a scalar.
 class Shape {
  public:
   Shape() = default;
@@ -29,7 +29,7 @@ class Shape {
   }
 
   bool has_rank() const { return known_rank_; }
-  // REQUIRES for all below: has_rank().
+  // REQUIRES for all methods below: has_rank().
   int rank() const { return static_cast<int>(dims_.size()); }
   int64_t dim(int i) const { return dims_[i]; }
   void set_dim(int i, int64_t value) { dims_[i] = value; }
@@ -39,15 +39,16 @@ class Shape {
   // True when the rank and every dimension are known.
   bool IsFullyKnown() const;
 
-  // Product of the dimensions, 1 for a scalar. REQUIRES: IsFullyKnown(). InvalidArgument when it exceeds int64.
+  // Returns the product of the dimensions, 1 for a scalar. Returns InvalidArgument if it exceeds int64. REQUIRES:
+  // IsFullyKnown().
   absl::StatusOr<int64_t> CheckedNumElements() const;
-  // The same where the shape has been checked before (that of a Tensor, say).
+  // Same, for a shape that has been checked before, such as that of a Tensor.
   int64_t num_elements() const;
 
-  // True when some fully known shape fits both.
+  // True if a fully known shape exists that matches both.
   bool IsCompatibleWith(const Shape& other) const;
 
-  // "[1,224,224,3]", "[?,3]", "[]" for a scalar, "<unknown>" for an unknown rank.
+  // Returns "[1,224,224,3]", "[?,3]", "[]" for a scalar, "<unknown>" for an unknown rank.
   std::string ToString() const;
 
   friend bool operator==(const Shape& a, const Shape& b) {
@@ -60,14 +61,16 @@ class Shape {
   absl::InlinedVector<int64_t, 4> dims_;
 };
 
-// Reads "1,224,224,3"; blanks round a number are fine, -1 and ? are unknown dimensions, "[]" is a scalar and "unknown"
-// or "<unknown>" an unknown rank; outer brackets are optional. InvalidArgument names the offending piece.
+// Parses "1,224,224,3". Spaces around numbers are ignored; -1 and ? denote unknown dimensions, "[]" a scalar, "unknown"
+// and "<unknown>" an unknown rank. Outer brackets are optional. Returns InvalidArgument with the part that is
+// malformed.
 absl::StatusOr<Shape> ParseShape(absl::string_view text);
 
-// The shape that fits both. InvalidArgument when none does.
+// Returns the most general shape that matches both. Returns InvalidArgument if there is none.
 absl::StatusOr<Shape> MergeShapes(const Shape& a, const Shape& b);
 
-// Numpy's broadcasting, where an unknown dimension against 1 or unknown stays unknown. InvalidArgument when it fails.
+// Returns the shape of a NumPy broadcast. An unknown dimension combined with 1 or unknown stays unknown. Returns
+// InvalidArgument if the shapes cannot be broadcast.
 absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Construction, copying and comparison of tensors.
+// Implements construction, copying and comparison of tensors.
 #include "graph/tensor.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace permafrost {
 namespace {
 
-constexpr size_t kAlignment = 64;  // A cache line, and the widest vector register.
+constexpr size_t kAlignment = 64;  // Size of a cache line, and of the widest vector register.
 
-// A buffer of the size of a huge page is aligned to it and asked for in huge pages: filling fresh weights otherwise
-// spends as long in page faults as in the arithmetic.
+// A large buffer is aligned to a huge page and backed by huge pages. Otherwise page faults take as long as the
+// computation when new weights are filled in.
 size_t AlignmentFor(size_t size) { return size >= kHugePageBytes ? kHugePageBytes : kAlignment; }
 
 }  // namespace
@@ -27,7 +27,7 @@ absl::StatusOr<Tensor> Tensor::FromBytes(DType dtype, Shape shape, absl::string_
     return absl::InvalidArgumentError(absl::StrCat("type ", DTypeName(dtype), " has no fixed-size elements"));
   }
   if (!shape.IsFullyKnown()) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the shape ", shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("found shape ", shape.ToString(), ", expected known dimensions"));
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
   int64_t size;
@@ -37,7 +37,7 @@ absl::StatusOr<Tensor> Tensor::FromBytes(DType dtype, Shape shape, absl::string_
                                                    " has ", bytes.size(), " bytes, expected ", count, " elements of ",
                                                    element_size));
   }
-  // The type of C++ holds 0 and 1 only; a file may say true with any other byte.
+  // bool must be 0 or 1 in C++, but a file may encode true as any other byte.
   if (dtype == DType::kBool && std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte & ~1; })) {
     char* data;
     PF_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype, std::move(shape), &data));
@@ -93,7 +93,7 @@ absl::StatusOr<Tensor> Tensor::Reshaped(Shape shape) const {
   PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
   if (!shape.IsFullyKnown() || count != num_elements()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a tensor of shape ", shape_.ToString(), " cannot take the shape ", shape.ToString()));
+        absl::StrCat("a tensor of shape ", shape_.ToString(), " cannot be reshaped to ", shape.ToString()));
   }
   Tensor result = *this;
   result.shape_ = std::move(shape);

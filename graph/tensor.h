@@ -1,4 +1,4 @@
-// Tensors: element type, shape and a shared, immutable buffer that is owned or a view into a mapped file.
+// Tensors: element type, shape and a shared, immutable buffer, either owned or a view into a mapped file.
 #ifndef PERMAFROST_GRAPH_TENSOR_H_
 #define PERMAFROST_GRAPH_TENSOR_H_
 
@@ -16,10 +16,10 @@
 
 namespace permafrost {
 
-// Keeps whatever memory a view points into alive.
+// Keeps the memory alive that a view points into.
 using Owner = std::shared_ptr<const void>;
 
-// Reads elements from memory of any alignment: a mapped file puts tensors at any byte.
+// Reads elements at any alignment, because tensors in a mapped file may start at any byte.
 template <typename T>
 class UnalignedSpan {
  public:
@@ -38,18 +38,18 @@ class UnalignedSpan {
   size_t size_;
 };
 
-// A value type: copies share the buffer. Thread-safe, since nothing ever changes a buffer that a Tensor holds.
+// A value type; copies share the buffer. Thread-safe, because buffers are immutable.
 class Tensor {
  public:
-  // A float scalar 0... of no use but as a placeholder for assignment.
+  // An invalid tensor, to be assigned to.
   Tensor() = default;
 
-  // A view of `bytes`, which `owner` keeps alive (null: the caller does); of bools that are not all 0 or 1 a copy in
-  // which they are. InvalidArgument unless `shape` is fully known and `bytes` has exactly its size, or for a type
-  // without fixed-size elements.
+  // Makes a view of `bytes`, which `owner` keeps alive (if null, the caller does). Copies bool elements if some are
+  // neither 0 nor 1, and normalises them. Returns InvalidArgument unless `shape` is fully known, `bytes` has exactly
+  // its size, and `dtype` has fixed-size elements.
   static absl::StatusOr<Tensor> FromBytes(DType dtype, Shape shape, absl::string_view bytes, Owner owner);
 
-  // Takes over `values`. REQUIRES: as many values as the shape has elements.
+  // Takes ownership of `values`. REQUIRES: as many values as `shape` has elements.
   template <typename T>
   static Tensor FromVector(Shape shape, std::vector<T> values) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: build a bool tensor with Allocate");
@@ -63,12 +63,12 @@ class Tensor {
   }
   static Tensor FromStrings(Shape shape, std::vector<std::string> values);
 
-  // `bytes`, or, where at least a quarter of the last huge page (2 MB) would be used, those of whole ones: memory that
-  // is soon filled comes in one step then, where small pages cost a page fault each.
+  // Returns `bytes` rounded up to whole huge pages (2 MiB) if at least a quarter of the last one is used, otherwise
+  // `bytes`. Memory that is filled at once then takes one page fault per huge page instead of one per small page.
   static int64_t InHugePages(int64_t bytes);
 
-  // A new buffer, 64-byte aligned and not initialised, for the caller to fill through *data before it shares the
-  // tensor. REQUIRES: fully known shape, fixed-size elements. ResourceExhausted when memory does not suffice.
+  // Allocates an uninitialised buffer, 64-byte aligned. The caller fills it through *data before sharing the tensor.
+  // Returns ResourceExhausted if memory is insufficient. REQUIRES: `shape` is fully known, elements have a fixed size.
   static absl::StatusOr<Tensor> Allocate(DType dtype, Shape shape, char** data);
   template <typename T>
   static absl::StatusOr<Tensor> Allocate(Shape shape, T** data) {
@@ -82,7 +82,7 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   int64_t num_elements() const { return shape_.num_elements(); }
 
-  // The raw elements, row-major, little-endian. Empty for string tensors.
+  // The raw elements: row-major, little-endian. Empty for string tensors.
   absl::string_view bytes() const { return bytes_; }
   const Owner& owner() const { return owner_; }
 
@@ -91,23 +91,23 @@ class Tensor {
   UnalignedSpan<T> elements() const {
     return UnalignedSpan<T>(bytes_.data(), bytes_.size() / sizeof(T));
   }
-  // REQUIRES as above, and IsAligned().
+  // REQUIRES: as above, and IsAligned().
   template <typename T>
   const T* data() const {
     return reinterpret_cast<const T*>(bytes_.data());
   }
-  // True when data<T>() may be used: the buffer starts at a multiple of 64 bytes, which suits every instruction set.
+  // True if data<T>() may be used: the buffer is aligned to 64 bytes, which suffices for every instruction set.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(bytes_.data()) % 64 == 0; }
-  // This tensor, or a copy of it in an aligned buffer.
+  // Returns this tensor if it is aligned, otherwise a copy in an aligned buffer.
   absl::StatusOr<Tensor> Aligned() const;
 
   // REQUIRES: dtype() is kString.
   const std::vector<std::string>& strings() const { return *strings_; }
 
-  // Same elements under another shape. InvalidArgument when the counts differ.
+  // Returns the same elements with another shape. Returns InvalidArgument if the number of elements differs.
   absl::StatusOr<Tensor> Reshaped(Shape shape) const;
 
-  // Equal type, shape and bytes (so NaN equals the same NaN, and 0 differs from -0).
+  // Equal type, shape and bytes. A NaN equals the same NaN, and 0 differs from -0.
   friend bool operator==(const Tensor& a, const Tensor& b);
   friend bool operator!=(const Tensor& a, const Tensor& b) { return !(a == b); }
 
@@ -123,7 +123,7 @@ class Tensor {
   std::shared_ptr<const std::vector<std::string>> strings_;
 };
 
-// Reads integers of type int32 or int64, as shape-like tensors hold them. InvalidArgument for other types.
+// Returns the elements of an int32 or int64 tensor. Returns InvalidArgument for other types.
 absl::StatusOr<std::vector<int64_t>> IntegerValues(const Tensor& tensor);
 
 }  // namespace permafrost

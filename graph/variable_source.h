@@ -1,4 +1,4 @@
-// Where the values of variables come from, to those who know no file format: interface only (io/ implements it).
+// Interface for reading the values of variables without knowing the file format. Implemented in io/.
 #ifndef PERMAFROST_GRAPH_VARIABLE_SOURCE_H_
 #define PERMAFROST_GRAPH_VARIABLE_SOURCE_H_
 
@@ -14,21 +14,21 @@
 namespace permafrost {
 
 struct VariableInfo {
-  std::string name;  // As it was saved.
+  std::string name;  // As saved.
   DType dtype = DType::kInvalid;
-  Shape shape;  // Fully known. Of the whole variable where it was saved in slices.
+  Shape shape;  // Fully known; the shape of the whole variable if it was saved in slices.
 };
 
-// Thread-safe.
+// A source of variable values. Thread-safe.
 class VariableSource {
  public:
   virtual ~VariableSource() = default;
 
-  // All of them, sorted by name. Lives as long as the source.
+  // Returns all variables, sorted by name. Valid as long as the source exists.
   virtual absl::Span<const VariableInfo> variables() const = 0;
 
-  // The value, a view of the source's memory where that is possible; it keeps that memory alive itself. NotFound, with
-  // the nearest names, for a name that is not there; DataLoss when what was saved is damaged.
+  // Returns the value, as a view of the source's memory if possible; the tensor keeps that memory alive. Returns
+  // NotFound, with the nearest names, for an unknown name, and DataLoss if the saved data are damaged.
   virtual absl::StatusOr<Tensor> Read(absl::string_view name) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Bytes in memory as a source.
+// Implements sources in memory and the range check.
 #include "io/byte_source.h"
 
 #include <utility>
@@ -32,7 +32,7 @@ class Memory : public ByteSource {
 absl::Status ByteSource::CheckRange(uint64_t offset, uint64_t length) const {
   if (offset <= size() && length <= size() - offset) return absl::OkStatus();
   return absl::OutOfRangeError(
-      absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset, " on"));
+      absl::StrCat("found ", size(), " bytes, expected at least ", length, " from byte ", offset));
 }
 
 std::shared_ptr<const ByteSource> MemorySource(FileView view, bool is_secret) {

@@ -1,4 +1,4 @@
-// Bytes that are read piece by piece: a mapped file, or what a compressed or encrypted one holds.
+// Bytes with random access: a mapped file, or the content of a compressed or encrypted file.
 #ifndef PERMAFROST_IO_BYTE_SOURCE_H_
 #define PERMAFROST_IO_BYTE_SOURCE_H_
 
@@ -11,31 +11,31 @@
 
 namespace permafrost {
 
-// Thread-safe.
+// A sequence of bytes of known size. Thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Bytes in all.
+  // Total size in bytes.
   virtual uint64_t size() const = 0;
 
-  // `length` bytes from `offset` on: a view where the source has them in memory, otherwise a copy of their own, which
-  // the view's owner holds. OutOfRange: they end beyond size(); other errors are those of the source.
+  // Returns `length` bytes from `offset`: a view if the source holds them in memory, otherwise a copy owned by the
+  // result. Returns OutOfRange if they end beyond size(), or an error of the underlying source.
   virtual absl::StatusOr<FileView> Read(uint64_t offset, uint64_t length) const = 0;
 
-  // True for what was encrypted: whoever keeps more of it than a view puts it into LockedMemory.
+  // True for decrypted bytes. Copies of them must be kept in LockedMemory.
   virtual bool is_secret() const { return false; }
 
  protected:
-  // OutOfRange when the bytes end beyond size().
+  // Returns OutOfRange if the range ends beyond size().
   absl::Status CheckRange(uint64_t offset, uint64_t length) const;
 };
 
-// The bytes of `view`, which the source keeps alive, and so does each piece that was read. `is_secret` is what the
-// source says of itself.
+// Returns a source of the bytes of `view`. The source and each piece read from it keep the view's owner alive.
+// `is_secret` becomes the source's is_secret().
 std::shared_ptr<const ByteSource> MemorySource(FileView view, bool is_secret = false);
 
-// All of the source.
+// Reads all bytes of the source.
 absl::StatusOr<FileView> ReadAll(const ByteSource& source);
 
 }  // namespace permafrost

@@ -1,7 +1,7 @@
-// CRC-32C by the processor's instruction, in three strands at a time, or by tables.
+// Implements CRC-32C with the processor's instruction on three interleaved streams, or with tables.
 //
 // A state is a polynomial over GF(2) modulo the Castagnoli polynomial, bit-reflected: the highest bit is the
-// coefficient of x^0. Appending n zero bytes multiplies it by x^(8n); appending data adds to that.
+// coefficient of x^0. Appending n zero bytes multiplies it by x^(8n), and data is added to the result.
 #include "io/crc32c.h"
 
 #include <array>
@@ -17,7 +17,7 @@ constexpr uint32_t kPolynomial = 0x82f63b78;
 
 constexpr uint32_t TimesX(uint32_t a) { return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0); }
 
-// Eight bytes at a time: row k, entry b is the state b after k + 1 bytes of zeros.
+// Tables for eight bytes at a time: row k, entry b is the state b after k + 1 zero bytes.
 using ByteTables = std::array<std::array<uint32_t, 256>, 8>;
 
 ByteTables MakeByteTables() {
@@ -49,7 +49,7 @@ uint32_t Times(uint32_t a, uint32_t b) {
   return product;
 }
 
-// Appends kZeros bytes of zeros, a power of two of them, to a state.
+// Appends kZeros zero bytes, a power of two, to a state.
 template <size_t kZeros>
 class ZerosAppender {
   static_assert((kZeros & (kZeros - 1)) == 0);
@@ -72,8 +72,8 @@ class ZerosAppender {
   std::array<std::array<uint32_t, 256>, 4> rows_;
 };
 
-// Consumes groups of three strands of kStrand bytes each. The instruction takes three cycles, and one can start in each
-// cycle, so three strands that do not wait for each other keep it busy.
+// Processes groups of three consecutive blocks of kStrand bytes each. The instruction has a latency of three cycles and
+// a throughput of one per cycle, so three independent blocks keep it busy.
 template <size_t kStrand>
 __attribute__((target("sse4.2"))) uint32_t ExtendInStrands(uint32_t state, const char** at, size_t* size) {
   static const ZerosAppender<kStrand> append_zeros;
@@ -96,7 +96,7 @@ __attribute__((target("sse4.2"))) uint32_t ExtendInStrands(uint32_t state, const
 __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc, absl::string_view bytes) {
   const char* at = bytes.data();
   size_t size = bytes.size();
-  // Long strands make the joints rare; short ones serve what is left and small inputs.
+  // Long blocks reduce the number of combinations; short ones process the remainder and small inputs.
   uint32_t state = ExtendInStrands<8192>(~crc, &at, &size);
   state = ExtendInStrands<256>(state, &at, &size);
   uint64_t wide = state;

@@ -1,4 +1,4 @@
-// CRC-32C, the checksum of checkpoints and of the tables that index them.
+// CRC-32C, the checksum of checkpoints and of their index tables.
 #ifndef PERMAFROST_IO_CRC32C_H_
 #define PERMAFROST_IO_CRC32C_H_
 
@@ -8,16 +8,17 @@
 
 namespace permafrost {
 
-// The CRC of bytes whose beginning has the CRC `crc` and whose rest is `bytes`. With SSE 4.2 at the rate of memory.
+// Returns the CRC of the concatenation of bytes with CRC `crc` and `bytes`. Runs at memory bandwidth with SSE 4.2.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes);
 
 inline uint32_t Crc32c(absl::string_view bytes) { return ExtendCrc32c(0, bytes); }
 
-// How files store a CRC: a CRC of bytes that hold their own CRC says little, so it is rotated by 15 bits and shifted.
+// Returns the form in which files store a CRC, rotated and offset. A CRC over bytes that contain their own CRC would be
+// weak.
 inline uint32_t MaskCrc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 namespace internal {
-// Without special instructions.
+// Same, without special instructions.
 uint32_t ExtendCrc32cPortably(uint32_t crc, absl::string_view bytes);
 }  // namespace internal
 

@@ -1,7 +1,7 @@
-// The file system as an argument, so that tests can fail any read or write.
+// Interface to the file system. Passed as an argument, so that tests can make any read or write fail.
 //
-// Paths are those of the kernel, except that a leading "~" or "~user" stands for a home folder. Errors name the path
-// and the reason: `cannot open 'model.pb': No such file or directory`.
+// Paths are those of the kernel, except that a leading "~" or "~user" is replaced by a home directory. Errors name the
+// path and the reason: `cannot open 'model.pb': No such file or directory`.
 #ifndef PERMAFROST_IO_FILE_SYSTEM_H_
 #define PERMAFROST_IO_FILE_SYSTEM_H_
 
@@ -18,74 +18,74 @@
 
 namespace permafrost {
 
-// The bytes of a file, valid as long as `owner` (or a copy of it) lives. When they are mapped, another program that
-// cuts the file short while they are in use stops this one: there is no portable way round that but to copy.
+// The bytes of a file, valid as long as `owner` (or a copy of it) exists. If the file is mapped and another program
+// truncates it, accesses beyond the new end terminate this process (SIGBUS). Only a copy of the file would avoid that.
 struct FileView {
   absl::string_view bytes;
   Owner owner;
 };
 
 struct FileStat {
-  uint64_t size = 0;  // Bytes; 0 for what is not a regular file.
+  uint64_t size = 0;  // In bytes; 0 unless it is a regular file.
   bool is_directory = false;
-  bool is_regular = false;  // Neither folder nor device nor pipe.
+  bool is_regular = false;  // Neither a directory nor a device nor a pipe.
 };
 
-// Writes one file. What it replaces stays as it was until Commit succeeds. Not thread-safe.
+// Writes one file. An existing file stays unchanged until Commit succeeds. Not thread-safe.
 class FileWriter : public ByteSink {
  public:
-  // Sets `size` bytes in all aside on the disk, so that a full disk (ResourceExhausted) shows before any work is done.
+  // Reserves `size` bytes in total on the disk, so that a full disk (ResourceExhausted) is detected before any work.
   virtual absl::Status Reserve(uint64_t /*size*/) { return absl::OkStatus(); }
-  // For a file that is opened well before there is something to write, and may have `size` bytes then: where files lie
-  // in memory, a thread makes its pages until the first Append. Only a hint: nothing fails, and what is too much is
-  // given back.
+  // Hints that up to `size` bytes will be written later. If the file is in memory, a background thread allocates its
+  // pages until the first Append. Reports no errors; surplus space is released.
   virtual void ReserveAhead(uint64_t /*size*/) {}
-  // The output appears under its name, complete and on the disk. Without a Commit that succeeds, the destructor removes
-  // what was written so far. REQUIRES: called at most once, after no failed Append.
+  // Makes the output visible under its name, complete and synced to the disk. Without a successful Commit the
+  // destructor removes everything written. REQUIRES: called at most once, and no Append has failed.
   virtual absl::Status Commit() = 0;
 };
 
-// Thread-safe. NotFound: there is no such file; PermissionDenied; ResourceExhausted: disk or memory is full;
-// InvalidArgument: a folder where a file belongs, or the reverse; Unavailable: the device failed.
+// A file system. Thread-safe. Errors: NotFound (no such file), PermissionDenied, ResourceExhausted (disk or memory is
+// full), InvalidArgument (a directory where a file is expected, or the reverse), Unavailable (the device failed).
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // A view of the whole file, which stays as it is when a writer later replaces the file. Pipes and devices are read to
-  // their end, at most kMaxStreamBytes.
+  // Returns a view of the whole file, which stays unchanged when a writer later replaces the file. Pipes and devices
+  // are read to their end, at most kMaxStreamBytes.
   virtual absl::StatusOr<FileView> MapFile(const std::string& path) = 0;
-  // A copy of the whole file.
+  // Returns a copy of the whole file.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
 
-  // Opens `path` for writing. Through a symbolic link the file that it names is replaced, and an existing file keeps
-  // its permissions. Pipes and devices are written to directly. `expected_size`, 0 when not known, is reserved. Until
-  // Commit the new file has no name where the file system allows that, so that even a process that is killed leaves
-  // nothing behind.
+  // Opens `path` for writing. If it is a symbolic link, its target is replaced. An existing file keeps its permissions.
+  // Pipes and devices are written directly. Reserves `expected_size` bytes unless it is 0 (unknown). Where the file
+  // system supports it, the new file has no name until Commit, so that nothing is left behind even if the process is
+  // killed.
   virtual absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path,
                                                                 uint64_t expected_size = 0) = 0;
 
-  // Makes a file that only its owner may read or write, on the disk when this returns. AlreadyExists: there is one of
-  // this name, which is left alone.
+  // Creates a file that only its owner can read or write, synced to the disk on return. Returns AlreadyExists, without
+  // changes, if the file exists.
   virtual absl::Status WritePrivateFile(const std::string& path, absl::string_view bytes) = 0;
 
   virtual absl::StatusOr<FileStat> Stat(const std::string& path) = 0;
-  // False also when it cannot be told.
+  // False also if it cannot be determined.
   virtual bool Exists(const std::string& path) = 0;
-  // True when both exist and are one file, by whatever names.
+  // True if both paths exist and refer to the same file.
   virtual bool IsSameFile(const std::string& a, const std::string& b) = 0;
-  // The names in a folder, sorted, without "." and "..".
+  // Returns the names in a directory, sorted, without "." and "..".
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) = 0;
-  // A folder; its parent must exist. OK when it is there already.
+  // Creates a directory; its parent must exist. Returns OK if it exists already.
   virtual absl::Status MakeDirectory(const std::string& path) = 0;
 };
 
-// What a pipe may deliver before it is refused: as much as a GraphDef can hold (2 GiB).
+// Maximum number of bytes read from a pipe: the size limit of a GraphDef (2 GiB).
 inline constexpr uint64_t kMaxStreamBytes = uint64_t{1} << 31;
 
-// The real one. Lives as long as the process.
+// Returns the file system of the machine. Lives as long as the process.
 FileSystem& RealFileSystem();
 
-// "~/x" and "~user/x" with the home folder in place; other paths, and unknown users, unchanged.
+// Replaces the prefix "~" or "~user" by the home directory. Returns other paths, and those with unknown users,
+// unchanged.
 std::string ExpandHome(absl::string_view path);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The table of foreign formats: how each begins.
+// Implements the detection of foreign formats by their magic bytes.
 #include "io/foreign_format.h"
 
 #include <cstddef>
@@ -31,10 +31,10 @@ constexpr Format kFormats[] = {
     {0, string_view("\x89HDF\r\n\x1a\n", 8),
      "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
     {4, string_view("TFL3", 4),
-     "is a TFLite model, which is converted already; start from the graph that it was made of"},
-    {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; name the folder that it is in instead"},
+     "is a TFLite model, which is already converted; use the original TensorFlow graph instead"},
+    {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; pass its folder instead"},
     {0, string_view("version https://git-lfs", 23),
-     "is a pointer of git-lfs, not the model; fetch the model first (git lfs pull)"},
+     "is a git-lfs pointer, not the model; fetch the model first (git lfs pull)"},
     {0, string_view("\x93NUMPY", 6), "is a NumPy array, not a model"},
     {0,
      string_view("\x7f"
@@ -43,11 +43,11 @@ constexpr Format kFormats[] = {
      "is a program or library, not a model"},
 };
 
-// The end of LevelDB's tables: of a V1 checkpoint, and of the index of a V2 checkpoint.
+// The magic bytes at the end of LevelDB tables: V1 checkpoints, and the index of V2 checkpoints.
 constexpr string_view kTableMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
 
-// onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions began at 3 in 2017 and
-// grow by about one a year.
+// onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions started at 3 in 2017 and
+// increase by about one per year.
 bool LooksLikeOnnx(string_view bytes) {
   constexpr char kFirstIr = 3, kLastIr = 40;
   if (bytes.size() < 4 || bytes[0] != 0x08 || bytes[1] < kFirstIr || bytes[1] > kLastIr) return false;
@@ -70,9 +70,9 @@ string_view ForeignFormat(string_view head, string_view tail) {
     }
   }
   if (LooksLikeOnnx(head)) return "is an ONNX model, not a TensorFlow graph; convert it first";
-  if (LooksLikeHtml(head)) return "is a web page, not a model: a download went to a page instead of the file";
+  if (LooksLikeHtml(head)) return "is an HTML page, not a model; check the download URL";
   if (absl::EndsWith(tail, kTableMagic)) {
-    return "is a table of a training checkpoint, which holds values and no graph; freeze it with its graph "
+    return "is a table of a training checkpoint, which has no graph; freeze it with its graph "
            "(freeze_graph --input_checkpoint)";
   }
   return {};

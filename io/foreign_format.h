@@ -1,4 +1,4 @@
-// Recognises files that are no frozen graph but are often taken for one, so that an error can say what to do.
+// Recognises files that are often mistaken for a frozen graph, so that the error can say what to do.
 #ifndef PERMAFROST_IO_FOREIGN_FORMAT_H_
 #define PERMAFROST_IO_FOREIGN_FORMAT_H_
 
@@ -6,8 +6,8 @@
 
 namespace permafrost {
 
-// What a file with this beginning and this end is and what to do about it ("is a zip archive; unpack it first"), or an
-// empty string.
+// Returns a description of a file with this beginning and end, and what to do ("is a zip archive; unpack it first").
+// Returns an empty string for an unknown format.
 absl::string_view ForeignFormat(absl::string_view head, absl::string_view tail);
 
 }  // namespace permafrost

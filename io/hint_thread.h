@@ -1,4 +1,4 @@
-// A thread whose work only makes other work faster.
+// Starts background threads whose work is an optimisation only.
 #ifndef PERMAFROST_IO_HINT_THREAD_H_
 #define PERMAFROST_IO_HINT_THREAD_H_
 
@@ -8,7 +8,8 @@
 
 namespace permafrost {
 
-// Does `work` on a thread of its own; where the system gives none, nowhere, and the result is not joinable.
+// Runs `work` on a new thread. If the system cannot create a thread, the work is skipped and the result is not
+// joinable.
 template <typename Work>
 std::thread StartHintThread(Work work) {
 #if defined(__cpp_exceptions)

@@ -1,4 +1,4 @@
-// Reads keys from files, open files and the environment, into memory that is wiped.
+// Implements reading of keys from files, file descriptors and the environment into memory that is wiped.
 #include "io/key_source.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@
 namespace permafrost {
 namespace {
 
-// A private key takes 75 bytes, and a comment about as much: hundreds of keys.
+// A private key has 75 bytes, and its comment about as many, so this allows hundreds of keys.
 constexpr size_t kMaxBytes = 64 << 10;
 
 absl::StatusOr<GivenSecret> MakeSecret(std::string origin, absl::string_view text) {

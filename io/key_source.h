@@ -1,4 +1,4 @@
-// Where the keys of encrypted models come from.
+// Sources of the keys of encrypted models.
 #ifndef PERMAFROST_IO_KEY_SOURCE_H_
 #define PERMAFROST_IO_KEY_SOURCE_H_
 
@@ -13,26 +13,27 @@
 
 namespace permafrost {
 
-// Something that only its owner may know.
+// A secret and its origin.
 struct GivenSecret {
-  std::string origin;  // What a message calls it: "'key.txt'", "$MODEL_KEY".
+  std::string origin;  // Name used in messages: "'key.txt'", "$MODEL_KEY".
   std::shared_ptr<const LockedMemory> text;
 };
 
-// Asked when a model turns out to be encrypted, and not before. A program that keeps its keys elsewhere, in a key store
-// say, implements it. Thread-safe. An error is the error of opening the model.
+// Provides keys. It is called only when a model turns out to be encrypted. Programs that keep keys elsewhere, such as
+// in a key store, implement it. Thread-safe. An error makes opening the model fail with that error.
 class KeySource {
  public:
   virtual ~KeySource() = default;
 
-  // The contents of identity files, which hold private keys: one on each line; empty lines and lines that begin with
-  // '#' count for nothing.
+  // Returns the contents of identity files, which hold one private key per line. Empty lines and lines that start with
+  // '#' are ignored.
   virtual absl::StatusOr<std::vector<GivenSecret>> Identities() = 0;
-  // Passphrases, none of them empty.
+  // Returns passphrases, none of them empty.
   virtual absl::StatusOr<std::vector<GivenSecret>> Passphrases() = 0;
 };
 
-// The places that a user can name. Nothing of a key itself: what stands in a command line, every process may read.
+// Locations of keys that a user can specify. Keys themselves are never passed on a command line, which other processes
+// can read.
 struct KeyPlaces {
   std::vector<std::string> identity_files;
   std::vector<int> identity_descriptors;  // Open files, read to their end and not closed.
@@ -41,12 +42,12 @@ struct KeyPlaces {
   std::vector<std::string> passphrase_variables;
 };
 
-// Keys at `places`, each of which is read once, when it is first asked for. Of a passphrase that is read from a file
-// one line feed at the end does not count. Owns nothing of `files`, which outlives it. Errors of the source:
-// NotFound for a variable that is not set, InvalidArgument for what is empty or longer than a key can be.
+// Returns a source of the keys at `places`. Each location is read once, on first use. A line feed at the end of a
+// passphrase that is read from a file is ignored. `files` must outlive the result. Errors of the source: NotFound for a
+// variable that is not set, InvalidArgument for a secret that is empty or too long.
 std::shared_ptr<KeySource> KeysAt(FileSystem& files, KeyPlaces places);
 
-// The one secret in the environment variable `name`, in an open file, or in a file: as KeysAt.
+// Read the secret in the environment variable `name`, in an open file, or in a file. Same errors as KeysAt.
 absl::StatusOr<GivenSecret> SecretOfVariable(const std::string& name);
 absl::StatusOr<GivenSecret> SecretOfDescriptor(int descriptor);
 absl::StatusOr<GivenSecret> SecretOfFile(FileSystem& files, const std::string& path);

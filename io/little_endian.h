@@ -1,4 +1,4 @@
-// Numbers of a fixed size, lowest byte first.
+// Loads and appends fixed-size little-endian integers.
 #ifndef PERMAFROST_IO_LITTLE_ENDIAN_H_
 #define PERMAFROST_IO_LITTLE_ENDIAN_H_
 

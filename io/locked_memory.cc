@@ -1,4 +1,4 @@
-// Maps, locks, wipes and unmaps pages.
+// Implements LockedMemory: maps, locks, wipes and unmaps pages.
 #include "io/locked_memory.h"
 
 #include <string.h>
@@ -17,10 +17,10 @@
 namespace permafrost {
 namespace {
 
-// From here on huge pages are worth asking for: what is large is filled from end to end.
+// From this size on, huge pages are requested, because large allocations are filled completely.
 constexpr size_t kLarge = size_t{4} << 20;
 
-// Pages are locked as they are first touched, so that the threads that fill them share that work.
+// Locks pages when they are first touched, so that the threads that fill them share the cost.
 bool Lock(void* data, size_t size) {
 #ifdef MLOCK_ONFAULT
   if (mlock2(data, size, MLOCK_ONFAULT) == 0) return true;
@@ -29,7 +29,7 @@ bool Lock(void* data, size_t size) {
   return mlock(data, size) == 0;
 }
 
-// Maps `size` bytes, a multiple of the page's size, at a multiple of `alignment`.
+// Maps `size` bytes, a multiple of the page size, aligned to `alignment`.
 char* MapAligned(size_t size, size_t alignment) {
   const size_t slack = alignment > static_cast<size_t>(getpagesize()) ? alignment : 0;
   if (size > SIZE_MAX - slack) return nullptr;
@@ -70,7 +70,7 @@ absl::StatusOr<LockedMemory> LockedMemory::Allocate(size_t size) {
     return failure();
   }
   memory.size_ = size;
-  // Both are advice: a kernel without large pages or core dumps says no, and nothing is lost.
+  // Both calls are hints: a kernel without huge pages or core dumps rejects them without harm.
   if (size >= kLarge) PreferHugePages(memory.data_, memory.mapped_);
   (void)madvise(memory.data_, memory.mapped_, MADV_DONTDUMP);
   memory.is_locked_ = Lock(memory.data_, memory.mapped_);
@@ -86,7 +86,7 @@ absl::StatusOr<LockedMemory> LockedMemory::CopyOf(absl::string_view bytes) {
 void LockedMemory::Release() {
   if (data_ == nullptr) return;
   Wipe(data_, size_);
-  munmap(data_, mapped_);  // Unlocks too.
+  munmap(data_, mapped_);  // Also unlocks the pages.
   data_ = nullptr;
 }
 

@@ -1,4 +1,4 @@
-// Memory for what must not be left behind: keys, and models that were encrypted.
+// Memory for secrets: keys and decrypted models.
 #ifndef PERMAFROST_IO_LOCKED_MEMORY_H_
 #define PERMAFROST_IO_LOCKED_MEMORY_H_
 
@@ -10,9 +10,9 @@
 
 namespace permafrost {
 
-// Pages of their own that are kept out of swap and core dumps, and overwritten before they are given back. The kernel
-// limits how much a process may keep out of swap (ulimit -l); beyond that is_locked() is false and the rest still
-// holds. Movable; the bytes stay where they are.
+// Private pages that are excluded from swap and core dumps and are overwritten before they are freed. The kernel limits
+// how much memory a process can lock (ulimit -l). Beyond the limit is_locked() is false; the other guarantees still
+// hold. Movable; moving does not change the address of the bytes.
 class LockedMemory {
  public:
   LockedMemory() = default;  // No bytes.
@@ -22,7 +22,7 @@ class LockedMemory {
   LockedMemory(const LockedMemory&) = delete;
   LockedMemory& operator=(const LockedMemory&) = delete;
 
-  // `size` zero bytes. ResourceExhausted: there is not so much memory.
+  // Allocates `size` zero bytes. Returns ResourceExhausted if there is not enough memory.
   static absl::StatusOr<LockedMemory> Allocate(size_t size);
   static absl::StatusOr<LockedMemory> CopyOf(absl::string_view bytes);
 
@@ -36,11 +36,11 @@ class LockedMemory {
 
   char* data_ = nullptr;
   size_t size_ = 0;
-  size_t mapped_ = 0;  // Bytes, whole pages.
+  size_t mapped_ = 0;  // In bytes; a multiple of the page size.
   bool is_locked_ = true;
 };
 
-// Overwrites `size` bytes, in a way that no compiler leaves out.
+// Overwrites `size` bytes in a way that compilers do not optimise away.
 void Wipe(void* bytes, size_t size);
 
 }  // namespace permafrost

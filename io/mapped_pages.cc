@@ -1,4 +1,4 @@
-// A table of the mappings that live.
+// Implements the table of existing mappings.
 #include "io/mapped_pages.h"
 
 #include <sys/mman.h>
@@ -18,13 +18,13 @@
 namespace permafrost {
 namespace {
 
-// By the address where each begins; their sizes.
+// Sizes of the mappings, by their start address.
 struct Mappings {
   std::mutex mutex;
   std::map<uintptr_t, size_t> sizes;
 };
 
-// True when all of `bytes` are in one mapping. REQUIRES: the caller holds the mutex.
+// True if all of `bytes` are in one mapping. REQUIRES: the caller holds the mutex.
 bool IsMapped(const Mappings& mappings, absl::string_view bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   const auto after = mappings.sizes.upper_bound(begin);
@@ -33,12 +33,12 @@ bool IsMapped(const Mappings& mappings, absl::string_view bytes) {
   return begin + bytes.size() <= start + size;
 }
 
-// Of the kernel's headers since 5.14; older kernels answer EINVAL.
+// MADV_POPULATE_READ, in kernel headers since 5.14. Older kernels return EINVAL.
 constexpr int kPopulateRead = 22;
-// One call of the thread: what its end may have to wait for.
+// Bytes per call, which bounds the time that the destructor may have to wait.
 constexpr size_t kReadAheadBytes = 1 << 20;
 
-// Maps the pages of a file until it is done or destroyed.
+// Maps the pages of a file on a thread until all are mapped or the reader is destroyed.
 class PageReader {
  public:
   explicit PageReader(FileView file) : file_(std::move(file)), thread_(StartHintThread([this] { Run(); })) {}
@@ -51,17 +51,17 @@ class PageReader {
   void Run() {
     char* const data = const_cast<char*>(file_.bytes.data());
     for (size_t at = 0; at < file_.bytes.size() && !is_stopped_; at += kReadAheadBytes) {
-      // Only a hint: what cannot be read now is read, or fails, where it is needed.
+      // Only a hint: a page that cannot be read now is read, or fails, on its first use.
       if (madvise(data + at, std::min(kReadAheadBytes, file_.bytes.size() - at), kPopulateRead) != 0) return;
     }
   }
 
   const FileView file_;
   std::atomic<bool> is_stopped_{false};
-  std::thread thread_;  // Last: it uses the others.
+  std::thread thread_;  // Declared last, because it uses the other members.
 };
 
-// Lives as long as the process: owners may outlive any other static.
+// Never destroyed, because owners may outlive other static objects.
 Mappings& AllMappings() {
   static auto* const mappings = new Mappings;
   return *mappings;
@@ -91,7 +91,7 @@ void ReleasePages(absl::string_view bytes) {
   Mappings& mappings = AllMappings();
   const std::lock_guard<std::mutex> lock(mappings.mutex);
   if (!IsMapped(mappings, bytes)) return;
-  // Of other memory this would take the content; here it can only be read again. A hint: it may be refused.
+  // Pages of a file mapping can be read again, so no data are lost. Only a hint, which the kernel may reject.
   (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 

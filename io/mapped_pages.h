@@ -1,4 +1,4 @@
-// Which memory is a mapped file, so that its pages can be given back while the mapping stays.
+// Keeps track of mapped files, so that their pages can be released while the mapping remains.
 #ifndef PERMAFROST_IO_MAPPED_PAGES_H_
 #define PERMAFROST_IO_MAPPED_PAGES_H_
 
@@ -11,20 +11,20 @@
 
 namespace permafrost {
 
-// Owns `size` bytes at `data`, which mmap gave for reading only, and unmaps them at its end.
+// Takes ownership of `size` bytes at `data`, a read-only mapping, and unmaps them when destroyed.
 Owner OwnMapping(void* data, size_t size);
 
-// Takes the pages that lie wholly in `bytes` out of this process, where `bytes` are part of an owned mapping; does
-// nothing with other memory. They stay in the system's cache, and come back when they are read again: what streams
-// through more than the machine has calls this behind itself. Thread-safe.
+// Removes the pages that are completely inside `bytes` from this process if `bytes` are part of an owned mapping;
+// otherwise does nothing. The pages stay in the page cache and are mapped again when read. Code that streams more data
+// than fits into memory calls it on data it has processed. Thread-safe.
 void ReleasePages(absl::string_view bytes);
 
-// The same view, whose pages another thread brings into this process meanwhile: for who is about to read all of a
-// mapped file, as it is read when it is written again. The thread ends when it is done or the view's last owner is
-// gone. Other memory, and files that are small or stream through, are returned as they are.
+// Returns the same view and starts a thread that maps its pages, for a file that will be read completely. The thread
+// ends when it is done or the view's last owner is gone. Returns small files, streamed files and other memory
+// unchanged, without a thread.
 FileView ReadAhead(FileView file);
 
-// Files of this size and more stream through: keeping all of one in memory would crowd out what else is there.
+// Files of at least this size are streamed: keeping one in memory would evict other data.
 inline constexpr uint64_t kStreamedBytes = uint64_t{1} << 30;
 
 }  // namespace permafrost

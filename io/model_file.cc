@@ -1,4 +1,4 @@
-// The tables of formats and wrappings, and how one is chosen.
+// Implements opening and saving of models, with the tables of formats and wrappings.
 #include "io/model_file.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat,        &kTfjsFormat, &kGraphDefTextFormat,
                                            &kJsonFormat,    &kJsonWithWeightsFormat, &kDotFormat};
 constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping, &kZstdWrapping};
-// Wrappings inside each other: nobody means more, and each can cost memory.
+// Limit on nested wrappings. More have no practical use, and each can cost memory.
 constexpr int kMostWrappings = 4;
 
 absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
@@ -42,8 +42,8 @@ absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
       absl::StrCat("no format '", name, "' to write, expected one of ", absl::StrJoin(known, ", ")));
 }
 
-// Any bytes with valid tags are a GraphDef of unknown fields only, or nearly so: without nodes, a file that begins like
-// another format is of that format.
+// Almost any bytes with valid tags are a GraphDef of unknown fields. A file without nodes that starts like another
+// format is therefore considered to be of that format.
 bool IsConvincing(const Graph& graph, absl::string_view foreign) {
   if (graph.first() != nullptr) return true;
   return foreign.empty() && !(graph.library().empty() && graph.versions().empty());
@@ -78,7 +78,7 @@ absl::StatusOr<ModelSource> OpenFile(FileSystem& files, const std::string& path,
   return source;
 }
 
-// Opens what the model is compressed or encrypted in.
+// Opens all compression and encryption layers around the model.
 absl::Status Unwrap(const OpenOptions& options, ModelSource* source) {
   for (int depth = 0;; ++depth) {
     const auto wrapping = std::find_if(std::begin(kWrappings), std::end(kWrappings),
@@ -86,8 +86,8 @@ absl::Status Unwrap(const OpenOptions& options, ModelSource* source) {
     if (wrapping == std::end(kWrappings)) return absl::OkStatus();
     if (depth == kMostWrappings) {
       return absl::InvalidArgumentError(absl::StrCat("found more than ", kMostWrappings,
-                                                     " wrappings inside each other, the last is ", (*wrapping)->title,
-                                                     ", expected a model"));
+                                                     " nested layers of compression or encryption, the last is ",
+                                                     (*wrapping)->title, ", expected a model"));
     }
     absl::StatusOr<std::shared_ptr<const ByteSource>> inner = (*wrapping)->open(*source, options);
     PF_RETURN_IF_ERROR(Annotate(inner.status(), (*wrapping)->title));
@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
   for (const ModelFormat* format : kFormats) {
     if (format->read == nullptr) continue;
     const bool is_likely = format->may_be(source);
-    // Binary is tried on everything, since a graph with printable bytes only is possible.
+    // The binary format is tried on every file, because a graph may consist of printable bytes only.
     if (!is_likely && format != &kGraphDefFormat) continue;
     absl::StatusOr<std::unique_ptr<Graph>> graph = format->read(source, options);
     const absl::string_view foreign = ForeignFormat(source.head.bytes, source.tail.bytes);
@@ -115,15 +115,15 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(ModelSource source, const OpenOption
   return error;
 }
 
-// Bytes of the graph before any filter; 0 where only writing tells.
+// Returns the size of the graph in bytes before any filter, or 0 if it is known only after writing.
 uint64_t PlainSize(const ModelFormat& format, const Graph& graph) {
   return format.size != nullptr ? format.size(graph) : 0;
 }
 
-// Writes `size` bytes through the filters. Each is finished before the one that it feeds.
+// Writes `size` bytes through the filters. Each filter is finished before the one that receives its output.
 absl::Status WriteThrough(absl::Span<const MakeFilter> filters, uint64_t size,
                           const std::function<absl::Status(ByteSink*)>& write, ByteSink* sink) {
-  std::vector<std::unique_ptr<FilterSink>> made;  // The one that is next to the file first.
+  std::vector<std::unique_ptr<FilterSink>> made;  // The filter next to the file first.
   for (size_t i = filters.size(); i-- > 0;) {
     PF_ASSIGN_OR_RETURN(made.emplace_back(), filters[i](sink, i == 0 ? size : 0));
     sink = made.back().get();
@@ -133,7 +133,7 @@ absl::Status WriteThrough(absl::Span<const MakeFilter> filters, uint64_t size,
   return absl::OkStatus();
 }
 
-// Writes the whole file, and commits it.
+// Writes and commits the whole file.
 absl::Status SaveInto(FileWriter* file, absl::Span<const MakeFilter> filters, uint64_t size,
                       const std::function<absl::Status(ByteSink*)>& write) {
   if (filters.empty()) PF_RETURN_IF_ERROR(file->Reserve(size));

@@ -22,43 +22,42 @@ namespace permafrost {
 // Every format, in the order in which they are tried.
 absl::Span<const ModelFormat* const> ModelFormats();
 
-// Reads the model at `path`, whatever its name: the content tells the format, and what it is wrapped in. Weights of a
-// binary file stay views of the mapped file, which the graph keeps mapped; it may be replaced meanwhile, by SaveModel
-// for instance. Every error names the path. InvalidArgument and DataLoss say what is wrong with the content, and name a
-// format that is known but not a frozen graph.
+// Reads the model at `path`. Format, compression and encryption are detected from the content, not from the name.
+// Weights of a binary file are views of the mapped file, which the graph keeps mapped; the file may be replaced
+// meanwhile, for example by SaveModel. Every error names the path. InvalidArgument and DataLoss describe the problem in
+// the content, and name the format of files that are known not to be frozen graphs.
 absl::StatusOr<std::unique_ptr<Graph>> OpenModel(FileSystem& files, const std::string& path,
                                                  const OpenOptions& options = {});
 
-// As OpenModel, for bytes that are at hand already. Errors do not name a path.
+// Same as OpenModel, for bytes in memory. Errors do not name a path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModel(FileView file, const OpenOptions& options = {});
 
-// The bytes of the model at `path` inside of whatever it is compressed or encrypted in, for those who read parts of it:
-// what is encrypted is decrypted as it is read. Errors as of OpenModel.
+// Returns the bytes of the model at `path` after decompression and decryption, for reading parts of it. Encrypted
+// models are decrypted on access. Same errors as OpenModel.
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenModelBytes(FileSystem& files, const std::string& path,
                                                                  const OpenOptions& options = {});
 
-// How a model is saved.
+// Options of SaveModel.
 struct SaveOptions {
-  absl::string_view format = "pb";  // A name of ModelFormats().
-  // What the model passes through on its way into the file, in this order: compression comes before encryption.
+  absl::string_view format = "pb";  // A name in ModelFormats().
+  // Filters applied to the encoded model, in this order. Compression must come before encryption.
   std::vector<MakeFilter> filters = {};
 };
 
-// Replaces or makes the file at `path`, in one step and durably: on any error an existing file is untouched, save that
-// a disk which fails while the folder is synced, after the step, is a DataLoss that says so. InvalidArgument for a
-// format that does not exist or is only read.
+// Writes the file at `path`, replacing an existing one atomically and durably. On any error an existing file is
+// unchanged, with one exception: if the disk fails while the directory is synced after the replacement, DataLoss says
+// so. Returns InvalidArgument for an unknown or read-only format.
 absl::Status SaveModel(FileSystem& files, const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
-// The same into a file that was opened before, which ends with this call: who opens it first learns early that it
-// cannot be written, and may have its space made meanwhile (FileWriter::ReserveAhead).
+// Same, into a file that was opened before, and closes it. Opening early detects early that the file cannot be written,
+// and allows FileWriter::ReserveAhead to allocate space meanwhile.
 absl::Status SaveModel(std::unique_ptr<FileWriter> file, const Graph& graph, const SaveOptions& options = {});
 
-// The same for what `write` appends to the sink that it is given, whatever it is: `size` bytes, or 0 where only writing
-// tells.
+// Same, for the bytes that `write` appends to its sink: `size` bytes, or 0 if the size is known only after writing.
 absl::Status SaveThrough(FileSystem& files, const std::string& path, absl::Span<const MakeFilter> filters,
                          uint64_t size, const std::function<absl::Status(ByteSink*)>& write);
 
-// Bytes that SaveModel would write.
+// Returns the number of bytes that SaveModel would write.
 absl::StatusOr<uint64_t> EncodedSize(const Graph& graph, const SaveOptions& options = {});
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What all formats ask of a model.
+// Implements the checks that formats share.
 #include "io/model_format.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a format of a model is, and what one is wrapped in. Each has one definition, in io/formats/; the tables in
-// io/model_file.cc list them.
+// Definitions of model formats and of wrappings (compression, encryption). Each format is defined once, in io/formats/,
+// and listed in a table in io/model_file.cc.
 #ifndef PERMAFROST_IO_MODEL_FORMAT_H_
 #define PERMAFROST_IO_MODEL_FORMAT_H_
 
@@ -21,74 +21,75 @@ namespace permafrost {
 
 class Package;  // io/formats/memmapped_package.h
 
-// How a model is opened.
+// Options of OpenModel.
 struct OpenOptions {
-  // What a compressed model may grow to, in bytes, before it is refused: a file of a few kilobytes can stand for
-  // terabytes.
+  // Maximum size of a decompressed model in bytes. Larger models are rejected, because a file of a few kilobytes can
+  // expand to terabytes.
   uint64_t max_model_bytes = uint64_t{16} << 30;
-  // What opens encrypted models; null for nothing.
+  // Keys of encrypted models; may be null.
   std::shared_ptr<KeySource> keys;
-  // Refuse an encrypted model when the system does not let all of it be kept out of swap.
+  // Reject an encrypted model if the system does not allow all of it to be locked in memory.
   bool require_locked_memory = false;
-  // All of the model is about to be read, as it is when it is written again: another thread maps it meanwhile.
+  // The whole model will be read, for example to write it again. A background thread maps its pages.
   bool reads_all = false;
-  // Told, in a line, what the user should know of a model that opens all the same. Null: nobody is told.
+  // Called with one-line notes about a model that opens successfully. May be null.
   std::function<void(absl::string_view note)> tell;
-  // Where the model is a package, this is set to it, for its other regions. Null: nobody asks.
+  // If non-null and the model is a package, set to it, for access to its other regions.
   std::shared_ptr<const Package>* package = nullptr;
 };
 
 // A model to be read.
 struct ModelSource {
   std::shared_ptr<const ByteSource> bytes;
-  // The first and the last bytes, at most kEndBytes of each.
+  // The first and last bytes of the file, at most kEndBytes each.
   FileView head, tail;
-  // Where it lies, for formats of several files; null and empty for bytes that are in no file.
+  // Location of the file, for formats that consist of several files. Null and empty for bytes in memory.
   FileSystem* files = nullptr;
   std::string path;
 
   static constexpr uint64_t kEndBytes = 4096;
 };
 
-// True when the first kEndBytes have none but those of printable text, as UTF-8, and white space: binary messages have
-// tags in front, which are control characters.
+// True if the first kEndBytes contain only printable UTF-8 text and white space. Binary messages start with tags, which
+// are control characters.
 bool LooksLikeText(absl::string_view bytes);
 
-// True for text whose first character that is not white space is a brace.
+// True for text whose first character other than white space is a brace.
 bool LooksLikeJson(absl::string_view bytes);
 
 struct ModelFormat {
-  absl::string_view name;       // What a flag takes: "pb".
-  absl::string_view title;      // What a message says: "GraphDef".
-  absl::string_view extension;  // Of files that are to have this format, with its dot.
+  absl::string_view name;       // Value of flags: "pb".
+  absl::string_view title;      // Name in messages: "GraphDef".
+  absl::string_view extension;  // File extension of this format, with its dot.
 
-  // Whether a file could be of this format: decides whose error a broken file gets. Null for one that is only written.
+  // Returns whether a file could have this format, which decides whose error is reported for a broken file. Null for a
+  // write-only format.
   bool (*may_be)(const ModelSource& source);
   absl::StatusOr<std::unique_ptr<Graph>> (*read)(const ModelSource& source, const OpenOptions& options);
-  // Null for one that is only read.
+  // Null for a read-only format.
   absl::Status (*write)(const Graph& graph, ByteSink* sink);
-  // Bytes that `write` will make; null, or 0, where only writing tells.
+  // Returns the number of bytes that `write` will append. Null, or returns 0, if it is known only after writing.
   uint64_t (*size)(const Graph& graph);
 };
 
-// What a model can be wrapped in, compressed or encrypted. Reading looks through it.
+// A compression or encryption that readers remove transparently.
 struct ModelWrapping {
   absl::string_view title;  // "zstd".
   bool (*is)(const ModelSource& source);
   absl::StatusOr<std::shared_ptr<const ByteSource>> (*open)(const ModelSource& source, const OpenOptions& options);
 };
 
-// Changes what passes through on its way into another sink.
+// A sink that transforms bytes and appends them to another sink.
 class FilterSink : public ByteSink {
  public:
-  // Passes on what is still held back. REQUIRES: called once, at the end.
+  // Appends all bytes that are still buffered. REQUIRES: called once, at the end.
   virtual absl::Status Finish() = 0;
 };
 
-// Makes a sink that changes what goes into `out`. `size` is how many bytes it will be given, 0 when that is not known.
+// Creates a filter in front of `out`. `size` is the number of bytes that will be appended to it, or 0 if unknown.
 using MakeFilter = std::function<absl::StatusOr<std::unique_ptr<FilterSink>>(ByteSink* out, uint64_t size)>;
 
-// Keeps only how many bytes it was given.
+// Counts bytes and discards them.
 class CountingSink : public ByteSink {
  public:
   absl::Status Append(absl::string_view bytes) override {

@@ -1,4 +1,4 @@
-// Writes a model where there is no file: into memory, say.
+// Writes a model to a sink other than a file, such as memory.
 #ifndef PERMAFROST_IO_MODEL_WRITER_H_
 #define PERMAFROST_IO_MODEL_WRITER_H_
 
@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// What SaveModel puts into a file, EncodedSize() bytes. After an error the sink holds a part of it.
+// Appends the bytes that SaveModel would write, EncodedSize() of them, to `sink`. After an error the sink holds a part.
 absl::Status WriteModel(const Graph& graph, const SaveOptions& options, ByteSink* sink);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Reading files, and what can be asked about them, on POSIX systems.
+// Implements reading and querying of files on POSIX systems.
 #include "io/posix_file_system.h"
 
 #include <dirent.h>
@@ -33,8 +33,8 @@ int SystemCalls::Allocate(int file, uint64_t size) {
   struct statfs system;
   struct stat about;
   if (fstatfs(file, &system) == 0 && system.f_type == TMPFS_MAGIC && fstat(file, &about) == 0) {
-    // A file system in memory would make every page now and find it again later; that there is room is enough, beside
-    // the pages that the file has. A system without a limit says that it has no blocks.
+    // In a memory file system, allocation would create all pages now and look them up again later. It suffices to check
+    // that there is room in addition to the file's own pages. A system without a limit reports zero blocks.
     constexpr uint64_t kStatBlock = 512;
     const uint64_t room = static_cast<uint64_t>(system.f_bavail) * static_cast<uint64_t>(system.f_bsize) +
                           static_cast<uint64_t>(about.st_blocks) * kStatBlock;
@@ -53,7 +53,7 @@ int SystemCalls::AllocateInMemory(int file, uint64_t offset, uint64_t size) {
   return -1;
 }
 int SystemCalls::Link(int file, const char* path) {
-  // AT_EMPTY_PATH would do without /proc, but only for the privileged.
+  // AT_EMPTY_PATH would work without /proc, but requires privileges.
   return linkat(AT_FDCWD, OpenFilePath(file).c_str(), AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 int SystemCalls::Sync(int file) { return fsync(file); }
@@ -61,7 +61,7 @@ int SystemCalls::Rename(const char* from, const char* to) { return rename(from, 
 
 namespace {
 
-// Opens a file for reading and asks what it is. The caller closes.
+// Opens a file for reading and returns its attributes. The caller closes it.
 absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, struct stat* about) {
   if (path.empty()) return absl::InvalidArgumentError("cannot open '': the path is empty");
   int file;
@@ -81,7 +81,7 @@ absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, stru
   return file;
 }
 
-// Reads to the end. `expected` is a guess at the size.
+// Reads to the end of the file. `expected` is an estimate of the size.
 absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::string& path, uint64_t expected,
                                       uint64_t limit) {
   constexpr size_t kMinChunk = 64 << 10;  // Pipes deliver at most this much at a time by default.
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
   size_t filled = 0;
   for (;;) {
     if (filled == text.size()) {
-      // One byte more than expected, so that the end shows without growing again.
+      // Reads one byte more than expected, so that the end is detected without growing the buffer.
       const uint64_t missing = expected >= filled ? expected - filled + 1 : 0;
       text.resize(filled + std::clamp<uint64_t>(missing, kMinChunk, std::max<size_t>(kMaxChunk, filled)));
     }
@@ -102,8 +102,7 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
     if (count == 0) break;
     filled += static_cast<size_t>(count);
     if (filled > limit) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot read '", path, "': it does not end within ", limit, " bytes"));
+      return absl::ResourceExhaustedError(absl::StrCat("cannot read '", path, "': it has more than ", limit, " bytes"));
     }
   }
   text.resize(filled);
@@ -117,7 +116,7 @@ absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
   struct stat about;
   PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, &about));
   const absl::Cleanup close_file = [file] { close(file); };
-  // Files of /proc and the like call themselves regular and empty, and yet have content.
+  // Files in /proc and similar file systems report that they are regular and empty although they have content.
   if (!S_ISREG(about.st_mode) || about.st_size == 0) {
     PF_ASSIGN_OR_RETURN(std::string text, ReadToEnd(calls_, file, path, 0, kMaxStreamBytes));
     auto kept = std::make_shared<const std::string>(std::move(text));
@@ -193,7 +192,7 @@ absl::Status PosixFileSystem::MakeDirectory(const std::string& given) {
   const int error_number = errno;
   struct stat about;
   if (error_number == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) return absl::OkStatus();
-  return SystemError("make the folder", path, error_number);
+  return SystemError("create the folder", path, error_number);
 }
 
 FileSystem& RealFileSystem() {
@@ -207,7 +206,7 @@ std::string ExpandHome(absl::string_view path) {
   const size_t slash = std::min(path.find('/'), path.size());
   const std::string user(path.substr(1, slash - 1));
   const char* home = nullptr;
-  std::vector<char> buffer(16 << 10);  // More than any entry of the user database needs.
+  std::vector<char> buffer(16 << 10);  // Larger than any entry of the user database.
   passwd entry;
   passwd* found = nullptr;
   if (user.empty()) {

@@ -1,5 +1,5 @@
-// The file system of the machine. Most code wants RealFileSystem() of io/file_system.h; this header is for tests that
-// replace the kernel's calls.
+// The file system of a POSIX machine. Most code uses RealFileSystem() of io/file_system.h; this header is for tests
+// that replace system calls.
 #ifndef PERMAFROST_IO_POSIX_FILE_SYSTEM_H_
 #define PERMAFROST_IO_POSIX_FILE_SYSTEM_H_
 
@@ -14,7 +14,7 @@ namespace permafrost {
 
 class PosixFileSystem : public FileSystem {
  public:
-  // Does not own `calls`, which must be thread-safe if the file system is used by several threads.
+  // Does not own `calls`, which must be thread-safe if several threads use the file system.
   explicit PosixFileSystem(SystemCalls* calls) : calls_(calls) {}
 
   absl::StatusOr<FileView> MapFile(const std::string& path) override;
@@ -31,13 +31,13 @@ class PosixFileSystem : public FileSystem {
   SystemCalls* calls_;
 };
 
-// The path by which the kernel knows an open file of this process, where /proc is mounted.
+// Returns the path under /proc that refers to an open file of this process.
 std::string OpenFilePath(int file);
 
-// What WritePrivateFile describes. `path` has its home folder in place.
+// Implements WritePrivateFile. `path` has its home directory expanded.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 
-// Opens the writer that NewWriter describes. `path` has its home folder in place.
+// Implements NewWriter. `path` has its home directory expanded.
 absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path,
                                                             uint64_t expected_size);
 

@@ -1,4 +1,4 @@
-// Writes a file beside the one that it replaces and puts it in place when it is complete and on the disk.
+// Implements FileWriter: writes a temporary file next to the target and renames it when it is complete and synced.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -27,22 +27,21 @@
 namespace permafrost {
 namespace {
 
-// The kernel is given multiples of this from multiples of this on, the last bytes aside, and smaller pieces are
-// gathered for it. File systems that have large pages in the page cache make them for writes of their size, and mapping
-// a file of such pages is free: a model of 19 MB that was written tensor by tensor takes 2 ms to map and touch, one in
-// such chunks 0.07 ms (ext4, Linux 6.18).
+// Small writes are gathered, and the kernel gets chunks of this size at multiples of this size, except for the last
+// bytes. File systems that support large pages in the page cache create them for such writes, and mapping a file of
+// large pages is fast: a model of 19 MB takes 2 ms to map and touch when written tensor by tensor, and 0.07 ms when
+// written in such chunks (ext4, Linux 6.18).
 constexpr size_t kChunkBytes = 2 << 20;
-// One call writes at most this much, and the disk is told to start on it at once, so that the final fsync finds little
-// left to do.
+// Maximum size of one write call. Write-back starts after each call, so that little remains for the final fsync.
 constexpr size_t kWriteBackBytes = 8 << 20;
-// One step of what is set aside ahead, which the first write may have to wait for.
+// Bytes per step of ReserveAhead. The first write may have to wait for one step.
 constexpr size_t kAheadBytes = 512 << 10;
 
-// What the umask takes from.
+// Permissions of a new file before the umask is applied.
 constexpr mode_t kNewFileMode = 0666;
 
-// `.permafrost-<random>.tmp` in the folder of `target`: hidden, and not derived from a name that may already have the
-// greatest length.
+// Returns `.permafrost-<random>.tmp` in the directory of `target`. It is hidden, and not derived from the target's
+// name, which may already have the maximum length.
 absl::StatusOr<std::string> TemporaryName(const std::string& target) {
   uint64_t random;
   if (getrandom(&random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random))) {
@@ -61,13 +60,12 @@ std::string FolderOf(const std::string& path) {
 
 class PosixWriter : public FileWriter {
  public:
-  // `target` is the file to replace; `temporary` is the name of `file`, which is to replace it, and empty where it has
-  // none yet.
+  // Creates a writer that replaces `target`. `temporary` is the name of `file`, or empty if it has none yet.
   static std::unique_ptr<PosixWriter> Replace(SystemCalls* calls, int file, std::string target, std::string temporary) {
     return std::unique_ptr<PosixWriter>(
         new PosixWriter(calls, file, std::move(target), std::move(temporary), /*replaces=*/true));
   }
-  // Writes to `target` itself.
+  // Creates a writer that writes directly to `target`.
   static std::unique_ptr<PosixWriter> WriteInto(SystemCalls* calls, int file, std::string target) {
     return std::unique_ptr<PosixWriter>(new PosixWriter(calls, file, std::move(target), "", /*replaces=*/false));
   }
@@ -116,14 +114,14 @@ class PosixWriter : public FileWriter {
 
   absl::Status Commit() override {
     PF_RETURN_IF_ERROR(Flush());
-    // Gives back what was set aside beyond the end.
+    // Releases space reserved beyond the end.
     if (allocated_ > written_ && ftruncate(file_, static_cast<off_t>(written_)) != 0) return Error("write", errno);
-    // A pipe or device has nothing to sync and says EINVAL or EROFS.
+    // Pipes and devices cannot be synced and report EINVAL or EROFS.
     if (calls_->Sync(file_) != 0 && replaces_) return Error("write", errno);
     if (replaces_ && temporary_.empty()) PF_RETURN_IF_ERROR(NameFile());
     const int file = file_;
     file_ = -1;
-    // Network file systems may report a failed write as late as this.
+    // Network file systems may report a failed write only on close.
     if (close(file) != 0 && errno != EINTR) return Error("write", errno);
     if (!replaces_) return absl::OkStatus();
     if (calls_->Rename(temporary_.c_str(), target_.c_str()) != 0) return Error("replace", errno);
@@ -135,7 +133,7 @@ class PosixWriter : public FileWriter {
   PosixWriter(SystemCalls* calls, int file, std::string target, std::string temporary, bool replaces)
       : calls_(calls), file_(file), target_(std::move(target)), temporary_(std::move(temporary)), replaces_(replaces) {}
 
-  // Ends the thread of ReserveAhead, which would keep the kernel from writing.
+  // Stops the thread of ReserveAhead, which would delay writes by the kernel.
   void StopAllocating() {
     if (!allocator_.joinable()) return;
     is_allocating_stopped_ = true;
@@ -143,7 +141,7 @@ class PosixWriter : public FileWriter {
     allocated_ = std::max(allocated_, allocated_ahead_);
   }
 
-  // Gives the file, which has none, a name that a rename can take.
+  // Gives the unnamed file a temporary name that can be renamed.
   absl::Status NameFile() {
     for (;;) {
       PF_ASSIGN_OR_RETURN(std::string name, TemporaryName(target_));
@@ -177,7 +175,7 @@ class PosixWriter : public FileWriter {
       bytes.remove_prefix(static_cast<size_t>(count));
       written_ += static_cast<uint64_t>(count);
       if (written_ - started_ >= kWriteBackBytes && replaces_) {
-        // Only a hint: where it is not supported, fsync does all the work.
+        // Only a hint: if it is not supported, fsync does all the work.
         (void)sync_file_range(file_, static_cast<off_t>(started_), static_cast<off_t>(written_ - started_),
                               SYNC_FILE_RANGE_WRITE);
         started_ = written_;
@@ -186,11 +184,11 @@ class PosixWriter : public FileWriter {
     return absl::OkStatus();
   }
 
-  // Makes the rename last. The file is in place by now; a file system that cannot sync a folder loses nothing, and a
-  // broken disk is an error that says where things stand.
+  // Makes the rename durable. The file is already in place. A file system that cannot sync directories is not an error;
+  // a failing disk is, and the error describes the state of the file.
   absl::Status SyncFolder() {
     const int file = calls_->Open(FolderOf(target_).c_str(), O_RDONLY | O_DIRECTORY, 0);
-    if (file < 0) return absl::OkStatus();  // Writable but not readable: allowed.
+    if (file < 0) return absl::OkStatus();  // The directory may be writable but not readable.
     const bool failed = calls_->Sync(file) != 0 && errno == EIO;
     close(file);
     if (!failed) return absl::OkStatus();
@@ -201,21 +199,22 @@ class PosixWriter : public FileWriter {
   SystemCalls* calls_;
   int file_;
   std::string target_;
-  std::string temporary_;  // The name of the file until Commit renames it; empty where it has none.
-  const bool replaces_;    // False: the file is the target itself, a pipe or a device.
+  std::string temporary_;  // Name of the file until Commit renames it; empty if it has none.
+  const bool replaces_;    // False if the file is the target itself, a pipe or a device.
   std::string buffer_;
-  uint64_t allocated_ = 0;  // Bytes that were set aside on the disk.
-  uint64_t written_ = 0;    // Bytes that the kernel has.
-  uint64_t started_ = 0;    // Of those, the bytes that the disk was told to start on.
-  // Of the thread that sets bytes aside ahead; it alone writes the number until it ends.
+  uint64_t allocated_ = 0;  // Bytes reserved on the disk.
+  uint64_t written_ = 0;    // Bytes passed to the kernel.
+  uint64_t started_ = 0;    // Bytes for which write-back was started.
+  // Written only by the thread of ReserveAhead until it ends.
   uint64_t allocated_ahead_ = 0;
   std::atomic<bool> is_allocating_stopped_{false};
   std::thread allocator_;
 };
 
-// The file that `path` names after symbolic links; a link to a file that does not exist yet is followed too.
+// Returns the file that `path` refers to after following symbolic links, including links to files that do not exist
+// yet.
 absl::StatusOr<std::string> FollowLinks(const std::string& path) {
-  constexpr int kMaxLinks = 40;  // As the kernel.
+  constexpr int kMaxLinks = 40;  // The limit of the kernel.
   std::string target = path;
   for (int i = 0; i < kMaxLinks; ++i) {
     char link[PATH_MAX];
@@ -229,12 +228,12 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   return SystemError("write", path, ELOOP);
 }
 
-// The permissions that a new file gets: kernels before 6.0 forget the umask for files without a name. umask() could
-// only tell by changing it for other threads too.
+// Returns the permissions of new files. Kernels before 6.0 ignore the umask for unnamed files, and umask() could only
+// query it by changing it for all threads.
 std::optional<mode_t> PermissionsOfNewFiles() {
   const int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (status < 0) return std::nullopt;
-  // The line stands near the beginning.
+  // The line is near the beginning of the file.
   char text[1024];
   const ssize_t size = read(status, text, sizeof(text) - 1);
   close(status);
@@ -246,8 +245,8 @@ std::optional<mode_t> PermissionsOfNewFiles() {
   return kNewFileMode & ~static_cast<mode_t>(strtoul(line + sizeof(kKey) - 1, nullptr, 8));
 }
 
-// Opens a file without a name in the folder of `target`, with `permissions`, or those of a new file; -1 where that
-// cannot be done, or nobody could name it later.
+// Opens an unnamed file in the directory of `target`, with `permissions` or those of a new file. Returns -1 if that is
+// not supported or the file could not be named later.
 int OpenUnnamed(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions) {
   if (!permissions.has_value()) permissions = PermissionsOfNewFiles();
   if (!permissions.has_value()) return -1;
@@ -257,7 +256,7 @@ int OpenUnnamed(SystemCalls* calls, const std::string& target, std::optional<mod
   return -1;
 }
 
-// Opens the file that is to replace `target`, under the name *temporary, or without one.
+// Opens the file that will replace `target`. Sets *temporary to its name, or to an empty string if it has none.
 absl::StatusOr<int> OpenTemporary(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions,
                                   std::string* temporary) {
   if (const int file = OpenUnnamed(calls, target, permissions); file >= 0) return file;
@@ -278,7 +277,7 @@ absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::
     file = calls->Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   } while (file < 0 && errno == EINTR);
   if (file < 0) return SystemError("write", path, errno);
-  // Written in place, since a rename could replace a file; removed again when anything fails.
+  // Writes in place, because a rename could replace an existing file. Removes the file if anything fails.
   int error_number = 0;
   for (absl::string_view left = bytes; !left.empty() && error_number == 0;) {
     const ssize_t count = calls->Write(file, left.data(), left.size());
@@ -309,7 +308,7 @@ absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, 
     if (file < 0) return SystemError("write", path, errno);
     return PosixWriter::WriteInto(calls, file, path);
   }
-  // A rename would get past the protection of a file that may not be written.
+  // A rename would bypass the write protection of a file.
   if (exists && access(path.c_str(), W_OK) != 0) return SystemError("write", path, errno);
   constexpr mode_t kPermissions = 0777;
   const std::optional<mode_t> permissions =

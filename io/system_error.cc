@@ -1,4 +1,4 @@
-// Error numbers as statuses.
+// Implements the conversion of error numbers to statuses.
 #include "io/system_error.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What the system says when a call fails.
+// Converts errors of system calls to statuses.
 #ifndef PERMAFROST_IO_SYSTEM_ERROR_H_
 #define PERMAFROST_IO_SYSTEM_ERROR_H_
 
@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// `cannot <action> '<path>': <text of the error number>`, with the status code that fits.
+// Returns `cannot <action> '<path>': <text of the error number>`, with the matching status code.
 absl::Status SystemError(absl::string_view action, const std::string& path, int error_number);
 
 }  // namespace permafrost

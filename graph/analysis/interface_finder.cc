@@ -161,7 +161,7 @@ std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Nod
     }
   }
   if (ChosenNodes(outputs).empty()) {
-    *doubt = outputs.empty() ? "every node is read by another, or gives no result"
+    *doubt = outputs.empty() ? "every node has consumers or no result"
                              : "every node without consumers belongs to training or needs inputs that are not given";
   }
   return outputs;

@@ -1,4 +1,4 @@
-// Attribute values that name functions, and placeholders for values that a caller gives.
+// Implements attribute values that name functions, and the substitution of placeholders by the caller's values.
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +19,7 @@ constexpr uint32_t kListField = static_cast<uint32_t>(Kind::kList);
 constexpr uint32_t kFunctionField = static_cast<uint32_t>(Kind::kFunction);
 constexpr uint32_t kPlaceholderField = static_cast<uint32_t>(Kind::kPlaceholder);
 
-// A value in a function in a value takes three messages of kMaxWireDepth.
+// A value inside a function inside a value takes three of the kMaxWireDepth nested messages.
 constexpr int kMaxNesting = kMaxWireDepth / 3;
 
 absl::Status TooDeep() {
@@ -66,7 +66,7 @@ std::string EncodeFunction(const FunctionRef& function) {
   return encoded;
 }
 
-// Walks messages of the three kinds that lead from value to value. The recursion is bounded by kMaxNesting.
+// Visits the three kinds of messages that contain attribute values. The recursion depth is bounded by kMaxNesting.
 class FunctionVisitor {
  public:
   explicit FunctionVisitor(const std::function<void(absl::string_view)>& visit) : visit_(visit) {}
@@ -99,13 +99,13 @@ class FunctionVisitor {
   const std::function<void(absl::string_view)>& visit_;
 };
 
-// Copies messages with the placeholders replaced. The recursion is bounded by kMaxNesting.
+// Copies messages and replaces placeholders. The recursion depth is bounded by kMaxNesting.
 class Substitution {
  public:
   Substitution(const std::function<const AttrValue*(absl::string_view)>& find, int64_t* budget)
       : find_(find), budget_(budget) {}
 
-  // A message of AttrValue.
+  // Copies a message of type AttrValue.
   absl::Status Value(absl::string_view bytes, int depth, std::string* out) {
     WireReader reader(bytes);
     WireField field;
@@ -133,14 +133,14 @@ class Substitution {
   static absl::Status Missing(absl::string_view name) {
     constexpr size_t kShown = 100;
     return absl::InvalidArgumentError(
-        absl::StrCat("stands for the caller's attr '", name.substr(0, kShown), "', which is not given"));
+        absl::StrCat("refers to the caller's attr '", name.substr(0, kShown), "', which is not set"));
   }
 
  private:
   absl::Status Spend(size_t bytes) {
     *budget_ -= static_cast<int64_t>(bytes);
     if (*budget_ >= 0) return absl::OkStatus();
-    return absl::ResourceExhaustedError("the values that callers give for attributes add up to too many bytes");
+    return absl::ResourceExhaustedError("the attribute values passed by callers have too many bytes in total");
   }
 
   absl::Status Copy(absl::string_view bytes, std::string* out) {
@@ -195,7 +195,7 @@ class Substitution {
   int64_t* budget_;
 };
 
-// Whether the bytes of a value may hold a placeholder inside a function: false is certain.
+// Returns whether the encoded value may hold a placeholder inside a function. The result false is exact.
 absl::StatusOr<bool> NamesFunctionsWithAttrs(absl::string_view bytes) {
   WireReader reader(bytes);
   WireField field;

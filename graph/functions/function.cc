@@ -1,4 +1,4 @@
-// Parses and stores the function library, and follows calls.
+// Implements the function library: parsing, storing and following calls.
 #include "graph/functions/function.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fields = graphdef_fields;
 
 bool IsText(const WireField& field) { return field.type == WireType::kLengthDelimited; }
 
-// An entry of a map from texts to texts.
+// Parses an entry of a map from strings to strings.
 absl::Status ParseEntry(absl::string_view entry, absl::string_view* key, absl::string_view* value) {
   return ForEachField(entry, [&](const WireField& field) {
     if (IsMessage(field, fields::kKey)) *key = field.bytes;
@@ -45,7 +45,7 @@ absl::StatusOr<ArgSpec> ParseArg(absl::string_view bytes) {
   return arg;
 }
 
-// "int", "list(type)", "func": as OpDef spells the kind of an attribute.
+// Parses the kind of an attribute as OpDef spells it: "int", "list(type)", "func".
 void ParseKind(absl::string_view text, AttrSpec* attr) {
   constexpr absl::string_view kList = "list(";
   if (text.substr(0, kList.size()) == kList) {
@@ -75,7 +75,7 @@ absl::StatusOr<AttrSpec> ParseAttr(absl::string_view bytes, const Owner& owner) 
   return attr;
 }
 
-// Puts an entry into a list in which keys are unique and the last value counts.
+// Sets an entry of a list with unique keys, in which the last value of a key counts.
 void SetEntry(absl::string_view key, absl::string_view value, Function::Entries* entries,
               absl::flat_hash_map<absl::string_view, size_t>* index) {
   const auto [at, is_new] = index->emplace(key, entries->size());
@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Function>> Function::Parse(absl::string_view enco
 
 absl::Status FunctionLibrary::Index(size_t part) {
   const Function& function = *parts_[part].function;
-  if (function.name().empty()) return absl::InvalidArgumentError("a function of the library has no name");
+  if (function.name().empty()) return absl::InvalidArgumentError("the library has a function without a name");
   const auto [earlier, is_new] = by_name_.emplace(function.name(), part);
   if (is_new || parts_[earlier->second].function->encoded() == function.encoded()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -218,7 +218,7 @@ absl::StatusOr<FunctionLibrary> FunctionLibrary::Of(const Graph& graph) {
     if (!IsMessage(outer, fields::kLibrary)) return absl::OkStatus();
     return ForEachField(outer.bytes, [&](const WireField& field) { return library.Add(field); });
   });
-  PF_RETURN_IF_ERROR(Annotate(status, "the function library"));
+  PF_RETURN_IF_ERROR(Annotate(status, "function library"));
   return library;
 }
 
@@ -258,7 +258,7 @@ size_t FunctionLibrary::Retain(const absl::flat_hash_set<absl::string_view>& kee
     if (part.function != nullptr) {
       stays = keep.contains(part.function->name());
     } else if (part.number == fields::kGradient || part.number == fields::kRegisteredGradient) {
-      // Both name functions: the one whose gradient it is, if any, and the gradient.
+      // Both fields name functions: the function that has a gradient, and the gradient.
       absl::string_view first, second;
       WireReader outer(part.whole);
       WireField field;
@@ -286,7 +286,7 @@ void FunctionLibrary::IndexAll() {
   }
 }
 
-// Equal definitions under one name differ as soon as one is changed.
+// Equal definitions of one name would no longer be equal once one of them is edited.
 void FunctionLibrary::DropDuplicates() {
   if (num_functions_ == by_name_.size()) return;
   const auto is_duplicate = [&](const Part& part) {
@@ -321,7 +321,7 @@ std::vector<std::string> FunctionLibrary::CalledBy(const Graph& graph) const {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->op().is_known() && Find(node->op().name()) != nullptr) called.emplace(node->op().name());
     for (const Attr& attr : node->attrs()) {
-      // A value that cannot be read names nothing.
+      // A malformed value names no function.
       (void)attr.value.VisitFunctions([&](absl::string_view name) { called.emplace(name); });
     }
   }

@@ -1,4 +1,4 @@
-// The function library of a graph: what its functions look like, their bodies as graphs, and how they call each other.
+// The function library of a graph: signatures, bodies as graphs, and the call relation.
 //
 //   PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(graph));
 //   PF_ASSIGN_OR_RETURN(FunctionRef call, node.FindAttr("f")->AsFunction());
@@ -9,10 +9,10 @@
 //
 // A body is an ordinary Graph with this convention:
 //   - inputs():  one node _Arg (attributes T, index) for each tensor that the function takes, in order;
-//   - outputs(): one node _Retval (T, index; data input 0 is the value) for each tensor that it gives, in order, then
-//                the control outputs: nodes of any other op that must have run when the call is over.
-// Attributes of a node have the values that the caller gives; inputs are ports. What the signature says of an argument
-// beyond its type (arg_attr, resource_arg_unique_id) is on its _Arg.
+//   - outputs(): one node _Retval (T, index; data input 0 is the value) for each tensor that it returns, in order,
+//                followed by the control outputs: nodes of any other op that must run before the call completes.
+// Attributes of nodes have the values passed by the caller, and inputs refer to ports. Attributes of an argument other
+// than its type (arg_attr, resource_arg_unique_id) are on its _Arg.
 #ifndef PERMAFROST_GRAPH_FUNCTIONS_FUNCTION_H_
 #define PERMAFROST_GRAPH_FUNCTIONS_FUNCTION_H_
 
@@ -33,7 +33,7 @@
 
 namespace permafrost {
 
-// The signature of a function, as an op has one.
+// The signature of a function, in the form of an op's signature.
 struct FunctionSignature {
   std::string name;
   std::vector<ArgSpec> inputs;
@@ -45,20 +45,20 @@ struct FunctionSignature {
   const AttrSpec* FindAttr(absl::string_view name) const;
 };
 
-// A FunctionDef without its nodes, which are read when somebody instantiates the function. Views the library's bytes.
+// A FunctionDef whose nodes are not decoded before the function is instantiated. Views the library's bytes.
 class Function {
  public:
   absl::string_view name() const { return signature_.name; }
   const FunctionSignature& signature() const { return signature_; }
-  // Attributes of the definition (`_noinline`, `api_implements`, `_input_shapes`), not of a caller.
+  // Attributes of the definition (`_noinline`, `api_implements`, `_input_shapes`), not of a call.
   absl::Span<const Attr> attrs() const { return attrs_; }
   const AttrValue* FindAttr(absl::string_view key) const;
-  // By output name, what it reads ("n:out:0", "arg"); by control output name, the node.
+  // For each output name, the reference that it returns ("n:out:0", "arg"). For each control output name, the node.
   using Entries = std::vector<std::pair<absl::string_view, absl::string_view>>;
   const Entries& returns() const { return returns_; }
   const Entries& control_returns() const { return control_returns_; }
   size_t num_nodes() const { return num_nodes_; }
-  // The FunctionDef in wire form.
+  // The FunctionDef in wire format.
   absl::string_view encoded() const { return encoded_; }
 
  private:
@@ -78,67 +78,69 @@ class Function {
   size_t num_nodes_ = 0;
 };
 
-// Lossless: what is not edited is stored as it was read. Outlives the graph that it is made from. Const methods are
-// thread-safe.
+// The functions of a graph. Lossless: parts that are not edited are stored as they were read. May outlive the graph
+// that it is made from. Const methods are thread-safe.
 class FunctionLibrary {
  public:
   FunctionLibrary() = default;
 
-  // DataLoss for malformed bytes; InvalidArgument (function) for a function without a name, and for two that differ
-  // under one name. O(bytes of the library), nodes are not decoded.
+  // Reads the library of `graph`. Returns DataLoss for malformed bytes. Returns InvalidArgument, with the function, for
+  // a function without a name and for two different functions with the same name. O(bytes of the library); nodes are
+  // not decoded.
   static absl::StatusOr<FunctionLibrary> Of(const Graph& graph);
 
-  // Null when there is no such function. Valid until the function is changed or removed.
+  // Returns null if there is no such function. The pointer is valid until the function is edited or removed.
   const Function* Find(absl::string_view name) const;
-  // InvalidArgument with the nearest names when there is none.
+  // Returns InvalidArgument, with the nearest names, if there is no such function.
   absl::StatusOr<const Function*> Require(absl::string_view name) const;
-  // In the order of the file.
+  // All functions, in file order.
   std::vector<const Function*> functions() const;
   size_t size() const { return by_name_.size(); }
   bool empty() const { return by_name_.empty(); }
-  // The gradient function that the library declares for a function; empty when there is none.
+  // Returns the gradient function that the library declares for `name`; empty if there is none.
   absl::string_view GradientOf(absl::string_view name) const;
 
-  // The body of the called function (see the top of this file), a graph that shares nothing with others but bytes that
-  // never change. One level: calls inside it stay calls. InvalidArgument names the function and the node: no such
-  // function, an attribute that the signature asks for is missing, a reference names no output, two nodes or arguments
-  // have one name. FailedPrecondition when a node reads outputs of an op that neither table nor library knows.
-  // ResourceExhausted when values of attributes or references to whole lists would make more than a bounded amount of a
-  // small file. O(bytes of the function + nodes + edges).
+  // Returns the body of the called function (see the top of this file). The graph shares only immutable bytes with
+  // other graphs. Expands one level: calls in the body remain calls. O(bytes of the function + nodes + edges). Errors:
+  //   - InvalidArgument, with function and node: there is no such function, an attribute of the signature is missing, a
+  //   reference names no output, two nodes or arguments have the same name.
+  //   - FailedPrecondition: a node reads outputs of an op that neither the op table nor the library has.
+  //   - ResourceExhausted: attribute values or references to whole lists expand to more than a fixed limit.
   absl::StatusOr<std::unique_ptr<Graph>> Instantiate(const FunctionRef& call) const;
 
-  // The types that a call takes or gives. Same errors.
+  // Returns the types of the inputs or outputs of a call. Same errors as Instantiate.
   absl::StatusOr<std::vector<DType>> InputTypes(const FunctionRef& call) const;
   absl::StatusOr<std::vector<DType>> OutputTypes(const FunctionRef& call) const;
 
-  // Writes an edited body back: as many _Arg, _Retval and control outputs as the signature has, in order. The signature
-  // and all else stay as they are. FailedPrecondition for a signature with attributes, or with an output that is a
-  // list: a body is one of their cases; and for nodes whose ports have no names, since their op is not known.
+  // Writes an edited body back. The body must have the same number of _Arg, _Retval and control outputs as the
+  // signature, in order; everything else in the definition is unchanged. Returns FailedPrecondition if the signature
+  // has attributes or a list output, since a body is then only one of its instances, and for nodes with an unknown op,
+  // whose ports have no names.
   absl::Status SetBody(absl::string_view name, const Graph& body);
-  // Keeps the functions that are in `keep`, and the gradients among them. Returns how many went.
+  // Removes all functions and gradients that are not in `keep`. Returns the number removed.
   size_t Retain(const absl::flat_hash_set<absl::string_view>& keep);
 
-  // GraphDef.library with its tag, as Graph keeps it.
+  // Encodes GraphDef.library with its tag, in the form that Graph stores.
   std::string Encode() const;
-  // Puts the library into `graph`, unless nothing was changed since Of.
+  // Stores the library in `graph`, unless it is unchanged since Of.
   void Store(Graph* graph) const;
 
-  // The functions that nodes of `graph` name, in attributes or as their op, whether the library has them or not;
-  // sorted.
+  // Returns the sorted names of all functions that nodes of `graph` refer to, in attributes or as their op, whether or
+  // not the library has them.
   std::vector<std::string> CalledBy(const Graph& graph) const;
-  // The functions that the body of `function` names and this library has; sorted. Same errors as Instantiate.
+  // Returns the functions of this library that the body of `function` names, sorted. Same errors as Instantiate.
   absl::StatusOr<std::vector<const Function*>> Callees(const Function& function) const;
-  // `roots` and everything that they may call, callees before callers. InvalidArgument for functions that call each
-  // other in a circle: "function 'f' calls itself (f -> g -> f)". Names that the library does not have are left out.
+  // Returns `roots` and all functions that they may call, callees before callers. Names that the library does not have
+  // are omitted. Returns InvalidArgument for recursive functions: "function 'f' calls itself (f -> g -> f)".
   absl::StatusOr<std::vector<const Function*>> CallOrder(const std::vector<std::string>& roots) const;
-  // The same set, where circles do no harm.
+  // Returns the same set; recursive functions are not an error.
   absl::StatusOr<absl::flat_hash_set<absl::string_view>> Reachable(const std::vector<std::string>& roots) const;
 
  private:
-  // A field of the library, in order: a function, or anything else.
+  // A field of the library: a function or any other field.
   struct Part {
-    absl::string_view whole;             // Empty for a function that was changed.
-    std::unique_ptr<Function> function;  // Null for anything else.
+    absl::string_view whole;             // Empty for an edited function.
+    std::unique_ptr<Function> function;  // Null for any other field.
     uint32_t number = 0;                 // The field's number.
   };
 
@@ -156,7 +158,7 @@ class FunctionLibrary {
   bool is_changed_ = false;
 };
 
-// The nodes of a body by role (see the top of this file).
+// Return the nodes of a body by role (see the top of this file).
 std::vector<Node*> ArgsOf(const Graph& body);
 std::vector<Node*> RetvalsOf(const Graph& body);
 std::vector<Node*> ControlOutputsOf(const Graph& body);

@@ -1,4 +1,4 @@
-// Makes graphs of the bodies of functions.
+// Implements the conversion of function bodies to graphs and back.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,15 +17,15 @@ namespace {
 
 namespace fields = graphdef_fields;
 
-// What a small file may make of a body beyond its own size: tensors of the signature, inputs that stand for whole
-// lists, and bytes of attributes that callers give.
+// Limits on the expansion of a body beyond the size of the file: tensors of the signature, inputs that reference whole
+// lists, and bytes of attributes that callers pass.
 constexpr int64_t kMostArgs = 1 << 16;
 constexpr int64_t kMostListedInputs = 1 << 20;
 constexpr int64_t kMostSubstitutedBytes = int64_t{64} << 20;
-// Signatures of TensorFlow have a handful; their attributes are looked up one after the other.
+// Signatures of TensorFlow have a handful of attributes. They are searched linearly.
 constexpr size_t kMostSignatureAttrs = 256;
 
-// The caller's attributes: as a node, whose attributes are those of the signature, and by name.
+// The caller's attributes, both as a node whose attributes are those of the signature and by name.
 class CallAttrs {
  public:
   absl::Status Set(const Function& function, const FunctionRef& call) {
@@ -56,7 +56,7 @@ class CallAttrs {
       PF_ASSIGN_OR_RETURN(const int64_t count, ResolveCount(*node_, arg));
       total += count;
       if (total > kMostArgs) {
-        return absl::InvalidArgumentError(absl::StrCat("the signature asks for more than ", kMostArgs, " tensors"));
+        return absl::InvalidArgumentError(absl::StrCat("the signature has more than ", kMostArgs, " tensors"));
       }
     }
     return ResolveTypes(*node_, args);
@@ -121,10 +121,10 @@ class BodyReader {
       if (const absl::string_view problem = node_reader.Problem(); !problem.empty()) return invalid(problem);
       const Op op = Op::Named(node_reader.op());
       if (op == ops::k_Arg || op == ops::k_Retval) {
-        return invalid("an op that the body of a function gets from its signature");
+        return invalid("the op is reserved for the nodes that represent the signature");
       }
       absl::StatusOr<Node*> node = graph_->AddNodeView(node_reader.name(), op, node_reader.device());
-      if (absl::IsAlreadyExists(node.status())) return invalid("another node has this name, expected unique names");
+      if (absl::IsAlreadyExists(node.status())) return invalid("another node has the same name, expected unique names");
       PF_RETURN_IF_ERROR(node.status());
       for (const Attr& attr : *node_reader.attrs()) {
         absl::StatusOr<AttrValue> value = attr.value.Substitute(find, &budget);
@@ -140,7 +140,7 @@ class BodyReader {
     return reader.status();
   }
 
-  // A node for each tensor. Single arguments have their own names; those of lists take what is left.
+  // Adds an _Arg for each tensor. Single arguments keep their names; elements of lists get unique names.
   absl::Status AddArgs() {
     const std::vector<ArgSpec>& specs = function_.signature().inputs;
     PF_ASSIGN_OR_RETURN(const std::vector<DType> types, attrs_.Types(specs));
@@ -150,8 +150,8 @@ class BodyReader {
       PF_ASSIGN_OR_RETURN(const int64_t count, attrs_.Count(spec));
       const bool is_taken = graph_->Find(spec.name) != nullptr;
       if (is_taken || !ranges_.emplace(spec.name, ArgRange{next, static_cast<size_t>(count)}).second) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("argument ", Quoted(spec.name), " has the name of another ", is_taken ? "node" : "argument"));
+        return absl::InvalidArgumentError(absl::StrCat("argument ", Quoted(spec.name), " has the same name as another ",
+                                                       is_taken ? "node" : "argument"));
       }
       next += static_cast<size_t>(count);
     }
@@ -178,7 +178,7 @@ class BodyReader {
     return AddArgAttrs();
   }
 
-  // What the definition says of single arguments.
+  // Sets the attributes that the definition has for single arguments.
   absl::Status AddArgAttrs() {
     const std::vector<ArgSpec>& specs = function_.signature().inputs;
     const auto node_of = [&](uint64_t index) -> Node* {
@@ -242,8 +242,8 @@ class BodyReader {
     return absl::InvalidArgumentError(absl::StrCat(place, ", but the body has no such node"));
   }
 
-  // What a reference in the body stands for: "arg", "arg:k", "node:out", "node:out:k"; and "node", "node:k" as in a
-  // graph. Puts it into resolved_.
+  // Resolves a reference in the body: "arg", "arg:k", "node:out", "node:out:k", and also "node", "node:k" as in a
+  // graph. Stores the result in resolved_.
   absl::Status Resolve(absl::string_view text) {
     resolved_.clear();
     const size_t colon = text.find(':');
@@ -265,7 +265,8 @@ class BodyReader {
     }
     Node* node = graph_->Find(name);
     if (node == nullptr || node->op() == ops::k_Arg) {
-      return absl::InvalidArgumentError("the body has no such node and the signature no such argument");
+      return absl::InvalidArgumentError(
+          "found neither a node of the body nor an argument of the signature with this name");
     }
     int port = 0;
     if (colon == absl::string_view::npos || ParsePort(rest, &port)) {
@@ -280,7 +281,7 @@ class BodyReader {
       return absl::OkStatus();
     }
     if (!ParsePort(rest.substr(second + 1), &port) || port >= range.size) {
-      return absl::InvalidArgumentError(absl::StrCat("that output of ", node->Describe(), " has ", range.size,
+      return absl::InvalidArgumentError(absl::StrCat("the output of ", node->Describe(), " has ", range.size,
                                                      range.size == 1 ? " tensor" : " tensors"));
     }
     resolved_.push_back({node, range.first + port});
@@ -304,13 +305,13 @@ class BodyReader {
       PF_ASSIGN_OR_RETURN(const int64_t count, attrs_.Count(spec));
       const auto found = returns.find(spec.name);
       if (found == returns.end()) {
-        return absl::InvalidArgumentError(absl::StrCat("no value is given for output ", Quoted(spec.name)));
+        return absl::InvalidArgumentError(absl::StrCat("no value is defined for output ", Quoted(spec.name)));
       }
       const std::string place = absl::StrCat("output ", Quoted(spec.name), " is ", Quoted(found->second));
       PF_RETURN_IF_ERROR(Annotate(Resolve(found->second), place));
       if (static_cast<int64_t>(resolved_.size()) != count) {
         return absl::InvalidArgumentError(
-            absl::StrCat(place, ", which stands for ", resolved_.size(), " tensors, expected ", count));
+            absl::StrCat(place, ", which refers to ", resolved_.size(), " tensors, expected ", count));
       }
       for (const TensorRef& ref : resolved_) {
         const std::string name = graph_->UniqueName(absl::StrCat(spec.name, "_RetVal"));
@@ -339,7 +340,7 @@ class BodyReader {
   CallAttrs attrs_;
   std::unique_ptr<Graph> graph_;
   std::vector<Node*> nodes_;
-  std::vector<absl::string_view> inputs_;  // Of all nodes, one after the other.
+  std::vector<absl::string_view> inputs_;  // Inputs of all nodes, in order.
   std::vector<size_t> input_ends_;         // By node.
   std::vector<Node*> args_;
   absl::flat_hash_map<absl::string_view, ArgRange> ranges_;  // By argument.
@@ -403,7 +404,7 @@ class BodyWriter {
   absl::Status CheckInterface() {
     const FunctionSignature& signature = function_.signature();
     if (!signature.attrs.empty()) {
-      return absl::FailedPreconditionError("its signature has attributes, so a body is only one of its cases");
+      return absl::FailedPreconditionError("the signature has attributes, so a body is only one of its instances");
     }
     for (const ArgSpec& output : signature.outputs) {
       if (IsList(output))
@@ -434,7 +435,7 @@ class BodyWriter {
       PF_ASSIGN_OR_RETURN(values[signature.outputs[i].name], TextOf(retvals[i]->input(0)));
       retvals_.insert(retvals[i]);
     }
-    // The order of the entries stays, so that a body that did not change gives the bytes that it was read from.
+    // Keeps the order of the entries, so that an unchanged body is written as the bytes that it was read from.
     for (const auto& [output, value] : function_.returns()) {
       if (const auto found = values.find(output); found != values.end()) {
         AppendEntry(fields::kRet, output, found->second, &returns_);
@@ -461,7 +462,7 @@ class BodyWriter {
     return absl::StrCat(ref.node->name(), ":", output);
   }
 
-  // The definition with other nodes and returns, in the order of the fields' numbers where they are.
+  // Encodes the definition with new nodes and returns. Fields keep the order of their numbers.
   absl::StatusOr<std::string> Merge(absl::string_view nodes) {
     std::string before, between, after;
     WireReader reader(function_.encoded());

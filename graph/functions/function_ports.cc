@@ -1,4 +1,4 @@
-// Resolves the names of outputs through the op table and the signatures of the library.
+// Implements OutputNames with the op table and the signatures of the library.
 #include "graph/functions/function_ports.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// Calls of functions with many lists of outputs: together they may not have more than this of them.
+// Maximum of output positions stored for calls of functions whose outputs are lists.
 constexpr int64_t kMostStarts = int64_t{1} << 24;
 
 bool IsList(const ArgSpec& arg) { return arg.is_type_list || !arg.number_attr.empty(); }
@@ -29,7 +29,7 @@ absl::StatusOr<const std::vector<int>*> OutputNames::StartsOf(const Node& node, 
   num_starts_ += static_cast<int64_t>(args.size()) + 1;
   if (num_starts_ > kMostStarts) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(node.Describe(), ": the calls before it have more than ", kMostStarts, " outputs"));
+        absl::StrCat(node.Describe(), ": the preceding calls have more than ", kMostStarts, " outputs"));
   }
   std::vector<int> starts;
   int64_t total = 0;
@@ -38,7 +38,7 @@ absl::StatusOr<const std::vector<int>*> OutputNames::StartsOf(const Node& node, 
     PF_ASSIGN_OR_RETURN(const int64_t count, ResolveCount(node, arg));
     total += count;
     if (total > INT32_MAX) {
-      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": its attributes ask for too many outputs"));
+      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": its attributes specify too many outputs"));
     }
   }
   starts.push_back(static_cast<int>(total));
@@ -46,7 +46,7 @@ absl::StatusOr<const std::vector<int>*> OutputNames::StartsOf(const Node& node, 
   return &entry->second;
 }
 
-// Looks along the list while it is short, as it nearly always is.
+// Searches linearly while the list is short, which is the common case.
 int OutputNames::IndexOf(const std::vector<ArgSpec>& args, absl::string_view arg) {
   constexpr size_t kShort = 16;
   if (args.size() <= kShort) {
@@ -67,7 +67,7 @@ absl::StatusOr<PortRange> OutputNames::Find(const Node& node, absl::string_view 
   const std::vector<ArgSpec>* args = OutputsOf(node);
   if (args == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("names output ", Quoted(arg), " of ", node.Describe(), ", an op that is not known"));
+        absl::StrCat("names output ", Quoted(arg), " of ", node.Describe(), ", which has an unknown op"));
   }
   const int index = IndexOf(*args, arg);
   if (index < 0) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> OutputNames::NameOf(const Node& node, int port) {
   const std::vector<ArgSpec>* args = OutputsOf(node);
   if (args == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat(node.Describe(), ": the op is not known, so its output ", port, " has no name"));
+        absl::StrCat(node.Describe(), ": the op is unknown, so its output ", port, " has no name"));
   }
   if (std::none_of(args->begin(), args->end(), IsList)) {
     if (port < static_cast<int>(args->size())) return absl::StrCat((*args)[port].name, ":0");

@@ -1,4 +1,4 @@
-// Matching of patterns.
+// Implements pattern matching.
 #include "graph/matching/matcher.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ Pattern Pattern::InAnyOrder(Pattern a, Pattern b) && {
   return std::move(*this);
 }
 
-// One attempt to match. Remembers the failure that came after the most nodes that fitted: the one a reader means.
+// One attempt to match. Records the failure after the largest number of matching nodes, because it is the most
+// informative.
 class Matcher {
  public:
   Matcher(Match* match, bool explain) : match_(match), explain_(explain) {}
@@ -62,8 +63,9 @@ class Matcher {
   NearMiss& near_miss() { return near_miss_; }
 
  private:
-  // Returns how many conditions failed; only 0 or not 0 means something when nothing is to be explained: then it stops
-  // at the first. `place` says where the tensor is ("input 0 of input 1"), `depth` how deep it is below the head.
+  // Returns the number of failed conditions. If no explanation is requested, it stops at the first failure and the
+  // result only distinguishes 0 from failure. `place` describes the position of the tensor ("input 0 of input 1"),
+  // `depth` its depth below the head.
   int Visit(const Pattern& pattern, TensorRef ref, const std::string& place, int depth) {
     Node* node = ref.node;
     const auto fail = [&](NearMiss::Kind kind, auto... pieces) {
@@ -78,13 +80,13 @@ class Matcher {
     if (pattern.kind_ == Pattern::Kind::kOneOf) {
       if (std::find(pattern.ops_.begin(), pattern.ops_.end(), node->op()) == pattern.ops_.end()) {
         if (depth == 0) return 1;
-        // Nothing that is asked of its inputs can be looked at either.
+        // The conditions on its inputs cannot be checked either, and count as failed.
         return fail(NearMiss::Kind::kOtherOp, "expected ", NamesOf(pattern)) + SizeOf(pattern);
       }
     } else if (pattern.kind_ == Pattern::Kind::kConstant) {
       if (ConstantBehind(ref) == nullptr) return fail(NearMiss::Kind::kNotConstant, "is not constant");
     }
-    // From here on the node is of the kind that was asked for, which counts as half a step deeper.
+    // The node has the expected kind, which counts as half a level of depth.
     depth += 1;
     int failures = 0;
     if (ref.port != 0 && !pattern.any_port_) {
@@ -132,7 +134,7 @@ class Matcher {
     return Visit(pattern, node.input(index), inner, depth + 1);
   }
 
-  // How many nodes are asked for below the head of a pattern.
+  // Returns the number of nodes below the head of a pattern.
   static int SizeOf(const Pattern& pattern) {
     int size = 0;
     for (const auto& [index, input] : pattern.inputs_) size += 1 + SizeOf(input);

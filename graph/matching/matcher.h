@@ -1,4 +1,4 @@
-// Patterns over a node and the nodes that feed it.
+// Patterns that match a node and its producers.
 //
 //   enum { kConv, kWeights, kScale };
 //   const Pattern pattern = Pattern::OneOf({ops::kMul}).InAnyOrder(
@@ -8,8 +8,8 @@
 //   std::string near_miss;
 //   if (Matches(pattern, *node, &match, explain ? &near_miss : nullptr)) Use(match[kConv].node, match[kWeights]);
 //
-// Inputs are tensors: a pattern asks for output 0 of a producer unless it says AtAnyPort(). Control inputs are ignored.
-// Matching goes as deep as the pattern, whatever the graph.
+// Inputs are tensors: a pattern matches output 0 of a producer unless AtAnyPort() is set. Control inputs are ignored.
+// The recursion depth is that of the pattern, independent of the graph.
 #ifndef PERMAFROST_GRAPH_MATCHING_MATCHER_H_
 #define PERMAFROST_GRAPH_MATCHING_MATCHER_H_
 
@@ -24,29 +24,30 @@
 
 namespace permafrost {
 
-// The Const that a tensor is, directly or through at most kMaxReads Identity nodes (a frozen variable is read through
-// one). Null when it is none.
+// Returns the Const that a tensor reads, directly or through at most kMaxReads Identity nodes (frozen variables are
+// read through one), or null if there is none.
 inline constexpr int kMaxReads = 8;
 Node* ConstantBehind(TensorRef ref);
 
-// Immutable once built, and thread-safe.
+// A pattern. Immutable once built, and thread-safe.
 class Pattern {
  public:
   static Pattern Anything() { return Pattern(Kind::kAnything); }
   static Pattern OneOf(std::initializer_list<Op> ops);
-  // A constant as ConstantBehind() finds it. The capture is the tensor that is read, Identity nodes included.
+  // Matches a constant as ConstantBehind() finds it. The capture is the tensor as read by the consumer, before any
+  // Identity.
   static Pattern Constant() { return Pattern(Kind::kConstant); }
 
-  // Captures the tensor under a small number.
+  // Captures the tensor under a label, a small number.
   Pattern As(int label) &&;
-  // The node has exactly one use, data or control, and is no endpoint of the graph: it may be rewritten or removed.
+  // Requires that the node has exactly one use, data or control, and is no declared input or output, so that it can be
+  // rewritten or removed.
   Pattern UsedOnce() &&;
-  // Any output, not only 0.
+  // Accepts any output, not only output 0.
   Pattern AtAnyPort() &&;
-  // What data input `index` must be; a node without that input does not match. Inputs that are not named may be
-  // anything.
+  // Requires that data input `index` exists and matches `pattern`. Inputs without a pattern may be anything.
   Pattern Input(int index, Pattern pattern) &&;
-  // The node has exactly two data inputs, which match in one order or the other.
+  // Requires exactly two data inputs, which match the patterns in either order.
   Pattern InAnyOrder(Pattern a, Pattern b) &&;
 
  private:
@@ -63,7 +64,7 @@ class Pattern {
   std::vector<std::pair<int, Pattern>> inputs_;
 };
 
-// What a match has captured.
+// The captures of a match.
 class Match {
  public:
   // REQUIRES: the pattern has the label.
@@ -75,11 +76,11 @@ class Match {
   absl::InlinedVector<TensorRef, 8> captures_;
 };
 
-// Matches output 0 of `head`. When `near_miss` is given, the head's own op fits and something else does not, it
-// receives the reason: what was found where, and what was expected; otherwise it is cleared.
+// Matches output 0 of `head`. If it fails although the op of `head` fits, *near_miss is set to the reason (place,
+// found, expected); otherwise it is cleared. `near_miss` may be null.
 bool Matches(const Pattern& pattern, Node& head, Match* match, std::string* near_miss = nullptr);
-// The same with the whole of it; `near_miss->reason` is empty when there is none. Of several failures it tells the one
-// deepest in the pattern, and how many there are in the order of inputs that fits best.
+// Same, with all details of the near miss; `near_miss->reason` is empty if there is none. Of several failures it
+// describes the deepest in the pattern. The number of failures is that of the best order of inputs.
 bool Matches(const Pattern& pattern, Node& head, Match* match, NearMiss* near_miss);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Carries near misses in the payload of a status.
+// Implements near misses as the payload of a status.
 #include "graph/matching/near_miss.h"
 
 #include "absl/strings/cord.h"

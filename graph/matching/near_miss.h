@@ -1,5 +1,4 @@
-// Why something that looked like a match is none: in words for people, and as a fact from which follows what would
-// help.
+// Reason why a near match failed, as text and as data from which a suggestion is derived.
 #ifndef PERMAFROST_GRAPH_MATCHING_NEAR_MISS_H_
 #define PERMAFROST_GRAPH_MATCHING_NEAR_MISS_H_
 
@@ -22,18 +21,18 @@ struct NearMiss {
     kArity,        // The node of `found` has another number of inputs than expected.
   };
   Kind kind = Kind::kOther;
-  TensorRef found;       // What is at fault; the node may be null.
+  TensorRef found;       // The tensor that violates the condition; the node may be null.
   std::string reason;    // "input 1, node 'w' (Relu), is not constant".
-  std::string way_out;   // What would help, where only who looked knows; else it follows from kind and place.
-  int num_failures = 1;  // How many conditions failed; 1 is one step from success.
+  std::string way_out;   // The suggestion, if only the caller knows it; otherwise it is derived from kind and place.
+  int num_failures = 1;  // Number of failed conditions; 1 is the closest to a match.
 };
 
-// FailedPrecondition with `reason` as the message, which carries kind and place along as far as it is handed on as it
-// is or Annotated: for functions that look whether a rewrite is possible.
+// Returns FailedPrecondition with `reason` as its message, for functions that check whether a rewrite is possible. Kind
+// and place are attached as a payload, which Annotate preserves.
 absl::Status NotMatched(NearMiss::Kind kind, TensorRef found, absl::string_view reason);
-// The same for what nothing but this text says how to get round ("use dilations=true").
+// Same, for a failure with an explicit suggestion ("use dilations=true").
 absl::Status NotMatched(absl::string_view reason, absl::string_view way_out);
-// What a status says; kOther for one that NotMatched() did not make. `graph` is the one that was looked at.
+// Decodes a status made by NotMatched(); the kind of any other status is kOther. `graph` is the graph that was matched.
 NearMiss NearMissOf(const absl::Status& status, const Graph& graph);
 
 }  // namespace permafrost

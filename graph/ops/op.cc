@@ -1,4 +1,4 @@
-// Numbers for op names: a fixed table for the known ones, a growing one for the rest.
+// Implements the mapping of op names to numbers: a constant table for known ops and a growing one for other names.
 #include "graph/ops/op.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace permafrost {
 namespace {
 
-// The ops that the build knows, by id. Names of others are as unknown as those outside the table.
+// The known ops of the build, by id. In a selective build, other ops of the table count as unknown.
 struct KnownOp {
   uint32_t id;
   absl::string_view name;
@@ -44,7 +44,7 @@ const absl::flat_hash_map<absl::string_view, uint32_t>& KnownOps() {
   return *known;
 }
 
-// Names outside the table. Their ids start after kNumKnownOps, which is the op of no name.
+// Names outside the table. Their ids start after kNumKnownOps, the id of the empty name.
 struct OtherOps {
   absl::Mutex mutex;
   std::vector<std::unique_ptr<const std::string>> names ABSL_GUARDED_BY(mutex);

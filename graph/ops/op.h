@@ -1,4 +1,4 @@
-// The type of a node. Ops of the schema table have constants (ops::kConv2D); any other name is carried by number too.
+// Op types. Ops of the schema table have constants (ops::kConv2D); other names get a number at run time.
 #ifndef PERMAFROST_GRAPH_OPS_OP_H_
 #define PERMAFROST_GRAPH_OPS_OP_H_
 
@@ -9,7 +9,7 @@
 namespace permafrost {
 
 namespace ops {
-// One enumerator per row of ops.def, in its order.
+// One enumerator for each row of ops.def, in the same order.
 enum OpId : uint32_t {
 #define OP(name, signature, attributes, traits, shape) k##name,
 #include "graph/ops/ops.def"
@@ -18,13 +18,13 @@ enum OpId : uint32_t {
 };
 }  // namespace ops
 
-// A value type that compares in one instruction. Thread-safe.
+// An op type: a value type that compares in one instruction. Thread-safe.
 class Op {
  public:
-  constexpr Op() : id_(ops::kNumKnownOps) {}  // The op of no name.
+  constexpr Op() : id_(ops::kNumKnownOps) {}  // The op with an empty name.
   constexpr Op(ops::OpId id) : id_(id) {}     // NOLINT: implicit, so that a node's op compares with ops::kAdd.
 
-  // The op of that name. Names outside the table are remembered for the life of the process.
+  // Returns the op with that name. Names outside the table are stored for the life of the process.
   static Op Named(absl::string_view name);
 
   absl::string_view name() const;

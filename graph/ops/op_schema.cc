@@ -1,4 +1,4 @@
-// Parses the rows of ops.def into schemas and resolves the types of a node from them.
+// Implements op schemas: parses the rows of ops.def and resolves the types of a node.
 #include "graph/ops/op_schema.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct RawRow {
   absl::Status (*shape_function)(ShapeContext*);
 };
 
-// The rows of the ops that the build holds, by id. Kernels tell shapes themselves and check types, so that a selective
-// build, which only runs, has neither shape functions nor the lists of types that are allowed, "{float,half}".
+// The rows of the ops in the build, by id. A selective build only runs models, and its kernels compute shapes and check
+// types. It therefore has neither shape functions nor the lists of allowed types ("{float,half}").
 #ifdef SELECTIVE_REGISTRATION
-// Copies the attributes without those lists, and returns the size. `to` may be null.
+// Copies the attributes without those lists and returns the size. `to` may be null.
 constexpr size_t WithoutLists(std::string_view attributes, char* to) {
   size_t size = 0;
   for (size_t i = 0; i < attributes.size(); ++i) {
@@ -72,7 +72,7 @@ constexpr auto kRawRows = [] {
 #undef ATTRIBUTES
 #undef SHAPE_FUNCTION
 
-// Whether a schema of the build has a default of this kind: what reads others is left out.
+// True if a schema in the build has a default of this kind. Code that parses other kinds is omitted.
 constexpr bool HasDefaults(const char* kind) {
   for (const RawRow& row : kRawRows) {
     if (std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos)
@@ -81,7 +81,8 @@ constexpr bool HasDefaults(const char* kind) {
   return false;
 }
 
-// Reads one input or output; a word after the colon that is the name of an attribute is one, any other is a type.
+// Parses one input or output. The word after the colon is an attribute if the op has one of that name, otherwise a
+// type.
 ArgSpec ParseArg(const OpSchema& schema, absl::string_view text) {
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
   ArgSpec arg;
@@ -99,7 +100,7 @@ ArgSpec ParseArg(const OpSchema& schema, absl::string_view text) {
   if (schema.FindAttr(type) != nullptr) {
     arg.type_attr = std::string(type);
   } else {
-    arg.type = ParseDType(type).value_or(DType::kInvalid);  // A mistake in the table, which op_schema_test finds.
+    arg.type = ParseDType(type).value_or(DType::kInvalid);  // An error in the table, which op_schema_test detects.
   }
   return arg;
 }
@@ -116,10 +117,11 @@ AttrValue::Kind ParseKind(absl::string_view text) {
                                    {"func", Kind::kFunction}}) {
     if (text == name) return kind;
   }
-  return Kind::kNone;  // A mistake in the table, which op_schema_test finds.
+  return Kind::kNone;  // An error in the table, which op_schema_test detects.
 }
 
-// A default as the table spells it. Texts that do not parse give a value of kind none, which op_schema_test finds.
+// Parses a default as written in the table. Returns a value of kind none for malformed text, which op_schema_test
+// detects.
 AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
   using Kind = AttrValue::Kind;
   if (text == "\"\"") text = "";
@@ -153,7 +155,7 @@ AttrValue ParseDefault(const AttrSpec& spec, absl::string_view text) {
     if (HasDefaults(":list(string)=") && spec.kind == Kind::kString) {
       return AttrValue::StringList(std::vector<std::string>(pieces.begin(), pieces.end()));
     }
-    return pieces.empty() ? AttrValue::IntList({}) : AttrValue();  // An empty list has one form for all kinds.
+    return pieces.empty() ? AttrValue::IntList({}) : AttrValue();  // All kinds have the same encoding of an empty list.
   }
   switch (spec.kind) {
     case Kind::kInt: {
@@ -212,7 +214,7 @@ AttrSpec ParseAttr(absl::string_view text) {
   return attr;
 }
 
-// The number of arguments when no attribute decides it, or -1.
+// Returns the number of arguments if it does not depend on attributes, otherwise -1.
 int FixedCount(const std::vector<ArgSpec>& args) {
   for (const ArgSpec& arg : args) {
     if (arg.is_type_list || !arg.number_attr.empty()) return -1;
@@ -272,7 +274,7 @@ absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg) {
   }
   if (count >= 0 && count <= kMostArgs) return count;
   return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": attr '",
-                                                 arg.is_type_list ? arg.type_attr : arg.number_attr, "' asks for ",
+                                                 arg.is_type_list ? arg.type_attr : arg.number_attr, "' specifies ",
                                                  count, " tensors, expected 0 to ", kMostArgs));
 }
 
@@ -310,12 +312,12 @@ const OpSchema* FindSchema(Op op) {
     if (held == kRawRows.end() || held->op != op) return nullptr;
     row = static_cast<size_t>(held - kRawRows.begin());
   }
-  // A model has a few of hundreds of ops, and its start waits for those alone.
+  // Parses schemas on demand: a model uses a few of the hundreds of ops, and loading waits only for those.
   static std::array<std::atomic<const OpSchema*>, kRawRows.size()> parsed;
   const OpSchema* known = parsed[row].load(std::memory_order_acquire);
   if (known != nullptr) return known;
   auto made = std::make_unique<const OpSchema>(ParseRow(kRawRows[row]));
-  // Another thread may have been faster: everybody is to see the same.
+  // If another thread was faster, its schema is used, so that every caller gets the same pointer.
   if (!parsed[row].compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) return known;
   return made.release();
 }

@@ -1,4 +1,4 @@
-// What is known of an op: its inputs, outputs, attributes with defaults, traits and shape function.
+// Op schemas: inputs, outputs, attributes with defaults, traits and shape function of an op.
 #ifndef PERMAFROST_GRAPH_OPS_OP_SCHEMA_H_
 #define PERMAFROST_GRAPH_OPS_OP_SCHEMA_H_
 
@@ -15,10 +15,10 @@ class ShapeContext;  // graph/shapes/shape_inference.h
 
 // Traits, combined with |.
 enum OpTraits : uint32_t {
-  kPure = 0,                // The outputs depend on inputs and attributes alone.
-  kStateful = 1 << 0,       // Has state, is fed, or must run even if nobody reads it: never folded, never merged.
+  kPure = 0,                // The outputs depend only on inputs and attributes.
+  kStateful = 1 << 0,       // Has state, is fed, or must run even without consumers; never folded, never merged.
   kControlFlow = 1 << 1,    // Switch, Merge, Enter, Exit, NextIteration, LoopCond and the like.
-  kRandom = 1 << 2,         // Differs from run to run.
+  kRandom = 1 << 2,         // Results differ from run to run.
   kHasSideEffect = 1 << 3,  // Prints, asserts, writes.
 };
 
@@ -26,8 +26,8 @@ struct ArgSpec {
   std::string name;
   std::string type_attr;  // The attribute that holds the type; empty when `type` is fixed.
   DType type = DType::kInvalid;
-  std::string number_attr;    // The attribute that holds how many there are; empty for one.
-  bool is_type_list = false;  // type_attr is a list of types, one for each.
+  std::string number_attr;    // The attribute that holds the number of tensors; empty for a single tensor.
+  bool is_type_list = false;  // type_attr is a list of types, one for each tensor.
 };
 
 struct AttrSpec {
@@ -36,7 +36,7 @@ struct AttrSpec {
   bool is_list = false;
   bool has_default = false;
   AttrValue default_value;
-  std::vector<DType> allowed_types;  // Empty: all.
+  std::vector<DType> allowed_types;  // Empty: all types.
 };
 
 struct OpSchema {
@@ -44,8 +44,8 @@ struct OpSchema {
   std::vector<ArgSpec> inputs;
   std::vector<ArgSpec> outputs;
   std::vector<AttrSpec> attrs;
-  int fixed_inputs = 0;   // How many data inputs a node has; -1 where its attributes say.
-  int fixed_outputs = 0;  // The same of outputs.
+  int fixed_inputs = 0;   // Number of data inputs; -1 if it depends on attributes.
+  int fixed_outputs = 0;  // Number of outputs; -1 if it depends on attributes.
   uint32_t traits = kPure;
   absl::Status (*shape_function)(ShapeContext*) = nullptr;
 
@@ -53,23 +53,23 @@ struct OpSchema {
   bool Is(uint32_t trait) const { return (traits & trait) != 0; }
 };
 
-// Null for an op outside the table. The table is built once, on first use; thread-safe.
+// Returns null for an op outside the table. Each schema is built on first use. Thread-safe.
 const OpSchema* FindSchema(Op op);
 
-// The default of an attribute, or null when the op is unknown or the attribute has none.
+// Returns the default of an attribute, or null if the op is unknown or the attribute has none.
 const AttrValue* DefaultAttr(Op op, absl::string_view attr);
 
-// The types of all data inputs or outputs, resolved from the node's attributes. NotFound for an op outside the table;
-// InvalidArgument (node, attribute) when an attribute is missing or of the wrong kind, or asks for more than 2^16 of
-// them.
+// Return the types of all data inputs or outputs, resolved from the node's attributes. They return NotFound for an op
+// outside the table, and InvalidArgument, with node and attribute, if an attribute is missing, has the wrong kind, or
+// specifies more than 2^16 tensors.
 absl::StatusOr<std::vector<DType>> InputTypes(const Node& node);
 absl::StatusOr<std::vector<DType>> OutputTypes(const Node& node);
 
-// The same for arguments that the caller has from elsewhere (a function's signature); the attributes are the node's.
+// Same, for arguments from elsewhere, such as a function's signature. Attributes are those of the node.
 absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg);
 absl::StatusOr<std::vector<DType>> ResolveTypes(const Node& node, const std::vector<ArgSpec>& args);
 
-// How many data inputs or outputs the schema and the attributes ask for, without resolving types. Same errors.
+// Return the number of data inputs or outputs according to schema and attributes, without resolving types. Same errors.
 absl::StatusOr<int> NumInputs(const Node& node);
 absl::StatusOr<int> NumOutputs(const Node& node);
 

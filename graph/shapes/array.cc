@@ -1,4 +1,4 @@
-// Shape functions of ops that rearrange, repeat or relabel a tensor.
+// Shape functions of ops that rearrange, repeat or relabel the elements of a tensor.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +19,7 @@ absl::StatusOr<Shape> Reshaped(const ShapeContext& context) {
   for (int i = 0; i < shape.rank(); ++i) {
     if (wanted->elements[i] == KnownIntegers::kUnknown) others_known = false;
     if (wanted->elements[i] != -1) continue;
-    if (inferred >= 0) return absl::InvalidArgumentError("input 1 has the value -1 twice, expected it once at most");
+    if (inferred >= 0) return absl::InvalidArgumentError("input 1 has the value -1 twice, expected at most once");
     inferred = i;
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, CountElements(input));
@@ -29,19 +29,21 @@ absl::StatusOr<Shape> Reshaped(const ShapeContext& context) {
   if (inferred >= 0 && others_known && given > 0) {
     if (count >= 0) {
       if (count % given != 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the input has ", count, " elements, which the shape ", shape.ToString(), " does not divide"));
+        return absl::InvalidArgumentError(absl::StrCat("the input has ", count,
+                                                       " elements, which is not a multiple of the known dimensions of ",
+                                                       shape.ToString()));
       }
       shape.set_dim(inferred, count / given);
     } else if (input.has_rank()) {
-      // An unknown dimension that stays alone on both sides: [?,7,7,3] to [-1,147] is not known, but never an error.
+      // Both sides have one unknown dimension: reshaping [?,7,7,3] to [-1,147] gives an unknown dimension, never an
+      // error.
       return shape;
     }
   } else if (inferred < 0 && others_known && count >= 0 && count != given) {
     return absl::InvalidArgumentError(
         absl::StrCat("the input has ", count, " elements, but the shape ", shape.ToString(), " has ", given));
   } else if (inferred < 0 && !others_known && count > 0) {
-    // A single dimension that is unknown follows from the others.
+    // A single unknown dimension follows from the others.
     int unknown = -1, unknowns = 0;
     Shape known = shape;
     for (int i = 0; i < shape.rank(); ++i) {
@@ -114,7 +116,8 @@ absl::Status SqueezeShape(ShapeContext* context) {
   }
   Shape output;
   for (int i = 0; i < input.rank(); ++i) {
-    if (axes.empty() && input.dim(i) < 0) return absl::OkStatus();  // It may be 1 or not, so the rank is unknown.
+    // An unknown dimension may be 1, so the rank is unknown.
+    if (axes.empty() && input.dim(i) < 0) return absl::OkStatus();
     const bool drop = axes.empty() ? input.dim(i) == 1 : squeezed[i];
     if (!drop) output.AddDim(input.dim(i));
   }
@@ -235,7 +238,7 @@ absl::Status OneHotShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t axis, IntAttr(context->node(), "axis"));
   PF_ASSIGN_OR_RETURN(const std::optional<int64_t> depth, KnownScalar(*context, 1));
   if (depth && *depth < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("input 1 asks for the depth ", *depth, ", expected 0 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("input 1 specifies depth ", *depth, ", expected 0 or more"));
   }
   const Shape& indices = context->input(0);
   if (!indices.has_rank()) return absl::OkStatus();

@@ -6,20 +6,20 @@
 
 namespace permafrost::shapes {
 
-// (samples, channels) becomes (channels, windows, frequencies).
+// Maps (samples, channels) to (channels, windows, frequencies).
 absl::Status AudioSpectrogramShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 2));
   PF_ASSIGN_OR_RETURN(const int64_t window, IntAttr(context->node(), "window_size"));
   PF_ASSIGN_OR_RETURN(const int64_t stride, IntAttr(context->node(), "stride"));
   if (window < 2 || window > INT32_MAX || stride < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("attr 'window_size' is ", window, " and 'stride' is ", stride, ", expected 2 and 1 at least"));
+        absl::StrCat("attr 'window_size' is ", window, " and 'stride' is ", stride, ", expected at least 2 and 1"));
   }
   const Shape& input = context->input(0);
   const int64_t samples = input.has_rank() ? input.dim(0) : kUnknownDim;
   int64_t windows = kUnknownDim;
   if (samples >= 0) windows = samples < window ? 0 : 1 + (samples - window) / stride;
-  int64_t size = 1;  // The Fourier transform takes the next power of two.
+  int64_t size = 1;  // The Fourier transform pads to the next power of two.
   while (size < window) size *= 2;
   context->set_output(0, Shape({input.has_rank() ? input.dim(1) : kUnknownDim, windows, 1 + size / 2}));
   return absl::OkStatus();

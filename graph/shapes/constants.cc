@@ -8,10 +8,10 @@
 namespace permafrost::shapes {
 namespace {
 
-// Up to this version of GraphDef, a Placeholder without dimensions meant one of unknown shape.
+// Up to this version of GraphDef, a Placeholder without dimensions has an unknown shape.
 constexpr uint64_t kLastVersionWithoutScalars = 21;
 
-// VersionDef.producer of the graph, whose versions are kept as the fields of the file; 0 when it does not say.
+// Returns VersionDef.producer of the graph, or 0 if it is not set. The graph keeps versions in wire format.
 uint64_t ProducerVersion(const Graph& graph) {
   constexpr uint32_t kProducerField = 1;
   uint64_t producer = 0;
@@ -91,10 +91,10 @@ absl::Status RangeShape(ShapeContext* context) {
   context->set_output(0, Shape({kUnknownDim}));
   if (!start || !limit || !delta) return absl::OkStatus();
   if (*delta == 0 || (*delta > 0 ? *start > *limit : *start < *limit)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found start ", *start, ", limit ", *limit, " and delta ", *delta, ", which lead nowhere"));
+    return absl::InvalidArgumentError(absl::StrCat("found start ", *start, ", limit ", *limit, " and delta ", *delta,
+                                                   ", expected a delta that leads from start to limit"));
   }
-  // Distances of two int64 fit into uint64.
+  // The distance between two int64 values fits into uint64.
   const uint64_t distance = *delta > 0 ? static_cast<uint64_t>(*limit) - static_cast<uint64_t>(*start)
                                        : static_cast<uint64_t>(*start) - static_cast<uint64_t>(*limit);
   const uint64_t step = *delta > 0 ? static_cast<uint64_t>(*delta) : 0 - static_cast<uint64_t>(*delta);
@@ -109,7 +109,7 @@ absl::Status RangeShape(ShapeContext* context) {
 absl::Status LinSpaceShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::optional<int64_t> count, KnownScalar(*context, 2));
   if (count && *count < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("input 2 asks for ", *count, " elements, expected 1 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("input 2 specifies ", *count, " elements, expected 1 or more"));
   }
   context->set_output(0, Shape({count.value_or(kUnknownDim)}));
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Shape functions of control flow (version 1) and of assignments.
+// Shape functions of V1 control flow and of assignments.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -6,13 +6,13 @@
 
 namespace permafrost::shapes {
 
-// The data comes out of one of the outputs.
+// One of the outputs forwards the data.
 absl::Status SwitchShape(ShapeContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(0));
   return absl::OkStatus();
 }
 
-// What all inputs agree on. The input that closes a loop is not known when this is asked, so the output is unknown too.
+// The input that closes a loop has not been visited yet, so the output is unknown.
 absl::Status MergeShape(ShapeContext* context) {
   context->set_output(1, Shape());
   if (context->num_inputs() == 0) return absl::OkStatus();
@@ -31,7 +31,7 @@ absl::Status MergeShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// (ref, value): the variable takes the shape of the value.
+// Inputs (ref, value). The variable takes the shape of the value.
 absl::Status AssignShape(ShapeContext* context) {
   const bool replaces = context->node().op() == ops::kAssign;
   context->set_output(0, context->input(replaces ? 1 : 0));

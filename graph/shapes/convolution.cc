@@ -9,7 +9,7 @@ namespace {
 
 int64_t DimOf(const Shape& shape, int i) { return shape.has_rank() ? shape.dim(i) : kUnknownDim; }
 
-// A dilation attribute, or all ones where the op has none (the quantised and the fused ones).
+// Returns a dilation attribute, or ones if the op has none (quantised and fused ops).
 absl::StatusOr<std::vector<int64_t>> DilationsOf(const Node& node, int rank) {
   absl::StatusOr<std::vector<int64_t>> dilations = PerDimension(node, "dilations", rank);
   if (absl::IsNotFound(dilations.status())) return std::vector<int64_t>(rank, 1);
@@ -22,7 +22,7 @@ absl::Status RequireUnit(const std::vector<int64_t>& values, const ImageLayout& 
       absl::StrCat("attr '", attr, "' has a value other than 1 for the batch or the channels"));
 }
 
-// Channels of input and filter: the filter may serve groups of input channels.
+// Checks the channels of input and filter. With grouped convolutions the filter has fewer input channels.
 absl::Status CheckChannels(int64_t input, int64_t filter) {
   if (input < 0 || filter < 0) return absl::OkStatus();
   if (filter > 0 && input % filter == 0 && (input > 0 || filter == 0)) return absl::OkStatus();
@@ -31,7 +31,7 @@ absl::Status CheckChannels(int64_t input, int64_t filter) {
       absl::StrCat("the input has ", input, " channels, but the filter expects ", filter));
 }
 
-// A convolution of `input` (which may be padded beforehand) with input 1 of the node.
+// Returns the shape of the convolution of `input`, which may have been padded, with input 1 of the node.
 absl::StatusOr<Shape> Convolve(const ShapeContext& context, const Shape& input, int spatial, bool depthwise) {
   const Node& node = context.node();
   const int rank = spatial + 2;
@@ -68,14 +68,14 @@ absl::Status Convolution(ShapeContext* context, int spatial, bool depthwise) {
   return absl::OkStatus();
 }
 
-// The output of a quantised op has its range beside it.
+// Sets the shapes of the range outputs of a quantised op.
 absl::Status AddRange(ShapeContext* context, const Shape& range) {
   context->set_output(1, range);
   context->set_output(2, range);
   return absl::OkStatus();
 }
 
-// `input` padded by the [rank,2] integers of input i.
+// Returns the shape of `input` padded by the [rank,2] integers of input i.
 absl::StatusOr<Shape> PaddedBy(const ShapeContext& context, const Shape& input, int i) {
   if (!input.has_rank()) return input;
   const KnownIntegers* paddings = AllIntegers(context, i);
@@ -98,7 +98,7 @@ absl::StatusOr<Shape> PaddedBy(const ShapeContext& context, const Shape& input, 
   return output;
 }
 
-// The filter of the fused convolutions stands behind paddings (and the size), so its position varies.
+// In fused convolutions the filter follows the paddings (and the size), so its position varies.
 absl::Status FusedConvolution(ShapeContext* context, const Shape& padded, int filter_input) {
   const Node& node = context->node();
   PF_RETURN_IF_ERROR(context->RequireRank(filter_input, 4));
@@ -129,12 +129,13 @@ absl::Status QuantizedDepthwiseConv2DShape(ShapeContext* context) {
   return AddRange(context, Shape());
 }
 
-// The size of the result is the first input, since several sizes lead to one gradient.
+// Input 0 holds the size of the result, because several sizes have the same gradient.
 absl::Status Conv2DBackpropInputShape(ShapeContext* context) {
   const int rank = context->node().op() == ops::kConv3DBackpropInputV2 ? 5 : 4;
   PF_ASSIGN_OR_RETURN(Shape sizes, ShapeFromInput(*context, 0));
   if (sizes.has_rank() && sizes.rank() == 2 && rank == 4 && context->input(2).has_rank()) {
-    // Only height and width: the batch is that of the gradient, the channels are the filter's.
+    // Input 0 holds only height and width. The batch size is that of the gradient, the channels are those of the
+    // filter.
     PF_RETURN_IF_ERROR(context->RequireRank(2, rank));
     PF_RETURN_IF_ERROR(context->RequireRank(1, rank));
     PF_ASSIGN_OR_RETURN(const std::optional<ImageLayout> layout, LayoutOf(context->node(), 2));
@@ -158,14 +159,14 @@ absl::Status Conv2DBackpropFilterShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// (input, paddings, filter)
+// Inputs (input, paddings, filter).
 absl::Status FusedPadConv2DShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 4));
   PF_ASSIGN_OR_RETURN(const Shape padded, PaddedBy(*context, context->input(0), 1));
   return FusedConvolution(context, padded, 2);
 }
 
-// (input, size, paddings, filter): resized, then padded.
+// Inputs (input, size, paddings, filter). Resizes, then pads.
 absl::Status FusedResizeAndPadConv2DShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 4));
   PF_ASSIGN_OR_RETURN(const Shape size, ShapeFromInput(*context, 1));

@@ -1,4 +1,4 @@
-// Arithmetic on dimensions, axes, layouts and windows for the shape functions.
+// Implements the building blocks of shape functions.
 #include "graph/shapes/dims.h"
 
 #include <algorithm>
@@ -77,16 +77,16 @@ absl::StatusOr<Shape> ShapeFromInput(const ShapeContext& context, int i) {
       return absl::InvalidArgumentError(
           absl::StrCat("input ", i, " has the shape ", known->shape.ToString(), ", expected a vector"));
     }
-    if (known->shape.rank() == 0) return Shape::UnknownRank();  // A lone -1 stands for "any shape".
+    if (known->shape.rank() == 0) return Shape::UnknownRank();  // A scalar -1 represents "any shape".
     if (known->elements.size() > kMaxRank) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " asks for a tensor of rank ", known->elements.size(),
-                                                     ", expected at most ", kMaxRank));
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " specifies a tensor of rank ",
+                                                     known->elements.size(), ", expected at most ", kMaxRank));
     }
     Shape shape;
     for (const int64_t element : known->elements) {
       if (element < kUnknownDim && element != KnownIntegers::kUnknown) {
         return absl::InvalidArgumentError(
-            absl::StrCat("input ", i, " asks for the dimension ", element, ", expected -1 or more"));
+            absl::StrCat("input ", i, " specifies dimension ", element, ", expected -1 or more"));
       }
       shape.AddDim(std::max(element, kUnknownDim));
     }
@@ -97,7 +97,7 @@ absl::StatusOr<Shape> ShapeFromInput(const ShapeContext& context, int i) {
   const int64_t rank = of_input.dim(0);
   if (rank > kMaxRank) {
     return absl::InvalidArgumentError(
-        absl::StrCat("input ", i, " asks for a tensor of rank ", rank, ", expected at most ", kMaxRank));
+        absl::StrCat("input ", i, " specifies a tensor of rank ", rank, ", expected at most ", kMaxRank));
   }
   return rank < 0 ? Shape::UnknownRank() : UnknownDims(static_cast<int>(rank));
 }
@@ -176,7 +176,7 @@ absl::StatusOr<int64_t> WindowCount(int64_t input, int64_t filter, int64_t dilat
     PF_ASSIGN_OR_RETURN(padded, AddDims(padded, padding.explicit_paddings[2 * index + 1]));
   }
   if (padded < reach) {
-    // TensorFlow rounds towards zero, so a window that sticks out by less than two strides gives an empty output.
+    // TensorFlow rounds towards zero, so the output is empty if the window exceeds the input by less than two strides.
     if (reach - padded - stride < stride) return 0;
     return absl::InvalidArgumentError(absl::StrCat("dimension ", index, " of the input has the size ", padded,
                                                    ", which is smaller than the window of ", reach));

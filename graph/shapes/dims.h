@@ -1,5 +1,5 @@
-// What the shape functions of all families share: arithmetic on dimensions that may be unknown, axes, and shapes that
-// an input holds as values. Nothing overflows; every index is checked before it is used.
+// Building blocks of shape functions: arithmetic on dimensions that may be unknown, axes, layouts, windows, and shapes
+// held by inputs as values. Arithmetic never overflows, and indices are checked before use.
 #ifndef PERMAFROST_GRAPH_SHAPES_DIMS_H_
 #define PERMAFROST_GRAPH_SHAPES_DIMS_H_
 
@@ -13,68 +13,73 @@
 
 namespace permafrost::shapes {
 
-// Sums and products; unknown when an operand is (but 0 times anything is 0). InvalidArgument beyond int64 or below 0.
+// Return the sum or product. The result is unknown if an operand is unknown, except that 0 times anything is 0. Return
+// InvalidArgument for results that exceed int64 or are negative.
 absl::StatusOr<int64_t> AddDims(int64_t a, int64_t b);
 absl::StatusOr<int64_t> MultiplyDims(int64_t a, int64_t b);
 
-// The dimension that fits both. InvalidArgument, with `what` in front, when they differ.
+// Returns the dimension that matches both. Returns InvalidArgument, prefixed with `what`, if they differ.
 absl::StatusOr<int64_t> MergeDims(int64_t a, int64_t b, absl::string_view what);
 
-// The axis from 0 on. InvalidArgument unless -rank <= axis < rank.
+// Returns the axis counted from 0. Returns InvalidArgument unless -rank <= axis < rank.
 absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 
-// The product of all dimensions, or kUnknownDim.
+// Returns the product of all dimensions, or kUnknownDim.
 absl::StatusOr<int64_t> CountElements(const Shape& shape);
 
-// A shape with this many unknown dimensions. REQUIRES: rank <= kMaxRank.
+// Returns a shape with `rank` unknown dimensions. REQUIRES: rank <= kMaxRank.
 Shape UnknownDims(int rank);
 
-// Input i as a single known integer, or nothing. InvalidArgument when it is a known vector of another size than 1.
+// Returns the value of input i if it is a single known integer, or nothing. Returns InvalidArgument if the input is a
+// known vector whose size is not 1.
 absl::StatusOr<std::optional<int64_t>> KnownScalar(const ShapeContext& context, int i);
 
-// The shape that input i, a vector of integers, holds: elements -1 or unknown give unknown dimensions; when nothing is
-// known but the length, only the rank is. InvalidArgument for an element below -1 or more than kMaxRank of them.
+// Returns the shape that input i, a vector of integers, holds. Elements that are -1 or unknown become unknown
+// dimensions; if only the length is known, all dimensions are unknown. Returns InvalidArgument for an element below -1
+// and for more than kMaxRank elements.
 absl::StatusOr<Shape> ShapeFromInput(const ShapeContext& context, int i);
 
-// Input i as known integers, all of them, or null.
+// Returns the integers of input i, or null unless all are known.
 const KnownIntegers* AllIntegers(const ShapeContext& context, int i);
 
-// "NHWC" and its kin: which dimension is what.
+// Positions of the dimensions in a data format such as "NHWC".
 struct ImageLayout {
   int batch = 0;
   int channel = 0;
   std::vector<int> spatial;
 };
 
-// Of attribute `data_format` (or the default layout, channels last, where the op has none), for `spatial` spatial
-// dimensions. Nothing for a layout that packs channels (NCHW_VECT_C and the like); InvalidArgument for an unheard-of
-// one.
+// Returns the layout of attribute `data_format`, or channels last if the op has no such attribute, for `spatial`
+// spatial dimensions. Returns nothing for formats with packed channels (NCHW_VECT_C and similar), InvalidArgument for
+// an unknown format.
 absl::StatusOr<std::optional<ImageLayout>> LayoutOf(const Node& node, int spatial);
 
-// How a window that slides over one dimension is padded.
+// Padding of a window that slides over spatial dimensions.
 struct Padding {
   enum class Kind { kSame, kValid, kExplicit } kind = Kind::kValid;
   std::vector<int64_t> explicit_paddings;  // Before and after, for each dimension of the tensor.
 };
 
-// Of attributes `padding` and `explicit_paddings`, for tensors of this rank.
+// Returns the padding of attributes `padding` and `explicit_paddings`, for tensors of this rank.
 absl::StatusOr<Padding> PaddingOf(const Node& node, int rank);
 
-// The number of windows along dimension `index` of the tensor. InvalidArgument for a stride, dilation or filter size
-// below 1, and when the window does not fit.
+// Returns the number of windows along dimension `index` of the tensor. Returns InvalidArgument if stride, dilation or
+// filter size is below 1, or if the window is larger than the padded input.
 absl::StatusOr<int64_t> WindowCount(int64_t input, int64_t filter, int64_t dilation, int64_t stride,
                                     const Padding& padding, int index);
 
-// A list attribute with one entry for each of `rank` dimensions, all at least 1.
+// Returns a list attribute with one entry for each of `rank` dimensions. Returns InvalidArgument unless all entries are
+// at least 1.
 absl::StatusOr<std::vector<int64_t>> PerDimension(const Node& node, absl::string_view attr, int rank);
 
-// Where the output of a pooling or convolution along `layout.spatial` goes; used by both families.
-// `filter[k]` belongs to layout.spatial[k].
+// Returns the output shape of a pooling or convolution along `layout.spatial`. `filter[k]` is the size along
+// layout.spatial[k].
 absl::StatusOr<Shape> SlideWindows(const Shape& input, const ImageLayout& layout, const std::vector<int64_t>& filter,
                                    const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations,
                                    const Padding& padding, int64_t channels);
 
-// Inputs first .. first + count - 1 put together along the axis (when it is known); defined in slicing.cc.
+// Returns the shape of the concatenation of inputs first .. first + count - 1 along `axis`, which may be unknown.
+// Defined in slicing.cc.
 absl::StatusOr<Shape> ConcatenatedShape(const ShapeContext& context, int first, int count, std::optional<int64_t> axis);
 
 }  // namespace permafrost::shapes

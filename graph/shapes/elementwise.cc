@@ -1,4 +1,4 @@
-// Shape functions of ops that work element by element.
+// Shape functions of elementwise ops.
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
 #include "graph/shapes/shape_functions.h"
@@ -8,20 +8,20 @@ namespace permafrost::shapes {
 absl::Status UnknownShape(ShapeContext*) { return absl::OkStatus(); }
 absl::Status NoOutputs(ShapeContext*) { return absl::OkStatus(); }
 
-// The first output has the shape of the first input.
+// Output 0 has the shape of input 0.
 absl::Status UnchangedShape(ShapeContext* context) {
   context->set_output(0, context->input(0));
   return absl::OkStatus();
 }
 
-// Each output has the shape of the input in its place.
+// Each output has the shape of the input with the same index.
 absl::Status UnchangedShapes(ShapeContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(i));
   return absl::OkStatus();
 }
 
 absl::Status BroadcastShape(ShapeContext* context) {
-  // Equal and NotEqual may be told to answer false instead of failing; the result is a scalar then.
+  // With incompatible_shape_error=false, Equal and NotEqual return a scalar instead of failing.
   if (context->node().op() == ops::kEqual || context->node().op() == ops::kNotEqual) {
     PF_ASSIGN_OR_RETURN(const bool must_fit, BoolAttr(context->node(), "incompatible_shape_error"));
     if (!must_fit) {
@@ -36,7 +36,7 @@ absl::Status BroadcastShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// All inputs must have one shape.
+// All inputs must have the same shape.
 absl::Status MergedShape(ShapeContext* context) {
   Shape merged = Shape::UnknownRank();
   for (int i = 0; i < context->num_inputs(); ++i) {
@@ -47,7 +47,7 @@ absl::Status MergedShape(ShapeContext* context) {
 }
 
 absl::Status ClipShape(ShapeContext* context) {
-  // The bounds are scalars, or of the shape of the input.
+  // The bounds are scalars or have the shape of the input.
   for (int i = 1; i < 3; ++i) {
     if (!context->input(i).has_rank() || context->input(i).rank() == 0) continue;
     PF_ASSIGN_OR_RETURN(const Shape merged, MergeShapes(context->input(0), context->input(i)));
@@ -55,7 +55,7 @@ absl::Status ClipShape(ShapeContext* context) {
   return UnchangedShape(context);
 }
 
-// Select(condition, then, else): a condition of rank 0 or 1 picks the whole or rows.
+// Select(condition, then, else): a condition of rank 0 selects the whole tensor, one of rank 1 selects rows.
 absl::Status SelectShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(Shape merged, MergeShapes(context->input(1), context->input(2)));
   const Shape& condition = context->input(0);

@@ -1,4 +1,4 @@
-// Shape functions of ops that pick, place or group by index.
+// Shape functions of ops that gather, scatter or group by index.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,12 +9,12 @@
 namespace permafrost::shapes {
 namespace {
 
-// dims of a from `first` to before `last`, appended to *to.
+// Appends the dimensions of `from` in [first, last) to *to.
 void AppendDims(const Shape& from, int first, int last, Shape* to) {
   for (int i = first; i < last; ++i) to->AddDim(from.dim(i));
 }
 
-// [params before axis] + [indices after batch_dims] + [params after axis].
+// The output shape is [params before axis] + [indices after batch_dims] + [params after axis].
 absl::Status Gather(ShapeContext* context, std::optional<int64_t> axis, int64_t batch_dims) {
   const Shape &params = context->input(0), &indices = context->input(1);
   if (!indices.has_rank() || !params.has_rank()) return absl::OkStatus();
@@ -105,7 +105,7 @@ absl::Status UnsortedSegmentShape(ShapeContext* context) {
         absl::StrCat("input 1 has the shape ", ids.ToString(), ", expected a prefix of ", data.ToString()));
   }
   if (segments && *segments < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("input 2 asks for ", *segments, " segments, expected 0 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("input 2 specifies ", *segments, " segments, expected 0 or more"));
   }
   Shape output({segments.value_or(kUnknownDim)});
   AppendDims(data, ids.rank(), data.rank(), &output);

@@ -1,4 +1,4 @@
-// Shape functions of image ops: resizing, cropping, decoding, and the choice of boxes.
+// Shape functions of image ops: resizing, cropping, decoding and box selection.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -9,7 +9,7 @@ namespace {
 
 int64_t DimOf(const Shape& shape, int i) { return shape.has_rank() ? shape.dim(i) : kUnknownDim; }
 
-// Height and width from input `i`, an integer vector of two.
+// Returns height and width from input `i`, a vector of two integers.
 absl::StatusOr<Shape> SizeFromInput(const ShapeContext& context, int i) {
   PF_ASSIGN_OR_RETURN(Shape size, ShapeFromInput(context, i));
   if (!size.has_rank()) return UnknownDims(2);
@@ -38,13 +38,13 @@ absl::Status CheckBoxes(const ShapeContext& context) {
   return MergeDims(DimOf(context.input(0), 0), DimOf(context.input(1), 0), "boxes and scores").status();
 }
 
-// The number of selected boxes: known only when the op pads its result to the limit.
+// Returns the number of selected boxes. It is known only if the op pads its result to the limit.
 absl::StatusOr<int64_t> Selected(const ShapeContext& context, absl::string_view pad_attr) {
   PF_RETURN_IF_ERROR(CheckBoxes(context));
   PF_ASSIGN_OR_RETURN(const bool pads, BoolAttr(context.node(), pad_attr));
   PF_ASSIGN_OR_RETURN(const std::optional<int64_t> limit, KnownScalar(context, 2));
   if (limit && *limit < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("input 2 asks for ", *limit, " boxes, expected 0 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("input 2 specifies ", *limit, " boxes, expected 0 or more"));
   }
   return pads && limit ? *limit : kUnknownDim;
 }
@@ -60,7 +60,7 @@ absl::Status QuantizedResizeShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// (image, boxes, box_ind, crop_size)
+// Inputs (image, boxes, box_ind, crop_size).
 absl::Status CropAndResizeShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 4));
   PF_RETURN_IF_ERROR(context->RequireRank(1, 2));
@@ -102,8 +102,7 @@ absl::Status DecodeImageShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// (images, transforms or none, output_shape or size, ...): the size is the third input, or the second of
-// ScaleAndTranslate.
+// Inputs (images, transforms or none, output_shape or size, ...). The size is input 2, or input 1 of ScaleAndTranslate.
 absl::Status ImageTransformShape(ShapeContext* context) {
   return Resize(context, context->node().op() == ops::kScaleAndTranslate ? 1 : 2);
 }

@@ -1,4 +1,4 @@
-// One function for each op through which the values of small integer tensors are followed.
+// Implements the propagation of small integer tensors, with one function for each group of ops.
 #include "graph/shapes/integer_propagation.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kUnknown = KnownIntegers::kUnknown;
 
-// The outputs of a node that are known, in port order; shorter when the last ones are not.
+// The known outputs of a node in port order. May be shorter if the last outputs are unknown.
 using Outputs = std::vector<std::optional<KnownIntegers>>;
 
 Outputs One(KnownIntegers value) {
@@ -25,7 +25,7 @@ Outputs One(KnownIntegers value) {
 
 bool IsInteger(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
-// The integer type that an attribute holds, or nothing.
+// Returns the integer type that an attribute holds, or nothing.
 std::optional<DType> IntegerAttr(const Node& node, absl::string_view attr) {
   const AttrValue* value = node.FindAttr(attr);
   if (value == nullptr) value = DefaultAttr(node.op(), attr);
@@ -35,7 +35,7 @@ std::optional<DType> IntegerAttr(const Node& node, absl::string_view attr) {
   return *dtype;
 }
 
-// Elements that do not fit the type would wrap round; nobody relies on that in a shape.
+// Makes elements that overflow the type unknown. They would wrap around, which no shape relies on.
 void DropOverflows(DType dtype, std::vector<int64_t>* elements) {
   if (dtype != DType::kInt32) return;
   for (int64_t& element : *elements) {
@@ -43,7 +43,7 @@ void DropOverflows(DType dtype, std::vector<int64_t>* elements) {
   }
 }
 
-// The number of elements of a shape that is fully known and small, or nothing.
+// Returns the number of elements of a shape if it is fully known and small, or nothing.
 std::optional<size_t> SmallCount(const Shape& shape) {
   if (!shape.IsFullyKnown()) return std::nullopt;
   const absl::StatusOr<int64_t> count = shape.CheckedNumElements();
@@ -91,7 +91,7 @@ Outputs OfSize(const ShapeContext& context) {
   return One({Shape(), std::move(elements)});
 }
 
-// The same elements in the inferred shape: Reshape, Squeeze, ExpandDims, Identity.
+// Reshape, Squeeze, ExpandDims, Identity: the same elements in the inferred shape.
 Outputs OfSameElements(const ShapeContext& context) {
   const KnownIntegers* input = context.integers(0);
   const Shape& shape = context.outputs()[0];
@@ -124,7 +124,7 @@ std::optional<int64_t> Apply(Op op, int64_t a, int64_t b) {
   }
   if (op == ops::kMaximum) return std::max(a, b);
   if (op == ops::kMinimum) return std::min(a, b);
-  // Divisions. The one that overflows is INT64_MIN / -1, and INT64_MIN means unknown here.
+  // Only INT64_MIN / -1 could overflow, and INT64_MIN represents an unknown element.
   if (b == 0) return std::nullopt;
   const int64_t quotient = a / b, remainder = a % b;
   const bool rounds_down = remainder != 0 && (remainder < 0) != (b < 0);
@@ -133,7 +133,7 @@ std::optional<int64_t> Apply(Op op, int64_t a, int64_t b) {
   return quotient;  // Div and TruncateDiv.
 }
 
-// Operands of one shape, or of which one has a single element.
+// Elementwise arithmetic on operands of equal shape, or where one operand has a single element.
 Outputs OfArithmetic(const ShapeContext& context) {
   const KnownIntegers *a = context.integers(0), *b = context.integers(1);
   const Shape& shape = context.outputs()[0];
@@ -162,7 +162,7 @@ Outputs OfNeg(const ShapeContext& context) {
   return outputs;
 }
 
-// Scalars become a vector; vectors of unknown elements take part.
+// Packs scalars into a vector. Unknown inputs become unknown elements.
 Outputs OfPack(const ShapeContext& context) {
   const std::optional<size_t> count = SmallCount(context.outputs()[0]);
   if (!count || !IntegerAttr(context.node(), "T") || context.outputs()[0].rank() != 1) return {};
@@ -177,7 +177,7 @@ Outputs OfPack(const ShapeContext& context) {
   return One({context.outputs()[0], std::move(elements)});
 }
 
-// Vectors one behind the other; one that is not known leaves a gap of its length.
+// Concatenates vectors. An unknown vector becomes unknown elements.
 Outputs OfConcat(const ShapeContext& context, int first, int last) {
   const Shape& shape = context.outputs()[0];
   const std::optional<size_t> count = SmallCount(shape);
@@ -197,7 +197,7 @@ Outputs OfConcat(const ShapeContext& context, int first, int last) {
   return One({shape, std::move(elements)});
 }
 
-// Of a vector (or, with new axes alone, a scalar).
+// Slices a vector, or a scalar if the slice only adds new axes.
 Outputs OfStridedSlice(const ShapeContext& context) {
   const KnownIntegers* input = context.integers(0);
   const std::optional<size_t> count = SmallCount(context.outputs()[0]);
@@ -216,7 +216,7 @@ Outputs OfStridedSlice(const ShapeContext& context) {
     for (int64_t i = 0; i < dimension.count; ++i) {
       if (at < 0 || at >= static_cast<int64_t>(input->elements.size())) return {};
       elements.push_back(input->elements[at]);
-      if (i + 1 < dimension.count) at += dimension.stride;  // Within the vector as long as a step follows.
+      if (i + 1 < dimension.count) at += dimension.stride;  // Stays within the vector as long as another step follows.
     }
   }
   if (elements.size() != *count) return {};
@@ -271,7 +271,7 @@ Outputs OfFill(const ShapeContext& context) {
   return One({context.outputs()[0], std::vector<int64_t>(*count, value->elements[0])});
 }
 
-// Split, SplitV and Unpack of a vector: the pieces stand one behind the other.
+// Split, SplitV and Unpack of a vector: the pieces are consecutive.
 Outputs OfPieces(const ShapeContext& context, int data_input) {
   const KnownIntegers* input = context.integers(data_input);
   Outputs outputs;
@@ -288,14 +288,14 @@ Outputs OfPieces(const ShapeContext& context, int data_input) {
   return outputs;
 }
 
-// A vector that is reduced to a scalar.
+// Reduces a vector to a scalar.
 Outputs OfReduction(const ShapeContext& context) {
   const KnownIntegers* input = context.integers(0);
   const std::optional<DType> dtype = IntegerAttr(context.node(), "T");
   const Shape& shape = context.outputs()[0];
   if (input == nullptr || !dtype || input->shape.rank() != 1 || SmallCount(shape) != size_t{1}) return {};
   if (input->elements.empty() || !input->AllKnown()) return {};
-  // Without axes nothing is reduced; then a vector of one element is its own sum.
+  // Without axes nothing is reduced; a vector of one element is then its own sum.
   const Op op = context.node().op();
   const Op step = op == ops::kProd  ? ops::kMul
                   : op == ops::kSum ? ops::kAdd

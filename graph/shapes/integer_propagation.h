@@ -1,4 +1,4 @@
-// Follows small integer tensors, on which shapes depend, through the graph.
+// Propagates the values of small integer tensors, on which shapes depend, through the graph.
 #ifndef PERMAFROST_GRAPH_SHAPES_INTEGER_PROPAGATION_H_
 #define PERMAFROST_GRAPH_SHAPES_INTEGER_PROPAGATION_H_
 
@@ -12,18 +12,18 @@
 
 namespace permafrost {
 
-// Larger tensors are not followed: no shape needs them, and a graph may hold millions.
+// Larger tensors are not propagated: no shape depends on them, and a graph may hold millions of elements.
 inline constexpr int64_t kMostPropagatedElements = 1024;
-// Nor are any once this many elements are held: a few bytes of a file may stand for a thousand equal elements.
+// Limit on all elements held. A few bytes of a file can encode a thousand equal elements.
 inline constexpr size_t kMostPropagatedElementsInAll = size_t{1} << 24;
 
-// Visited node by node in topological order. Elements that are not known stay so; a value that cannot be computed (an
-// overflow, a division by zero, an attribute of the wrong kind) is not known.
+// The known integer tensors of a graph, visited node by node in topological order. Unknown elements stay unknown. A
+// value that cannot be computed (overflow, division by zero, attribute of the wrong kind) is unknown.
 class IntegerPropagation : public ValueSource {
  public:
   const KnownIntegers* Integers(TensorRef ref) const override;
 
-  // Computes the integer outputs of the context's node, whose output shapes are inferred. REQUIRES: its producers have
+  // Computes the integer outputs of the context's node. REQUIRES: the output shapes are inferred and the producers have
   // been visited.
   void Visit(const ShapeContext& context);
 

@@ -8,7 +8,7 @@
 namespace permafrost::shapes {
 namespace {
 
-// (last two dimensions of a and b) -> those of the product, appended to *output.
+// Appends the dimensions of the product of a and b (their last two dimensions) to *output.
 absl::Status AppendProduct(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b, Shape* output) {
   const auto dim = [](const Shape& shape, bool first) {
     return shape.has_rank() ? shape.dim(shape.rank() - (first ? 2 : 1)) : kUnknownDim;
@@ -28,7 +28,7 @@ absl::Status FourierLastDim(ShapeContext* context, bool inverse) {
   int64_t last = kUnknownDim;
   if (length != nullptr) {
     if (length->elements.size() != 1 || length->elements[0] < 0) {
-      return absl::InvalidArgumentError("input 1 is not one length of 0 or more");
+      return absl::InvalidArgumentError("input 1 is not a single length, expected one integer of 0 or more");
     }
     const int64_t value = length->elements[0];
     last = inverse || value == 0 ? value : value / 2 + 1;
@@ -77,7 +77,7 @@ absl::Status BatchMatMulShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// Equations without an ellipsis; the others give an unknown shape.
+// Equations with an ellipsis give an unknown shape.
 absl::Status EinsumShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::string equation, StringAttr(context->node(), "equation"));
   const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(equation, absl::MaxSplits("->", 1));
@@ -99,7 +99,7 @@ absl::Status EinsumShape(ShapeContext* context) {
       const uint8_t label = static_cast<uint8_t>(terms[i][k]);
       const Shape& input = context->input(static_cast<int>(i));
       const int64_t dim = input.has_rank() ? input.dim(k) : kUnknownDim;
-      // A dimension of 1 is broadcast, as TensorFlow does.
+      // A dimension of 1 is broadcast, as in TensorFlow.
       if (!seen[label] || (sizes[label] == 1 && dim != 1)) {
         sizes[label] = dim;
       } else if (dim != 1) {
@@ -114,9 +114,10 @@ absl::Status EinsumShape(ShapeContext* context) {
     const uint8_t label = static_cast<uint8_t>(c);
     if (!seen[label]) {
       return absl::InvalidArgumentError(
-          absl::StrCat("attr 'equation' is '", equation, "', whose output has a label that no input has"));
+          absl::StrCat("attr 'equation' is '", equation, "', expected output labels that occur in an input"));
     }
-    if (output.rank() >= kMaxRank) return absl::InvalidArgumentError("attr 'equation' asks for too large a rank");
+    if (output.rank() >= kMaxRank)
+      return absl::InvalidArgumentError("attr 'equation' specifies a rank above the limit of 254");
     output.AddDim(sizes[label]);
   }
   context->set_output(0, std::move(output));

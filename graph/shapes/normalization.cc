@@ -1,4 +1,4 @@
-// Shape functions of batch normalisation.
+// Shape functions of batch normalisation and bias ops.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -6,7 +6,7 @@
 
 namespace permafrost::shapes {
 
-// (x, scale, offset, mean, variance): y as x, then statistics of one value per channel.
+// Inputs (x, scale, offset, mean, variance). Output y has the shape of x; the others hold one value per channel.
 absl::Status FusedBatchNormShape(ShapeContext* context) {
   Shape image = context->input(0);
   if (image.has_rank() && image.rank() != 4 && image.rank() != 5) {
@@ -18,7 +18,7 @@ absl::Status FusedBatchNormShape(ShapeContext* context) {
   int64_t channels = kUnknownDim;
   std::optional<ImageLayout> layout;
   if (image.has_rank()) {
-    // The default says NHWC even for five dimensions.
+    // The default data_format is NHWC even for rank 5.
     const bool default_layout = image.rank() == 5 && !context->node().HasAttr("data_format");
     if (default_layout) {
       layout = ImageLayout{0, 4, {1, 2, 3}};
@@ -35,12 +35,12 @@ absl::Status FusedBatchNormShape(ShapeContext* context) {
   if (layout) image.set_dim(layout->channel, channels);
   context->set_output(0, std::move(image));
   for (int i = 1; i <= 4; ++i) context->set_output(i, Shape({channels}));
-  // The reserve spaces of the fused and the third version serve a GPU's training step; nobody can say what they hold.
+  // The reserve spaces of V2 and V3 serve training on GPUs; their shapes are unspecified.
   for (int i = 5; i < context->num_outputs(); ++i) context->set_output(i, Shape::UnknownRank());
   return absl::OkStatus();
 }
 
-// (t, mean, variance, beta, gamma)
+// Inputs (t, mean, variance, beta, gamma).
 absl::Status BatchNormGlobalShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 4));
   Shape output = context->input(0).has_rank() ? context->input(0) : UnknownDims(4);
@@ -55,7 +55,7 @@ absl::Status BatchNormGlobalShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// (value, bias): the bias has one value per channel.
+// Inputs (value, bias). The bias has one value per channel.
 absl::Status BiasAddShape(ShapeContext* context) {
   Shape output = context->input(0);
   PF_RETURN_IF_ERROR(context->RequireRank(1, 1));
@@ -78,7 +78,7 @@ absl::Status BiasAddShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// The gradient of the bias: one value per channel.
+// The gradient of the bias has one value per channel.
 absl::Status BiasAddGradShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(context->node(), "data_format"));
   const Shape& gradient = context->input(0);

@@ -1,4 +1,4 @@
-// Shape functions of pooling, where a window slides over each channel.
+// Shape functions of pooling ops.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -7,7 +7,7 @@
 namespace permafrost::shapes {
 namespace {
 
-// The dimensions that a window covers when it may also cover batch or channels: all of them.
+// The window may also cover batch or channels, so all dimensions are treated as spatial.
 absl::Status Pool(ShapeContext* context, int rank, const std::vector<int64_t>& window,
                   const std::vector<int64_t>& strides) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, rank));

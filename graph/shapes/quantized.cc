@@ -1,4 +1,4 @@
-// Shape functions of the remaining ops on quantised codes: an output of codes and, beside it, the ends of its range.
+// Shape functions of the remaining quantised ops. The outputs are the codes and the two ends of their range.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -18,7 +18,7 @@ absl::Status SetWithRange(ShapeContext* context, Shape codes, const Shape& range
 
 absl::Status QuantizedUnaryShape(ShapeContext* context) { return SetWithRange(context, context->input(0), Shape()); }
 
-// One range for the whole, or one for each slice along attribute `axis`.
+// One range for the whole tensor, or one for each slice along attribute `axis`.
 absl::Status QuantizeV2Shape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t axis, IntAttr(context->node(), "axis"));
   if (axis < -1) return absl::InvalidArgumentError(absl::StrCat("attr 'axis' is ", axis, ", expected -1 or more"));
@@ -40,12 +40,13 @@ absl::Status QuantizedBinaryShape(ShapeContext* context) {
   return SetWithRange(context, std::move(shape), Shape());
 }
 
-// (concat_dim, values:N, input_mins:N, input_maxes:N)
+// Inputs (concat_dim, values:N, input_mins:N, input_maxes:N).
 absl::Status QuantizedConcatShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t count, IntAttr(context->node(), "N"));
   PF_ASSIGN_OR_RETURN(const std::optional<int64_t> axis, KnownScalar(*context, 0));
   if (count < 1 || count > context->num_inputs()) {
-    return absl::InvalidArgumentError(absl::StrCat("attr 'N' is ", count, " for ", context->num_inputs(), " inputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attr 'N' is ", count, ", but the node has ", context->num_inputs(), " inputs"));
   }
   PF_ASSIGN_OR_RETURN(Shape codes, ConcatenatedShape(*context, 1, static_cast<int>(count), axis));
   return SetWithRange(context, std::move(codes), Shape());

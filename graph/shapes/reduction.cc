@@ -1,4 +1,4 @@
-// Shape functions of ops that reduce dimensions or pick extremes along one.
+// Shape functions of reductions, ArgMax, TopK and losses.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/shapes/dims.h"
@@ -32,7 +32,7 @@ absl::Status ReductionShape(ShapeContext* context) {
     return absl::OkStatus();
   }
   if (axes == nullptr) {
-    // The number of axes does not tell the rank either: the same axis may be given twice.
+    // The number of axes does not determine the rank, because the same axis may be given twice.
     if (keep_dims) context->set_output(0, UnknownDims(input.rank()));
     return absl::OkStatus();
   }
@@ -84,7 +84,7 @@ absl::Status TopKAttrShape(ShapeContext* context) {
   return TopK(context, k);
 }
 
-// The per-row loss, and the gradient in the shape of the logits.
+// The loss has one value per row; the gradient has the shape of the logits.
 absl::Status SparseSoftmaxLossShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 2));
   PF_RETURN_IF_ERROR(context->RequireRank(1, 1));

@@ -1,5 +1,5 @@
-// The shape functions that ops.def names, one declaration each, generated from its rows. They are defined by op family
-// in graph/shapes/<family>.cc; a row that names a function nobody defines is a link error.
+// Declares the shape functions named in ops.def, generated from its rows. They are defined by op family in
+// graph/shapes/<family>.cc. A row that names an undefined function causes a link error.
 #ifndef PERMAFROST_GRAPH_SHAPES_SHAPE_FUNCTIONS_H_
 #define PERMAFROST_GRAPH_SHAPES_SHAPE_FUNCTIONS_H_
 

@@ -1,5 +1,5 @@
-// Walks the graph in topological order and asks each op's shape function; what small integer tensors hold is computed
-// beside it, by graph/shapes/integer_propagation.h.
+// Implements shape inference: visits the graph in topological order and calls each op's shape function. The values of
+// small integer tensors are computed along the way, by graph/shapes/integer_propagation.h.
 #include "graph/shapes/shape_inference.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ absl::Span<const Shape> ShapeMap::OutputsOf(const Node& node) const {
 
 namespace {
 
-// Passes on what is known, and notes who asked for it: a shape function, or the propagation on behalf of its node.
+// Forwards known values and records the consumer: a shape function, or the propagation of values for a node.
 class RecordingSource : public ValueSource {
  public:
   explicit RecordingSource(const ValueSource& source) : source_(source) {}
@@ -60,13 +60,14 @@ class RecordingSource : public ValueSource {
     return known;
   }
 
-  // What is asked next is for the shapes of `node`, or for its values.
+  // Sets the consumer of the following requests: the shapes of `node`, or its values.
   void SetConsumer(const Node& node, bool is_for_shape) {
     consumer_ = node.id();
     is_for_shape_ = is_for_shape;
   }
 
-  // Every node that a shape depends on, by id: what was asked for, and what that was derived from.
+  // Returns, by id, every node that a shape depends on: the values read by shape functions and everything they are
+  // derived from.
   std::vector<bool> Reached(size_t id_limit) const {
     std::vector<bool> reached(id_limit, false);
     std::vector<uint32_t> pending = roots_;
@@ -92,8 +93,8 @@ class RecordingSource : public ValueSource {
 
 }  // namespace
 
-// Kahn's algorithm, first in first out. The edge that closes a loop of V1 control flow, from NextIteration into Merge,
-// is not waited for; whatever lies in another cycle, or behind one, is never reached and keeps no shapes.
+// Kahn's algorithm with a queue. The edge that closes a loop of V1 control flow, from NextIteration to Merge, is not
+// waited for. Nodes in any other cycle or behind one are never reached and have unknown shapes.
 class ShapeWalk {
  public:
   ShapeWalk(const Graph& graph, const ShapeInferenceOptions& options, bool records = false)
@@ -122,7 +123,7 @@ class ShapeWalk {
     return std::move(map_);
   }
 
-  // Of a walk that records, after Run.
+  // Returns the nodes read by shapes. REQUIRES: recording was enabled, and Run has been called.
   std::vector<bool> NodesRead() const { return recording_.Reached(graph_.id_limit()); }
 
  private:
@@ -139,7 +140,7 @@ class ShapeWalk {
   absl::Status Visit(const Node& node) {
     const OpSchema* schema = FindSchema(node.op());
     const absl::StatusOr<int> num_outputs = schema == nullptr ? absl::StatusOr<int>(0) : NumOutputs(node);
-    // A node whose number of outputs cannot be told has unknown shapes; the validator says what is wrong with it.
+    // The shapes are unknown if the number of outputs is. The validator reports the cause.
     if (schema == nullptr || !num_outputs.ok()) return absl::OkStatus();
     inputs_.clear();
     for (int i = 0; i < node.num_data_inputs(); ++i) inputs_.push_back(map_.Find(node.input(i)));
@@ -147,7 +148,7 @@ class ShapeWalk {
     ShapeContext context(node, inputs_, *num_outputs, values());
     const absl::Status status = schema->shape_function(&context);
     if (!status.ok()) {
-      // Errors about an attribute name the node already.
+      // Errors about an attribute already name the node.
       const bool named = absl::StartsWith(status.message(), node.Describe());
       return absl::InvalidArgumentError(named ? std::string(status.message())
                                               : absl::StrCat(node.Describe(), ": ", status.message()));
@@ -166,7 +167,7 @@ class ShapeWalk {
     }
     recording_.SetConsumer(node, /*is_for_shape=*/false);
     integers_.Visit(context);
-    // Last: the shapes of the inputs, which the context refers to, may move.
+    // Must come last: the context refers to the shapes of the inputs, which may be moved by the insertion.
     const absl::Span<const Shape> outputs = context.outputs();
     map_.shapes_.insert(map_.shapes_.end(), outputs.begin(), outputs.end());
     return absl::OkStatus();
@@ -200,7 +201,7 @@ class ShapeWalk {
   const ShapeInferenceOptions& options_;
   const bool records_;
   ShapeMap map_;
-  std::vector<const Shape*> inputs_;  // Of the node that is visited.
+  std::vector<const Shape*> inputs_;  // Inputs of the node that is visited.
   IntegerPropagation integers_;
   RecordingSource recording_{integers_};
 };

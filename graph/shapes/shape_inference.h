@@ -1,4 +1,4 @@
-// Static shapes of every output of a graph.
+// Infers the static shapes of all outputs of a graph.
 #ifndef PERMAFROST_GRAPH_SHAPES_SHAPE_INFERENCE_H_
 #define PERMAFROST_GRAPH_SHAPES_SHAPE_INFERENCE_H_
 
@@ -17,9 +17,9 @@
 
 namespace permafrost {
 
-// The integers of a small int32 or int64 tensor, as far as they are known before the run.
+// The elements of a small int32 or int64 tensor, as far as they are known statically.
 struct KnownIntegers {
-  static constexpr int64_t kUnknown = INT64_MIN;  // Stands for an element that is not known.
+  static constexpr int64_t kUnknown = INT64_MIN;  // Represents an unknown element.
 
   Shape shape;  // Fully known.
   std::vector<int64_t> elements;
@@ -27,36 +27,36 @@ struct KnownIntegers {
   bool AllKnown() const;
 };
 
-// Answers questions about values; implemented by the walk over the graph.
+// Provides known values of tensors. Implemented by the traversal of the graph.
 class ValueSource {
  public:
   virtual ~ValueSource() = default;
   virtual const KnownIntegers* Integers(TensorRef ref) const = 0;
 };
 
-// What a shape function sees of its node, and where it puts its answer. A shape function is pure, gives an unknown
-// shape where it cannot know better, and gives InvalidArgument (found, expected; the caller names the node) only for
-// shapes or attributes under which the op cannot run.
+// Inputs and results of a shape function for one node. Shape functions are pure. They set an unknown shape if the shape
+// cannot be inferred. They return InvalidArgument (found, expected; the caller adds the node) only for shapes or
+// attributes with which the op cannot run.
 class ShapeContext {
  public:
-  // `inputs` has the shape of each data input, and lives as long as this; a null one is of unknown rank.
+  // `inputs` holds the shape of each data input, or null for an unknown rank, and must outlive this object.
   ShapeContext(const Node& node, absl::Span<const Shape* const> inputs, size_t num_outputs, const ValueSource& values)
       : node_(node), inputs_(inputs), outputs_(num_outputs, Shape::UnknownRank()), values_(values) {}
 
   const Node& node() const { return node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // The shape of data input i; an unknown rank when there is no such input.
+  // Returns the shape of data input i, of unknown rank if there is no such input.
   const Shape& input(int i) const;
-  // The integers of data input i, or null when nothing is known of them.
+  // Returns the integers of data input i, or null if none are known.
   const KnownIntegers* integers(int i) const;
-  // Shapes of outputs that do not exist are dropped.
+  // Ignores outputs that do not exist.
   void set_output(int i, Shape shape) {
     if (i >= 0 && i < num_outputs()) outputs_[i] = std::move(shape);
   }
   absl::Span<const Shape> outputs() const { return outputs_; }
 
-  // InvalidArgument unless the rank of input i is unknown or `rank`.
+  // Returns InvalidArgument unless the rank of input i is unknown or equal to `rank`.
   absl::Status RequireRank(int i, int rank) const;
 
  private:
@@ -66,38 +66,41 @@ class ShapeContext {
   const ValueSource& values_;
 };
 
-// The shapes of all outputs of all nodes. A node outside the schema table, in a cycle or behind one has unknown shapes.
+// The shapes of all outputs of all nodes. Nodes with unknown ops, and nodes in a cycle or behind one, have unknown
+// shapes.
 class ShapeMap {
  public:
-  // Unknown rank for an output that does not exist.
+  // Returns an unknown rank for an output that does not exist.
   Shape Of(TensorRef ref) const;
-  // One shape for each output; empty for a node that was not visited or whose number of outputs is not known.
+  // Returns one shape for each output. Returns an empty list for a node that was not visited or whose number of outputs
+  // is unknown.
   absl::Span<const Shape> OutputsOf(const Node& node) const;
 
  private:
   friend class ShapeWalk;
-  const Shape* Find(TensorRef ref) const;  // Null for an output that does not exist or is not known.
+  const Shape* Find(TensorRef ref) const;  // Returns null for an output that does not exist or is unknown.
   struct Range {
     uint32_t start = 0;
     uint32_t size = 0;
   };
-  std::vector<Range> by_node_;  // By node id, ranges of shapes_.
+  std::vector<Range> by_node_;  // Ranges of shapes_, by node id.
   std::vector<Shape> shapes_;
 };
 
 struct ShapeInferenceOptions {
-  // Shapes that override what a node says of itself, by node name (the shapes that are really fed).
+  // Shapes of the values that will be fed, by node name. They override the shapes declared by the nodes.
   absl::flat_hash_map<std::string, Shape> fed;
-  // Believe attribute `_output_shapes` of placeholders without a shape.
+  // Uses attribute `_output_shapes` of placeholders without a shape.
   bool use_output_shapes_attr = false;
 };
 
 // The largest rank of a shape: TensorFlow's limit.
 inline constexpr int kMaxRank = 254;
 
-// Visits every node once in topological order, O(nodes + edges). Small integer tensors (at most 1024 elements) are
-// propagated through Shape, Pack, StridedSlice, Gather, Concat, arithmetic and the like, element by element, since
-// shapes depend on them. InvalidArgument names the node whose inputs do not fit.
+// Infers all shapes in one visit of each node in topological order, O(nodes + edges). Because shapes depend on them,
+// the elements of small integer tensors (at most 1024 elements) are propagated through Shape, Pack, StridedSlice,
+// Gather, Concat, arithmetic and similar ops. Returns InvalidArgument, with the node, if the inputs of a node do not
+// match.
 absl::StatusOr<ShapeMap> InferShapes(const Graph& graph, const ShapeInferenceOptions& options = {});
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Which values the shapes of a graph depend on.
+// Finds the values on which the shapes of a graph depend.
 #ifndef PERMAFROST_GRAPH_SHAPES_SHAPE_READS_H_
 #define PERMAFROST_GRAPH_SHAPES_SHAPE_READS_H_
 
@@ -9,8 +9,8 @@
 
 namespace permafrost {
 
-// By node id: whether the shape of some output depends on what this node's outputs hold, as that of a Reshape depends
-// on its second input and on whatever that was computed from. As InferShapes otherwise, errors included.
+// Returns, by node id, whether the shape of some output depends on the values of this node. For example, the shape of a
+// Reshape depends on its second input and on everything that input is computed from. Same errors as InferShapes.
 absl::StatusOr<std::vector<bool>> NodesReadByShapes(const Graph& graph);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Shape functions of ops that cut tensors or put them together.
+// Shape functions of ops that slice, split, concatenate or pad.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace permafrost::shapes {
 namespace {
 
-// A split along a known axis: all outputs are as the input save for `sizes` along it.
+// Splits along a known axis: the outputs have the shape of the input, with `sizes` along the axis.
 absl::Status SetPieces(ShapeContext* context, const Shape& input, int axis, const std::vector<int64_t>& sizes) {
   for (int i = 0; i < context->num_outputs(); ++i) {
     Shape output = input;
@@ -95,7 +95,7 @@ absl::Status SliceShape(ShapeContext* context) {
 }
 
 absl::Status StridedSliceShape(ShapeContext* context) {
-  int64_t length = -1;  // Entries of begin, end and strides.
+  int64_t length = -1;  // Number of entries of begin, end and strides.
   for (int i = 1; i <= 3; ++i) {
     PF_RETURN_IF_ERROR(context->RequireRank(i, 1));
     if (context->input(i).has_rank()) length = std::max(length, context->input(i).dim(0));
@@ -122,7 +122,7 @@ absl::Status SplitShape(ShapeContext* context) {
   const int64_t dim = input.dim(at);
   if (dim >= 0 && dim % count != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dimension ", at, " has the size ", dim, ", which ", count, " pieces do not divide"));
+        absl::StrCat("dimension ", at, " has the size ", dim, ", which is not a multiple of ", count, " pieces"));
   }
   return SetPieces(context, input, at, std::vector<int64_t>(count, dim < 0 ? kUnknownDim : dim / count));
 }
@@ -144,7 +144,7 @@ absl::Status SplitVShape(ShapeContext* context) {
   for (size_t i = 0; i < count; ++i) {
     if (sizes[i] < -1 || (sizes[i] == -1 && inferred >= 0)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("input 1 has the size ", sizes[i], ", expected sizes of 0 or more and -1 once at most"));
+          absl::StrCat("input 1 has the size ", sizes[i], ", expected sizes of 0 or more and at most one -1"));
     }
     if (sizes[i] == -1) {
       inferred = static_cast<int>(i);
@@ -155,7 +155,7 @@ absl::Status SplitVShape(ShapeContext* context) {
   const int64_t dim = input.dim(at);
   if (dim >= 0 && (inferred < 0 ? sum != dim : sum > dim)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the sizes add up to ", sum, ", but dimension ", at, " has the size ", dim));
+        absl::StrCat("the sizes have the sum ", sum, ", but dimension ", at, " has the size ", dim));
   }
   if (inferred >= 0) sizes[inferred] = dim < 0 ? kUnknownDim : dim - sum;
   return SetPieces(context, input, at, sizes);

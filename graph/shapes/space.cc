@@ -7,17 +7,18 @@
 namespace permafrost::shapes {
 namespace {
 
-// dim / divisor; unknown stays unknown. InvalidArgument when it does not divide or the divisor is below 1.
+// Returns dim / divisor; unknown stays unknown. Returns InvalidArgument if the division is not exact or the divisor is
+// below 1.
 absl::StatusOr<int64_t> DivideExactly(int64_t dim, int64_t divisor, absl::string_view what) {
   if (divisor < 1) {
     return absl::InvalidArgumentError(absl::StrCat(what, " is divided by ", divisor, ", expected 1 or more"));
   }
   if (dim < 0) return kUnknownDim;
   if (dim % divisor == 0) return dim / divisor;
-  return absl::InvalidArgumentError(absl::StrCat(what, " is ", dim, ", which ", divisor, " does not divide"));
+  return absl::InvalidArgumentError(absl::StrCat(what, " is ", dim, ", expected a multiple of ", divisor));
 }
 
-// The values of `edges`, paddings or crops as pairs, for dimension k; unknown ones as kUnknown.
+// Returns the sum of the paddings or crops of dimension k, which `edges` holds as pairs, or kUnknownDim.
 int64_t EdgeSum(const KnownIntegers* edges, size_t k, bool* negative) {
   if (edges == nullptr || edges->elements.size() < 2 * k + 2) return kUnknownDim;
   const int64_t before = edges->elements[2 * k], after = edges->elements[2 * k + 1];
@@ -27,7 +28,8 @@ int64_t EdgeSum(const KnownIntegers* edges, size_t k, bool* negative) {
   return *negative ? kUnknownDim : sum;
 }
 
-// With blocks on dimensions 1 .. blocks: the batch grows (to_batch) or shrinks by the blocks' product.
+// Moves blocks of dimensions 1 .. blocks into the batch (to_batch) or out of it. The batch grows or shrinks by the
+// product of the block sizes.
 absl::StatusOr<Shape> MoveBlocks(const Shape& input, const std::vector<int64_t>& blocks, const KnownIntegers* edges,
                                  bool to_batch) {
   if (!input.has_rank()) return Shape::UnknownRank();

@@ -1,4 +1,4 @@
-// Begin, end, strides and masks of StridedSlice, as numpy's a[begin:end:stride, ..., newaxis, i] means them.
+// Implements the interpretation of StridedSlice, with the semantics of NumPy's a[begin:end:stride, ..., newaxis, i].
 #include "graph/shapes/strided_slice.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace permafrost::shapes {
 namespace {
 
 constexpr int64_t kUnknown = KnownIntegers::kUnknown;
-constexpr int64_t kMaskBits = 32;  // The masks are used as 32-bit words, so later entries cannot be masked.
+constexpr int64_t kMaskBits = 32;  // The masks are 32-bit words, so later entries cannot be masked.
 
 bool Has(uint64_t mask, int64_t i) { return i < kMaskBits && ((mask >> i) & 1) != 0; }
 
@@ -18,7 +18,7 @@ int64_t Entry(const KnownIntegers* vector, int64_t i) {
   return vector == nullptr || static_cast<size_t>(i) >= vector->elements.size() ? kUnknown : vector->elements[i];
 }
 
-// The index `value` counted from 0 and clamped to what a slice may start or end at.
+// Returns `value` counted from 0 and clamped to the valid starts or ends of a slice.
 int64_t Clamp(int64_t value, int64_t dim, int64_t stride) {
   const int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? dim : dim - 1;
   if (value < 0) value += dim;  // dim >= 0, so this cannot overflow.
@@ -38,7 +38,7 @@ absl::StatusOr<SlicedDimension> SliceDimension(int64_t dim, int64_t i, const Str
     sliced.kind = SlicedDimension::Kind::kDropped;
     sliced.count = 1;
     sliced.stride = 1;
-    // As in TensorFlow, the index counts even where a begin mask says to leave it out.
+    // As in TensorFlow, the index applies even if the begin mask has its bit.
     if (begin == kUnknown || dim < 0) return sliced;
     if (begin < -dim || begin >= dim) {
       return absl::InvalidArgumentError(
@@ -51,7 +51,7 @@ absl::StatusOr<SlicedDimension> SliceDimension(int64_t dim, int64_t i, const Str
   if (stride == kUnknown) return sliced;
   const bool from_start = Has(masks.begin, i), to_end = Has(masks.end, i);
   if (dim < 0) {
-    // Without the dimension, only a slice between two indices on one side can be known, and only up to the size: no.
+    // Without the dimension the count is unknown.
     if (from_start && to_end && stride == 1) sliced.begin = 0;
     return sliced;
   }
@@ -62,7 +62,7 @@ absl::StatusOr<SlicedDimension> SliceDimension(int64_t dim, int64_t i, const Str
   if (stride > 0) {
     sliced.count = last > first ? (last - first - 1) / stride + 1 : 0;
   } else {
-    // Negating the smallest int64 overflows; with such a stride there is one step at most.
+    // Negating the smallest int64 overflows. A slice with such a stride has at most one element.
     sliced.count = last < first ? (stride == INT64_MIN ? 1 : (first - last - 1) / -stride + 1) : 0;
   }
   return sliced;
@@ -91,10 +91,10 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const Shape& input, int64_t le
         absl::StrCat("the slice has ", length, " entries, expected at most ", 2 * kMaxRank));
   }
   int64_t ellipsis = -1;
-  int64_t consuming = 0;  // Entries that stand for one dimension of the input.
+  int64_t consuming = 0;  // Entries that consume one dimension of the input.
   for (int64_t i = 0; i < length; ++i) {
     if (Has(masks.ellipsis, i)) {
-      if (ellipsis >= 0) return absl::InvalidArgumentError("attr 'ellipsis_mask' has two bits, expected one at most");
+      if (ellipsis >= 0) return absl::InvalidArgumentError("attr 'ellipsis_mask' has two bits, expected at most one");
       ellipsis = i;
     } else if (!Has(masks.new_axis, i)) {
       ++consuming;

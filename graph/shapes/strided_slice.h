@@ -1,5 +1,4 @@
-// The meaning of StridedSlice's begin, end, strides and masks: shared by its shape and by the propagation of its
-// values.
+// Interprets begin, end, strides and masks of StridedSlice, for shape inference and for the propagation of values.
 #ifndef PERMAFROST_GRAPH_SHAPES_STRIDED_SLICE_H_
 #define PERMAFROST_GRAPH_SHAPES_STRIDED_SLICE_H_
 
@@ -17,21 +16,22 @@ struct StridedSliceMasks {
 
 absl::StatusOr<StridedSliceMasks> ReadStridedSliceMasks(const Node& node);
 
-// What becomes of the dimensions, in order.
+// One dimension of the input or the result.
 struct SlicedDimension {
   enum class Kind {
-    kKept,     // A dimension of the input, from `begin` in steps of `stride`, `count` times.
-    kDropped,  // A dimension of the input of which only the index `begin` is taken.
-    kNew,      // A dimension of size 1 that the input does not have.
+    kKept,     // A dimension of the input: `count` elements from `begin` in steps of `stride`.
+    kDropped,  // A dimension of the input of which only index `begin` is taken.
+    kNew,      // A new dimension of size 1.
   } kind = Kind::kKept;
-  int64_t count = kUnknownDim;               // kUnknownDim when it cannot be known; 1 for kNew and kDropped.
-  int64_t begin = KnownIntegers::kUnknown;   // kUnknown when it cannot be known.
-  int64_t stride = KnownIntegers::kUnknown;  // Likewise.
+  int64_t count = kUnknownDim;               // kUnknownDim if unknown; 1 for kNew and kDropped.
+  int64_t begin = KnownIntegers::kUnknown;   // kUnknown if unknown.
+  int64_t stride = KnownIntegers::kUnknown;  // kUnknown if unknown.
 };
 using StridedSlicePlan = std::vector<SlicedDimension>;
 
-// REQUIRES: input.has_rank(), length >= 0. `length` is the number of entries of begin, end and strides, each of which
-// may be null. InvalidArgument: two ellipses, more entries than dimensions, a stride of 0, an index out of bounds.
+// Returns the dimensions of the input and the result in order. `length` is the number of entries of begin, end and
+// strides, each of which may be null. Returns InvalidArgument for two ellipses, more entries than dimensions, a stride
+// of 0, and an index out of bounds. REQUIRES: input.has_rank(), length >= 0.
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const Shape& input, int64_t length, const StridedSliceMasks& masks,
                                                   const KnownIntegers* begin, const KnownIntegers* end,
                                                   const KnownIntegers* strides);

@@ -1,4 +1,4 @@
-// The structural hash of a graph.
+// Implements the structural hash of a graph.
 #include "graph/validation/hash.h"
 
 #include "absl/hash/hash.h"
@@ -15,7 +15,8 @@ struct Content {
   template <typename H>
   friend H AbslHashValue(H h, const Content& content) {
     if (content.bytes.size() <= kHashedByContent) return H::combine(std::move(h), content.bytes);
-    // A sample of the content too: the allocator may hand out the address of a buffer that the same edit freed.
+    // Hashes a sample of the content too, because the allocator may reuse the address of a buffer that the same edit
+    // freed.
     const absl::string_view bytes = content.bytes;
     for (size_t i = 0; i < kSamples; ++i) {
       h = H::combine(std::move(h), bytes.substr((bytes.size() - kSampleSize) / (kSamples - 1) * i, kSampleSize));
@@ -36,7 +37,7 @@ struct Value {
   }
 };
 
-// What a node computes.
+// The part of a node that determines its results.
 struct Meaning {
   const Node& node;
   template <typename H>
@@ -51,7 +52,7 @@ struct Meaning {
   }
 };
 
-// The rest of it.
+// The remaining parts of a node.
 struct Spelling {
   const Node& node;
   template <typename H>
@@ -71,7 +72,7 @@ GraphHashes HashGraph(const Graph& graph) {
   GraphHashes hashes;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     const uint64_t meaning = absl::HashOf(Meaning{*node});
-    hashes.meaning += meaning;  // A sum: the order of the nodes does not count.
+    hashes.meaning += meaning;  // A sum, so that the order of nodes does not matter.
     hashes.structural = absl::HashOf(hashes.structural, meaning, Spelling{*node});
   }
   hashes.structural = absl::HashOf(hashes.structural, graph.library(), graph.versions(), graph.extra_fields());

@@ -1,4 +1,4 @@
-// A structural hash: tells whether an edit changed anything.
+// Structural hashes that detect whether an edit changed a graph.
 #ifndef PERMAFROST_GRAPH_VALIDATION_HASH_H_
 #define PERMAFROST_GRAPH_VALIDATION_HASH_H_
 
@@ -8,21 +8,23 @@
 
 namespace permafrost {
 
-// Over everything that reaches the output: nodes in order with name, op, device, inputs, attributes, and what surrounds
-// them. Attributes count by content up to 256 bytes; larger payloads (weights) count by the identity of their buffer
-// and a sample of it, so that hashing costs the structure, not the weights: two graphs with equal bytes in different
-// buffers may differ in hash, but a graph that was edited never keeps its own. O(nodes + edges). Differs between
-// processes.
+// Hashes everything that is written to the output: nodes in order with name, op, device, inputs and attributes, and the
+// graph's other fields. Attributes of up to 256 bytes are hashed by content. Larger payloads (weights) are hashed by
+// the address of their buffer and a sample, so that the cost depends on the structure, not on the weights. Equal graphs
+// with different buffers may have different hashes, but an edit always changes the hash. O(nodes + edges). Values
+// differ between processes.
 uint64_t StructuralHash(const Graph& graph);
 
 struct GraphHashes {
-  uint64_t structural = 0;  // As StructuralHash.
-  // Of the same, less names, devices, fields that are not understood and the order of the nodes, but with the declared
-  // inputs and outputs: everything on which Validate and InferShapes depend. Where it stays, so does what they find.
+  uint64_t structural = 0;  // Equals StructuralHash.
+  // Like `structural`, but without names, devices, unknown fields and the order of nodes, and with the declared inputs
+  // and outputs. It covers everything that Validate and InferShapes depend on: while it is unchanged, so are their
+  // results.
+  // results.
   uint64_t meaning = 0;
 };
 
-// Both in one walk.
+// Computes both hashes in one pass.
 GraphHashes HashGraph(const Graph& graph);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The problems that a check of a graph finds, as many as one message can tell.
+// Collects the problems that a check of a graph finds, up to the number that one message reports.
 #ifndef PERMAFROST_GRAPH_VALIDATION_PROBLEM_LIST_H_
 #define PERMAFROST_GRAPH_VALIDATION_PROBLEM_LIST_H_
 
@@ -13,12 +13,12 @@ namespace permafrost {
 
 class ProblemList {
  public:
-  // Those after the fifth are not kept: a checker may stop.
+  // Problems after the fifth are dropped, so a checker may stop.
   bool IsFull() const { return problems_.size() >= kMostProblems; }
   void Report(absl::string_view problem) {
     if (!IsFull()) problems_.emplace_back(problem);
   }
-  // OK without problems, else InvalidArgument with all of them.
+  // Returns OK if there are no problems, otherwise InvalidArgument with all of them.
   absl::Status ToStatus() const {
     if (problems_.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrJoin(problems_, "; "));

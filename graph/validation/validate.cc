@@ -1,4 +1,4 @@
-// Checks of ports, arity, types, constants and cycles.
+// Implements the checks of ports, arity, types, constants and cycles.
 #include "graph/validation/validate.h"
 
 #include <string>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kNotKnown = -1;
 
-// The fixed type of an argument or the one that its attribute holds; kInvalid when the attribute does not tell.
+// Returns the fixed type of an argument or the type that its attribute holds; kInvalid if the attribute is missing or
+// malformed.
 DType TypeOf(const Node& node, const ArgSpec& arg) {
   if (arg.type_attr.empty()) return arg.type;
   const AttrValue* value = node.FindAttr(arg.type_attr);
@@ -72,7 +73,7 @@ class Validator {
     CheckInputTypes(node, *schema);
   }
 
-  // REQUIRES: the node has as many data inputs as its schema asks for.
+  // REQUIRES: the node has the number of data inputs that its schema specifies.
   void CheckInputTypes(const Node& node, const OpSchema& schema) {
     int next = 0;
     for (const ArgSpec& arg : schema.inputs) {
@@ -102,14 +103,14 @@ class Validator {
                         DTypeName(found), ", expected ", DTypeName(expected)));
   }
 
-  // The type of an output, or kInvalid when it is not known.
+  // Returns the type of an output, or kInvalid if it is unknown.
   DType OutputType(TensorRef ref) {
     const Node& node = *ref.node;
     const int count = num_outputs_[node.id()];
     if (count == kNotKnown || ref.port >= count) return DType::kInvalid;
     const OpSchema& schema = *FindSchema(node.op());
     if (schema.fixed_outputs >= 0) return TypeOf(node, schema.outputs[ref.port]);
-    // Where attributes decide how many outputs there are, the list of their types is made once for the node.
+    // If the number of outputs depends on attributes, the list of their types is computed once per node.
     const auto [entry, is_new] = output_types_.try_emplace(node.id());
     if (is_new) entry->second = OutputTypes(node).value_or(std::vector<DType>());
     const std::vector<DType>& types = entry->second;
@@ -141,7 +142,7 @@ class Validator {
   void CheckEndpoint(const Endpoint& endpoint, absl::string_view role) {
     if (endpoint.node == nullptr) return;
     const int count = num_outputs_[endpoint.node->id()];
-    // A node without outputs may be named as a whole: it runs for its effect.
+    // A node without outputs may be declared as an output: it runs for its side effect.
     if (count == kNotKnown || endpoint.port < count || (count == 0 && endpoint.port == 0)) return;
     Report(absl::StrCat("declared ", role, " '", endpoint.text, "': ", endpoint.node->Describe(), " has ", count,
                         count == 1 ? " output" : " outputs"));

@@ -1,4 +1,4 @@
-// Checks of the function library and of those who call it.
+// Implements the checks of the function library and of its callers.
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +23,8 @@ class FunctionValidator {
     for (const Function* function : library_.functions()) {
       if (function->signature().attrs.empty()) Add({std::string(function->name()), {}});
     }
-    // Bodies call functions with attributes, which are bodies of their own: their number is bounded, since attributes
-    // that grow from call to call would make any.
+    // A function with attributes has one body for each set of values. Their number is bounded here, because attributes
+    // that grow from call to call would produce infinitely many.
     constexpr size_t kMostBodies = 100000;
     for (size_t i = 0; i < waiting_.size() && i < kMostBodies && !IsFull(); ++i) {
       const FunctionRef call = waiting_[i];
@@ -74,8 +74,8 @@ class FunctionValidator {
     }
   }
 
-  // Compares what attributes `in` and `out` (may be empty) list with what the functions in attribute `key` take and
-  // give.
+  // Compares the types that attributes `in` and `out` (may be empty) list with the inputs and outputs of the functions
+  // in attribute `key`.
   void CheckCall(const Node& node, absl::string_view place, absl::string_view key, absl::string_view in,
                  absl::string_view out) {
     const AttrValue* attr = node.FindAttr(key);
@@ -90,9 +90,9 @@ class FunctionValidator {
       functions = *std::move(list);
     }
     for (FunctionRef& function : functions) {
-      if (library_.Find(function.name) == nullptr) continue;  // Reported already.
+      if (library_.Find(function.name) == nullptr) continue;  // Already reported.
       Compare(node, place, in, function, library_.InputTypes(function), "takes");
-      if (!out.empty()) Compare(node, place, out, function, library_.OutputTypes(function), "gives");
+      if (!out.empty()) Compare(node, place, out, function, library_.OutputTypes(function), "returns");
       if (!library_.Find(function.name)->signature().attrs.empty()) Add(std::move(function));
     }
   }

@@ -1,4 +1,4 @@
-// Field numbers of the messages that the GraphDef codec and the function library read and write themselves.
+// Field numbers of the messages that the GraphDef codec and the function library encode and decode themselves.
 #ifndef PERMAFROST_GRAPH_WIRE_FORMAT_GRAPHDEF_FIELDS_H_
 #define PERMAFROST_GRAPH_WIRE_FORMAT_GRAPHDEF_FIELDS_H_
 
@@ -12,7 +12,7 @@ enum MapEntry : uint32_t { kKey = 1, kValue = 2 };
 enum NameAttrList : uint32_t { kFunctionName = 1, kFunctionAttr = 2 };
 enum ListValue : uint32_t { kListFunction = 9 };
 
-// The library, and what is in it.
+// FunctionDefLibrary and the messages inside it.
 enum Library : uint32_t { kFunction = 1, kGradient = 2, kRegisteredGradient = 3 };
 enum FunctionDef : uint32_t {
   kSignature = 1,

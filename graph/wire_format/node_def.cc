@@ -1,4 +1,4 @@
-// Reads and writes the fields of a NodeDef.
+// Implements reading and writing of NodeDef.
 #include "graph/wire_format/node_def.h"
 
 #include "absl/strings/escaping.h"
@@ -11,7 +11,7 @@ namespace {
 
 namespace fields = graphdef_fields;
 
-// Values of at least this size go to the sink by themselves; smaller ones are gathered first.
+// Values of at least this size are passed to the sink directly; smaller ones are gathered first.
 constexpr size_t kLargeValue = 4096;
 
 size_t InputSize(const Node& node, int i) {
@@ -97,7 +97,7 @@ void AttrCollector::Clear() {
   index_.clear();
 }
 
-// Looks along the list while it is short, as it nearly always is.
+// Searches linearly while the list is short, which is the common case.
 Attr* AttrCollector::Find(absl::string_view key) {
   constexpr size_t kShort = 16;
   if (attrs_.size() <= kShort) {
@@ -153,7 +153,7 @@ absl::string_view NodeDefReader::Problem() const {
   if (name_.empty()) return "has no name";
   if (op_.empty()) return "has no op";
   if (name_[0] == '^' || name_.find(':') != absl::string_view::npos) {
-    return "a name does not begin with '^' or contain ':', which mark control inputs and ports";
+    return "the name begins with '^' or contains ':', which are reserved for control inputs and ports";
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// One NodeDef in the wire format: what the codec of GraphDef and the function library share. Needs no protobuf.
+// Reads and writes one NodeDef in wire format without protobuf. Used by the GraphDef codec and the function library.
 #ifndef PERMAFROST_GRAPH_WIRE_FORMAT_NODE_DEF_H_
 #define PERMAFROST_GRAPH_WIRE_FORMAT_NODE_DEF_H_
 
@@ -17,11 +17,11 @@
 
 namespace permafrost {
 
-// Joins fields that stand in different places of a message. As long as they are neighbours the result is a view.
+// Joins fields from different positions of a message. The result is a view as long as the fields are adjacent.
 class FieldCollector {
  public:
   void Add(absl::string_view bytes);
-  // Valid as long as `graph`, after the last Add.
+  // Valid as long as `graph`. REQUIRES: no call of Add follows.
   absl::string_view Finish(Graph* graph);
 
  private:
@@ -29,10 +29,11 @@ class FieldCollector {
   std::shared_ptr<std::string> owned_;
 };
 
-// Collects the entries of a map<string, AttrValue>, of which the last counts where keys are equal.
+// Collects the entries of a map<string, AttrValue>. The last entry of a key counts.
 class AttrCollector {
  public:
-  // Keys and values are views of `entry`; `owner` (may be null) goes into the values. DataLoss for malformed bytes.
+  // Adds an entry. Keys and values are views of `entry`; `owner` (may be null) is passed to the values. Returns
+  // DataLoss for malformed bytes.
   absl::Status Add(absl::string_view entry, const Owner& owner);
   const std::vector<Attr>& attrs() const { return attrs_; }
   std::vector<Attr>* mutable_attrs() { return &attrs_; }
@@ -42,17 +43,17 @@ class AttrCollector {
   Attr* Find(absl::string_view key);
 
   std::vector<Attr> attrs_;
-  absl::flat_hash_map<absl::string_view, size_t> index_;  // Filled once there are many.
+  absl::flat_hash_map<absl::string_view, size_t> index_;  // Filled when the list becomes long.
 };
 
-// Reads one NodeDef after the other; what it gives is valid until the next Read, and views the bytes.
+// Reads NodeDefs one after another. Accessors return views of the bytes, valid until the next Read.
 class NodeDefReader {
  public:
-  // `owner` keeps the bytes alive; null: the caller does.
+  // `owner` keeps the bytes alive; if null, the caller does.
   explicit NodeDefReader(Owner owner) : owner_(std::move(owner)) {}
 
-  // Appends the inputs to *inputs. Fields that the IR has no member for are kept by `graph`. DataLoss for malformed
-  // bytes.
+  // Decodes a NodeDef and appends its inputs to *inputs. `graph` stores the fields that the IR has no member for.
+  // Returns DataLoss for malformed bytes.
   absl::Status Read(absl::string_view bytes, Graph* graph, std::vector<absl::string_view>* inputs);
 
   absl::string_view name() const { return name_; }
@@ -61,9 +62,9 @@ class NodeDefReader {
   absl::string_view extra_fields() const { return extra_fields_; }
   std::vector<Attr>* attrs() { return attrs_.mutable_attrs(); }
 
-  // What is wrong with name or op ("has no name"), or nothing.
+  // Returns the problem with name or op ("has no name"), or an empty string.
   absl::string_view Problem() const;
-  // "node 'a' (Const) at index 2", shortened and without control characters.
+  // Returns "node 'a' (Const) at index 2", shortened and without control characters.
   std::string Place(size_t index) const { return NodePlace(name_, op_, index); }
   static std::string NodePlace(absl::string_view name, absl::string_view op, size_t index);
 
@@ -73,20 +74,20 @@ class NodeDefReader {
   AttrCollector attrs_;
 };
 
-// Quotes a text of a file for a message: no control characters, no megabytes.
+// Quotes a text from a file for a message: removes control characters and limits the length.
 std::string Quoted(absl::string_view text);
 
-// Reads digits as a port; false for none, for a leading zero, and for a number that an int does not hold.
+// Parses digits as a port. Returns false for an empty text, a leading zero, and a number that int cannot hold.
 bool ParsePort(absl::string_view digits, int* port);
 
-// Gathers small pieces for a sink.
+// Buffers small pieces for a sink.
 class Gatherer {
  public:
   explicit Gatherer(ByteSink* sink) : sink_(sink) {}
   std::string* buffer() { return &buffer_; }
   absl::Status Flush();
   absl::Status FlushIfLarge();
-  // A large value goes to the sink by itself.
+  // Writes a value. Large values are passed to the sink directly.
   absl::Status WriteValue(const AttrValue& value, uint64_t size);
 
  private:
@@ -94,8 +95,8 @@ class Gatherer {
   std::string buffer_;
 };
 
-// Bytes of the NodeDef, and writing it as field `number`: the fields in the order of their numbers, the inputs spelled
-// as in a GraphDef ("n", "n:1", "^n"), or as `input_texts` has them, one for each input.
+// Return the encoded size in bytes, and write the NodeDef as field `number`. Fields are in the order of their numbers.
+// Inputs are written as in a GraphDef ("n", "n:1", "^n"), or as in `input_texts`, which has one entry for each input.
 uint64_t NodeDefSize(const Node& node, const std::vector<std::string>* input_texts = nullptr);
 absl::Status WriteNodeDef(const Node& node, uint32_t number, Gatherer* out,
                           const std::vector<std::string>* input_texts = nullptr);

@@ -1,4 +1,5 @@
-// TensorProto and TensorShapeProto. Field numbers: tensorflow/core/framework/tensor.proto and tensor_shape.proto.
+// Implements TensorProto and TensorShapeProto. Field numbers: tensorflow/core/framework/tensor.proto and
+// tensor_shape.proto.
 #include "graph/wire_format/tensor_proto.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ enum DimField : uint32_t { kDimSize = 1 };
 
 constexpr int kMostDims = 254;  // TensorFlow's limit.
 
-// The typed list that carries a dtype's elements when tensor_content does not.
+// Returns the typed list that holds the elements of a dtype in place of tensor_content.
 uint32_t ValueField(DType dtype) {
   switch (dtype) {
 #define DTYPE(enumerator, number, text, type, field) \
@@ -52,7 +53,7 @@ uint32_t ValueField(DType dtype) {
   return 0;
 }
 
-// How one list entry becomes element components. Complex lists hold two components an element.
+// Converts a list entry to an element component. Complex lists hold two components per element.
 template <typename T>
 T FromBits(uint64_t bits) {
   if constexpr (std::is_same_v<T, float>) {
@@ -86,8 +87,8 @@ struct ComponentOf<std::complex<T>> {
   static constexpr size_t kPerElement = 2;
 };
 
-// Collects up to `wanted` entries of field `number`, packed or not. Further entries are checked but dropped, as
-// TensorFlow does.
+// Collects up to `wanted` entries of field `number`, packed or not. Further entries are checked but dropped, as in
+// TensorFlow.
 template <typename T>
 absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wanted, std::vector<T>* values) {
   constexpr bool kFixed = std::is_floating_point_v<T>;
@@ -97,13 +98,14 @@ absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wa
   while (reader.Next(&field)) {
     if (field.number != number) continue;
     if (field.type != WireType::kLengthDelimited) {
-      // A field of another wire type is an unknown one to protobuf.
+      // protobuf treats a field of another wire type as an unknown field.
       if (field.type == kUnpacked && values->size() < wanted) values->push_back(FromBits<T>(field.value));
       continue;
     }
     absl::string_view list = field.bytes;
     if constexpr (kFixed) {
-      if (list.size() % sizeof(T) != 0) return absl::DataLossError("a packed list of a tensor ends within a number");
+      if (list.size() % sizeof(T) != 0)
+        return absl::DataLossError("a packed list of a tensor is truncated within a number");
       const size_t count = std::min(list.size() / sizeof(T), wanted - values->size());
       const size_t start = values->size();
       values->resize(start + count);
@@ -114,13 +116,13 @@ absl::Status CollectValues(absl::string_view encoded, uint32_t number, size_t wa
       while (NextPackedVarint(&list, &bits, &error)) {
         if (values->size() < wanted) values->push_back(FromBits<T>(bits));
       }
-      if (error) return absl::DataLossError("a packed list of a tensor ends within a number");
+      if (error) return absl::DataLossError("a packed list of a tensor is truncated within a number");
     }
   }
   return reader.status();
 }
 
-// What becomes of a list that is shorter than the shape.
+// Policy for a list that is shorter than the shape.
 enum class ShortList { kRepeatLast, kRefuse };
 
 absl::Status ListIsShort(size_t given, size_t wanted) {
@@ -155,7 +157,7 @@ absl::StatusOr<Tensor> ExpandValues(absl::string_view encoded, DType dtype, Shap
   return tensor;
 }
 
-// Strings stand in string_val, or in tensor_content as all the lengths (varints) followed by all the characters.
+// Strings are in string_val, or in tensor_content as all lengths (varints) followed by all characters.
 absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view content, Shape shape, size_t count,
                                     ShortList short_list) {
   std::vector<std::string> strings;
@@ -166,9 +168,10 @@ absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view
     bool error = false;
     while (lengths.size() < count && NextPackedVarint(&rest, &length, &error)) lengths.push_back(length);
     if (error || lengths.size() != count)
-      return absl::DataLossError("a string tensor's content ends within its lengths");
+      return absl::DataLossError("the content of a string tensor is truncated within its lengths");
     for (const uint64_t each : lengths) {
-      if (each > rest.size()) return absl::DataLossError("a string tensor's content is shorter than its lengths say");
+      if (each > rest.size())
+        return absl::DataLossError("the content of a string tensor is shorter than the sum of its lengths");
       strings.emplace_back(rest.substr(0, each));
       rest.remove_prefix(each);
     }
@@ -198,10 +201,10 @@ absl::StatusOr<Tensor> ParseStrings(absl::string_view encoded, absl::string_view
   return Tensor::FromStrings(std::move(shape), std::move(strings));
 }
 
-// Decodes the typed list of `encoded`. REQUIRES: the type has elements of fixed size.
+// Decodes the typed list of `encoded`. REQUIRES: elements of the type have a fixed size.
 absl::StatusOr<Tensor> ParseList(absl::string_view encoded, DType dtype, Shape shape, size_t count,
                                  ShortList short_list) {
-  absl::StatusOr<Tensor> tensor = absl::InternalError("no such type");
+  absl::StatusOr<Tensor> tensor = absl::InternalError("unknown type");
   DispatchOn<float, double, int32_t, uint8_t, int16_t, int8_t, std::complex<float>, int64_t, bool, QInt8, QUint8,
              QInt32, BFloat16, QInt16, QUint16, uint16_t, std::complex<double>, Half, uint32_t, uint64_t>(
       dtype, [&](auto tag) {
@@ -265,10 +268,10 @@ std::string EncodeShapeProto(const Shape& shape) {
 
 namespace {
 
-// The header, and the tensor_content in *content.
+// Parses the header, and returns tensor_content in *content.
 absl::StatusOr<TensorHeader> ParseHeaderAndContent(absl::string_view encoded, absl::string_view* content) {
   TensorHeader header;
-  std::string merged_shape;  // A message field that occurs several times is merged, that is, concatenated.
+  std::string merged_shape;  // Occurrences of a message field are merged by concatenation.
   absl::string_view shape;
   WireReader reader(encoded);
   WireField field;
@@ -363,7 +366,7 @@ absl::StatusOr<Tensor> ParseTensorValues(absl::string_view encoded, DType dtype,
 
 namespace {
 
-// Everything of the TensorProto before its payload.
+// Encodes the TensorProto up to its payload.
 std::string EncodeTensorPrefix(const Tensor& tensor) {
   std::string prefix;
   AppendVarintField(kDType, static_cast<uint64_t>(tensor.dtype()), &prefix);

@@ -1,5 +1,5 @@
-// Draws a graph: scopes as boxes round their nodes, and, where there are too many nodes to see, as boxes in their
-// place.
+// Implements drawing of a graph. Scopes are drawn as boxes around their nodes, or, in large graphs, as single boxes
+// that replace their nodes.
 #include "io/formats/dot_format.h"
 
 #include <algorithm>
@@ -21,27 +21,27 @@ namespace {
 
 using absl::StrAppend;
 
-// More boxes than this are a carpet: Graphviz takes minutes, and nobody sees anything.
+// With more boxes than this a drawing is unreadable, and Graphviz takes minutes.
 constexpr size_t kMostBoxes = 400;
-// Boxes inside each other.
+// Maximum nesting depth of boxes.
 constexpr size_t kMostScopes = 12;
 constexpr size_t kFlushBytes = 1 << 16;
 
 struct Look {
-  absl::string_view words;  // Parts of names of ops, by which an op is known.
+  absl::string_view words;  // Parts of op names that select this style.
   absl::string_view colour;
 };
-// The first that fits counts.
+// The first match applies.
 constexpr Look kLooks[] = {
-    {"Placeholder _Arg", "#a6d96a"},                                              // What is fed.
-    {"Const Variable VarHandle ImmutableConst", "#eeeeee"},                       // What is stored.
-    {"Conv2D Conv3D Depthwise MatMul Einsum", "#9ecae1"},                         // Where the arithmetic is.
-    {"Pool Mean", "#bcbddc"},                                                     // Fewer pixels.
+    {"Placeholder _Arg", "#a6d96a"},                                              // Inputs.
+    {"Const Variable VarHandle ImmutableConst", "#eeeeee"},                       // Constants and variables.
+    {"Conv2D Conv3D Depthwise MatMul Einsum", "#9ecae1"},                         // Arithmetic.
+    {"Pool Mean", "#bcbddc"},                                                     // Reduction of the resolution.
     {"Relu Prelu Sigmoid Tanh Softmax Elu Selu Softplus Softsign", "#fdae6b"},    // Activations.
     {"BatchNorm LRN Moments", "#c7e9c0"},                                         // Normalisation.
     {"Switch Merge Enter Exit NextIteration LoopCond While If Call", "#fb9a99"},  // Control flow.
     {"Reshape Transpose Concat Split Pack Slice Squeeze ExpandDims Pad Tile Gather Resize ToSpace ToDepth ToBatch",
-     "#fff2ae"},  // Moving things about.
+     "#fff2ae"},  // Movement of data.
 };
 
 absl::string_view ColourOf(absl::string_view op) {
@@ -53,7 +53,7 @@ absl::string_view ColourOf(absl::string_view op) {
   return "#ffffff";
 }
 
-// `text` between quotes, shortened, and without what DOT would read as a command.
+// Returns `text` quoted and shortened, with the characters escaped that are special in DOT.
 std::string Quoted(absl::string_view text) {
   constexpr size_t kMost = 120;
   std::string out = "\"";
@@ -65,7 +65,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat(out, shown.size() < text.size() ? "..." : "", "\"");
 }
 
-// The label of several lines.
+// Returns a label of several lines.
 std::string Lines(const std::vector<std::string>& lines) {
   std::string out;
   for (const std::string& line : lines) {
@@ -75,7 +75,7 @@ std::string Lines(const std::vector<std::string>& lines) {
   return absl::StrCat("\"", out, "\"");
 }
 
-// The first `depth` pieces of a path, or all of it.
+// Returns the first `depth` components of a path, or the whole path.
 absl::string_view Prefix(absl::string_view name, size_t depth) {
   size_t end = 0;
   for (size_t i = 0; i < depth; ++i) {
@@ -93,7 +93,7 @@ absl::string_view LastPiece(absl::string_view name) {
   return slash == absl::string_view::npos ? name : name.substr(slash + 1);
 }
 
-// One box of the drawing: a node, or all the nodes of a scope.
+// One box of the drawing: a node, or all nodes of a scope.
 struct Box {
   absl::string_view name;
   std::vector<const Node*> nodes;
@@ -119,7 +119,7 @@ class Drawing {
   }
 
  private:
-  // Chooses how deep names are told apart: as deep as the number of boxes allows.
+  // Chooses the depth at which names are distinguished, as large as the limit on boxes allows.
   void Fold() {
     size_t deepest = 1;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
@@ -131,7 +131,7 @@ class Drawing {
     }
     const bool is_folded = depth <= deepest;
     box_of_.resize(graph_.id_limit());
-    // By name, so that a scope's boxes stand together.
+    // Sorted by name, so that the boxes of a scope are adjacent.
     std::map<absl::string_view, size_t> by_name;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       by_name.emplace(is_folded ? Prefix(node->name(), depth) : node->name(), 0);
@@ -169,7 +169,7 @@ class Drawing {
   }
 
   absl::Status DrawBoxes() {
-    std::vector<absl::string_view> open;  // The scopes that are open, from the outermost on, as pieces.
+    std::vector<absl::string_view> open;  // Components of the open scopes, outermost first.
     size_t num_clusters = 0;
     for (size_t i = 0; i < boxes_.size(); ++i) {
       std::vector<absl::string_view> scopes = absl::StrSplit(boxes_[i].name, '/');
@@ -222,7 +222,7 @@ class Drawing {
   struct Edge {
     size_t num_data = 0;
     size_t num_control = 0;
-    TensorRef first;  // Of the data.
+    TensorRef first;  // The first data output.
   };
 
   absl::Status DrawEdges() {
@@ -258,7 +258,7 @@ class Drawing {
 
   const Graph& graph_;
   ByteSink* sink_;
-  ShapeMap shapes_;  // Empty where they cannot be told.
+  ShapeMap shapes_;  // Empty if shapes cannot be inferred.
   std::vector<Box> boxes_;
   std::vector<size_t> box_of_;  // By node id.
   std::string text_;

@@ -1,4 +1,4 @@
-// A graph as a drawing: the DOT language of Graphviz (docs/formats/json.md). Only written.
+// Writes a graph as a drawing in Graphviz's DOT language (docs/formats/json.md). Write-only.
 #ifndef PERMAFROST_IO_FORMATS_DOT_FORMAT_H_
 #define PERMAFROST_IO_FORMATS_DOT_FORMAT_H_
 

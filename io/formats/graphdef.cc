@@ -1,4 +1,4 @@
-// Writes a GraphDef.
+// Implements writing of a GraphDef.
 #include "io/formats/graphdef.h"
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fields = graphdef_fields;
 
-// The fields of the graph that have no member in it, those that belong before `versions` or those after.
+// Appends the fields without a member in Graph, either those that precede `versions` or those that follow it.
 void AppendRest(const Graph& graph, bool before_versions, std::string* out) {
   WireReader reader(graph.extra_fields());
   WireField field;
@@ -51,7 +51,7 @@ absl::Status WriteGraphDef(const Graph& graph, ByteSink* sink) {
   const uint64_t size = GraphDefSize(graph);
   if (size > kMaxGraphDefBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the graph needs ", size, " bytes, but a GraphDef has at most ", kMaxGraphDefBytes,
+        absl::StrCat("the graph takes ", size, " bytes, but a GraphDef has at most ", kMaxGraphDefBytes,
                      "; a memory-mapped package (convert_graphdef_memmapped_format) has no such limit"));
   }
   Gatherer out(sink);

@@ -1,4 +1,4 @@
-// The binary form of a frozen graph: a serialised GraphDef (docs/formats/graphdef.md). Needs no protobuf.
+// Reads and writes a frozen graph as a serialised GraphDef (docs/formats/graphdef.md). Does not need protobuf.
 #ifndef PERMAFROST_IO_FORMATS_GRAPHDEF_H_
 #define PERMAFROST_IO_FORMATS_GRAPHDEF_H_
 
@@ -15,24 +15,25 @@
 
 namespace permafrost {
 
-// The graph keeps `owner` (null: the caller keeps the bytes alive) and views `bytes`: names and weights are not copied,
-// and weights are not touched. Everything nested is checked, so that what hangs on a node is well-formed when it is
-// read later. Takes any bytes that protobuf's parser takes, and what they mean is the same.
+// Reads a GraphDef. The graph keeps `owner` (if null, the caller keeps the bytes alive) and views `bytes`: names and
+// weights are not copied, and weights are not read. All nested messages are checked, so that attributes are well-formed
+// when they are decoded later. Accepts exactly the bytes that protobuf's parser accepts, with the same meaning.
 //
-// DataLoss, with the byte offset: not a well-formed GraphDef. InvalidArgument, with the node: well-formed, but not a
-// graph (no name or op, two nodes of one name, inputs that name no node or are misspelt, a control input before data).
-// The latter leave out byte offsets without `name_offsets`, for bytes that the user has never seen.
+// Returns DataLoss, with the byte offset, for a malformed message. Returns InvalidArgument, with the node, for a
+// message that is not a valid graph: a node without name or op, two nodes with the same name, inputs that name no node
+// or are malformed, a control input before a data input. These errors include byte offsets only with `name_offsets`;
+// without it, bytes that the user never sees are not mentioned.
 absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDef(absl::string_view bytes, Owner owner, bool name_offsets = true);
 
-// Bytes that WriteGraphDef makes of the graph.
+// Returns the number of bytes that WriteGraphDef writes.
 uint64_t GraphDefSize(const Graph& graph);
 
-// Fields go out in the order of their numbers, nodes and attributes in the order of the graph, so that the graph of a
-// canonical file gives that file again, byte for byte. Large values reach the sink as the views that they are.
-// FailedPrecondition, before anything is written, when the graph needs more than kMaxGraphDefBytes.
+// Writes the graph. Fields are written in the order of their numbers, nodes and attributes in the order of the graph,
+// so that a canonical file is reproduced byte for byte. Large values are passed to the sink as views. Returns
+// FailedPrecondition, before writing anything, if the graph takes more than kMaxGraphDefBytes.
 absl::Status WriteGraphDef(const Graph& graph, ByteSink* sink);
 
-// The parts of what WriteGraphDef writes: one node, as a field of the GraphDef, and everything after the nodes.
+// The two parts of WriteGraphDef: one node as a field of the GraphDef, and everything after the nodes.
 absl::Status WriteGraphDefNode(const Node& node, ByteSink* sink);
 absl::Status WriteGraphDefSurroundings(const Graph& graph, ByteSink* sink);
 

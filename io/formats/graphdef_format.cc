@@ -1,4 +1,4 @@
-// Fits the two forms of a GraphDef into the table of formats.
+// Registers the binary and the text form of a GraphDef as formats.
 #include "io/formats/graphdef_format.h"
 
 #include "graph/base/status.h"
@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const
   return ReadGraphDefText(file.bytes);
 }
 
-// Text that begins with a brace is JSON.
+// Text that starts with a brace is JSON.
 bool MayBeText(const ModelSource& source) {
   return LooksLikeText(source.head.bytes) && !LooksLikeJson(source.head.bytes);
 }

@@ -1,4 +1,4 @@
-// Reads a GraphDef in two passes: the nodes, then their inputs, which may name nodes further on.
+// Implements reading of a GraphDef in two passes: the nodes, then their inputs, which may refer to later nodes.
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +22,7 @@ struct InputText {
   bool spells_zero = false;
 };
 
-// Takes "node", "node:port" and "^node" apart. False for anything else, and for a port that would be written otherwise.
+// Parses "node", "node:port" and "^node". Returns false for other text, and for a port that is not in canonical form.
 bool ParseInput(absl::string_view text, InputText* input) {
   const size_t colon = text.find(':');
   input->name = text.substr(0, colon);
@@ -102,7 +102,7 @@ class GraphDefReader {
         graph_->AddNodeView(node_reader_.name(), Op::Named(node_reader_.op()), node_reader_.device());
     if (absl::IsAlreadyExists(node.status())) {
       const Node* const earlier = graph_->Find(node_reader_.name());
-      return invalid(absl::StrCat("has the name of ",
+      return invalid(absl::StrCat("has the same name as ",
                                   NodeDefReader::NodePlace(earlier->name(), earlier->op().name(), earlier->id()),
                                   ", expected unique names"));
     }
@@ -116,7 +116,7 @@ class GraphDefReader {
 
   absl::Status ConnectInputs() {
     size_t next = 0;
-    std::vector<absl::string_view> candidates;  // Filled for the first dangling input.
+    std::vector<absl::string_view> candidates;  // Filled when the first dangling input is found.
     std::vector<std::string> dangling;
     size_t num_dangling = 0;
     for (Node* node = graph_->first(); node != nullptr; node = node->next()) {
@@ -169,7 +169,7 @@ class GraphDefReader {
   bool name_offsets_;
   NodeDefReader node_reader_;
   std::unique_ptr<Graph> graph_;
-  std::vector<absl::string_view> inputs_;  // Of all nodes, one after the other.
+  std::vector<absl::string_view> inputs_;  // Inputs of all nodes, in order.
   std::vector<size_t> input_ends_;         // By node id.
 };
 

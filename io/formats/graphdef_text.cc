@@ -1,4 +1,4 @@
-// The text form, through protobuf's text format and our own codec.
+// Implements the text form with protobuf's text format and the binary codec of this folder.
 #include "io/formats/graphdef_text.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// Hands what protobuf prints on to a ByteSink.
+// Forwards protobuf's output to a ByteSink.
 class SinkStream : public pb::io::CopyingOutputStream {
  public:
   explicit SinkStream(ByteSink* sink) : sink_(sink) {}
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text) 
   message.Clear();
   auto kept = std::make_shared<const std::string>(std::move(binary));
   absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(*kept, kept, /*name_offsets=*/false);
-  // The only such error that is left to find: a string with escapes that are not UTF-8.
+  // Only one such error is possible here: a string whose escapes are not UTF-8.
   if (absl::IsDataLoss(graph.status())) return Annotate(graph.status(), "in the binary form of the text");
   return graph;
 }
@@ -53,7 +53,7 @@ absl::Status WriteGraphDefText(const Graph& graph, ByteSink* sink) {
   pb::io::CopyingOutputStreamAdaptor output(&stream);
   pb::TextFormat::Printer printer;
   graphdef::GraphDef message;
-  // The text of a GraphDef is that of its fields one after the other, so they are printed one at a time.
+  // The text of a GraphDef is the concatenation of its fields' texts, so they are printed one at a time.
   const auto print = [&](const std::string& encoded) -> absl::Status {
     if (!message.ParseFromString(encoded)) {
       return absl::InternalError("a part of the graph is not well-formed, so it has no text form");

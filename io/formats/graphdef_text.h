@@ -1,4 +1,4 @@
-// The text form of a frozen graph: a GraphDef in protobuf's text format (.pbtxt).
+// Reads and writes a frozen graph in protobuf's text format (.pbtxt).
 #ifndef PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_
 #define PERMAFROST_IO_FORMATS_GRAPHDEF_TEXT_H_
 
@@ -13,12 +13,12 @@
 
 namespace permafrost {
 
-// InvalidArgument with line and column for text that is not a GraphDef; other errors as ReadGraphDef. Attributes come
-// in the order of their keys. Does not keep `text`.
+// Parses a text GraphDef. Returns InvalidArgument, with line and column, for malformed text; other errors are those of
+// ReadGraphDef. Attributes are sorted by key. Does not keep `text`.
 absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text);
 
-// Attributes go out in the order of their keys, so that equal graphs give equal text. Needs memory for the text of the
-// largest node, not of the graph.
+// Writes the graph. Attributes are sorted by key, so that equal graphs have equal text. Needs memory for the text of
+// the largest node only.
 absl::Status WriteGraphDefText(const Graph& graph, ByteSink* sink);
 
 }  // namespace permafrost

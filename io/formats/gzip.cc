@@ -1,4 +1,4 @@
-// The project's only use of zlib.
+// Implements GzipSink. The only file of the project that uses zlib.
 #include "io/formats/gzip.h"
 
 #include <zlib.h>
@@ -13,10 +13,10 @@ namespace permafrost {
 namespace {
 
 constexpr int kLevel = 6;             // Z_DEFAULT_COMPRESSION, and the gzip tool's default.
-constexpr int kGzipWindow = 15 + 16;  // 32 KiB, the largest; 16 more asks for gzip's header and checksum.
+constexpr int kGzipWindow = 15 + 16;  // 32 KiB, the maximum; adding 16 selects gzip's header and checksum.
 constexpr int kMemoryLevel = 8;       // zlib's default.
 constexpr size_t kScratch = 64 << 10;
-constexpr size_t kMostAtOnce = 1 << 30;  // zlib counts in 32 bits.
+constexpr size_t kMostAtOnce = 1 << 30;  // zlib uses 32-bit sizes.
 
 }  // namespace
 
@@ -34,7 +34,7 @@ struct GzipSink::State {
       stream.next_out = reinterpret_cast<Bytef*>(scratch.data());
       stream.avail_out = static_cast<uInt>(scratch.size());
       const int result = deflate(&stream, flush);
-      if (result == Z_STREAM_ERROR) return absl::InternalError("cannot compress: the state of zlib is broken");
+      if (result == Z_STREAM_ERROR) return absl::InternalError("cannot compress: zlib reports an inconsistent state");
       const size_t made = scratch.size() - stream.avail_out;
       if (made > 0) PF_RETURN_IF_ERROR(out->Append({scratch.data(), made}));
       if (flush == Z_FINISH ? result == Z_STREAM_END : stream.avail_out > 0) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// gzip: what a model weighs when a web server sends it. Only written.
+// gzip compression, used to report the size of a model as sent by a web server. Write-only.
 #ifndef PERMAFROST_IO_FORMATS_GZIP_H_
 #define PERMAFROST_IO_FORMATS_GZIP_H_
 
@@ -10,7 +10,7 @@
 
 namespace permafrost {
 
-// Compresses what passes through, as `gzip` does by default (level 6), without a name or a time.
+// Compresses like `gzip` with its default level (6), without name and time stamp.
 class GzipSink : public FilterSink {
  public:
   // Does not own `out`.

@@ -1,4 +1,4 @@
-// Writes one node after the other, each on a line of its own.
+// Implements writing of a graph as JSON, with one line for each node.
 #include "io/formats/json_format.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 
 using absl::StrAppend;
 
-// Tensors of at most so many elements are written out.
+// Tensors with at most this many elements are written completely.
 constexpr int64_t kMostElements = 16;
-// Base64 is made of pieces: so many bytes give whole groups of four characters.
+// Base64 is written in pieces. A multiple of three bytes gives whole groups of four characters.
 constexpr size_t kPiece = 3 << 16;
 
-// The shortest text that reads back as the same double, or float; JSON has no word for the rest.
+// Returns the shortest text that parses to the same double or float. JSON has no literals for NaN and infinities.
 template <typename T>
 std::string Number(T value) {
   if (std::isnan(value)) return "\"NaN\"";
@@ -38,7 +38,7 @@ std::string Number(T value) {
   return text;
 }
 
-// Text, or the bytes where they are none.
+// Returns the bytes as text if they are UTF-8, otherwise in base64.
 std::string Bytes(absl::string_view bytes) {
   for (absl::string_view rest = bytes; !rest.empty();) {
     const size_t length = Utf8Length(rest);
@@ -60,7 +60,7 @@ std::string List(const Values& values, F text) {
   return out + "]";
 }
 
-// A number of a tensor as a double, or as text where it has no such form.
+// Returns an element as a number, or as text if it has no number form.
 template <typename T>
 std::string Element(const T& value) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -186,7 +186,7 @@ class Writer {
         if (WriteList(value)) return absl::OkStatus();
         break;
       case Kind::kFunction:
-        // With values for the attributes of its signature it is carried as bytes.
+        // A reference with attribute values is written in wire format.
         if (const absl::StatusOr<FunctionRef> function = value.AsFunction(); function.ok() && function->attrs.empty()) {
           Tagged("function", JsonQuoted(function->name));
           return absl::OkStatus();
@@ -197,7 +197,7 @@ class Writer {
     return absl::OkStatus();
   }
 
-  // False for a list that cannot be written as one of its kind, and nothing written.
+  // Writes a list of one kind. Returns false, without writing, if the list is of another kind.
   template <typename T, typename F>
   bool ListOf(absl::string_view kind, const absl::StatusOr<std::vector<T>>& values, F text) {
     if (!values.ok() || values->empty()) return false;
@@ -217,7 +217,7 @@ class Writer {
       Tagged("bools", List(*flags, [](bool flag) { return flag ? "true" : "false"; }));
       return true;
     }
-    // What is empty has no kind.
+    // An empty list has no kind.
     const bool is_empty = value.AsIntList().ok() && value.AsStringList().ok();
     if (is_empty) Tagged("list", "[]");
     return is_empty;
@@ -230,7 +230,7 @@ class Writer {
     StrAppend(&text_, "{\"tensor\": {\"type\": ", JsonQuoted(DTypeName(dtype)), ", \"shape\": ", Dims(shape));
     const absl::StatusOr<Tensor> tensor = value.AsTensor();
     if (!tensor.ok()) {
-      // Resources and the like.
+      // Resources and other opaque types.
       StrAppend(&text_, ", \"wire\": \"", absl::Base64Escape(value.Encoded()), "\"}}");
       return absl::OkStatus();
     }

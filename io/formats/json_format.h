@@ -1,4 +1,4 @@
-// A graph as JSON, for programs to look at (docs/formats/json.md). Only written.
+// Writes a graph as JSON for other programs (docs/formats/json.md). Write-only.
 #ifndef PERMAFROST_IO_FORMATS_JSON_FORMAT_H_
 #define PERMAFROST_IO_FORMATS_JSON_FORMAT_H_
 
@@ -6,9 +6,9 @@
 
 namespace permafrost {
 
-// Large constants as type, shape and range.
+// Writes large constants as type, shape and range.
 extern const ModelFormat kJsonFormat;
-// With the bytes of every constant, in base64.
+// Writes the bytes of every constant in base64.
 extern const ModelFormat kJsonWithWeightsFormat;
 
 }  // namespace permafrost

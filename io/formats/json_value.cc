@@ -1,4 +1,4 @@
-// A JSON parser by recursive descent, to a fixed depth.
+// Implements a recursive-descent JSON parser with bounded depth.
 #include "io/formats/json_value.h"
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class Parser {
     return true;
   }
 
-  // A null `value` is one that is not built.
+  // A null `value` means that the value is checked but not built.
   absl::Status Value(int depth, JsonValue* value) {
     if (depth > kMaxDepth) return Error(absl::StrCat("nests deeper than ", kMaxDepth));
     SkipBlanks();
@@ -183,23 +183,23 @@ class Parser {
       return absl::OkStatus();
     }
     uint32_t code = 0;
-    if (!Take("u") || !Hex(&code)) return Error("not an escape of JSON");
+    if (!Take("u") || !Hex(&code)) return Error("found an invalid escape");
     if (code >= 0xD800 && code < 0xDC00) {
       uint32_t low = 0;
       if (!Take("\\u") || !Hex(&low) || low < 0xDC00 || low > 0xDFFF) return Error("expected the second surrogate");
       code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     } else if (code >= 0xDC00 && code < 0xE000) {
-      return Error("a second surrogate stands alone");
+      return Error("found a second surrogate without the first");
     }
     if (out != nullptr) AppendUtf8(code, out);
     return absl::OkStatus();
   }
 
-  // A null `out` is not written to.
+  // `out` may be null.
   absl::Status Text(std::string* out) {
     ++at_;
     while (true) {
-      if (at_ == text_.size()) return Error("a text is not closed");
+      if (at_ == text_.size()) return Error("a text has no closing quote");
       if (Take("\"")) return absl::OkStatus();
       if (Take("\\")) {
         PF_RETURN_IF_ERROR(Escape(out));

@@ -1,4 +1,4 @@
-// Reads JSON, whoever wrote it.
+// Parses JSON from untrusted sources.
 #ifndef PERMAFROST_IO_FORMATS_JSON_VALUE_H_
 #define PERMAFROST_IO_FORMATS_JSON_VALUE_H_
 
@@ -23,31 +23,32 @@ struct JsonValue {
   std::string text;
   std::vector<JsonValue> items;                            // Of an array.
   std::vector<std::pair<std::string, JsonValue>> members;  // Of an object, in the order of the file.
-  absl::string_view raw;                                   // How an array or object stands in the text.
+  absl::string_view raw;                                   // The text of an array or object.
 
-  // Null when this is no object or has no such member.
+  // Returns null if this is not an object or has no such member.
   const JsonValue* Find(absl::string_view key) const;
 };
 
 struct JsonOptions {
-  // Arrays and objects inside this many others are checked but not built: they are their `raw` only.
+  // Arrays and objects nested deeper than this are checked but not built; they only have `raw`.
   int built_depth = 64;
-  // Values that are built, before more is refused: each takes about a hundred bytes, however short its text.
+  // Maximum number of values built. Each takes about a hundred bytes, however short its text is.
   uint64_t max_values = std::numeric_limits<uint64_t>::max();
 };
 
-// InvalidArgument with line and column for text that is not JSON (RFC 8259), holds bytes that are no UTF-8, has an
-// object with a key twice, or nests deeper than 64. Memory is proportional to the text. `raw` views the text.
+// Parses a JSON text (RFC 8259). Returns InvalidArgument, with line and column, for text that is malformed, is not
+// UTF-8, has an object with duplicate keys, or is nested deeper than 64. Memory use is proportional to the text. `raw`
+// views the text.
 absl::StatusOr<JsonValue> ParseJson(absl::string_view text, const JsonOptions& options = {});
 
-// `text` with the quotes and escapes of JSON. Bytes that are no UTF-8 become U+FFFD.
+// Returns `text` with quotes and JSON escapes. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonQuoted(absl::string_view text);
 
-// Bytes of the well-formed UTF-8 sequence at the start of `text`; 0 when it is none.
+// Returns the size of the well-formed UTF-8 sequence at the start of `text` in bytes, or 0 if there is none.
 size_t Utf8Length(absl::string_view text);
 
-// The member `key` of an object, as a text, or as an array of texts. InvalidArgument when it is missing or of another
-// kind.
+// Return the member `key` of an object as a text, or as an array of texts. Return InvalidArgument if it is missing or
+// of another kind.
 absl::StatusOr<std::string> TextMember(const JsonValue& object, absl::string_view key);
 absl::StatusOr<std::vector<std::string>> TextsMember(const JsonValue& object, absl::string_view key);
 

@@ -1,4 +1,4 @@
-// Reads the regions and the directory of a package.
+// Implements reading of packages: directory, regions and graph.
 #include "io/formats/memmapped_package.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ absl::Status Package::CheckTensorRegion(const PackageRegion& region, DType dtype
     return absl::InvalidArgumentError(absl::StrCat("type ", DTypeName(dtype), " has no fixed-size elements"));
   }
   if (!shape.IsFullyKnown()) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the shape ", shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("found shape ", shape.ToString(), ", expected known dimensions"));
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
   int64_t wanted;
@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Package::ReadGraph() const {
 }
 
 absl::Status Package::MakeConstants(Graph* graph) const {
-  // By region. A view of a mapped region costs nothing, but a source may have to decrypt.
+  // Views by region. A view of a mapped region is free, but an encrypted source must decrypt.
   absl::flat_hash_map<const PackageRegion*, FileView> views;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kImmutableConst) continue;
@@ -98,7 +98,7 @@ absl::Status Package::MakeConstants(Graph* graph) const {
       }
       PF_ASSIGN_OR_RETURN(Tensor value,
                           Tensor::FromBytes(dtype, shape, view->second.bytes.substr(0, size), view->second.owner));
-      // In place, so that the attributes keep their order.
+      // Replaces the attributes in place, to keep their order.
       const std::vector<Attr> attrs(node->attrs().begin(), node->attrs().end());
       node->ClearAttrs();
       graph->ReserveAttrs(node, attrs.size());
@@ -138,7 +138,7 @@ absl::Status Package::AddRegion(const PackageRegion& region, uint64_t end) {
     }
   }
   if (!by_name_.try_emplace(region.name, regions_.size()).second) {
-    return absl::DataLossError(absl::StrCat(place(), " has the name of entry ", by_name_[region.name]));
+    return absl::DataLossError(absl::StrCat(place(), " has the same name as entry ", by_name_[region.name]));
   }
   regions_.push_back(region);
   return absl::OkStatus();
@@ -152,9 +152,9 @@ absl::Status Package::ReadDirectory() {
   PF_ASSIGN_OR_RETURN(const FileView footer, source_->Read(size - kFooterBytes, kFooterBytes));
   const uint64_t begin = LoadLittleEndian64(footer.bytes.data()), end = size - kFooterBytes;
   if (begin >= end) {
-    return absl::DataLossError(absl::StrCat("the last 8 bytes say that the directory begins at byte ", begin,
+    return absl::DataLossError(absl::StrCat("according to the last 8 bytes the directory begins at byte ", begin,
                                             ", expected one before byte ", end,
-                                            ", where it ends; the file may be cut short"));
+                                            ", where it ends; the file may be truncated"));
   }
   if (end - begin > kMostDirectoryBytes) {
     return absl::DataLossError(
@@ -201,13 +201,13 @@ bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::st
     const uint64_t begin = LoadLittleEndian64(tail.data() + tail.size() - kFooterBytes);
     const uint64_t end = size - kFooterBytes;
     if (begin < end) {
-      // The name stands among the first bytes of the first entry, behind an offset at most.
+      // The name is near the start of the first entry; only an offset may precede it.
       constexpr uint64_t kLooked = 64;
       const absl::StatusOr<FileView> entry = source.Read(begin, std::min(end - begin, kLooked));
       if (entry.ok() && absl::StrContains(entry->bytes, kPackagePrefix)) return true;
     }
   }
-  // A GraphDef that names regions ends like a package whose end is missing, but begins with one of its own fields.
+  // A GraphDef that names regions ends like a package with a missing end, but begins with one of its own fields.
   const bool begins_like_graph = !head.empty() && (head[0] == '\x0a' || head[0] == '\x12' || head[0] == '\x22');
   const bool begins_like_text = absl::StartsWith(head, "node") || absl::StartsWith(head, "library");
   return !begins_like_graph && !begins_like_text && absl::StrContains(tail, kPackagePrefix);

@@ -1,4 +1,4 @@
-// TensorFlow's memory-mapped package: tensors laid out for the processor, a graph that names them, and a directory
+// TensorFlow's memory-mapped package: aligned tensors, a graph that refers to them, and a directory
 // (docs/formats/memmapped_package.md).
 #ifndef PERMAFROST_IO_FORMATS_MEMMAPPED_PACKAGE_H_
 #define PERMAFROST_IO_FORMATS_MEMMAPPED_PACKAGE_H_
@@ -23,46 +23,46 @@
 
 namespace permafrost {
 
-// What the name of every region begins with, and the name of the graph's.
+// The prefix of all region names, and the name of the graph's region.
 inline constexpr absl::string_view kPackagePrefix = "memmapped_package://";
 inline constexpr absl::string_view kPackageGraphName = "memmapped_package://.";
 
-// Where tensors begin: what TensorFlow wants since late 1.x, and what Tensor::IsAligned() asks for.
+// Alignment of tensors: required by TensorFlow since late 1.x, and by Tensor::IsAligned().
 inline constexpr uint64_t kTensorAlignment = 64;
-// The least that any TensorFlow ever wrote.
+// The smallest alignment that any version of TensorFlow wrote.
 inline constexpr uint64_t kLeastTensorAlignment = 32;
-// A page of the processors that mapped models run on: a tensor of its own pages can be dropped from memory, locked and
-// asked for ahead by itself.
+// The page size of the processors on which mapped models run. A tensor in its own pages can be released, locked and
+// prefetched separately.
 inline constexpr uint64_t kPageAlignment = 4096;
 
 struct PackageRegion {
-  absl::string_view name;  // With the prefix. Lives as long as the package.
-  uint64_t offset = 0;     // Of its first byte in the package.
-  uint64_t length = 0;     // Bytes. In packages of old writers, which do not say, with the padding that follows.
+  absl::string_view name;  // Including the prefix. Lives as long as the package.
+  uint64_t offset = 0;     // Offset of the first byte in the package.
+  uint64_t length = 0;     // In bytes. Includes the padding in packages of old writers, which store no lengths.
 };
 
-// A package to read from. Thread-safe.
+// A package opened for reading. Thread-safe.
 class Package {
  public:
-  // In the order of their offsets.
+  // All regions, in the order of their offsets.
   absl::Span<const PackageRegion> regions() const { return regions_; }
-  // Null when there is none of that name.
+  // Returns null if there is no such region.
   const PackageRegion* Find(absl::string_view name) const;
 
-  // The bytes of a region: exactly those are asked of the source. NotFound.
+  // Reads the bytes of a region, and no others, from the source. Returns NotFound if there is no such region.
   absl::StatusOr<FileView> Read(absl::string_view name) const;
 
-  // The tensor that a region holds, a view of it where the source has it in memory. NotFound; DataLoss when the region
-  // is too short, or begins where no writer puts a tensor.
+  // Returns the tensor in a region, as a view if the source is in memory. Returns NotFound if there is no such region,
+  // DataLoss if the region has the wrong size or an alignment that no writer produces.
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name, DType dtype, const Shape& shape) const;
 
-  // The graph as it is written: nodes ImmutableConst name regions, of which nothing is read. Views the package's
-  // memory, which it keeps alive.
+  // Returns the graph as stored: ImmutableConst nodes name regions, which are not read. The graph views the package's
+  // memory and keeps it alive.
   absl::StatusOr<std::unique_ptr<Graph>> ReadGraph() const;
 
-  // Makes a Const of each ImmutableConst of `graph` whose region name has the prefix; its value is what ReadTensor
-  // gives, so mapped regions are not touched. Those that name files stay. Regions that several nodes name are read
-  // once. DataLoss names the node; *graph is then of no use.
+  // Replaces each ImmutableConst of `graph` whose region name has the prefix by a Const with the value of ReadTensor,
+  // so that mapped regions are not accessed. Leaves those that name files. Reads a region only once if several nodes
+  // refer to it. Returns DataLoss with the node; *graph is then unspecified.
   absl::Status MakeConstants(Graph* graph) const;
 
  private:
@@ -77,36 +77,37 @@ class Package {
   absl::flat_hash_map<absl::string_view, size_t> by_name_;
 };
 
-// Reads the directory of a package, and nothing else. Takes packages of every TensorFlow, those without lengths too.
-// DataLoss, with the place: no such directory, regions that overlap, lie outside, have no name or one twice.
+// Reads the directory of a package and nothing else. Accepts packages of every version of TensorFlow, including those
+// without lengths. Returns DataLoss, with the place, for a missing directory and for regions that overlap, are out of
+// bounds, have no name or have the same name as another.
 absl::StatusOr<std::shared_ptr<const Package>> OpenPackage(std::shared_ptr<const ByteSource> source);
 
-// Writes a package piece by piece; nothing but the directory is held. Regions first, then Finish. Not thread-safe.
+// Writes a package region by region, and holds only the directory in memory. Not thread-safe.
 class PackageWriter {
  public:
-  // Does not own `sink`. Tensors begin at multiples of `alignment` bytes, a power of two.
+  // Does not own `sink`. Tensors are aligned to `alignment` bytes, a power of two.
   explicit PackageWriter(ByteSink* sink, uint64_t alignment = kTensorAlignment) : sink_(sink), alignment_(alignment) {}
 
-  // Begins the region of a tensor; its elements, row-major and little-endian, follow in calls of Append.
-  // InvalidArgument for a name without the prefix, with other characters than A-Z a-z 0-9 _ . after it, or given
+  // Starts the region of a tensor. Calls of Append add its elements, row-major and little-endian. Returns
+  // InvalidArgument if the name lacks the prefix, has other characters than A-Z a-z 0-9 _ . after it, or has been used
   // before.
   absl::Status BeginTensor(absl::string_view name);
-  // The same for what begins at a multiple of `alignment`, a power of two up to kPageAlignment.
+  // Same, for a region aligned to `alignment`, a power of two up to kPageAlignment.
   absl::Status BeginAligned(absl::string_view name, uint64_t alignment);
-  // The same for a message, which needs no alignment.
+  // Same, for a message, which needs no alignment.
   absl::Status BeginMessage(absl::string_view name);
   absl::Status Append(absl::string_view bytes);
 
-  // BeginTensor and Append.
+  // Calls BeginTensor and Append.
   absl::Status AddTensor(absl::string_view name, absl::string_view elements);
-  // The default graph, as a region of its own.
+  // Adds the default graph as a region.
   absl::Status AddGraph(const Graph& graph);
 
-  // Writes the directory. InvalidArgument when a region has no bytes, as no reader takes that; this is also found by
-  // the next Begin. REQUIRES: called once, at the end.
+  // Writes the directory. Returns InvalidArgument if a region is empty, because readers reject that; the next Begin
+  // reports it too. REQUIRES: called once, at the end.
   absl::Status Finish();
 
-  // Bytes so far.
+  // Number of bytes written so far.
   uint64_t offset() const { return offset_; }
 
  private:
@@ -117,13 +118,13 @@ class PackageWriter {
   ByteSink* sink_;
   uint64_t alignment_;
   uint64_t offset_ = 0;
-  std::string directory_;  // Of the regions that have ended.
+  std::string directory_;  // Entries of the finished regions.
   absl::flat_hash_set<std::string> names_;
-  std::string name_;  // Of the region that is open; empty when none is.
+  std::string name_;  // Name of the open region; empty if there is none.
   uint64_t begin_ = 0;
 };
 
-// The region that is open in a writer.
+// Appends to the open region of a writer.
 class RegionSink : public ByteSink {
  public:
   explicit RegionSink(PackageWriter* writer) : writer_(writer) {}
@@ -133,25 +134,25 @@ class RegionSink : public ByteSink {
   PackageWriter* const writer_;
 };
 
-// Bytes of a directory's entry.
+// Returns the size of a directory entry in bytes.
 uint64_t PackageEntrySize(absl::string_view name, uint64_t offset, uint64_t length);
-// `offset`, or the next multiple of `alignment` (a power of two).
+// Returns `offset` rounded up to a multiple of `alignment`, a power of two.
 inline uint64_t AlignUp(uint64_t offset, uint64_t alignment) { return (offset + alignment - 1) & ~(alignment - 1); }
 
-// Gives nodes their regions' names, as TensorFlow's converter does: the prefix, then the node's name with "_" for every
-// character that a region may not have, then more "_" (a number after very many) until nobody else has it.
+// Assigns region names to nodes like TensorFlow's converter: the prefix, then the node's name with "_" for every
+// character that is not allowed. If the name is taken, it appends more "_", or a number after many attempts.
 class RegionNames {
  public:
-  // Nobody gets this one.
+  // Excludes a name from assignment.
   void Reserve(absl::string_view name) { taken_.insert(std::string(name)); }
   std::string NameFor(absl::string_view node_name);
 
  private:
   absl::flat_hash_set<std::string> taken_;
-  absl::flat_hash_map<std::string, size_t> suffixes_;  // By name without a suffix: the first that may be free.
+  absl::flat_hash_map<std::string, size_t> suffixes_;  // By name without suffix: the first suffix that may be free.
 };
 
-// True for a source that ends as a package does, and for one that seems to have been one before it was cut.
+// True for a source that ends like a package, and for one that appears to be a truncated package.
 bool LooksLikePackage(const ByteSource& source, absl::string_view head, absl::string_view tail);
 
 }  // namespace permafrost

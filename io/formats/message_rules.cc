@@ -1,4 +1,4 @@
-// The table of messages and the walk over it. The facts are those of io/formats/proto/graphdef.proto.
+// Implements the checks with a table of messages. The facts are those of io/formats/proto/graphdef.proto.
 #include "io/formats/message_rules.h"
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace permafrost {
 namespace {
 
-// How a length-delimited field is checked. Scalars need no row: proto3's parser takes any wire type for any field, as
-// an unknown field where it does not fit.
+// Check of a length-delimited field. Scalars need no rule: proto3's parser accepts any wire type for any field, and
+// treats a mismatch as an unknown field.
 enum class Check : uint8_t {
   kNone,
   kString,
@@ -28,7 +28,7 @@ struct FieldRule {
   MessageType message = MessageType::kOpaque;
 };
 
-constexpr uint32_t kMaxRuledField = 20;  // OpDef.control_output, the highest number with a rule.
+constexpr uint32_t kMaxRuledField = 20;  // OpDef.control_output, the highest field number with a rule.
 
 using MessageRule = std::array<FieldRule, kMaxRuledField + 1>;
 using Rules = std::array<MessageRule, static_cast<size_t>(MessageType::kCount)>;
@@ -140,7 +140,7 @@ absl::Status Malformed(size_t offset, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("offset ", offset, ": ", what));
 }
 
-// One short number, as the values of most attributes are: nothing in it needs a check, whatever the message is.
+// True for a single short number, the common case of attribute values. It needs no check in any message.
 bool IsShortNumber(absl::string_view message) {
   if (message.size() != 2) return false;
   const uint8_t tag = static_cast<uint8_t>(message[0]), value = static_cast<uint8_t>(message[1]);
@@ -152,7 +152,7 @@ absl::Status CheckPackedVarints(absl::string_view list, size_t offset) {
   bool error = false;
   while (NextPackedVarint(&list, &value, &error)) {
   }
-  return error ? Malformed(offset, "a packed list ends within a number") : absl::OkStatus();
+  return error ? Malformed(offset, "the packed list is truncated within a number") : absl::OkStatus();
 }
 
 }  // namespace
@@ -166,7 +166,8 @@ bool IsUtf8(absl::string_view text) {
     if (at == end) return true;
     const uint8_t lead = static_cast<uint8_t>(*at++);
     if (lead < 0x80) continue;
-    // The second byte's range excludes overlong forms (E0, F0), surrogates (ED) and what lies beyond U+10FFFF (F4).
+    // The range of the second byte excludes overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF
+    // (F4).
     int more;
     uint8_t low = 0x80, high = 0xbf;
     if (lead >= 0xc2 && lead <= 0xdf) {
@@ -194,7 +195,7 @@ bool IsUtf8(absl::string_view text) {
 }
 
 absl::Status CheckMessage(MessageType type, absl::string_view message, size_t base, int depth) {
-  // The messages that are open, innermost last. An explicit stack: the nesting is the file's choice.
+  // The open messages, innermost last. An explicit stack, because the file determines the nesting depth.
   struct Open {
     WireReader reader;
     const MessageRule* rule;
@@ -246,7 +247,7 @@ absl::Status CheckMessage(MessageType type, absl::string_view message, size_t ba
       case Check::kPackedFixed32:
       case Check::kPackedFixed64: {
         const size_t size = rule.check == Check::kPackedFixed32 ? 4 : 8;
-        if (field.bytes.size() % size != 0) return Malformed(offset, "a packed list ends within a number");
+        if (field.bytes.size() % size != 0) return Malformed(offset, "the packed list is truncated within a number");
         break;
       }
     }

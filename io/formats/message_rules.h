@@ -1,4 +1,4 @@
-// Checks protobuf messages without protobuf: a walk over the bytes, driven by one table of the messages of a GraphDef.
+// Validates protobuf messages without protobuf, driven by a table of the messages in a GraphDef.
 #ifndef PERMAFROST_IO_FORMATS_MESSAGE_RULES_H_
 #define PERMAFROST_IO_FORMATS_MESSAGE_RULES_H_
 
@@ -11,7 +11,7 @@ namespace permafrost {
 
 // A message of io/formats/proto/graphdef.proto, or the entry of one of its maps.
 enum class MessageType : uint8_t {
-  kOpaque,  // Whatever its fields are, none needs a check beyond those of the wire format.
+  kOpaque,  // A message that needs no checks beyond those of the wire format.
   kGraphDef,
   kNodeDef,
   kAttrEntry,
@@ -48,13 +48,12 @@ enum class MessageType : uint8_t {
   kCount,
 };
 
-// OK exactly when protobuf's C++ parser would take `message` as a message of that type; otherwise DataLoss with the
-// offset, counted from `base` before the message. `depth` is how many messages are round this one. Costs the structure,
-// not the payloads: weights are not touched.
+// Returns OK exactly if protobuf's C++ parser would accept `message` as a message of that type; otherwise DataLoss with
+// the offset, where `base` is the offset of the message. `depth` is the number of enclosing messages. The cost depends
+// on the structure: payloads such as weights are not read.
 absl::Status CheckMessage(MessageType type, absl::string_view message, size_t base = 0, int depth = 0);
 
-// True for text that is UTF-8 as protobuf demands it of its strings: no overlong form, no surrogate, nothing beyond
-// U+10FFFF.
+// True for valid UTF-8 in protobuf's sense: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool IsUtf8(absl::string_view text);
 
 }  // namespace permafrost

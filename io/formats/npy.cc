@@ -1,4 +1,4 @@
-// Reads and writes NPY files.
+// Implements reading and writing of NPY files.
 #include "io/formats/npy.h"
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace permafrost {
 namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
-// numpy itself reads no longer ones without being told to.
+// NumPy's default limit on the length of a header.
 constexpr size_t kLongestHeader = 10000;
-// More dimensions than TensorFlow (254) or numpy (64) can have.
+// More dimensions than TensorFlow (254) or NumPy (64) support.
 constexpr int kMostDims = 254;
 constexpr size_t kAlignment = 64;
 
@@ -42,7 +42,7 @@ struct Header {
   std::optional<Shape> shape;
 };
 
-// Reads the little Python that a header is made of.
+// Parses the subset of Python that headers use.
 class HeaderParser {
  public:
   explicit HeaderParser(absl::string_view text) : rest_(text) {}
@@ -100,20 +100,19 @@ class HeaderParser {
   }
 
   absl::StatusOr<DType> ElementType() {
-    if (absl::StartsWith(Next(), "["))
-      return absl::UnimplementedError("NPY file holds records, expected plain numbers");
+    if (absl::StartsWith(Next(), "[")) return absl::UnimplementedError("NPY file holds records, expected numbers");
     PF_ASSIGN_OR_RETURN(const std::string descr, Quoted());
     absl::string_view code = descr;
     if (absl::ConsumePrefix(&code, ">") && !absl::EndsWith(code, "1")) {
       return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr,
-                                                   "' (big-endian), expected little-endian: save with "
+                                                   "' (big-endian), expected little-endian; save with "
                                                    "array.astype(array.dtype.newbyteorder('<'))"));
     }
     if (!absl::ConsumePrefix(&code, "<") && !absl::ConsumePrefix(&code, "|")) absl::ConsumePrefix(&code, "=");
     for (const ElementCode& element : kElementCodes) {
       if (element.code == code) return element.dtype;
     }
-    return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr, "', expected plain numbers or booleans"));
+    return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr, "', expected numbers or booleans"));
   }
 
   absl::StatusOr<Shape> Dimensions() {
@@ -126,7 +125,7 @@ class HeaderParser {
       int64_t dim;
       if (!absl::SimpleAtoi(next.substr(0, digits), &dim)) return Malformed();
       rest_.remove_prefix(digits);
-      Take("L");  // Python 2 wrote long integers so.
+      Take("L");  // Python 2 wrote long integers with this suffix.
       if (shape.rank() == kMostDims) return absl::DataLossError("NPY shape has more than 254 dimensions");
       shape.AddDim(dim);
       if (!Take(",") && !absl::StartsWith(Next(), ")")) return Malformed();
@@ -143,14 +142,14 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
   absl::string_view rest = file;
   if (!absl::ConsumePrefix(&rest, kMagic))
     return absl::DataLossError("not an NPY file: it does not start with \\x93NUMPY");
-  if (rest.size() < 2) return absl::DataLossError("NPY file is cut short in its version");
+  if (rest.size() < 2) return absl::DataLossError("NPY file is truncated within its version");
   const int major = static_cast<unsigned char>(rest[0]);
   if (major < 1 || major > 3) {
     return absl::UnimplementedError(absl::StrCat("NPY version is ", major, ", expected 1, 2 or 3"));
   }
   rest.remove_prefix(2);
   const size_t length_bytes = major == 1 ? 2 : 4;
-  if (rest.size() < length_bytes) return absl::DataLossError("NPY file is cut short in the length of its header");
+  if (rest.size() < length_bytes) return absl::DataLossError("NPY file is truncated within the length of its header");
   size_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) length |= size_t{static_cast<unsigned char>(rest[i])} << (8 * i);
   rest.remove_prefix(length_bytes);
@@ -159,7 +158,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
   }
   if (length > rest.size()) {
     return absl::DataLossError(
-        absl::StrCat("NPY file is cut short: its header has ", length, " bytes, and ", rest.size(), " are left"));
+        absl::StrCat("NPY file is truncated: its header has ", length, " bytes, and ", rest.size(), " are left"));
   }
   PF_ASSIGN_OR_RETURN(const Header header, HeaderParser(rest.substr(0, length)).Parse());
   rest.remove_prefix(length);
@@ -168,7 +167,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
   }
   if (*header.fortran_order && header.shape->rank() > 1) {
     return absl::UnimplementedError(
-        "NPY array is in column-major order (fortran_order: True), expected row-major: save "
+        "NPY array is in column-major order (fortran_order: True), expected row-major; save "
         "numpy.ascontiguousarray(array)");
   }
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape->CheckedNumElements());
@@ -192,7 +191,7 @@ absl::Status WriteNpy(const Tensor& tensor, ByteSink* sink) {
     if (element.dtype == tensor.dtype()) code = element.code;
   }
   if (code.empty()) {
-    return absl::UnimplementedError(absl::StrCat("NPY has no name for elements of type ", DTypeName(tensor.dtype())));
+    return absl::UnimplementedError(absl::StrCat("NPY does not support elements of type ", DTypeName(tensor.dtype())));
   }
   const bool is_one_byte = SizeOf(tensor.dtype()) == 1;
   std::string header =

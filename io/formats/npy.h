@@ -1,9 +1,9 @@
-// NPY, numpy's file of one array: versions 1.0, 2.0 and 3.0 are read, 1.0 is written.
+// NPY, NumPy's file format for one array. Reads versions 1.0, 2.0 and 3.0; writes 1.0.
 //
-// Layout: the bytes 93 'N' 'U' 'M' 'P' 'Y', major and minor version, the header's length (2 bytes little-endian in
-// version 1, 4 after it), the header, the elements. The header is a Python dictionary of exactly three keys: 'descr'
-// (the element type, '<f4'), 'fortran_order' (column-major if True) and 'shape' (a tuple); it is padded with blanks and
-// ends in a line feed.
+// Layout: the bytes 93 'N' 'U' 'M' 'P' 'Y', major and minor version, the length of the header (little-endian, 2 bytes
+// in version 1, 4 bytes in later versions), the header, the elements. The header is a Python dictionary with exactly
+// three keys: 'descr' (the element type, '<f4'), 'fortran_order' (column-major if True) and 'shape' (a tuple). It is
+// padded with spaces and ends with a line feed.
 #ifndef PERMAFROST_IO_FORMATS_NPY_H_
 #define PERMAFROST_IO_FORMATS_NPY_H_
 
@@ -15,12 +15,14 @@
 
 namespace permafrost {
 
-// The array in `file`, as a view of it, which `owner` keeps alive. DataLoss: not an NPY file, a header that is
-// malformed or cut short, more or fewer elements than the shape asks for. Unimplemented: column-major order, big-endian
-// elements, and element types without a number of fixed size (text, objects, records).
+// Returns the array in `file` as a view, which `owner` keeps alive. Returns DataLoss if it is not an NPY file, the
+// header is malformed or truncated, or the number of elements does not match the shape. Returns Unimplemented for
+// column-major order, big-endian elements, and element types that are not numbers of fixed size (text, objects,
+// records).
 absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner);
 
-// Writes `tensor` as version 1.0. Unimplemented for types that numpy has no name for (bfloat16, quantised, string).
+// Writes `tensor` as version 1.0. Returns Unimplemented for types that NPY does not support (bfloat16, quantised,
+// string).
 absl::Status WriteNpy(const Tensor& tensor, ByteSink* sink);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Reads the tensor in which a checkpoint describes its objects (a serialised TrackableObjectGraph).
+// Implements reading of the tensor in which a checkpoint describes its objects (a serialised TrackableObjectGraph).
 #include "io/formats/object_graph.h"
 
 #include <algorithm>
@@ -42,11 +42,11 @@ absl::StatusOr<absl::flat_hash_map<std::string, std::string>> KeysByFullName(con
       }));
       if (name != kVariableValue || full_name.empty()) return absl::OkStatus();
       const auto [entry, is_new] = keys.try_emplace(std::string(full_name), std::string(key));
-      if (!is_new && entry->second != key) entry->second.clear();  // Which is meant is open.
+      if (!is_new && entry->second != key) entry->second.clear();  // The name is ambiguous.
       return absl::OkStatus();
     });
   });
-  PF_RETURN_IF_ERROR(Annotate(status, "the objects of the checkpoint"));
+  PF_RETURN_IF_ERROR(Annotate(status, "object graph of the checkpoint"));
   absl::erase_if(keys, [](const auto& entry) { return entry.second.empty(); });
   return keys;
 }

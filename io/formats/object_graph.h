@@ -1,4 +1,4 @@
-// The objects that a checkpoint of TensorFlow 2 saves variables under.
+// Maps variable names to the keys under which TensorFlow 2 checkpoints store them.
 #ifndef PERMAFROST_IO_FORMATS_OBJECT_GRAPH_H_
 #define PERMAFROST_IO_FORMATS_OBJECT_GRAPH_H_
 
@@ -10,9 +10,9 @@
 
 namespace permafrost {
 
-// Keys of the checkpoint by the full names of variables ("dense/kernel"), which graphs know them by. Names that several
-// variables have are left out; nothing for a checkpoint without objects, as TensorFlow 1 writes it. DataLoss when what
-// it says of its objects is malformed.
+// Returns the keys of the checkpoint by full variable name ("dense/kernel"), the name used in graphs. Omits ambiguous
+// names. Returns an empty map for a checkpoint without objects, as written by TensorFlow 1, and DataLoss if the object
+// graph is malformed.
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> KeysByFullName(const VariableSource& source);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Plans the layout of a package, and writes it.
+// Implements planning and writing of packages.
 #include "io/formats/package_conversion.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ bool IsQuantized(DType dtype) {
          dtype == DType::kQInt32;
 }
 
-// Which nodes the shapes of others read, by id. Where the shapes of a graph cannot be inferred, any constant that they
-// could read counts.
+// Determines, by id, the nodes whose values shapes depend on. If shapes cannot be inferred, includes every constant
+// that a shape could depend on.
 class ShapeReads {
  public:
   explicit ShapeReads(const Graph& graph) : read_(NodesReadByShapes(graph)) {}
@@ -35,10 +35,10 @@ class ShapeReads {
   const absl::StatusOr<std::vector<bool>> read_;
 };
 
-// Finds values with the same bytes.
+// Finds constants with equal bytes.
 class SameBytes {
  public:
-  // The region that holds the bytes of `constant`, or the next one that there will be.
+  // Returns the region that holds the bytes of `constant`, or the index of the next region if there is none.
   absl::StatusOr<size_t> RegionOf(const PackedConstant& constant, const std::vector<PlannedRegion>& regions) {
     PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant.node));
     std::vector<size_t>& candidates = by_hash_[absl::HashOf(constant.bytes, value.bytes())];
@@ -74,7 +74,7 @@ class Planner {
   }
 
  private:
-  // A graph that was taken out of another package may name its regions.
+  // A graph that comes from another package may already use region names.
   void ReserveForeignNames() {
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (node->op() != ops::kImmutableConst) continue;
@@ -95,7 +95,7 @@ class Planner {
       if (value->EncodedSize() >= options_.min_conversion_tensor_size) ++plan_.kept.of_type;
       return absl::OkStatus();
     }
-    // CheckTensor has multiplied these.
+    // CheckTensor has checked this product for overflow.
     constant.bytes = static_cast<uint64_t>(count) * SizeOf(constant.dtype);
     if (constant.bytes == 0 || constant.bytes < options_.min_conversion_tensor_size) return absl::OkStatus();
     if (IsQuantized(constant.dtype) && !options_.include_quantized) {
@@ -127,7 +127,7 @@ class Planner {
       const std::vector<Attr> attrs(node->attrs().begin(), node->attrs().end());
       node->ClearAttrs();
       plan_.graph->ReserveAttrs(node, attrs.size() + 2);
-      // In the order of the file, so that the graph comes back as it was.
+      // Keeps the order of the attributes in the file, so that the graph can be restored unchanged.
       bool has_type = false;
       for (const Attr& attr : attrs) {
         if (attr.key == "value") {
@@ -166,9 +166,9 @@ class Planner {
     }
     plan_.graph_bytes = GraphDefSize(*plan_.graph);
     if (plan_.graph_bytes > kMaxGraphDefBytes) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("what stays in the graph needs ", plan_.graph_bytes, " bytes, but a GraphDef has at most ",
-                       kMaxGraphDefBytes, "; a smaller least size of the constants that become regions leaves less"));
+      return absl::FailedPreconditionError(absl::StrCat("the rest of the graph takes ", plan_.graph_bytes,
+                                                        " bytes, but a GraphDef has at most ", kMaxGraphDefBytes,
+                                                        "; reduce the minimum size of constants that become regions"));
     }
     if (plan_.graph_bytes == 0) return absl::InvalidArgumentError("the graph is empty: a package has no empty regions");
     directory += PackageEntrySize(kPackageGraphName, offset, plan_.graph_bytes);
@@ -179,7 +179,7 @@ class Planner {
   }
 
   static absl::Status TooLarge() {
-    return absl::InvalidArgumentError("the constants have more than 2^64 bytes in all");
+    return absl::InvalidArgumentError("the constants have more than 2^64 bytes in total");
   }
 
   const Graph& graph_;

@@ -1,4 +1,4 @@
-// Turns a graph into a memory-mapped package: decides which constants become regions, and writes them one by one.
+// Converts a graph to a memory-mapped package: selects the constants that become regions, and writes the package.
 #ifndef PERMAFROST_IO_FORMATS_PACKAGE_CONVERSION_H_
 #define PERMAFROST_IO_FORMATS_PACKAGE_CONVERSION_H_
 
@@ -16,29 +16,29 @@
 
 namespace permafrost {
 
-// What is in a package beside tensors and the graph.
+// A region other than tensors and the graph.
 struct ExtraRegion {
-  std::string name;  // With the prefix.
+  std::string name;  // Including the prefix.
   uint64_t bytes = 0;
-  std::function<absl::Status(ByteSink* sink)> write;  // As many bytes.
+  std::function<absl::Status(ByteSink* sink)> write;  // Appends exactly `bytes` bytes.
 };
 
 struct PackageOptions {
-  // Constants of fewer bytes stay in the graph. The default is that of TensorFlow's converter.
+  // Constants with fewer bytes stay in the graph. The default is that of TensorFlow's converter.
   uint64_t min_conversion_tensor_size = 10000;
   uint64_t alignment = kTensorAlignment;  // A power of two.
-  // Constants with the same bytes share one region.
+  // Store constants with equal bytes in one region.
   bool dedupe = false;
-  // Constants of the types qint8, quint8, qint16, quint16 and qint32, which TensorFlow's converter leaves in the graph,
-  // become regions too; its ImmutableConst takes them.
+  // Also convert constants of types qint8, quint8, qint16, quint16 and qint32. TensorFlow's converter leaves them in
+  // the graph, but its ImmutableConst supports them.
   bool include_quantized = false;
-  // Regions beside those of constants, for readers that know their names; they begin on pages of their own.
+  // Additional regions for readers that know their names. They start at page boundaries.
   std::vector<ExtraRegion> extra;
 };
 
-// One constant that becomes an ImmutableConst.
+// A constant that becomes an ImmutableConst.
 struct PackedConstant {
-  const Node* node = nullptr;  // Of the graph that is converted.
+  const Node* node = nullptr;  // In the converted graph.
   DType dtype = DType::kInvalid;
   Shape shape;
   uint64_t bytes = 0;
@@ -49,36 +49,36 @@ struct PlannedRegion {
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
-  const Node* node = nullptr;  // Whose value it is; the first of those that share it.
+  const Node* node = nullptr;  // The node whose value it is; the first of several.
 };
 
-// Why large constants stay in the graph.
+// Number of large constants that stay in the graph, by reason.
 struct KeptConstants {
-  uint64_t of_type = 0;     // Quantised, and not asked for; text.
-  uint64_t for_shapes = 0;  // What the shapes of other nodes depend on.
+  uint64_t of_type = 0;     // Quantised types that are not included, and strings.
+  uint64_t for_shapes = 0;  // Shapes of other nodes depend on them.
 };
 
-// What a package will be. Refers to the graph that it was made from.
+// The layout of a package. Refers to the graph that it was made from.
 struct PackagePlan {
-  std::vector<PackedConstant> constants;  // In the order of the graph.
-  std::vector<PlannedRegion> regions;     // Without that of the graph.
-  std::vector<ExtraRegion> extra;         // Behind those.
+  std::vector<PackedConstant> constants;  // In graph order.
+  std::vector<PlannedRegion> regions;     // Without the region of the graph.
+  std::vector<ExtraRegion> extra;         // Placed after `regions`.
   KeptConstants kept;
-  std::unique_ptr<Graph> graph;  // What the package's graph will be.
-  uint64_t graph_bytes = 0;      // Of it, as a GraphDef.
-  uint64_t file_bytes = 0;       // Of the package.
+  std::unique_ptr<Graph> graph;  // The graph of the package.
+  uint64_t graph_bytes = 0;      // Size of `graph` as a GraphDef.
+  uint64_t file_bytes = 0;       // Size of the package.
   uint64_t alignment = kTensorAlignment;
 };
 
-// Decides what becomes a region: the values of nodes Const, of a type with fixed-size elements, of at least the least
-// size, and not read by the shapes of other nodes (TensorFlow's loaders look for those in the graph). No value is
-// decoded, or read, unless equal ones are to be found. Attributes that begin with "_" stay with their nodes.
-// InvalidArgument names a node whose value is malformed; FailedPrecondition: what stays in the graph is more than a
-// GraphDef can hold.
+// Plans the package. Regions are made for the values of Const nodes that have fixed-size elements and at least the
+// minimum size, unless shapes of other nodes depend on them (TensorFlow's loaders expect those in the graph). Values
+// are not decoded or read, unless equal ones must be found. Attributes that start with "_" stay with their nodes.
+// Returns InvalidArgument, with the node, for a malformed value, FailedPrecondition if the rest of the graph exceeds
+// the limit of a GraphDef.
 absl::StatusOr<PackagePlan> PlanPackage(const Graph& graph, const PackageOptions& options);
 
-// Writes the package that was planned. Values reach the sink as the views that they are; one that has to be decoded is
-// the only one in memory. REQUIRES: the graph of the plan is as it was.
+// Writes a planned package. Values are passed to the sink as views. Values that must be decoded are in memory one at a
+// time. REQUIRES: the graph of the plan is unchanged.
 absl::Status WritePackage(const PackagePlan& plan, ByteSink* sink);
 
 }  // namespace permafrost

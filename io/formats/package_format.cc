@@ -1,4 +1,4 @@
-// Fits the memory-mapped package into the table of formats.
+// Registers the memory-mapped package as a format.
 #include "io/formats/package_format.h"
 
 #include "graph/base/status.h"
@@ -21,7 +21,7 @@ absl::Status Write(const Graph& graph, ByteSink* sink) {
   return WritePackage(plan, sink);
 }
 
-// What cannot be planned cannot be written either, and writing says why.
+// Returns 0 if planning fails; writing then reports the error.
 uint64_t Size(const Graph& graph) {
   const absl::StatusOr<PackagePlan> plan = PlanPackage(graph, PackageOptions());
   return plan.ok() ? plan->file_bytes : 0;

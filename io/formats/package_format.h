@@ -6,8 +6,8 @@
 
 namespace permafrost {
 
-// Reading gives the graph with the package's tensors as constants that view them; writing takes the default
-// PackageOptions. The extension is the one that mozilla/DeepSpeech's releases made common; TensorFlow has none.
+// Reading returns the graph with the package's tensors as constants that view them. Writing uses the default
+// PackageOptions. The extension is that of mozilla/DeepSpeech's releases; TensorFlow defines none.
 extern const ModelFormat kPackageFormat;
 
 }  // namespace permafrost

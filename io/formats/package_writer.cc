@@ -1,4 +1,4 @@
-// Writes the regions and the directory of a package.
+// Implements writing of the regions and the directory of a package.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-// Proto3 leaves zeros out.
+// Appends a field unless it is zero, which proto3 omits.
 void AppendUnlessZero(uint32_t number, uint64_t value, std::string* out) {
   if (value != 0) AppendVarintField(number, value, out);
 }
@@ -110,7 +110,7 @@ std::string RegionNames::NameFor(absl::string_view node_name) {
   for (size_t i = kPackagePrefix.size(); i < name.size(); ++i) {
     if (!IsNameCharacter(name[i])) name[i] = '_';
   }
-  // Names that differ in such characters only may be many: nobody tries a suffix twice, and long rows of "_" end.
+  // Many names may differ only in replaced characters, so no suffix is tried twice and the number of "_" is limited.
   constexpr size_t kMostUnderscores = 64;
   size_t& suffix = suffixes_[name];
   std::string unique;

@@ -1,4 +1,4 @@
-// A header, a table of entries as a protobuf message, and the entries, each aligned.
+// Implements the file: a header, a table of entries as a protobuf message, and the aligned entries.
 #include "io/formats/packed_weights.h"
 
 #include <algorithm>
@@ -17,14 +17,15 @@ namespace {
 
 constexpr absl::string_view kMagic = "PFPACKED";
 constexpr uint64_t kVersion = 1;
-// Magic, then words: version, bytes of the table, of the whole file, hash of the table, hash of all before.
+// The magic bytes, then words: version, size of the table, size of the file, hash of the table, hash of all preceding
+// bytes.
 constexpr uint64_t kHeaderBytes = 64;
 constexpr int kHashedWords = 4;
 
 enum Field : uint32_t { kModel = 1, kDelegate = 2, kIdentity = 3, kPrecision = 4, kPlan = 5, kEntry = 6 };
 enum EntryField : uint32_t { kKey = 1, kOffset = 2, kLength = 3, kHash = 4 };
 
-// Numbers take eight bytes whatever they are, so that the table is as long before the offsets are known as after.
+// Numbers always take eight bytes, so that the size of the table does not depend on the offsets.
 void AppendNumber(uint32_t field, uint64_t number, std::string* to) {
   AppendTag(field, WireType::kFixed64, to);
   AppendLittleEndian64(number, to);
@@ -50,7 +51,7 @@ std::string Table(const PackedMaker& maker, absl::Span<const PackedPiece> pieces
   return table;
 }
 
-// Where the entries lie behind a table of so many bytes, and the bytes of all.
+// Returns the positions of the entries after a table of `table_bytes` bytes, and the total size in *end.
 std::vector<PackedEntry> Placed(absl::Span<const PackedPiece> pieces, uint64_t table_bytes, uint64_t* end) {
   std::vector<PackedEntry> entries;
   *end = kHeaderBytes + table_bytes;
@@ -116,17 +117,17 @@ absl::Status PackedWeightsFile::ReadTable(absl::string_view table) {
         if (entry.length == 0 || entry.offset % kPackedAlignment != 0 || entry.offset < least || entry.offset > size ||
             entry.length > size - entry.offset) {
           return absl::DataLossError(absl::StrCat("entry ", entries_.size(), " has ", entry.length, " bytes at byte ",
-                                                  entry.offset, ", expected some behind byte ", least,
+                                                  entry.offset, ", expected them after byte ", least,
                                                   ", at a multiple of ", kPackedAlignment, " and within ", size));
         }
         if (!by_key_.try_emplace(entry.key, entries_.size()).second) {
-          return absl::DataLossError(absl::StrCat("entry ", entries_.size(), " has the key of another"));
+          return absl::DataLossError(absl::StrCat("entry ", entries_.size(), " has a duplicate key"));
         }
         entries_.push_back(entry);
         break;
       }
       default:
-        break;  // Of later writers.
+        break;  // Unknown fields, written by later versions.
     }
   }
   return reader.status();

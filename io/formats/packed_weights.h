@@ -1,4 +1,5 @@
-// Weights as a delegate packed them, in a file or in a region of a package (docs/formats/packed_weights.md).
+// Packed weights: weights in the layout of a delegate, in a file or in a region of a package
+// (docs/formats/packed_weights.md).
 #ifndef PERMAFROST_IO_FORMATS_PACKED_WEIGHTS_H_
 #define PERMAFROST_IO_FORMATS_PACKED_WEIGHTS_H_
 
@@ -17,40 +18,40 @@
 
 namespace permafrost {
 
-// What the names of regions begin with that hold such a file in a package, a delegate and a precision follow. The file
-// begins at a multiple of kPageAlignment there.
+// Prefix of the names of regions that hold such a file in a package. The names of delegate and precision follow. In a
+// package the file is aligned to kPageAlignment.
 inline constexpr absl::string_view kPackedRegionPrefix = "memmapped_package://.packed.";
 
-// Where entries begin, from the start of the file on: what vectors of every processor take.
+// Alignment of entries relative to the start of the file; suffices for the vectors of every processor.
 inline constexpr uint64_t kPackedAlignment = 64;
 
-// What the entries are good for. All of it must be as it is now, or they are not.
+// Conditions under which the entries are valid. All members must be equal to those of the current run.
 struct PackedMaker {
-  std::string model;     // What tells the model from others; empty in a package, which holds it.
+  std::string model;     // Identifies the model; empty in a package, which contains it.
   std::string delegate;  // Its name.
-  std::string identity;  // Of its layouts: library, version, instructions of the processor.
+  std::string identity;  // Of the layouts: library, version, instruction sets of the processor.
   std::string precision;
-  std::string plan;  // The precision plan, as text; empty where the precision wants none.
+  std::string plan;  // The precision plan as text; empty if the precision needs none.
 };
 
 struct PackedEntry {
   absl::string_view key;  // Lives as long as the file's bytes.
-  uint64_t offset = 0;    // In the file.
-  uint64_t length = 0;    // Bytes.
-  uint64_t hash = 0;      // HashContent of them.
+  uint64_t offset = 0;    // From the start of the file.
+  uint64_t length = 0;    // In bytes.
+  uint64_t hash = 0;      // HashContent of the bytes.
 };
 
-// A file to read from. Thread-safe.
+// A file opened for reading. Thread-safe.
 class PackedWeightsFile {
  public:
   const PackedMaker& maker() const { return maker_; }
-  // In the order of their offsets.
+  // All entries, in the order of their offsets.
   absl::Span<const PackedEntry> entries() const { return entries_; }
-  // Null when there is none.
+  // Returns null if there is none.
   const PackedEntry* Find(absl::string_view key) const;
-  // A view of the file.
+  // Returns a view of the entry's bytes.
   FileView Bytes(const PackedEntry& entry) const;
-  // DataLoss when the bytes are not those that were written: reads them all.
+  // Returns DataLoss if the bytes do not match their hash. Reads all of them.
   absl::Status Check(const PackedEntry& entry) const;
 
  private:
@@ -63,19 +64,19 @@ class PackedWeightsFile {
   absl::flat_hash_map<absl::string_view, size_t> by_key_;
 };
 
-// Reads the table and checks it, and touches no entry. DataLoss, with the place, for what is damaged or cut short;
-// InvalidArgument for another kind of file; Unimplemented for another version of this one.
+// Reads and checks the table without reading entries. Returns DataLoss, with the place, for a damaged or truncated
+// file; InvalidArgument for another kind of file; Unimplemented for another version.
 absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> OpenPackedWeights(FileView file);
 
-// An entry to be written; neither key nor bytes are owned.
+// An entry to be written. Owns neither key nor bytes.
 struct PackedPiece {
   absl::string_view key, bytes;
 };
 
-// Keys must differ. InvalidArgument for an entry without bytes.
+// Writes a file. Returns InvalidArgument for an empty entry. REQUIRES: keys are unique.
 absl::Status WritePackedWeights(const PackedMaker& maker, absl::Span<const PackedPiece> pieces, ByteSink* sink);
 
-// Bytes that this writes.
+// Returns the number of bytes that WritePackedWeights writes.
 uint64_t PackedWeightsSize(const PackedMaker& maker, absl::Span<const PackedPiece> pieces);
 
 }  // namespace permafrost

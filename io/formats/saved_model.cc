@@ -1,4 +1,4 @@
-// Reads SavedModel and MetaGraphDef messages field by field; the graph in them stays where it is.
+// Implements reading of SavedModel and MetaGraphDef messages field by field, without copying the graph inside.
 #include "io/formats/saved_model.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ enum AssetField : uint32_t { kFilename = 2 };
 enum MapEntry : uint32_t { kKey = 1, kValue = 2 };
 
 constexpr uint64_t kKnownSchemaVersion = 1;
-// The signature that initialises tables is no way to call the model.
+// The signature that initialises tables, which cannot be called as a model.
 constexpr absl::string_view kInitSignature = "__saved_model_init_op";
 constexpr absl::string_view kDefaultSignature = "serving_default";
 
@@ -60,7 +60,7 @@ absl::Status ReadTensorInfo(absl::string_view bytes, SignatureTensor* tensor) {
   });
 }
 
-// An entry of a map from texts to messages.
+// Reads an entry of a map from strings to messages.
 absl::Status ReadEntry(absl::string_view bytes, std::string* key, absl::string_view* value) {
   return ForEachField(bytes, [&](const WireField& field) -> absl::Status {
     if (IsMessage(field, kKey)) {
@@ -71,7 +71,7 @@ absl::Status ReadEntry(absl::string_view bytes, std::string* key, absl::string_v
   });
 }
 
-// Sorts what a map had, in which the last of equal keys counts.
+// Sorts the entries of a map. The last of several entries with the same key counts.
 template <typename T, typename Key>
 void SortEntries(std::vector<T>* entries, Key key) {
   std::reverse(entries->begin(), entries->end());
@@ -171,7 +171,7 @@ std::string TagList(std::vector<std::string> tags) {
   return absl::StrCat("'", absl::StrJoin(tags, ","), "'");
 }
 
-// The binary form, where the file has the text form; otherwise the file.
+// Returns the binary form of a text file, or the file itself if it is binary.
 absl::StatusOr<FileView> Binary(FileView file, bool is_text, google::protobuf::Message* message) {
   if (!is_text) return file;
   TextOptions options;
@@ -216,7 +216,7 @@ absl::StatusOr<MetaGraph> ReadSavedModel(FileView file, bool is_text, absl::Span
   if (matching.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(matching.empty() ? absl::StrCat("no meta graph has the tags ", TagList(wanted))
-                     : wanted.empty() ? "which meta graph is meant is open"
+                     : wanted.empty() ? "the SavedModel has several meta graphs, expected tags that select one"
                                       : absl::StrCat(matching.size(), " meta graphs have the tags ", TagList(wanted)),
                      ", found ", absl::StrJoin(found, ", ")));
   }
@@ -234,7 +234,7 @@ absl::StatusOr<MetaGraph> OpenSavedModel(FileSystem& files, const std::string& f
   PF_RETURN_IF_ERROR(files.Stat(folder).status());
   if (!IsSavedModel(files, folder)) {
     return absl::NotFoundError(absl::StrCat("'", folder,
-                                            "' is no SavedModel: it has neither a saved_model.pb nor a "
+                                            "' is not a SavedModel: it has neither a saved_model.pb nor a "
                                             "saved_model.pbtxt"));
   }
   std::string path = absl::StrCat(folder, "/saved_model.pb");
@@ -276,9 +276,9 @@ absl::StatusOr<const Signature*> FindSignature(const MetaGraph& meta_graph, absl
   }
   if (names.empty()) return absl::InvalidArgumentError("the SavedModel has no signatures; name its outputs instead");
   if (name.empty() && names.size() == 1) return only;
-  return absl::InvalidArgumentError(absl::StrCat(
-      name.empty() ? "which signature is meant is open" : absl::StrCat("there is no signature '", name, "'"),
-      ", found '", absl::StrJoin(names, "', '"), "'"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name.empty() ? "no signature is specified" : absl::StrCat("there is no signature '", name, "'"),
+                   ", found '", absl::StrJoin(names, "', '"), "'"));
 }
 
 }  // namespace permafrost

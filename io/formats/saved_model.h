@@ -1,5 +1,5 @@
-// SavedModel folders and MetaGraph files: graphs with variables, and what is known of how to call them. Needs protobuf
-// for their text forms only. docs/formats/saved_model.md
+// SavedModel folders and MetaGraph files: graphs with variables and signatures. Needs protobuf only for their text
+// forms. docs/formats/saved_model.md
 #ifndef PERMAFROST_IO_FORMATS_SAVED_MODEL_H_
 #define PERMAFROST_IO_FORMATS_SAVED_MODEL_H_
 
@@ -22,11 +22,11 @@ struct SignatureTensor {
   enum class Encoding {
     kDense,
     kSparse,     // Three tensors: values, indices, shape.
-    kComposite,  // Several tensors: a RaggedTensor, say.
+    kComposite,  // Several tensors, for example a RaggedTensor.
   };
 
-  std::string key;   // What callers know it by.
-  std::string name;  // In the graph: "serving_default_x:0". Empty unless dense.
+  std::string key;   // The name used by callers.
+  std::string name;  // Name in the graph: "serving_default_x:0". Empty unless dense.
   Encoding encoding = Encoding::kDense;
   DType dtype = DType::kInvalid;
   Shape shape = Shape::UnknownRank();
@@ -42,35 +42,35 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::string tensorflow_version;
   std::vector<Signature> signatures;  // Sorted by name.
-  std::string restore_op;             // The node that restores variables; empty when nothing says.
-  std::vector<std::string> assets;    // Names of files in the folder `assets`.
-  std::unique_ptr<Graph> graph;       // Views the file; without a declared interface.
+  std::string restore_op;             // The node that restores variables; empty if not specified.
+  std::vector<std::string> assets;    // Names of files in folder `assets`.
+  std::unique_ptr<Graph> graph;       // Views the file; has no declared interface.
 };
 
-// True for a folder with a saved_model.pb or saved_model.pbtxt.
+// True for a folder that contains saved_model.pb or saved_model.pbtxt.
 bool IsSavedModel(FileSystem& files, const std::string& folder);
 
-// The meta graph of a SavedModel that has exactly these tags, in any order; without tags, the only one. NotFound: no
-// such folder or file in it. InvalidArgument: no meta graph has the tags (all tags are listed), a version other than 1,
-// or, with the place, a malformed file. Errors name the file.
+// Opens the meta graph with exactly these tags, in any order, or the only one if `tags` is empty. Returns NotFound if
+// the folder or its file does not exist. Returns InvalidArgument if no meta graph has the tags (with a list of all
+// tags), for a version other than 1, and, with the place, for a malformed file. Errors name the file.
 absl::StatusOr<MetaGraph> OpenSavedModel(FileSystem& files, const std::string& folder,
                                          absl::Span<const std::string> tags);
 
-// A MetaGraph file (model.ckpt.meta), binary or text: the content tells. Same errors.
+// Opens a MetaGraph file (model.ckpt.meta), binary or text as detected from the content. Same errors.
 absl::StatusOr<MetaGraph> OpenMetaGraph(FileSystem& files, const std::string& path);
 
-// The same for bytes at hand, which the graph views while `owner` (may be null) lives. Errors do not name a file.
+// Same, for bytes in memory, which the graph views and `owner` (may be null) keeps alive. Errors do not name a file.
 absl::StatusOr<MetaGraph> ReadSavedModel(FileView file, bool is_text, absl::Span<const std::string> tags);
 absl::StatusOr<MetaGraph> ReadMetaGraph(FileView file, bool is_text);
 
-// The node that restores the variables, as a file with a SaverDef names it, binary or text.
+// Returns the name of the node that restores the variables, from a file with a binary or text SaverDef.
 absl::StatusOr<std::string> OpenSaver(FileSystem& files, const std::string& path);
 
-// Where a SavedModel has its checkpoint: "<folder>/variables/variables".
+// Returns the prefix of a SavedModel's checkpoint: "<folder>/variables/variables".
 std::string VariablesPrefix(const std::string& folder);
 
-// The signature of that name; with an empty name "serving_default", or else the only one that is meant to be called.
-// InvalidArgument, with all names, where that does not say which.
+// Returns the signature of that name. If `name` is empty, returns "serving_default", or the only signature that can be
+// called. Returns InvalidArgument, with all names, if there is no such signature or several to choose from.
 absl::StatusOr<const Signature*> FindSignature(const MetaGraph& meta_graph, absl::string_view name);
 
 }  // namespace permafrost

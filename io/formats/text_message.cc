@@ -1,4 +1,4 @@
-// Parses text with protobuf, and says in our words what is wrong with it.
+// Implements parsing of text with protobuf, and error messages in the form of this project.
 #include "io/formats/text_message.h"
 
 #include <google/protobuf/io/tokenizer.h>
@@ -23,7 +23,7 @@ namespace pb = google::protobuf;
 // Protobuf's limit (2 GiB - 1).
 constexpr uint64_t kMaxMessageBytes = 0x7fffffff;
 
-// Keeps the first error; protobuf counts lines and columns from 0.
+// Records the first error. protobuf counts lines and columns from 0.
 class FirstError : public pb::io::ErrorCollector {
  public:
   void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
@@ -54,7 +54,7 @@ absl::string_view LineOf(absl::string_view text, int line) {
   return text.substr(0, text.find('\n'));
 }
 
-// What word processors and web pages make of quotes and dashes.
+// Returns a hint about typographic quotes and dashes, which word processors and web pages substitute.
 absl::string_view TypographyHint(absl::string_view line) {
   for (const absl::string_view quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"}) {
     if (absl::StrContains(line, quote)) return "; the line has typographic quotes, expected plain ones (\" or ')";
@@ -65,10 +65,11 @@ absl::string_view TypographyHint(absl::string_view line) {
   return "";
 }
 
-// The beginning of a line, fit to be shown.
+// Returns the beginning of a line in printable form.
 std::string Excerpt(absl::string_view line) {
   size_t shown = std::min<size_t>(line.size(), 80);
-  while (shown < line.size() && (static_cast<uint8_t>(line[shown]) & 0xc0) == 0x80) --shown;  // Not within a character.
+  // Does not split a character.
+  while (shown < line.size() && (static_cast<uint8_t>(line[shown]) & 0xc0) == 0x80) --shown;
   std::string text(line.substr(0, shown));
   for (char& c : text) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
@@ -104,10 +105,11 @@ absl::StatusOr<std::string> TextToBinary(absl::string_view text, const TextOptio
         absl::StrCat("the graph needs ", size, " bytes, but a GraphDef has at most ", kMaxMessageBytes));
   }
   std::string binary;
-  const pb::LogSilencer reader_reports;  // Of text that is not UTF-8: ReadGraphDef says it as a status.
+  // protobuf would log text that is not UTF-8; ReadGraphDef reports it as a status.
+  const pb::LogSilencer reader_reports;
   pb::io::StringOutputStream raw_output(&binary);
   pb::io::CodedOutputStream output(&raw_output);
-  output.SetSerializationDeterministic(true);  // Map entries in the order of their keys.
+  output.SetSerializationDeterministic(true);  // Map entries are sorted by key.
   message->SerializeWithCachedSizes(&output);
   output.Trim();
   return binary;

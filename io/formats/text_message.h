@@ -1,4 +1,4 @@
-// Protobuf's text format, of any message, to its binary form.
+// Converts messages in protobuf's text format to binary form.
 #ifndef PERMAFROST_IO_FORMATS_TEXT_MESSAGE_H_
 #define PERMAFROST_IO_FORMATS_TEXT_MESSAGE_H_
 
@@ -12,16 +12,17 @@
 
 namespace permafrost {
 
-// A longer text is refused (InvalidArgument): parsing needs many times its size in memory.
+// Longer texts are rejected (InvalidArgument), because parsing takes many times their size in memory.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
 struct TextOptions {
-  // Fields that the message does not have are skipped. Otherwise they are errors.
+  // Skip unknown fields instead of reporting them as errors.
   bool skips_unknown_fields = false;
 };
 
-// The binary form, map entries in the order of their keys, of the text of a message of the type of *message, which is
-// used to parse it. InvalidArgument with line and column for anything else, and for more than a protobuf can hold.
+// Returns the binary form of a text message, with map entries sorted by key. *message determines the type and is used
+// for parsing. Returns InvalidArgument, with line and column, for malformed text and for messages above protobuf's size
+// limit.
 absl::StatusOr<std::string> TextToBinary(absl::string_view text, const TextOptions& options,
                                          google::protobuf::Message* message);
 

@@ -1,4 +1,4 @@
-// Reads model.json: the topology through protobuf's JSON form, the rest by itself.
+// Implements reading of model.json: the topology with protobuf's JSON parser, the rest with json_value.h.
 #include "io/formats/tfjs.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -28,7 +28,7 @@ namespace {
 namespace pb = google::protobuf;
 using Kind = JsonValue::Kind;
 
-// A weight takes about ten, and the rest of what is built hardly any.
+// A weight takes about ten values, everything else only a few.
 constexpr uint64_t kMostValues = uint64_t{4} << 20;
 
 bool MayBeTfjs(const ModelSource& source) { return LooksLikeJson(source.head.bytes); }
@@ -37,12 +37,12 @@ absl::StatusOr<JsonValue> Outermost(absl::string_view text) {
   return ParseJson(text, {/*built_depth=*/1, kMostValues});
 }
 
-// The member as a whole, which Outermost has only checked.
+// Parses the whole member, which Outermost has only checked.
 absl::StatusOr<JsonValue> Built(const JsonValue& member) {
   return ParseJson(member.raw, {/*built_depth=*/64, kMostValues});
 }
 
-// The topology, or why there is none.
+// Returns the topology, or the reason why there is none.
 absl::StatusOr<absl::string_view> FindTopology(const JsonValue& root) {
   const JsonValue* topology = root.Find("modelTopology");
   if (topology == nullptr) {
@@ -68,11 +68,11 @@ absl::StatusOr<graphdef::GraphDef> ParseTopology(absl::string_view json) {
   graphdef::GraphDef message;
   pb::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;
-  const pb::LogSilencer silence;  // What is wrong comes as a status.
+  const pb::LogSilencer silence;  // Errors are returned as a status.
   const pb::util::Status status = pb::util::JsonStringToMessage({json.data(), json.size()}, &message, options);
   if (status.ok()) return message;
   const std::string reason(status.message().data(), status.message().size());
-  // Protobuf adds the rest of the text behind a line feed, and quotes as it likes.
+  // protobuf's message contains the rest of the text after a line feed, and quotes of either kind.
   const absl::string_view line = absl::string_view(reason).substr(0, reason.find('\n'));
   return absl::InvalidArgumentError(
       absl::StrCat("member 'modelTopology': ",
@@ -84,10 +84,10 @@ DType TypeOf(const graphdef::NodeDef& node) {
   return type == node.attr().end() ? DType::kInvalid : static_cast<DType>(type->second.type());
 }
 
-// Type and shape alone would read as zeros.
+// True if the tensor has elements. A tensor with only type and shape would be read as zeros.
 bool HasElements(const graphdef::TensorProto& tensor) {
   for (const graphdef::TensorShapeProto::Dim& dim : tensor.tensor_shape().dim()) {
-    if (dim.size() == 0) return true;  // None to have.
+    if (dim.size() == 0) return true;  // The tensor is empty.
   }
   graphdef::TensorProto header;
   header.set_dtype(tensor.dtype());
@@ -112,7 +112,7 @@ absl::Status CheckConstants(const graphdef::GraphDef& message, const TfjsWeights
   return absl::OkStatus();
 }
 
-// Constants of functions get their weights before the message becomes a graph, in which functions are bytes.
+// Sets the constants of functions before the message becomes a graph, because a graph stores functions as bytes.
 absl::Status FillFunctions(TfjsWeights* weights, graphdef::GraphDef* message) {
   for (graphdef::FunctionDef& function : *message->mutable_library()->mutable_function()) {
     for (graphdef::NodeDef& node : *function.mutable_node_def()) {
@@ -133,13 +133,13 @@ std::shared_ptr<const std::string> Serialized(const graphdef::GraphDef& message)
   const pb::LogSilencer reader_reports;
   pb::io::StringOutputStream raw_output(binary.get());
   pb::io::CodedOutputStream output(&raw_output);
-  output.SetSerializationDeterministic(true);  // Map entries in the order of their keys.
+  output.SetSerializationDeterministic(true);  // Map entries are sorted by key.
   message.SerializeToCodedStream(&output);
   output.Trim();
   return binary;
 }
 
-// Gives a constant its weight, if it has one.
+// Replaces the value of a constant by its weight, if there is one.
 absl::Status FillConstant(TfjsWeights* weights, Node* node) {
   if (!weights->Has(node->name())) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*node, "dtype"));
@@ -172,7 +172,7 @@ absl::StatusOr<std::vector<std::string>> EndpointNames(const JsonValue& signatur
   return names;
 }
 
-// Inputs and outputs as the signature has them, in its order.
+// Declares inputs and outputs in the order of the signature.
 absl::Status DeclareSignature(const JsonValue& root, Graph* graph) {
   JsonValue holder;
   const JsonValue* signature = root.Find("signature");
@@ -200,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadTfjs(const ModelSource& source, const
   TfjsWeights weights;
   if (const JsonValue* manifest = root.Find("weightsManifest"); manifest != nullptr) {
     if (source.files == nullptr) {
-      return absl::InvalidArgumentError("the weights lie in other files, which bytes without a path do not lead to");
+      return absl::InvalidArgumentError("the weights are in other files, expected a model with a path");
     }
     PF_ASSIGN_OR_RETURN(const JsonValue built, manifest->raw.empty() ? *manifest : Built(*manifest));
     PF_ASSIGN_OR_RETURN(weights, TfjsWeights::Open(built, *source.files, source.path, options.max_model_bytes));

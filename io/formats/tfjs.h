@@ -1,4 +1,4 @@
-// Graph models of TensorFlow.js: a model.json and the shards of its weights (docs/formats/tfjs.md).
+// Reads graph models of TensorFlow.js: a model.json and the shards of its weights (docs/formats/tfjs.md).
 #ifndef PERMAFROST_IO_FORMATS_TFJS_H_
 #define PERMAFROST_IO_FORMATS_TFJS_H_
 
@@ -8,13 +8,13 @@
 
 namespace permafrost {
 
-// Only read. The graph declares the inputs and outputs of the model's signature, if it has one. Errors besides those of
-// the shards: InvalidArgument, for what is not JSON, a layers model, a node that is not well-formed or a constant
-// without a weight, with the place.
+// Read-only format. The graph declares the inputs and outputs of the model's signature, if any. Returns
+// InvalidArgument, with the place, for text that is not JSON, a layers model, a malformed node, and a constant without
+// a weight; other errors are those of the shards.
 extern const ModelFormat kTfjsFormat;
 
-// A longer model.json is refused (InvalidArgument): parsing needs many times its size in memory. That of a network with
-// 2,000 nodes has less than 1 MB.
+// Longer files are rejected (InvalidArgument), because parsing takes many times their size in memory. The model.json of
+// a network with 2,000 nodes has less than 1 MB.
 inline constexpr uint64_t kMaxTfjsJsonBytes = uint64_t{64} << 20;
 
 }  // namespace permafrost

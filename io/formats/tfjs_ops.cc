@@ -1,4 +1,4 @@
-// Rewrites the ops one node at a time.
+// Implements the rewriting of TensorFlow.js ops, node by node.
 #include "io/formats/tfjs_ops.h"
 
 #include <string>
@@ -22,9 +22,9 @@ absl::StatusOr<Node*> Add(Graph* graph, const std::string& name, Op op, std::vec
   return node;
 }
 
-// Makes `node` give max(x, 0) - a max(-x, 0); its control inputs stay.
+// Rewrites `node` to max(x, 0) - a * max(-x, 0). Keeps its control inputs.
 absl::Status WritePrelu(Graph* graph, Node* node, TensorRef x, TensorRef a) {
-  // TensorFlow.js leaves the type out: there, it is float32 always.
+  // TensorFlow.js omits the type, which is always float32 there.
   const AttrValue* known = node->FindAttr("T");
   const AttrValue type = known != nullptr ? *known : AttrValue::Type(DType::kFloat);
   const std::string base(node->name());
@@ -46,9 +46,9 @@ absl::Status WrongInputs(const Node& node, int expected) {
       absl::StrCat(node.Describe(), ": has ", node.num_data_inputs(), " inputs, expected ", expected));
 }
 
-// Moves all but the last activation of `node` into a node before it, which leaves a Prelu.
+// Moves all but the last activation of `node` into a new node before it, so that `node` becomes a Prelu.
 absl::StatusOr<Node*> SplitPrelu(Graph* graph, Node* node, std::vector<std::string> fused_ops) {
-  constexpr int kLeastInputs = 3;  // Input, filter and the factors.
+  constexpr int kLeastInputs = 3;  // Input, filter and slopes.
   const int last = node->num_data_inputs() - 1;
   if (last + 1 < kLeastInputs) return WrongInputs(*node, kLeastInputs);
   const TensorRef factors = node->input(last);
@@ -89,7 +89,7 @@ absl::Status SpellTfjsOps(Graph* graph) {
     }
     if (node->op() == fused_depthwise) {
       node->set_op(ops::k_FusedDepthwiseConv2dNative);
-      // TensorFlow's op has no such attribute; an empty list says nothing.
+      // TensorFlow's op has no such attribute, and an empty list has no effect.
       const AttrValue* paddings = node->FindAttr("explicit_paddings");
       if (paddings != nullptr && paddings->AsIntList().ok() && paddings->AsIntList()->empty()) {
         node->RemoveAttr("explicit_paddings");

@@ -1,4 +1,4 @@
-// Parses the manifest of weights, and decodes what the shards hold.
+// Implements parsing of the weights manifest and decoding of the shards.
 #include "io/formats/tfjs_weights.h"
 
 #include <algorithm>
@@ -43,10 +43,10 @@ absl::StatusOr<Shape> ParseDims(const JsonValue& entry) {
   }
   Shape shape;
   for (const JsonValue& dim : dims->items) {
-    constexpr double kMost = 9007199254740992;  // 2^53: up to there every whole number has a double.
+    constexpr double kMost = 9007199254740992;  // 2^53: up to this value a double represents every integer.
     if (dim.kind != Kind::kNumber || !(dim.number >= 0 && dim.number <= kMost) ||
         dim.number != std::floor(dim.number)) {
-      return absl::InvalidArgumentError("member 'shape': expected whole numbers from 0 on");
+      return absl::InvalidArgumentError("member 'shape': expected integers of 0 or more");
     }
     shape.AddDim(static_cast<int64_t>(dim.number));
   }
@@ -61,7 +61,7 @@ absl::StatusOr<double> NumberMember(const JsonValue& object, absl::string_view k
   return value->number;
 }
 
-// Elements of one numeric type as those of another. A whole number must stay what it is.
+// Converts elements between numeric types. Integers must keep their value.
 template <typename To>
 absl::Status Convert(const Tensor& from, To* to) {
   const auto count = static_cast<size_t>(from.num_elements());
@@ -74,7 +74,7 @@ absl::Status Convert(const Tensor& from, To* to) {
           if (value < int64_t{std::numeric_limits<To>::min()} || value > int64_t{std::numeric_limits<To>::max()}) {
             return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", value,
                                                            ", which the type of the node "
-                                                           "does not hold"));
+                                                           "cannot represent"));
           }
         }
         to[i] = static_cast<To>(value);
@@ -197,7 +197,7 @@ absl::Status TfjsWeights::AddGroup(const JsonValue& group, FileSystem& files, co
     PF_RETURN_IF_ERROR(in_weight(Place(shards, group_size, &*weight)));
     at += weight->size;
     if (!weights_.emplace(*name, *std::move(weight)).second) {
-      return in_weight(absl::InvalidArgumentError("stands in the manifest twice"));
+      return in_weight(absl::InvalidArgumentError("is in the manifest twice"));
     }
   }
   if (at != group_size) {
@@ -223,10 +223,11 @@ absl::StatusOr<TfjsWeights::Weight> TfjsWeights::ParseWeight(const JsonValue& en
     PF_ASSIGN_OR_RETURN(const std::string name, TextMember(*quantization, "dtype"));
     PF_ASSIGN_OR_RETURN(codes.codes, ParseType(name));
     if (codes.codes == DType::kHalf) {
-      if (weight.dtype != DType::kFloat) return absl::InvalidArgumentError("float16 codes stand for float32 only");
+      if (weight.dtype != DType::kFloat)
+        return absl::InvalidArgumentError("float16 codes are supported only for float32");
     } else if (codes.codes == DType::kUint8 || codes.codes == DType::kUint16) {
       if (weight.dtype != DType::kFloat && weight.dtype != DType::kInt32) {
-        return absl::InvalidArgumentError(absl::StrCat(name, " codes stand for float32 and int32 only"));
+        return absl::InvalidArgumentError(absl::StrCat(name, " codes are supported only for float32 and int32"));
       }
       PF_ASSIGN_OR_RETURN(codes.scale, NumberMember(*quantization, "scale"));
       PF_ASSIGN_OR_RETURN(codes.min, NumberMember(*quantization, "min"));
@@ -253,7 +254,7 @@ absl::Status TfjsWeights::Place(const Group& group, uint64_t group_size, Weight*
     weight->size = count * element;
     return absl::OkStatus();
   }
-  // Each text has its length before it, so where the next one begins shows only in the bytes.
+  // Each string follows its length, so the positions of strings are found only by reading.
   constexpr uint64_t kLengthSize = 4;
   if (count > left / kLengthSize) return too_short();
   uint64_t at = weight->begin;
@@ -278,7 +279,7 @@ absl::Status TfjsWeights::Place(const Group& group, uint64_t group_size, Weight*
 
 absl::Status TfjsWeights::Count(uint64_t bytes) {
   if (bytes > bytes_left_) {
-    return absl::ResourceExhaustedError("the decoded weights have more bytes than are allowed (max_model_bytes)");
+    return absl::ResourceExhaustedError("the decoded weights exceed the size limit (max_model_bytes)");
   }
   bytes_left_ -= bytes;
   return absl::OkStatus();
@@ -288,7 +289,7 @@ absl::StatusOr<FileView> TfjsWeights::Bytes(const Group& group, uint64_t begin, 
   if (size == 0) return FileView();
   auto shard =
       std::upper_bound(group.begin(), group.end(), begin, [](uint64_t at, const Shard& s) { return at < s.begin; });
-  --shard;  // The first begins at 0.
+  --shard;  // The first shard starts at 0.
   const absl::string_view first = shard->view.bytes.substr(begin - shard->begin);
   if (first.size() >= size) return FileView{first.substr(0, size), shard->view.owner};
   PF_RETURN_IF_ERROR(Count(size));
@@ -303,7 +304,7 @@ absl::StatusOr<FileView> TfjsWeights::Bytes(const Group& group, uint64_t begin, 
 
 absl::StatusOr<Tensor> TfjsWeights::ReadStrings(const Weight& weight) {
   PF_ASSIGN_OR_RETURN(const FileView view, Bytes(*weight.group, weight.begin, weight.size));
-  // A std::string takes more than its text where that is short.
+  // A std::string takes more memory than a short text.
   PF_RETURN_IF_ERROR(Count(weight.size + static_cast<uint64_t>(weight.num_elements) * sizeof(std::string)));
   std::vector<std::string> texts;
   texts.reserve(static_cast<size_t>(weight.num_elements));
@@ -327,7 +328,7 @@ absl::StatusOr<Tensor> TfjsWeights::Dequantized(const Weight& weight, const Tens
     using Code = typename decltype(tag)::type;
     const UnalignedSpan<Code> values = codes.elements<Code>();
     for (size_t i = 0; i < values.size(); ++i) {
-      // In doubles, as JavaScript has it.
+      // Computed in double, as in JavaScript.
       const double value = values[i] * quantization.scale + quantization.min;
       if (weight.dtype == DType::kFloat) {
         const auto element = static_cast<float>(value);
@@ -336,7 +337,8 @@ absl::StatusOr<Tensor> TfjsWeights::Dequantized(const Weight& weight, const Tens
       }
       const double rounded = std::floor(value + 0.5);
       if (!(rounded >= std::numeric_limits<int32_t>::min() && rounded <= std::numeric_limits<int32_t>::max())) {
-        status = absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", value, ", which int32 does not hold"));
+        status =
+            absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", value, ", which int32 cannot represent"));
         return;
       }
       const auto element = static_cast<int32_t>(rounded);

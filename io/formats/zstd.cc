@@ -1,4 +1,4 @@
-// The project's only use of the zstd library.
+// Implements zstd compression. The only file of the project that uses the zstd library.
 #include "io/formats/zstd.h"
 
 #include <zstd.h>
@@ -20,17 +20,17 @@
 namespace permafrost {
 namespace {
 
-// RFC 8878, 3.1.1 and 3.1.2: how a frame begins. The low half of the byte of a skippable one is free.
+// Start of a frame (RFC 8878, 3.1.1 and 3.1.2). The low half of the first byte of a skippable frame is arbitrary.
 constexpr absl::string_view kFrameMagic("\x28\xb5\x2f\xfd", 4);
 constexpr absl::string_view kSkippableMagic("\x2a\x4d\x18", 3);
 
-// What decoders grant unless they are told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, and what the zstd tool takes
-// without --long), as a power of 2.
+// Window size that decoders accept by default, as a power of 2 (ZSTD_WINDOWLOG_LIMIT_DEFAULT, and the zstd tool without
+// --long).
 constexpr int kMostWindowLog = 27;
-// Beyond the window that the levels choose by themselves, repetitions far apart are worth looking for.
+// From this size on, long-distance matching finds repetitions beyond the default window of the levels.
 constexpr uint64_t kLongDistanceBytes = uint64_t{8} << 20;
 
-// RFC 8878, 3.1.1.2: a block has a header of 3 bytes and a content of 1 at least, and gives 128 KiB at most.
+// RFC 8878, 3.1.1.2: a block has a header of 3 bytes and at least 1 byte of content, and expands to at most 128 KiB.
 constexpr uint64_t kMostBlockBytes = uint64_t{128} << 10;
 constexpr uint64_t kLeastBlockSize = 4;
 
@@ -38,8 +38,8 @@ bool IsSkippable(absl::string_view bytes) {
   return bytes.size() >= 4 && (bytes[0] & '\xf0') == '\x50' && absl::StartsWith(bytes.substr(1), kSkippableMagic);
 }
 
-// Memory that grows by what is found. What is not written to yet costs addresses only, and large blocks grow by moving
-// pages, not bytes: both are the C library's doing. What was encrypted is in LockedMemory, which grows by copies.
+// A buffer that grows with the data found. Unused capacity only takes address space, and large blocks grow by remapping
+// pages; both are properties of the C library. Decrypted data are kept in LockedMemory, which grows by copying.
 class GrowingBytes {
  public:
   explicit GrowingBytes(bool is_secret) : is_secret_(is_secret) {}
@@ -70,10 +70,10 @@ class GrowingBytes {
   size_t capacity() const { return capacity_; }
   char* end() { return data_ + size_; }
   void Grow(size_t bytes) { size_ += bytes; }
-  // False when it ought to be kept out of swap and is not.
+  // False if the bytes should be locked in memory and are not.
   bool is_kept() const { return locked_.is_locked(); }
 
-  // Hands the bytes over, without the capacity that was not needed.
+  // Returns the bytes and releases unused capacity.
   FileView Release() {
     if (data_ == nullptr) return {};
     if (is_secret_) {
@@ -91,7 +91,7 @@ class GrowingBytes {
 
  private:
   const bool is_secret_;
-  char* data_ = nullptr;  // Of whichever holds the bytes.
+  char* data_ = nullptr;  // Address of the bytes in either kind of memory.
   char* open_ = nullptr;  // From malloc.
   LockedMemory locked_;
   size_t size_ = 0;
@@ -133,9 +133,10 @@ class FrameReader {
  private:
   absl::Status CheckKept() const {
     if (bytes_.is_kept()) return absl::OkStatus();
-    const std::string text = absl::StrCat("the ", bytes_.size(),
-                                          " decompressed bytes of the encrypted model cannot be kept out of swap: the "
-                                          "system allows less (ulimit -l)");
+    const std::string text =
+        absl::StrCat("the ", bytes_.size(),
+                     " decompressed bytes of the encrypted model cannot be locked in memory and may be swapped: the "
+                     "system allows less (ulimit -l)");
     if (options_.require_locked_memory) return absl::ResourceExhaustedError(text);
     if (options_.tell != nullptr) options_.tell(text);
     return absl::OkStatus();
@@ -143,7 +144,7 @@ class FrameReader {
 
   absl::Status Skip(absl::string_view rest) {
     const size_t size = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
-    if (ZSTD_isError(size)) return absl::DataLossError("the file ends within a skippable frame");
+    if (ZSTD_isError(size)) return absl::DataLossError("the file is truncated within a skippable frame");
     at_ += size;
     return absl::OkStatus();
   }
@@ -153,7 +154,7 @@ class FrameReader {
         absl::StrCat("the model ", verb, " ", bytes, " bytes, expected at most ", most_, " (max_model_bytes)"));
   }
 
-  // Takes the size that the frame's header declares, if any, and makes room for it, but only when it can be true.
+  // Reserves the size that the frame's header declares, if any and if it is plausible.
   absl::Status Declare(absl::string_view rest) {
     const unsigned long long declared = ZSTD_getFrameContentSize(rest.data(), rest.size());
     if (declared == ZSTD_CONTENTSIZE_ERROR)
@@ -174,12 +175,12 @@ class FrameReader {
     constexpr uint64_t kFirst = uint64_t{1} << 20;
     if (bytes_.size() < bytes_.capacity()) return absl::OkStatus();
     const uint64_t wanted = std::max(kFirst, 2 * static_cast<uint64_t>(bytes_.capacity()));
-    // One byte more than is allowed tells a model of just that size from a larger one.
+    // One byte above the limit distinguishes a model of exactly that size from a larger one.
     const uint64_t limit = most_ == std::numeric_limits<uint64_t>::max() ? most_ : most_ + 1;
     return bytes_.Reserve(std::min(wanted, limit));
   }
 
-  // One frame, of which at_ is the beginning.
+  // Decompresses the frame at at_.
   absl::Status Decompress() {
     ZSTD_DCtx_reset(context_, ZSTD_reset_session_only);
     ZSTD_inBuffer input = {file_.data() + at_, file_.size() - at_, 0};
@@ -191,7 +192,7 @@ class FrameReader {
       if (bytes_.size() > most_) return TooLarge("has more than", most_);
       if (left == 0) break;
       if (output.pos < output.size && input.pos == input.size) {
-        return absl::DataLossError("the file ends within the frame");
+        return absl::DataLossError("the file is truncated within the frame");
       }
       PF_RETURN_IF_ERROR(MakeRoom());
     }
@@ -210,11 +211,11 @@ class FrameReader {
       case ZSTD_error_frameParameter_windowTooLarge:
         return absl::InvalidArgumentError(absl::StrCat("the frame needs a window of more than ",
                                                        1 << (kMostWindowLog - 20),
-                                                       " MiB; compress it anew without --ultra or --long"));
+                                                       " MiB; compress it again without --ultra or --long"));
       case ZSTD_error_memory_allocation:
         return absl::ResourceExhaustedError("no memory to decompress");
       default:
-        return absl::DataLossError(absl::StrCat("the frame is broken (", ZSTD_getErrorName(code), ")"));
+        return absl::DataLossError(absl::StrCat("the frame is damaged (", ZSTD_getErrorName(code), ")"));
     }
   }
 
@@ -274,7 +275,7 @@ ZstdSink::ZstdSink(ByteSink* out, int level, uint64_t size) : state_(std::make_u
   set(ZSTD_c_checksumFlag, 1);
   if (size > kLongDistanceBytes) {
     set(ZSTD_c_enableLongDistanceMatching, 1);
-    set(ZSTD_c_windowLog, kMostWindowLog);  // Less for a smaller size: zstd sees to that.
+    set(ZSTD_c_windowLog, kMostWindowLog);  // zstd reduces it for small sizes.
   }
   if (size > 0) ZSTD_CCtx_setPledgedSrcSize(state_->context, size);
 }

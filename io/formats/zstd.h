@@ -1,4 +1,4 @@
-// Zstandard (docs/formats/zstd.md): models that are compressed, and how small one would get.
+// Zstandard compression of models (docs/formats/zstd.md), and the compressed size of a model.
 #ifndef PERMAFROST_IO_FORMATS_ZSTD_H_
 #define PERMAFROST_IO_FORMATS_ZSTD_H_
 
@@ -15,25 +15,26 @@
 namespace permafrost {
 
 inline constexpr int kFastestZstdLevel = 1;
-inline constexpr int kDefaultZstdLevel = 3;    // The zstd tool's own default.
-inline constexpr int kSmallestZstdLevel = 19;  // Beyond it zstd needs most of a gigabyte, and so may who reads it.
+inline constexpr int kDefaultZstdLevel = 3;    // The default of the zstd tool.
+inline constexpr int kSmallestZstdLevel = 19;  // Higher levels need most of a gigabyte, possibly also for reading.
 
-// Reading: all frames of the file, decompressed into memory. DataLoss, with the byte where the frame begins: a broken
-// or truncated frame, a checksum that is wrong. ResourceExhausted: more than OpenOptions::max_model_bytes, declared or
-// found, or no memory. InvalidArgument: a dictionary or window that we do not have.
+// Reads all frames of the file, decompressed into memory. Returns DataLoss, with the offset of the frame, for a damaged
+// or truncated frame or a wrong checksum; ResourceExhausted if the declared or actual size exceeds
+// OpenOptions::max_model_bytes or memory is insufficient; InvalidArgument if a dictionary or a larger window is
+// required.
 extern const ModelWrapping kZstdWrapping;
 
-// Compresses what passes through into one frame with a checksum. No dictionary is needed to read it, and no more memory
-// than every decoder grants: a window of at most 128 MiB.
+// Compresses into one frame with a checksum. Reading needs no dictionary and no more memory than every decoder accepts:
+// the window has at most 128 MiB.
 class ZstdSink : public FilterSink {
  public:
-  // Does not own `out`. `level` is 1 (fast) to 19 (small); others are brought into that range. `size` is how many bytes
-  // will be appended, 0 when not known.
+  // Does not own `out`. `level` is 1 (fast) to 19 (small); other values are clamped. `size` is the number of bytes that
+  // will be appended, or 0 if unknown.
   ZstdSink(ByteSink* out, int level, uint64_t size);
   ~ZstdSink() override;
 
   absl::Status Append(absl::string_view bytes) override;
-  // Internal when other than `size` bytes were appended.
+  // Returns Internal if the number of bytes appended differs from `size`.
   absl::Status Finish() override;
 
  private:
@@ -41,10 +42,10 @@ class ZstdSink : public FilterSink {
   std::unique_ptr<State> state_;
 };
 
-// To save models through.
+// Returns a filter for SaveModel.
 MakeFilter ZstdFilter(int level);
 
-// Bytes of the graph as a binary GraphDef compressed by ZstdSink, in memory that does not depend on the graph.
+// Returns the size of the graph as a binary GraphDef compressed by ZstdSink. Memory use does not depend on the graph.
 absl::StatusOr<uint64_t> CompressedSize(const Graph& graph, int level = kDefaultZstdLevel);
 
 }  // namespace permafrost

@@ -1,5 +1,5 @@
-// Each file of bad/ is refused with the message that stands beside it: bad-x.pb, say, and bad-x.error, whose
-// first line is the status code and whose rest the message.
+// Tests that each file of bad/ is rejected with the expected error. For example, bad-x.error belongs to bad-x.pb: its
+// first line is the status code, the rest the message.
 #include <filesystem>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// The comparison, with a second opinion of its own on what a graph is.
+// Implements the comparison, with an independent check of what is a valid graph.
 #include "tests/formats/differential.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -62,7 +62,7 @@ bool IsGraph(const graphdef::GraphDef& message) {
   return true;
 }
 
-// For what it may touch, not for what it finds.
+// Decodes all attributes so that sanitizers can detect invalid accesses; results are ignored.
 void DecodeAttributes(const Graph& graph) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     for (const Attr& attr : node->attrs()) {
@@ -84,31 +84,32 @@ void DecodeAttributes(const Graph& graph) {
 }  // namespace
 
 std::string CompareWithProtobuf(absl::string_view bytes) {
-  const pb::LogSilencer no_reports;  // Protobuf's own, of text that is not UTF-8.
+  const pb::LogSilencer no_reports;  // Silences protobuf's logging of text that is not UTF-8.
   graphdef::GraphDef expected;
   const bool is_message = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  // An allocation of the exact size, so that a sanitizer sees a read beyond it.
+  // Allocates exactly this size, so that a sanitizer detects reads beyond the end.
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   const absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef({copy.get(), bytes.size()}, nullptr);
   if (!graph.ok()) {
     const std::string ours = graph.status().ToString();
-    if (absl::IsDataLoss(graph.status())) return is_message ? absl::StrCat("protobuf takes it, we say: ", ours) : "";
-    if (!is_message) return absl::StrCat("protobuf refuses it, we say: ", ours);
+    if (absl::IsDataLoss(graph.status()))
+      return is_message ? absl::StrCat("protobuf accepts it, the codec returns: ", ours) : "";
+    if (!is_message) return absl::StrCat("protobuf rejects it, the codec returns: ", ours);
     if (!absl::IsInvalidArgument(graph.status())) return absl::StrCat("unexpected status: ", ours);
-    return IsGraph(expected) ? absl::StrCat("it is a graph, we say: ", ours) : "";
+    return IsGraph(expected) ? absl::StrCat("it is a valid graph, the codec returns: ", ours) : "";
   }
-  if (!is_message) return "protobuf refuses it, we take it";
-  if (!IsGraph(expected)) return "it is not a graph, we take it";
+  if (!is_message) return "protobuf rejects it, the codec accepts it";
+  if (!IsGraph(expected)) return "it is not a valid graph, the codec accepts it";
   DecodeAttributes(**graph);
   StringSink written;
   if (const absl::Status status = WriteGraphDef(**graph, &written); !status.ok()) return status.ToString();
   if (written.text().size() != GraphDefSize(**graph)) {
-    return absl::StrCat("the size was given as ", GraphDefSize(**graph), " and is ", written.text().size());
+    return absl::StrCat("GraphDefSize returned ", GraphDefSize(**graph), ", expected ", written.text().size());
   }
   graphdef::GraphDef actual;
-  if (!actual.ParseFromString(written.text())) return "protobuf refuses what we wrote";
-  return Deterministic(actual) == Deterministic(expected) ? "" : "what we wrote means something else";
+  if (!actual.ParseFromString(written.text())) return "protobuf rejects the codec's output";
+  return Deterministic(actual) == Deterministic(expected) ? "" : "the codec's output has another meaning";
 }
 
 }  // namespace permafrost

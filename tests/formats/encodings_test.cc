@@ -1,4 +1,4 @@
-// Every encoding of a tensor decodes to the elements that the case file states beside it.
+// Tests that every encoding of a tensor decodes to the elements listed in its case file.
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -64,7 +64,7 @@ TEST(Encodings, DecodeToWhatTheFileStates) {
   ASSERT_EQ((*graph)->num_nodes(), 30u);
   ExpectElements(**graph);
 
-  // Tensors that a pass made are written as tensor_content and read again.
+  // Tensors created by passes are written as tensor_content and read again.
   for (Node* node = (*graph)->first(); node != nullptr; node = node->next()) {
     const absl::StatusOr<Tensor> tensor = node->FindAttr("value")->AsTensor();
     if (tensor.ok()) node->SetAttr("value", AttrValue::OfTensor(*tensor));

@@ -1,4 +1,5 @@
-// The binary codec: lossless on good files, agreeing with protobuf on damaged ones, bounded on hostile ones.
+// Tests of the binary codec: lossless for valid files, consistent with protobuf for damaged ones, bounded for hostile
+// ones.
 #include "io/formats/graphdef.h"
 
 #include <cstring>
@@ -37,7 +38,7 @@ std::string Rewritten(absl::string_view bytes) {
   return sink.Release();
 }
 
-// A text case in binary.
+// Returns a text case in binary form.
 std::string Binary(const std::string& path) {
   const absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDefText(Load(path));
   EXPECT_TRUE(graph.ok()) << graph.status();
@@ -87,7 +88,7 @@ TEST(GraphDef, EverySingleBitFlip) {
   }
 }
 
-// A GraphDef with a node that holds `depth` messages inside each other, by way of FullTypeDef.args.
+// Returns a GraphDef with a node that contains `depth` nested messages (FullTypeDef.args).
 std::string Nested(int depth) {
   constexpr uint32_t kArgs = 2, kExperimentalType = 7;
   std::vector<std::string> reversed;
@@ -159,7 +160,7 @@ TEST(GraphDef, NamesAndWeightsAreViewsThatKeepTheirOwner) {
   EXPECT_TRUE(watch.expired());
 }
 
-// A sink that takes views and keeps where they were.
+// A sink that records the addresses of the views passed to it.
 class RecordingSink : public ByteSink {
  public:
   absl::Status Append(absl::string_view bytes) override {
@@ -184,7 +185,7 @@ TEST(GraphDef, LargeWeightsReachTheSinkUncopied) {
 
 TEST(GraphDef, AGraphBeyondTwoGigabytesIsRefusedBeforeAnythingIsWritten) {
   Graph graph;
-  // The same megabyte many times: the size counts, not the memory.
+  // The same megabyte many times: the encoded size is large, memory use is small.
   const Tensor megabyte = Tensor::FromVector(Shape({1 << 18}), std::vector<float>(1 << 18));
   for (int i = 0; i < 2048; ++i) ASSERT_TRUE(graph.AddConst(absl::StrCat("c", i), megabyte).ok());
   RecordingSink sink;
@@ -197,7 +198,7 @@ TEST(GraphDef, AGraphBeyondTwoGigabytesIsRefusedBeforeAnythingIsWritten) {
 TEST(GraphDef, AMillionNodesReadAndWrite) {
   constexpr int kNodes = 1000000;
   std::string bytes;
-  for (int i = kNodes; i > 0; --i) {  // Each names the next one in the file.
+  for (int i = kNodes; i > 0; --i) {  // Each node refers to the next one in the file.
     std::string node;
     AppendBytesField(1, absl::StrCat("n", i), &node);
     AppendBytesField(2, "Identity", &node);

@@ -1,4 +1,4 @@
-// The text form: stable, and clear about what is wrong and where.
+// Tests of the text form: stable output, and errors with positions.
 #include "io/formats/graphdef_text.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-"""Writes bad/bad-package-*.pbmm, packages that are refused; what is said of each stands beside it.
+"""Writes bad/bad-package-*.pbmm, invalid packages. The expected error of each is in the .error file next to it.
 
     python3 tests/formats/make_bad_packages.py
 """

@@ -1,4 +1,4 @@
-// The memory-mapped package: its bytes, what becomes a region, damaged files, and reading no more than is asked for.
+// Tests of memory-mapped packages: layout, choice of regions, damaged files, and reads limited to what is needed.
 #include "io/formats/memmapped_package.h"
 
 #include <filesystem>
@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Counts what is read.
+// Counts the bytes read.
 class CountingSource : public ByteSource {
  public:
   explicit CountingSource(std::string bytes) {
@@ -78,7 +78,7 @@ PackageOptions AtLeast(uint64_t bytes) {
 
 std::string OpOf(const Graph& graph, absl::string_view name) { return std::string(graph.Find(name)->op().name()); }
 
-// x * w + b, with w of 48 bytes, b of 12, and a Reshape whose target has 8.
+// x * w + b, with w of 48 bytes, b of 12, and a Reshape whose shape input has 8 bytes.
 SmallGraph* Model() {
   auto* small = new SmallGraph;
   small->Placeholder("x", DType::kFloat, {2, 4});
@@ -189,7 +189,7 @@ TEST(PlanPackage, WhatAShapeIsComputedFromStaysToo) {
 TEST(PlanPackage, AGraphWithoutShapesKeepsEverySmallInteger) {
   const std::unique_ptr<SmallGraph> model(Model());
   model->Const("other", Tensor::FromVector<int32_t>({3}, {1, 2, 3}));
-  model->Float("wrong", "MatMul", {"x", "b"});  // A matrix by a vector.
+  model->Float("wrong", "MatMul", {"x", "b"});  // A matrix times a vector.
   const absl::StatusOr<PackagePlan> plan = PlanPackage(model->graph(), AtLeast(1));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->kept.for_shapes, 2u);
@@ -217,7 +217,7 @@ TEST(PlanPackage, EqualBytesShareARegionWhenAsked) {
   PackageOptions options = AtLeast(1);
   options.dedupe = true;
   const std::string bytes = Written(small.graph(), options);
-  EXPECT_EQ(Opened(bytes)->regions().size(), 3u);  // Two, and the graph's.
+  EXPECT_EQ(Opened(bytes)->regions().size(), 3u);  // Two tensors and the graph.
   const absl::StatusOr<std::unique_ptr<Graph>> read = ReadModel(Kept(bytes));
   ASSERT_TRUE(read.ok()) << read.status();
   for (const char* name : {"a", "b", "c"}) {
@@ -306,7 +306,7 @@ TEST(Package, ReadsTheDirectoryTheGraphAndWhatIsAskedFor) {
 }
 
 TEST(Package, OldDirectoriesSayNoLengths) {
-  // Offsets 0 and 64, then the graph at 68; the first length comes with the padding.
+  // Offsets 0 and 64, then the graph at 68. The first length includes the padding.
   const std::string graph =
       "\x0a\x08\x0a\x01n\x12\x03"
       "Abs";
@@ -350,7 +350,7 @@ TEST(Package, ReadsWhatTensorFlowWrites) {
   }
 }
 
-// Everything that can be read of the bytes.
+// Reads everything that a package contains.
 absl::Status ReadAllOf(const std::string& bytes) {
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ReadModel(Kept(bytes)));
   for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
@@ -384,7 +384,7 @@ TEST(Package, EverySingleBitFlip) {
       refused += !ok;
     }
   }
-  // What passes changes the name of a region that nobody reads by name, or the value of a length that nobody needs.
+  // Flips that stay undetected change the name of a region that is not read, or a length that is not needed.
   EXPECT_GT(refused, flips * 8 / 10);
 }
 

@@ -1,4 +1,4 @@
-// Packed weights as a file: what was written comes back, and no damage goes unnoticed or does harm.
+// Tests of packed weights in a file: they are restored unchanged, and any damage is detected.
 #include "io/formats/packed_weights.h"
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Copies, so that whoever reads beyond the end is found out.
+// Returns a copy, so that sanitizers detect reads beyond the end.
 FileView ViewOf(absl::string_view bytes) {
   auto kept = std::make_shared<std::vector<char>>(bytes.begin(), bytes.end());
   const absl::string_view view(kept->data(), kept->size());
@@ -34,7 +34,7 @@ std::string SomeFile() {
   return sink.Release();
 }
 
-// Reads all that there is. True when nothing was found wrong.
+// Reads everything. Returns true if no damage was detected.
 bool IsWhole(absl::string_view bytes) {
   const auto file = OpenPackedWeights(ViewOf(bytes));
   if (!file.ok()) return false;
@@ -82,7 +82,7 @@ TEST(PackedWeightsTest, EveryBitThatMattersIsChecked) {
   const std::string bytes = SomeFile();
   const auto file = OpenPackedWeights(ViewOf(bytes));
   ASSERT_TRUE(file.ok());
-  // All but what fills up: behind the header's words, and before entries.
+  // Padding: after the words of the header and before entries.
   std::set<size_t> padding;
   for (size_t i = 48; i < 64; ++i) padding.insert(i);
   size_t end = (*file)->entries()[0].offset;
@@ -99,7 +99,7 @@ TEST(PackedWeightsTest, EveryBitThatMattersIsChecked) {
   }
 }
 
-// A table that is whole by its hash, but says what cannot be.
+// A table whose hash is correct but whose entries are invalid.
 TEST(PackedWeightsTest, EntriesThatCannotBeAreRefused) {
   const auto patched = [](size_t entry, uint64_t offset, uint64_t length) {
     std::string bytes = SomeFile();
@@ -114,7 +114,7 @@ TEST(PackedWeightsTest, EntriesThatCannotBeAreRefused) {
     };
     replace(old.offset, offset);
     replace(old.length, length);
-    // The hashes of table and header, as a writer would have them.
+    // Updates the hashes of table and header, as a writer would.
     const auto word = [&](size_t at) {
       uint64_t value = 0;
       for (int i = 7; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]);
@@ -132,9 +132,9 @@ TEST(PackedWeightsTest, EntriesThatCannotBeAreRefused) {
   EXPECT_EQ(patched(1, offset, 100), "");
   EXPECT_THAT(patched(1, offset, 0), HasSubstr("entry 1 has 0 bytes"));
   EXPECT_THAT(patched(1, offset + 1, 99), HasSubstr("multiple of 64"));
-  EXPECT_THAT(patched(1, offset, uint64_t{1} << 63), HasSubstr("expected some behind"));
-  EXPECT_THAT(patched(1, ~uint64_t{63}, 100), HasSubstr("expected some behind"));
-  EXPECT_THAT(patched(1, 0, 64), HasSubstr("expected some behind"));
+  EXPECT_THAT(patched(1, offset, uint64_t{1} << 63), HasSubstr("expected them after"));
+  EXPECT_THAT(patched(1, ~uint64_t{63}, 100), HasSubstr("expected them after"));
+  EXPECT_THAT(patched(1, 0, 64), HasSubstr("expected them after"));
   EXPECT_THAT(patched(2, offset, 2), HasSubstr("entry 2"));
 }
 
@@ -153,7 +153,7 @@ TEST(PackedWeightsTest, AnEntryHasBytes) {
   EXPECT_TRUE(absl::IsInvalidArgument(WritePackedWeights(SomeMaker(), {{"empty", ""}}, &sink)));
 }
 
-// The hash is part of the format, so it never changes.
+// The hash is part of the format and must never change.
 TEST(ContentHashTest, IsTheSameForEver) {
   std::string bytes;
   std::set<uint64_t> seen;

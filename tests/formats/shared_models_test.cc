@@ -1,4 +1,4 @@
-// The large models beside the workspace, where they are there: read and written back without a byte of difference.
+// Reads the large shared models, if they are available, and checks that they are written back byte for byte.
 #include "tests/shared_models.h"
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 TEST(SharedModels, RoundTripByteForByteAndAsMessages) {
   const std::vector<SharedModel> models = SharedModels();
-  if (models.empty()) GTEST_SKIP() << "there is no folder of shared models";
+  if (models.empty()) GTEST_SKIP() << "found no folder of shared models";
   for (const SharedModel& model : models) {
     SCOPED_TRACE(model.name);
     const FileView file = *RealFileSystem().MapFile(model.path);

@@ -1,4 +1,4 @@
-// Graph models of TensorFlow.js: every type and coding of weights, shards, the signature, and what is refused.
+// Tests of TensorFlow.js graph models: all types and encodings of weights, shards, the signature, and errors.
 #include "io/formats/tfjs.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ class TfjsTest : public TestInFolder {
     return OpenModel(RealFileSystem(), (folder_ / "model.json").string(), options);
   }
 
-  // What is wrong, without the path and the format.
+  // Returns the error without path and format.
   std::string Refusal(const std::string& json, const OpenOptions& options = {}) const {
     const absl::StatusOr<std::unique_ptr<Graph>> graph = Open(json, options);
     if (graph.ok()) return "was read";
@@ -43,7 +43,8 @@ class TfjsTest : public TestInFolder {
     return absl::StrReplaceAll(shown, {{"'M': cannot be read as a tfjs graph model: ", ""}});
   }
 
-  // A model of one constant, of elements `dtype`, whose manifest entry is `weight`, and which is one shard, "w.bin".
+  // Returns a model with one constant of type `dtype`, whose manifest entry is `weight` and whose only shard is
+  // "w.bin".
   static std::string OneWeight(const std::string& dtype, const std::string& dims, const std::string& weight) {
     return absl::StrCat(R"({"format": "graph-model", "modelTopology": {"node": [{"name": "c", "op": "Const", "attr":
       {"dtype": {"type": ")",
@@ -126,7 +127,7 @@ TEST_F(TfjsTest, GivesTheNodeTheTypeThatItDeclares) {
   EXPECT_EQ(value.dtype(), DType::kInt64);
   EXPECT_EQ(value.elements<int64_t>()[1], -2);
   EXPECT_EQ(Refusal(OneWeight("DT_UINT8", R"({"size": 2})", weight)),
-            "node 'c' (Const): weight 'c': element 1 is -2, which the type of the node does not hold");
+            "node 'c' (Const): weight 'c': element 1 is -2, which the type of the node cannot represent");
   EXPECT_EQ(Refusal(OneWeight("DT_FLOAT", R"({"size": 2})", weight)),
             "node 'c' (Const): weight 'c': the weight is int32, but the node is float");
   EXPECT_EQ(Refusal(OneWeight("DT_INT32", R"({"size": 3})", weight)),
@@ -152,7 +153,7 @@ TEST_F(TfjsTest, JoinsShardsAndViewsWhatLiesInOne) {
   EXPECT_EQ(value("b").elements<float>()[2], 5);
   EXPECT_EQ(value("b").shape(), Shape({1, 3}));
   EXPECT_EQ(value("e").num_elements(), 0);
-  // The same mapped bytes each time, and not a copy for each.
+  // Returns the same mapped bytes each time instead of a copy.
   EXPECT_EQ(value("b").bytes().data(), value("b").bytes().data());
 }
 
@@ -254,8 +255,7 @@ TEST_F(TfjsTest, RefusesWhatIsNoGraphModel) {
   EXPECT_EQ(Refusal(R"({"modelTopology": {"node": [{"name": "p", "op": "Prelu"}]}})"),
             "node 'p' (Prelu): has 0 inputs, expected 2");
   EXPECT_EQ(ReadModel({OneWeight("DT_FLOAT", "", "{}"), nullptr}).status().message(),
-            "cannot be read as a tfjs graph model: the weights lie in other files, which bytes without a path do not "
-            "lead to");
+            "cannot be read as a tfjs graph model: the weights are in other files, expected a model with a path");
 }
 
 TEST_F(TfjsTest, RefusesManifestsThatDoNotFitTheShards) {
@@ -278,7 +278,7 @@ TEST_F(TfjsTest, RefusesManifestsThatDoNotFitTheShards) {
       Refusal(one(R"({"name": "c", "shape": [2], "dtype": "string"})")),
       "weightsManifest[0]: weight 'c': byte 0 of the shards: the 8 bytes that are left do not hold its 2 elements");
   EXPECT_EQ(Refusal(one(R"({"name": "c", "shape": [-1], "dtype": "float32"})")),
-            "weightsManifest[0]: weight 'c': member 'shape': expected whole numbers from 0 on");
+            "weightsManifest[0]: weight 'c': member 'shape': expected integers of 0 or more");
   EXPECT_EQ(Refusal(one(R"({"name": "c", "shape": [2], "dtype": "float8"})")),
             "weightsManifest[0]: weight 'c': no type 'float8', expected one of float32, int32, bool, string, uint8, "
             "uint16, complex64, float16");
@@ -287,7 +287,7 @@ TEST_F(TfjsTest, RefusesManifestsThatDoNotFitTheShards) {
       "weightsManifest[0]: weight 'c': quantization: member 'scale': expected a number");
   EXPECT_EQ(Refusal(one(
                 R"({"name": "c", "shape": [1], "dtype": "float32"}, {"name": "c", "shape": [1], "dtype": "float32"})")),
-            "weightsManifest[0]: weight 'c': stands in the manifest twice");
+            "weightsManifest[0]: weight 'c': is in the manifest twice");
   EXPECT_EQ(Refusal(one(R"({"name": "d", "shape": [2], "dtype": "float32"})")),
             "node 'c' (Const): has neither a weight in the manifest nor a value");
   const std::string outside = absl::StrReplaceAll(one("{}"), {{"w.bin", "../w.bin"}});
@@ -303,7 +303,7 @@ TEST_F(TfjsTest, DecodesNoMoreThanIsAllowed) {
       "DT_FLOAT", R"({"size": 1000})",
       R"({"name": "c", "shape": [1000], "dtype": "float32", "quantization": {"dtype": "uint8", "scale": 1, "min": 0}})");
   EXPECT_EQ(Refusal(json, options),
-            "node 'c' (Const): weight 'c': the decoded weights have more bytes than are allowed (max_model_bytes)");
+            "node 'c' (Const): weight 'c': the decoded weights exceed the size limit (max_model_bytes)");
   options.max_model_bytes = 4000;
   EXPECT_EQ(Refusal(json, options), "was read");
 }

@@ -1,4 +1,4 @@
-// Models compressed with zstd: what is read, what is refused, and with which words.
+// Tests of models compressed with zstd: accepted and rejected files, and error messages.
 #include "io/formats/zstd.h"
 
 #include <zstd.h>
@@ -46,7 +46,7 @@ std::string Skippable(absl::string_view content) {
   return frame.append(content.data(), content.size());
 }
 
-// What a model is made of: text, and numbers that hardly compress.
+// Returns bytes like those of a model: text, and numbers that hardly compress.
 std::string Sample(size_t size) {
   std::string sample;
   for (uint32_t state = 1; sample.size() < size;) {
@@ -73,7 +73,7 @@ TEST(Zstd, DeclaresItsSizeAndNeedsNoLargeWindow) {
 }
 
 TEST(Zstd, FindsRepetitionsFarApart) {
-  // Random bytes, so that nothing but the repetition compresses; farther apart than level 1 looks by itself.
+  // Random bytes, so that only the repetition compresses. It is too far away for level 1's default window.
   std::string random;
   for (uint64_t state = 88172645463325252u; random.size() < size_t{12} << 20;) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -121,7 +121,7 @@ TEST(Zstd, RefusesFramesThatOthersCannotReadEither) {
   // Window descriptor 0x90: 2^28 bytes.
   const std::string wide("\x28\xb5\x2f\xfd\x00\x90\x03\x00\x00x", 10);
   EXPECT_EQ(Refusal(wide),
-            "byte 0: the frame needs a window of more than 128 MiB; compress it anew without --ultra or "
+            "byte 0: the frame needs a window of more than 128 MiB; compress it again without --ultra or "
             "--long");
   const std::string with_dictionary("\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00x", 11);
   EXPECT_EQ(Refusal(with_dictionary), "byte 0: the frame needs dictionary 7, expected one without a dictionary");
@@ -163,7 +163,7 @@ TEST(Zstd, WrappingsInsideEachOtherEnd) {
   for (int i = 0; i < 4; ++i) file = Frame(file);
   EXPECT_TRUE(ReadModel({file, nullptr}).ok());
   EXPECT_EQ(ReadModel({Frame(file), nullptr}).status().message(),
-            "found more than 4 wrappings inside each other, the last is zstd, expected a model");
+            "found more than 4 nested layers of compression or encryption, the last is zstd, expected a model");
 }
 
 }  // namespace

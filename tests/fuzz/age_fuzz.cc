@@ -1,5 +1,5 @@
-// Fuzz target: bytes as an encrypted file. A header that is taken has that one spelling only, and what opens is what
-// was encrypted.
+// Fuzz target: bytes as an encrypted file. An accepted header must be canonical, and an opened file must have its
+// original content.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace permafrost::age {
 namespace {
 
-// What all files of the corpus that the test's key opens hold.
+// The content of all files in the corpus that the test's key opens.
 constexpr absl::string_view kContent = "frozen plain content";
 
 std::string Problem(const std::string& bytes) {
@@ -22,15 +22,15 @@ std::string Problem(const std::string& bytes) {
   const std::string written = absl::StrCat(AuthenticatedText(file->header.stanzas), MacLine(file->header.mac));
   const absl::StatusOr<FileView> whole = ReadAll(*file->bytes);
   if (!whole.ok()) return "the file cannot be read back";
-  if (whole->bytes.substr(0, file->header.size) != written) return "the header has another spelling than this";
+  if (whole->bytes.substr(0, file->header.size) != written) return "the header is not canonical";
   if (file->layout.plain_bytes > bytes.size()) return "the content is larger than the file";
-  // Passphrases cost seconds each; their stanzas were read above.
+  // Passphrases are skipped because each takes seconds; their stanzas were parsed above.
   OpenOptions options;
   options.keys = KeysInMemory(kTestIdentity);
   const absl::StatusOr<std::shared_ptr<const ByteSource>> source = DecryptAge(*file, options);
   if (!source.ok()) return "";
   const absl::StatusOr<FileView> content = ReadAll(**source);
-  if (content.ok() && content->bytes != kContent) return "it opens to something that nobody encrypted";
+  if (content.ok() && content->bytes != kContent) return "the file opens with content that was never encrypted";
   return "";
 }
 

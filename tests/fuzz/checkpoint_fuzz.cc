@@ -1,7 +1,8 @@
-// Fuzz target: bytes as the files of a checkpoint, the checksums of whose table are made right first.
+// Fuzz target: bytes as the files of a checkpoint. Checksums of the table are corrected first.
 //
-// The input is a table, all of it for version 1; what follows the end mark of the first table is the shard of a bundle.
-// Whatever the bytes are, opening and reading ends, in a value or an error, and a value fits what was listed.
+// The input is a table. It is a complete checkpoint of version 1; for a bundle, the bytes after the table's end mark
+// are the shard. Opening and reading must terminate with a value or an error, and values must match the listed types
+// and shapes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -23,8 +24,8 @@ constexpr absl::string_view kEndMark("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
 constexpr size_t kFooterSize = 48;
 constexpr size_t kTrailerSize = 5;
 
-// Makes the checksum of the block right that the handle at the start of `handle` leads to, so that damage gets past it.
-// Returns the contents, empty when the handle leads nowhere.
+// Corrects the checksum of the block that the handle at the start of `handle` refers to, so that damage inside it is
+// not rejected early. Returns the block's content, or an empty view if the handle is invalid.
 absl::string_view Mend(absl::string_view* handle, std::string* table) {
   uint64_t offset = 0, size = 0;
   bool error = false;
@@ -48,7 +49,7 @@ void MendChecksums(std::string* table) {
     absl::string_view handle = blocks->value();
     Mend(&handle, table);
   }
-  // The checksum of the list is that of its last state.
+  // The checksum of the list of blocks is corrected last, after its content is final.
   handles = footer;
   Mend(&handles, table);
   Mend(&handles, table);

@@ -1,8 +1,8 @@
-// Runs a fuzz target as a test: on its corpus, and on mutations of the corpus.
+// Runs a fuzz target as a test, on its corpus and on mutations of the corpus.
 //
-// The target is whichever LLVMFuzzerTestOneInput is linked in; it aborts on what it finds, after printing the input.
-// The corpus is the folder in $FUZZ_CORPUS, from the top folder of the workspace. Linked with -fsanitize=fuzzer in
-// place of this file, the same target runs under libFuzzer.
+// The target is the linked LLVMFuzzerTestOneInput; it aborts when it finds an error, after printing the input. The
+// corpus is the folder $FUZZ_CORPUS, relative to the workspace root. With -fsanitize=fuzzer instead of this file, the
+// same target runs under libFuzzer.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace permafrost {
 namespace {
 
 std::vector<std::string> Corpus() {
-  std::map<std::string, std::string> files;  // By name, since the order decides the mutations.
+  std::map<std::string, std::string> files;  // Sorted by name, because the order determines the mutations.
   for (const auto& entry : std::filesystem::directory_iterator(DataFile(std::getenv("FUZZ_CORPUS")))) {
     std::ifstream file(entry.path(), std::ios::binary);
     std::stringstream text;

@@ -1,4 +1,4 @@
-// Fuzz target: bytes as a binary GraphDef, against protobuf's parser.
+// Fuzz target: bytes as a binary GraphDef, compared with protobuf's parser.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Fuzz target: bytes as a text GraphDef. What is read must be written and read again to the same text.
+// Fuzz target: bytes as a text GraphDef. Accepted text must be stable when written and read again.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The mutations.
+// Implements the mutations.
 #include "tests/fuzz/mutator.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// The fields of a message, each with its tag; empty when it is none.
+// Returns the fields of a message, each with its tag, or an empty list if it is malformed.
 std::vector<WireField> FieldsOf(absl::string_view message) {
   std::vector<WireField> fields;
   WireReader reader(message);
@@ -63,7 +63,7 @@ void Mutator::MutateFieldList(std::vector<std::string>* fields, absl::string_vie
     case 2:
       std::swap((*fields)[at], fields->back());
       return;
-    case 3: {  // The same content under another number or wire type.
+    case 3: {  // The same content with another number or wire type.
       WireReader reader((*fields)[at]);
       WireField field;
       if (reader.Next(&field)) AppendBytesField(number, field.bytes, &made);
@@ -78,14 +78,14 @@ void Mutator::MutateFieldList(std::vector<std::string>* fields, absl::string_vie
     case 6:
       AppendFixed32Field(number, static_cast<uint32_t>(random_()), &made);
       break;
-    case 7: {  // Groups, deep enough at times to meet the limit.
+    case 7: {  // Nested groups, sometimes deep enough to reach the limit.
       const size_t depth = Below(4) == 0 ? 95 + Below(10) : 1 + Below(3);
       for (size_t i = 0; i < depth; ++i) AppendTag(number, WireType::kStartGroup, &made);
       AppendVarintField(1, 1, &made);
       for (size_t i = 0; i < depth; ++i) AppendTag(number, WireType::kEndGroup, &made);
       break;
     }
-    case 8: {  // A field of another seed.
+    case 8: {  // A field of the other input.
       const std::vector<WireField> others = FieldsOf(other);
       if (!others.empty()) made = std::string(others[Below(others.size())].whole);
       break;
@@ -95,7 +95,7 @@ void Mutator::MutateFieldList(std::vector<std::string>* fields, absl::string_vie
 }
 
 std::string Mutator::MutateFields(absl::string_view message, absl::string_view other) {
-  // A walk down to a random message, then back up with the lengths made right.
+  // Descends to a random message, and corrects the enclosing lengths on the way back.
   struct Level {
     std::vector<std::string> fields;
     size_t at;

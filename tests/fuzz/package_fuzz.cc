@@ -1,4 +1,4 @@
-// Fuzz target: bytes as a memory-mapped package. What is read can be written again, and is then the same graph.
+// Fuzz target: bytes as a memory-mapped package. Accepted packages must be the same graph when written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(const std::string& bytes) {
   return graph;
 }
 
-// What is wrong, or nothing.
+// Returns a description of the error found, or an empty string.
 std::string Problem(const std::string& bytes) {
   const absl::StatusOr<std::unique_ptr<Graph>> graph = Read(bytes);
   if (!graph.ok()) return graph.status().message().empty() ? "an error without a message" : "";
@@ -34,19 +34,19 @@ std::string Problem(const std::string& bytes) {
   options.include_quantized = true;
   options.dedupe = true;
   const absl::StatusOr<PackagePlan> plan = PlanPackage(**graph, options);
-  // A value that is well-formed on the wire may still be none that can be decoded; there is nothing to check then.
+  // A value that is well-formed in wire format may still not decode; there is nothing to check then.
   StringSink sink;
   if (!plan.ok() || !WritePackage(*plan, &sink).ok()) return "";
-  if (sink.text().size() != plan->file_bytes) return "another size than was planned";
+  if (sink.text().size() != plan->file_bytes) return "the size differs from the planned size";
   const absl::StatusOr<std::unique_ptr<Graph>> again = Read(sink.text());
   if (!again.ok()) return std::string(again.status().message());
-  // Values may be encoded otherwise now; their nodes and numbers are the same.
-  if ((*again)->num_nodes() != (*graph)->num_nodes()) return "another number of nodes";
+  // Values may have another encoding, but nodes and their number are the same.
+  if ((*again)->num_nodes() != (*graph)->num_nodes()) return "the number of nodes changed";
   const Node* other = (*again)->first();
   for (const Node* node = (*graph)->first(); node != nullptr; node = node->next(), other = other->next()) {
     if (node->op() != ops::kConst) continue;
     const absl::StatusOr<Tensor> a = ConstValue(*node), b = ConstValue(*other);
-    if (a.ok() != b.ok() || (a.ok() && *a != *b)) return "another value";
+    if (a.ok() != b.ok() || (a.ok() && *a != *b)) return "a value changed";
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Fuzz target: bytes as a SavedModel and as a MetaGraph. What is read has a graph, and its signatures can be looked up.
+// Fuzz target: bytes as a SavedModel and as a MetaGraph. Accepted files must have a graph and valid signatures.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Fuzz target: text as the model.json of a tfjs model whose every shard has the same 64 bytes. Whatever it says, no
-// file outside the folder is opened, and a graph that comes out can be written and read.
+// Fuzz target: text as the model.json of a TensorFlow.js model, in which every shard has the same 64 bytes. No file
+// outside the folder may be opened, and a resulting graph must survive writing and reading.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,7 @@ void Fail(absl::string_view what, absl::string_view input) {
   std::abort();
 }
 
-// A folder "/m/" in which every name is a file.
+// A folder "/m/" in which every name exists as a file.
 class FolderOfShards : public FileSystem {
  public:
   absl::StatusOr<FileView> MapFile(const std::string& path) override {
@@ -53,7 +53,7 @@ class FolderOfShards : public FileSystem {
     return absl::OkStatus();
   }
 
-  std::string outside;  // A path that should not have been used.
+  std::string outside;  // A path outside the folder that was opened.
 
  private:
   const std::string shard_ = std::string("\x02\0\0\0ab\0\0\x80\x3f\x01\0\0\0\xff", 15) + std::string(49, '\1');
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   StringSink written;
-  if (!WriteGraphDef(**graph, &written).ok()) Fail("what was read cannot be written", bytes);
+  if (!WriteGraphDef(**graph, &written).ok()) Fail("an accepted graph cannot be written", bytes);
   const absl::StatusOr<std::unique_ptr<Graph>> again = ReadGraphDef(written.text(), nullptr);
   if (!again.ok()) Fail(again.status().message(), bytes);
   if ((*again)->num_nodes() != (*graph)->num_nodes()) Fail("nodes are lost", bytes);

@@ -1,5 +1,5 @@
-// Fuzz target: bytes as the model that transform_graph is given. Whatever they are, the passes and the check of the
-// results give an answer or an error of the caller's making; an error that calls itself ours is a finding.
+// Fuzz target: bytes as the model passed to transform_graph. The passes and the validation of their results must
+// succeed or return an error of the caller; an internal error is a finding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,7 +21,7 @@ constexpr char kTransforms[] =
     "fold_old_batch_norms merge_duplicate_nodes round_weights quantize_weights(minimum_size=1) "
     "sort_by_execution_order obfuscate_names";
 
-// One file, whatever its name; nothing can be written.
+// A file system with one file, whatever its name. Read-only.
 class OneFile : public FileSystem {
  public:
   explicit OneFile(absl::string_view bytes) : bytes_(bytes) {}

@@ -1,5 +1,5 @@
-// Fuzz target: bytes as a compressed model. Whatever they are, no more comes out than is allowed, and what comes out of
-// intact frames is what the library gives for the whole.
+// Fuzz target: bytes as a compressed model. The output must not exceed the limit, and for intact frames it must equal
+// the library's output.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -30,13 +30,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   if ((*inner)->size() > kMost) fail("more came out than is allowed");
-  // What was read can be written and read again.
+  // The decompressed bytes can be written and read again.
   const FileView view = *ReadAll(**inner);
   StringSink again;
   ZstdSink sink(&again, kFastestZstdLevel, view.bytes.size());
-  if (!sink.Append(view.bytes).ok() || !sink.Finish().ok()) fail("what was read cannot be written");
+  if (!sink.Append(view.bytes).ok() || !sink.Finish().ok()) fail("decompressed bytes cannot be compressed");
   source.bytes = MemorySource({again.text(), nullptr});
   const auto reread = kZstdWrapping.open(source, options);
-  if (!reread.ok() || (*ReadAll(**reread)).bytes != view.bytes) fail("what was written reads differently");
+  if (!reread.ok() || (*ReadAll(**reread)).bytes != view.bytes) fail("compressed bytes decompress to other bytes");
   return 0;
 }

@@ -1,4 +1,4 @@
-// Attribute values in their wire form: every kind, protobuf's rules for repeated members, and errors.
+// Tests of attribute values in wire format: every kind, protobuf's rules for repeated members, and errors.
 #include "graph/attr.h"
 
 #include <memory>
@@ -65,14 +65,14 @@ TEST(AttrTest, TheLastMemberCounts) {
 }
 
 TEST(AttrTest, MessagesGivenTwiceAreMerged) {
-  // shape { dim { size: 2 } } shape { dim { size: 3 } }, and the same with another member between: that starts anew.
+  // shape { dim { size: 2 } } shape { dim { size: 3 } } merge; another member in between starts a new value.
   EXPECT_EQ(*Wire("\x3a\x04\x12\x02\x08\x02\x3a\x04\x12\x02\x08\x03").AsShape(), Shape({2, 3}));
   EXPECT_EQ(*Wire("\x3a\x04\x12\x02\x08\x02\x18\x01\x3a\x04\x12\x02\x08\x03").AsShape(), Shape({3}));
   EXPECT_EQ(Wire("\x3a\x04\x12\x02\x08\x02\x3a\x04\x12\x02\x08\x03\x3a\x04\x12\x02\x08\x04").AsShape()->rank(), 3);
 }
 
 TEST(AttrTest, TensorsThatWereReplacedDoNotOwnTheOneThatCounts) {
-  // Two tensors, which are merged, a bool, and the tensor that counts: it views the memory that the owner keeps.
+  // Two tensors that merge, a bool, and the tensor that counts, which must view the owner's memory.
   const std::string tensor = AttrValue::OfTensor(Tensor::FromVector<float>({2}, {1, 2})).Encoded();
   auto bytes = std::make_shared<const std::string>(tensor + tensor + AttrValue::Bool(true).Encoded() + tensor);
   const std::weak_ptr<const std::string> memory = bytes;
@@ -83,7 +83,7 @@ TEST(AttrTest, TensorsThatWereReplacedDoNotOwnTheOneThatCounts) {
 }
 
 TEST(AttrTest, MergingTakesLinearTime) {
-  // 400,000 pieces of 8 bytes each: copying what is merged so far for each of them moves 640 GB.
+  // 400,000 pieces of 8 bytes each. Copying the merged bytes for each piece would move 640 GB.
   std::string bytes;
   for (int i = 0; i < 400000; ++i)
     bytes += std::string(
@@ -97,7 +97,7 @@ TEST(AttrTest, MergingTakesLinearTime) {
     tensor += std::string(
         "\x12\x06\xa2\x06\x03"
         "abc",
-        8);  // The same in a shape.
+        8);  // An unknown field in a shape.
   EXPECT_EQ(ParseTensorHeader(tensor)->shape, Shape());
 }
 

@@ -1,4 +1,4 @@
-// Names and sizes of types, and the 16-bit floats against numpy's values.
+// Tests of names and sizes of types, and of the 16-bit floats against NumPy's values.
 #include "graph/dtype.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Tests of the function library: parsing, bodies as graphs, writing back, calls, and libraries that mean harm.
+// Tests of the function library: parsing, bodies as graphs, writing back, calls, and hostile libraries.
 #include "graph/functions/function.h"
 
 #include <string>
@@ -48,7 +48,7 @@ std::string Library(const std::vector<std::string>& functions) {
   return absl::StrCat("library { ", absl::StrJoin(functions, ""), " }");
 }
 
-// A function of one argument that passes it through `nodes`, of which the last is r.
+// A function with one argument that is processed by `nodes`, the last of which is r.
 std::string Simple(const std::string& name, const std::string& nodes, const std::string& value = "r:y:0") {
   return Function(name, In("x") + Out("y"), nodes + Ret("y", value));
 }
@@ -138,7 +138,7 @@ TEST(FunctionTest, AttributesOfTheCallerReachTheBody) {
 
   const auto missing = library.Instantiate({"f", {}});
   EXPECT_EQ(missing.status().message(),
-            "function 'f': node 'r' (AddN) at index 0: attr 'T': stands for the caller's attr 'T', which is not given");
+            "function 'f': node 'r' (AddN) at index 0: attr 'T': refers to the caller's attr 'T', which is not set");
 }
 
 TEST(FunctionTest, EditedBodyIsWrittenBack) {
@@ -187,14 +187,14 @@ TEST(FunctionTest, BodiesThatCannotBeWrittenBackAreRefused) {
   class Node* odd = *body->AddNode("odd", Op::Named("OddOp"));
   body->SetInput(body->Find("r"), 0, {odd, 0});
   EXPECT_EQ(library.SetBody("f", *body).message(),
-            "function 'f': node 'odd' (OddOp): the op is not known, so its output 0 has no name");
+            "function 'f': node 'odd' (OddOp): the op is unknown, so its output 0 has no name");
   body->SetInput(body->Find("r"), 0, {body->Find("x"), 0});
   ASSERT_TRUE(body->Rename(body->Find("x"), "z").ok());
   ASSERT_TRUE(body->Rename(odd, "x").ok());
   EXPECT_EQ(library.SetBody("f", *body).message(),
             "function 'f': argument 'x' is node 'z' (_Arg), expected an _Arg and no other node of its name");
   EXPECT_EQ(library.SetBody("list", **library.Instantiate({"list", {}})).message(),
-            "function 'list': its signature has attributes, so a body is only one of its cases");
+            "function 'list': the signature has attributes, so a body is only one of its instances");
   EXPECT_EQ(library.SetBody("g", *body).message(), "there is no function 'g' in the library; did you mean 'f'?");
 }
 
@@ -258,37 +258,37 @@ TEST(FunctionTest, MistakesAreNamed) {
   const std::string neg = Node("r", "Neg", {"x"});
   EXPECT_EQ(ErrorOf({Simple("g", neg)}, f), "there is no function 'f' in the library; did you mean 'g'?");
   EXPECT_EQ(ErrorOf({Simple("f", neg), Simple("f", neg + neg)}, f),
-            "the function library: two functions of the library have the name 'f' and differ");
+            "function library: two functions of the library have the name 'f' and differ");
   EXPECT_EQ(ErrorOf({Simple("f", neg), Simple("f", neg)}, f), "no error") << "equal definitions do no harm";
-  EXPECT_EQ(ErrorOf({Simple("", neg)}, f), "the function library: a function of the library has no name");
+  EXPECT_EQ(ErrorOf({Simple("", neg)}, f), "function library: the library has a function without a name");
   EXPECT_EQ(ErrorOf({Simple("f", neg + neg)}, f),
-            "function 'f': node 'r' (Neg) at index 1: another node has this name, expected unique names");
+            "function 'f': node 'r' (Neg) at index 1: another node has the same name, expected unique names");
   EXPECT_EQ(ErrorOf({Simple("f", Node("x", "Neg", {"x"}))}, f),
-            "function 'f': argument 'x' has the name of another node");
+            "function 'f': argument 'x' has the same name as another node");
   EXPECT_EQ(ErrorOf({Function("f", In("x") + In("x") + Out("y"), neg + Ret("y", "r:y:0"))}, f),
-            "function 'f': argument 'x' has the name of another argument");
+            "function 'f': argument 'x' has the same name as another argument");
   EXPECT_EQ(ErrorOf({Function("f", In("x:1") + Out("y"), Ret("y", "x"))}, f),
             "function 'f': an argument has the name 'x:1', expected one without '^' and ':'");
   EXPECT_EQ(ErrorOf({Simple("f", Node("r", "Neg", {"z:y:0"}))}, f),
-            "function 'f': node 'r' (Neg): input 0 is 'z:y:0': the body has no such node and the signature no such "
-            "argument");
+            "function 'f': node 'r' (Neg): input 0 is 'z:y:0': found neither a node of the body nor an argument of "
+            "the signature with this name");
   EXPECT_EQ(
       ErrorOf({Simple("f", neg, "r:z:0")}, f),
       "function 'f': output 'y' is 'r:z:0': names output 'z' of node 'r' (Neg), which has no output of that name");
   EXPECT_EQ(ErrorOf({Simple("f", neg, "r:y:1")}, f),
-            "function 'f': output 'y' is 'r:y:1': that output of node 'r' (Neg) has 1 tensor");
+            "function 'f': output 'y' is 'r:y:1': the output of node 'r' (Neg) has 1 tensor");
   EXPECT_EQ(ErrorOf({Simple("f", neg, "x:1")}, f), "function 'f': output 'y' is 'x:1': argument 'x' has 1 tensors");
   EXPECT_EQ(ErrorOf({Simple("f", Node("o", "OddOp", {}) + Node("r", "Neg", {"o:out:0"}))}, f),
-            "function 'f': node 'r' (Neg): input 0 is 'o:out:0': names output 'out' of node 'o' (OddOp), an op that is "
-            "not known");
+            "function 'f': node 'r' (Neg): input 0 is 'o:out:0': names output 'out' of node 'o' (OddOp), which has "
+            "an unknown op");
   EXPECT_EQ(ErrorOf({Simple("f", Node("r", "Neg", {"^p", "x"}) + Node("p", "NoOp", {}))}, f),
             "function 'f': node 'r' (Neg): input 1 is 'x', which follows a control input, expected data inputs before "
             "control inputs");
   EXPECT_EQ(ErrorOf({Simple("f", Node("r", "Neg", {"x", "^p"}))}, f),
             "function 'f': node 'r' (Neg): input 1 is '^p', but the body has no such node");
-  EXPECT_EQ(ErrorOf({Function("f", In("x") + Out("y"), neg)}, f), "function 'f': no value is given for output 'y'");
+  EXPECT_EQ(ErrorOf({Function("f", In("x") + Out("y"), neg)}, f), "function 'f': no value is defined for output 'y'");
   EXPECT_EQ(ErrorOf({Simple("f", neg + Node("a", "_Arg", {}))}, f),
-            "function 'f': node 'a' (_Arg) at index 1: an op that the body of a function gets from its signature");
+            "function 'f': node 'a' (_Arg) at index 1: the op is reserved for the nodes that represent the signature");
   EXPECT_EQ(ErrorOf({Simple("f", neg + R"(control_ret { key: "c" value: "q" })")}, f),
             "function 'f': control output 'c' is 'q', but the body has no such node");
 }
@@ -306,12 +306,12 @@ TEST(FunctionTest, SmallLibrariesMakeNoLargeGraphs) {
                                   R"(attr { name: "N" type: "int" default_value { i: 60000 } })",
                               "")},
                     {"f", {}}),
-            "function 'f': the signature asks for more than 65536 tensors");
+            "function 'f': the signature has more than 65536 tensors");
   EXPECT_EQ(
       ErrorOf(
           {Function("f", Arg("input", "a", list) + R"(attr { name: "N" type: "int" default_value { i: -1 } })", "")},
           {"f", {}}),
-      "function 'f': node 'f' (function): attr 'N' asks for -1 tensors, expected 0 to 65536");
+      "function 'f': node 'f' (function): attr 'N' specifies -1 tensors, expected 0 to 65536");
 }
 
 TEST(FunctionTest, ValuesOfCallersAreBounded) {
@@ -321,8 +321,8 @@ TEST(FunctionTest, ValuesOfCallersAreBounded) {
       Node("r", "Neg", {"x"}, absl::StrCat(R"(attr { key: "f" value { func { name: "g" )", attrs, " } } }"));
   const FunctionRef call = {"f", {{"big", AttrValue::String(std::string(1 << 20, 'x'))}}};
   EXPECT_EQ(ErrorOf({Simple("f", node)}, call),
-            "function 'f': node 'r' (Neg) at index 0: attr 'f': the values that callers give for attributes add up to "
-            "too many bytes");
+            "function 'f': node 'r' (Neg) at index 0: attr 'f': the attribute values passed by callers have "
+            "too many bytes in total");
 }
 
 TEST(FunctionTest, DeepValuesAreRefused) {
@@ -379,7 +379,7 @@ TEST(FunctionTest, LibrariesAreValidated) {
             "node 'c' (PartitionedCall): attr 'f': there is no function 'g' in the library; did you mean 'f'?");
   EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Function("f", In("x") + Arg("output", "y", "type: DT_INT32"),
                                                            Node("r", "Neg", {"x"}) + Ret("y", "r:y:0"))})),
-            "node 'c' (PartitionedCall): attr 'Tout' is (float), but function 'f' gives (int32); function 'f': node "
+            "node 'c' (PartitionedCall): attr 'Tout' is (float), but function 'f' returns (int32); function 'f': node "
             "'y_RetVal' (_Retval): input 0 is 'r' of type float, expected int32");
   EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Simple("f", Node("r", "AddV2", {"x"}), "r:z:0")})),
             "function 'f': node 'r' (AddV2): found 1 input, expected 2");
@@ -387,8 +387,8 @@ TEST(FunctionTest, LibrariesAreValidated) {
                                   {Simple("f", Node("r", "PartitionedCall", {"x"}, CallAttr("gone")), "r:output:0")})),
             "function 'f': node 'r' (PartitionedCall): attr 'f': there is no function 'gone' in the library");
   EXPECT_EQ(ProblemsOf(graph_with(CallAttr("f"), {Simple("f", Node("r", "Neg", {"z"}))})),
-            "function 'f': node 'r' (Neg): input 0 is 'z': the body has no such node and the signature no such "
-            "argument");
+            "function 'f': node 'r' (Neg): input 0 is 'z': found neither a node of the body nor an argument of "
+            "the signature with this name");
 }
 
 }  // namespace

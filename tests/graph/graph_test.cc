@@ -1,4 +1,4 @@
-// Editing a graph keeps names, uses, order and interface consistent.
+// Tests that edits keep names, uses, order and interface of a graph consistent.
 #include "graph/graph.h"
 
 #include "tests/graph/test_graph.h"
@@ -71,7 +71,7 @@ TEST_F(GraphTest, NamesCanBeExchanged) {
   EXPECT_EQ(InputsOf(b), Names{"^b"});
   EXPECT_EQ(g->inputs()[0].text, "b");
   EXPECT_EQ(g->outputs()[0].text, "a:2");
-  // A failure leaves everything as it was.
+  // A failure leaves the graph unchanged.
   g.Add("c", ops::kNoOp);
   EXPECT_FALSE(g->RenameAll({{a, "x"}, {b, "c"}}).ok());
   EXPECT_FALSE(g->RenameAll({{a, "x"}, {b, "x"}}).ok());
@@ -90,7 +90,7 @@ TEST_F(GraphTest, UsesAreReplacedByPort) {
   g->ReplaceUses(g.Ref("a:2"), g.Ref("a:2"));
   g->ReplaceUses(g.Ref("a:2"), g.Ref("b"));
   EXPECT_EQ(InputsOf(n), (Names{"b", "a:1", "b", "^a"}));
-  EXPECT_EQ(InputsOf(g->Find("b")), Names{"b"});  // The caller asked for every use, b's own among them.
+  EXPECT_EQ(InputsOf(g->Find("b")), Names{"b"});  // Every use is redirected, including that of b itself.
   g->SetInput(g->Find("b"), 0, g.Ref("a"));
   g->AddControlInput(n, g->Find("b"));
   g->ReplaceControlUses(g->Find("a"), g->Find("b"));

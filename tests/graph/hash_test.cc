@@ -1,4 +1,4 @@
-// The structural hash sees every edit and is the same for the same graph.
+// Tests that the structural hash changes with every edit and is equal for equal graphs.
 #include "graph/validation/hash.h"
 
 #include <functional>
@@ -42,7 +42,7 @@ TEST(HashTest, EveryEditCounts) {
   }
 }
 
-// The hash of the meaning tells edits that may make a graph invalid from those that cannot.
+// The hash `meaning` distinguishes edits that may make a graph invalid from those that cannot.
 TEST(HashTest, TellsMeaningFromSpelling) {
   TestGraph g;
   Node* a = g.Int("a", 1);

@@ -1,4 +1,4 @@
-// Which nodes of the graph as it was loaded the nodes of the graph as it is now stand for.
+// Tests of the mapping from nodes of the current graph to nodes of the loaded graph.
 #include "graph/lineage.h"
 
 #include "absl/strings/str_cat.h"
@@ -117,7 +117,7 @@ TEST_F(LineageTest, ANodeStandsForTheOneWhosePlaceItHas) {
     graph_.Add("new_b", ops::kNeg, {"renamed"}, {FloatT()});
     graph_.Add("beside", ops::kNeg, {"renamed"}, {FloatT()});
     graph_->ReplaceUses({Get("b"), 0}, {Get("new_b"), 0});
-    EXPECT_EQ(stands_for("new_b"), "") << "what it replaces is still there";
+    EXPECT_EQ(stands_for("new_b"), "") << "the replaced node still exists";
     ASSERT_TRUE(graph_->RemoveNode(Get("b")).ok());
   }
   EXPECT_EQ(stands_for("new_b"), "b");
@@ -158,7 +158,7 @@ TEST_F(LineageTest, TheLimitIsToldOf) {
   EXPECT_EQ(origins.names.size(), 2u);
 }
 
-// Each rewrite adds one to a set that all later ones take over: copies of sets would take the square of this.
+// Each rewrite adds one origin to a set that all later rewrites extend. Copying sets would take quadratic time.
 TEST_F(LineageTest, ALongChainOfRewritesIsLinear) {
   constexpr int kNodes = 200000;
   TestGraph graph;

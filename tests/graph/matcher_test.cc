@@ -1,4 +1,4 @@
-// Patterns: what matches, what is captured, and the reasons of near misses.
+// Tests of patterns: matches, captures and the reasons of near misses.
 #include "graph/matching/matcher.h"
 
 #include "gtest/gtest.h"
@@ -64,7 +64,7 @@ TEST_F(MatcherTest, SaysWhyTheNearestMatchFailed) {
   EXPECT_FALSE(Matches(ScaledConvolution(), *mul, &match_, &why_));
   EXPECT_EQ(why_, "input 1 of input 1, node 'x' (Placeholder), is not constant");
   EXPECT_FALSE(Matches(ScaledConvolution(), *conv, &match_, &why_));
-  EXPECT_EQ(why_, "") << "another op at the head is no near miss";
+  EXPECT_EQ(why_, "") << "another op at the head is not a near miss";
 }
 
 TEST_F(MatcherTest, UsedOnceCountsControlUsesAndEndpoints) {

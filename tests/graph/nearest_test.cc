@@ -1,4 +1,4 @@
-// Suggestions for misspelt names.
+// Tests of suggestions for misspelt names.
 #include "graph/base/nearest.h"
 
 #include "gtest/gtest.h"

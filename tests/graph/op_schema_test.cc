@@ -1,4 +1,4 @@
-// The table of ops is well-formed, and types are resolved from it.
+// Tests that the op table is well-formed and that types are resolved from it.
 #include "graph/ops/op_schema.h"
 
 #include "tests/graph/test_graph.h"
@@ -58,7 +58,7 @@ TEST(OpSchemaTest, TypesAndCountsComeFromAttributes) {
   EXPECT_EQ(*NumOutputs(*pack), 1);
   pack->SetAttr("N", AttrValue::Int(INT64_MAX));
   EXPECT_EQ(NumInputs(*pack).status().message(),
-            "node 'p' (Pack): attr 'N' asks for 9223372036854775807 tensors, expected 0 to 65536");
+            "node 'p' (Pack): attr 'N' specifies 9223372036854775807 tensors, expected 0 to 65536");
   pack->RemoveAttr("N");
   EXPECT_FALSE(InputTypes(*pack).ok());
   EXPECT_EQ(OutputTypes(*g.Add("f", Op::Named("Foreign"))).status().code(), absl::StatusCode::kNotFound);

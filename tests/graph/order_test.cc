@@ -1,4 +1,4 @@
-// Topological orders, cycles and reachability.
+// Tests of topological orders, cycles and reachability.
 #include "graph/analysis/order.h"
 
 #include "tests/graph/test_graph.h"

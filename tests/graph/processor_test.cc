@@ -1,4 +1,4 @@
-// The compiler's own answer, which programs that must be small do without.
+// Compares the detected instruction sets with the compiler's __builtin_cpu_supports.
 #include "graph/base/processor.h"
 
 #include <gtest/gtest.h>

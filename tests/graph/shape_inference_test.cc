@@ -1,4 +1,4 @@
-// Shapes that the ops give, values that they need, and graphs that mean harm.
+// Tests of inferred shapes, of the propagated values they depend on, and of hostile graphs.
 #include "graph/shapes/shape_inference.h"
 
 #include <random>
@@ -21,7 +21,7 @@ class ShapeInferenceTest : public testing::Test {
     const absl::StatusOr<ShapeMap> map = InferShapes(g.graph(), options);
     return map.ok() ? map->Of(g.Ref(output)).ToString() : std::string(map.status().message());
   }
-  // The shape of a node "y" of this op whose inputs "x0", "x1" ... have the given shapes.
+  // Returns the shape of a node "y" of this op whose inputs "x0", "x1" ... have the given shapes.
   std::string Of(Op op, const std::vector<std::string>& shapes, const Attrs& attrs) {
     TestGraph fresh;
     std::vector<std::string> inputs;
@@ -109,10 +109,11 @@ TEST_F(ShapeInferenceTest, ReshapeInfersOneDimension) {
   EXPECT_EQ(Shape("y"), "[6,8]");
   g.Ints("bad", {-1, 5});
   g.Add("z", ops::kReshape, {"x", "bad"}, {FloatT()});
-  EXPECT_EQ(Shape("z"), "node 'z' (Reshape): the input has 48 elements, which the shape [?,5] does not divide");
+  EXPECT_EQ(Shape("z"),
+            "node 'z' (Reshape): the input has 48 elements, which is not a multiple of the known dimensions of [?,5]");
 }
 
-// What Keras writes for a flattening layer: the batch is not known, the other dimensions are.
+// The graph that Keras writes for a flattening layer: the batch size is unknown, the other dimensions are known.
 TEST_F(ShapeInferenceTest, ValuesAreKnownElementByElement) {
   g.Float("x", {kUnknownDim, 7, 8, 3});
   g.Add("shape", ops::kShape, {"x"}, {FloatT()});
@@ -129,13 +130,13 @@ TEST_F(ShapeInferenceTest, ValuesAreKnownElementByElement) {
   options.fed["x"] = permafrost::Shape({5, 7, 8, 3});
   EXPECT_EQ(Shape("y", options), "[5,168]");
 
-  // A begin mask does not take the single index back: TensorFlow gives element 1.
+  // The index applies even if the begin mask has its bit: TensorFlow returns element 1.
   g.Add("height", ops::kStridedSlice, {"shape", "1", "1", "1"}, {IntT(), shrink, {"begin_mask", AttrValue::Int(1)}});
   g.Add("dims", ops::kPack, {"height"}, {IntT(), {"N", AttrValue::Int(1)}});
   g.Add("filled", ops::kFill, {"dims", "rest"}, {IntT()});
   EXPECT_EQ(Shape("filled"), "[7]");
 
-  // And for an upsampling one: the size of the image doubled.
+  // The graph of an upsampling layer: twice the size of the image.
   g.Add("size", ops::kStridedSlice, {"shape", "1", "3", "1"}, {IntT()});
   g.Ints("scale", {2, 2});
   g.Add("doubled", ops::kMul, {"size", "scale"}, {IntT()});
@@ -240,7 +241,7 @@ TEST_F(ShapeInferenceTest, LoopsOfControlFlowAreWalked) {
   g.Add("next", ops::kNextIteration, {"body"}, {FloatT()});
   g->AddInput(merge, g.Ref("next"));
   EXPECT_EQ(Shape("merge:1"), "[]");
-  EXPECT_EQ(Shape("body"), "<unknown>");  // What the loop makes of it is not known when Merge is visited.
+  EXPECT_EQ(Shape("body"), "<unknown>");  // The loop's result is unknown when Merge is visited.
   const ShapeMap map = *InferShapes(g.graph());
   EXPECT_EQ(map.OutputsOf(*g->Find("next")).size(), 1u);
 }
@@ -281,8 +282,8 @@ TEST_F(ShapeInferenceTest, ALongChainNeedsNoStack) {
   EXPECT_EQ(Shape(last), "[3]");
 }
 
-// Every op of the table on inputs and attributes drawn at random, absent or too many: an answer or an error, but no
-// crash (the sanitizers run this too).
+// Calls every shape function with inputs and attributes that are random, missing or too many. It must return a shape or
+// an error and must not crash (sanitizers run this test too).
 TEST_F(ShapeInferenceTest, NoShapeFunctionTrustsItsNode) {
   std::mt19937_64 random(7);
   const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };

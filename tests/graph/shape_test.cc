@@ -1,4 +1,4 @@
-// Text form, counting, merging and broadcasting of shapes.
+// Tests of the text form, element count, merging and broadcasting of shapes.
 #include "graph/shape.h"
 
 #include "gtest/gtest.h"

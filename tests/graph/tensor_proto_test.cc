@@ -1,4 +1,4 @@
-// TensorProto in all its encodings, and hostile ones.
+// Tests of TensorProto in all encodings, hostile ones included.
 #include "graph/wire_format/tensor_proto.h"
 
 #include "gtest/gtest.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// dtype, shape and one more field.
+// Encodes a TensorProto from dtype, shape and further fields.
 std::string Proto(DType dtype, const Shape& shape, absl::string_view rest) {
   std::string encoded;
   AppendVarintField(1, static_cast<uint64_t>(dtype), &encoded);

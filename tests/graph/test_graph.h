@@ -1,4 +1,4 @@
-// Builds the small graphs of the tests of graph/.
+// Builds small graphs for the tests of graph/.
 #ifndef PERMAFROST_TESTS_GRAPH_TEST_GRAPH_H_
 #define PERMAFROST_TESTS_GRAPH_TEST_GRAPH_H_
 
@@ -17,7 +17,7 @@ class TestGraph {
   Graph& graph() { return graph_; }
   Graph* operator->() { return &graph_; }
 
-  // A node with these data inputs ("a", "a:1") and control inputs ("^a").
+  // Adds a node with these data inputs ("a", "a:1") and control inputs ("^a").
   Node* Add(absl::string_view name, Op op, const std::vector<std::string>& inputs = {},
             const std::vector<std::pair<std::string, AttrValue>>& attrs = {}) {
     absl::StatusOr<Node*> node = graph_.AddNode(name, op);
@@ -50,14 +50,14 @@ class TestGraph {
 inline std::pair<std::string, AttrValue> FloatT() { return {"T", AttrValue::Type(DType::kFloat)}; }
 inline std::pair<std::string, AttrValue> IntT() { return {"T", AttrValue::Type(DType::kInt32)}; }
 
-// The inputs of a node, as the file spells them.
+// Returns the inputs of a node in the spelling of the file.
 inline std::vector<std::string> InputsOf(const Node* node) {
   std::vector<std::string> inputs;
   for (int i = 0; i < node->num_inputs(); ++i) inputs.push_back(node->input(i).ToString());
   return inputs;
 }
 
-// Every input is listed once among its producer's uses, and nothing else is.
+// Checks that the lists of uses contain every input exactly once and nothing else.
 inline void ExpectUsesAreCurrent(const Graph& graph) {
   size_t inputs = 0, uses = 0;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {

@@ -1,4 +1,4 @@
-// Every kind of problem that the validator knows, and that it leaves sound graphs alone.
+// Tests that the validator reports every kind of problem and accepts valid graphs.
 #include "graph/validation/validate.h"
 
 #include "tests/graph/test_graph.h"

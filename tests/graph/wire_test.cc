@@ -1,4 +1,4 @@
-// The wire format: what protobuf accepts is accepted, and nothing leads outside the message.
+// Tests of the wire format: accepts what protobuf accepts, and never reads outside the message.
 #include "graph/base/wire.h"
 
 #include <string>
@@ -36,7 +36,7 @@ TEST(WireTest, WhatIsWrittenIsRead) {
   EXPECT_TRUE(reader.status().ok());
 }
 
-// Fields whose tag and number or length are short, which are most, at the end of the message and beyond it.
+// Short fields (one-byte tags, short numbers or lengths), at the end of the message and beyond it.
 TEST(WireTest, ShortFields) {
   WireField field;
   const std::string number = "\x08\x05";
@@ -68,7 +68,7 @@ TEST(WireTest, ShortFields) {
 
 TEST(WireTest, VarintsOfTenBytes) {
   WireField field;
-  // Protobuf takes ten bytes whatever the last one holds beyond the 64th bit, and padded zeros.
+  // As protobuf, accepts ten bytes with any bits beyond the 64th, and padding zeros.
   EXPECT_TRUE(ReadAll("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s, &field).ok());
   EXPECT_EQ(field.value, UINT64_MAX);
   EXPECT_TRUE(ReadAll("\x08\x85\x80\x80\x80\x80\x80\x80\x80\x80\x00"s, &field).ok());
@@ -104,7 +104,7 @@ TEST(WireTest, EveryTruncationIsAnError) {
 
 TEST(WireTest, GroupsAreOneFieldAndBounded) {
   WireField field;
-  const std::string group = "\x0b\x10\x05\x0c";  // The field views it.
+  const std::string group = "\x0b\x10\x05\x0c";  // The field is a view of it.
   ASSERT_TRUE(ReadAll(group, &field).ok());
   EXPECT_EQ(field.type, WireType::kStartGroup);
   EXPECT_EQ(field.bytes, "\x10\x05"s);

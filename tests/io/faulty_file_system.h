@@ -1,4 +1,4 @@
-// A file system whose calls fail on demand, for the tests of everything that reads or writes.
+// A file system whose calls fail on demand, for tests of readers and writers.
 #ifndef PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 #define PERMAFROST_TESTS_IO_FAULTY_FILE_SYSTEM_H_
 
@@ -15,20 +15,20 @@ namespace permafrost {
 
 enum class Fault { kNone, kOpen, kOpenUnnamed, kRead, kMap, kWrite, kAllocate, kSync, kLink, kRename };
 
-// The kernel's calls, except that one of them fails, and that the disk may be small.
+// The system calls, with one injected fault and an optional limit on disk space.
 class FaultyCalls : public SystemCalls {
  public:
-  // Call number `nth` (from 0) of that kind, and every later one, fails with `error_number`.
+  // Makes call number `nth` (from 0) of that kind and every later one fail with `error_number`.
   void Fail(Fault fault, int nth, int error_number) {
     fault_ = fault;
     left_ = nth;
     error_number_ = error_number;
   }
-  // The disk takes this many bytes, and then is full.
+  // Makes the disk full after this many bytes.
   void LimitDisk(uint64_t bytes) { room_ = bytes; }
-  // A write takes at most this many bytes.
+  // Limits the size of each write.
   void ShortenWrites(size_t bytes) { most_ = bytes; }
-  // True when the fault that was asked for has happened.
+  // True if the injected fault has occurred.
   bool has_failed() const { return has_failed_; }
 
   int Open(const char* path, int flags, mode_t mode) override {
@@ -76,7 +76,7 @@ class FaultyCalls : public SystemCalls {
   bool has_failed_ = false;
 };
 
-// The real file system over faulty calls.
+// The real file system with faulty system calls.
 class FaultyFileSystem : public PosixFileSystem {
  public:
   FaultyFileSystem() : PosixFileSystem(&calls_) {}

@@ -1,4 +1,4 @@
-// Reading, atomic writing and every way in which they can fail.
+// Tests of reading, atomic writing and their errors.
 #include "io/file_system.h"
 
 #include <fcntl.h>
@@ -119,7 +119,7 @@ TEST_F(FileSystemTest, WithoutCommitNothingHappens) {
   EXPECT_THAT(Names(), ElementsAre("a"));
 }
 
-// So that a process that is killed leaves nothing behind.
+// Ensures that a killed process leaves no file behind.
 TEST_F(FileSystemTest, BeforeCommitThereIsNoName) {
   std::unique_ptr<FileWriter> writer = *RealFileSystem().NewWriter(Path("a"));
   ASSERT_TRUE(writer->Append(large_).ok());
@@ -171,7 +171,7 @@ TEST_F(FileSystemTest, NewFilesHeedTheUmask) {
   umask(before);
 }
 
-// Notes what is set aside ahead, and where files do not lie in memory acts as if it were.
+// Records space reserved in advance. For files that are not in memory, simulates a memory file system.
 class AheadCalls : public SystemCalls {
  public:
   int AllocateInMemory(int file, uint64_t offset, uint64_t size) override {
@@ -198,7 +198,7 @@ class AheadCalls : public SystemCalls {
 };
 
 TEST_F(FileSystemTest, WhatIsReservedAheadIsMadeBeforeTheFirstWriteAndGivenBack) {
-  // In memory where there is such a file system, since only there anything happens to the file.
+  // Uses a memory file system if there is one, because elsewhere the file is not changed.
   const std::string shared = "/dev/shm/permafrost_ahead_" + std::to_string(getpid());
   const std::string path = access("/dev/shm", W_OK) == 0 ? shared : Path("a");
   for (const std::string& text : {std::string("short"), large_}) {
@@ -311,7 +311,7 @@ struct FaultCase {
 
 class WriteFaultTest : public FileSystemTest, public ::testing::WithParamInterface<FaultCase> {};
 
-// Fails the first call of the kind, then the second, and so on, until the writer no longer gets that far.
+// Makes the first call of the kind fail, then the second, and so on, until the writer no longer reaches the fault.
 TEST_P(WriteFaultTest, LeavesTheOldFileAndNothingElse) {
   const FaultCase& fault = GetParam();
   int failures = 0;
@@ -328,7 +328,7 @@ TEST_P(WriteFaultTest, LeavesTheOldFileAndNothingElse) {
       break;
     }
     EXPECT_THAT(Names(), ElementsAre("a"));
-    if (Get(Path("a")) == large_) continue;  // It failed after the file was in place: see the count below.
+    if (Get(Path("a")) == large_) continue;  // It failed after the file was in place; the count below checks this.
     ++failures;
     EXPECT_EQ(Get(Path("a")), "old");
     EXPECT_EQ(status.code(), fault.code) << status;
@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultCase{Fault::kLink, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"},
                       FaultCase{Fault::kRename, EACCES, absl::StatusCode::kPermissionDenied, "Permission denied"}));
 
-// Setting pages aside in memory would cost what writing them does, so there only the room is looked at.
+// Allocating pages in memory would cost as much as writing them, so only the available space is checked.
 TEST(SystemCallsTest, AllocatesNothingInMemory) {
   const std::string path = "/dev/shm/permafrost_file_system_test_" + std::to_string(getpid());
   SystemCalls calls;
@@ -358,7 +358,7 @@ TEST(SystemCallsTest, AllocatesNothingInMemory) {
   ASSERT_EQ(fstatfs(file, &system), 0);
   if (system.f_type != TMPFS_MAGIC || system.f_blocks == 0) {
     close(file);
-    GTEST_SKIP() << "/dev/shm is no file system in memory, or has no limit";
+    GTEST_SKIP() << "/dev/shm is not a memory file system, or has no limit";
   }
   EXPECT_EQ(calls.Allocate(file, 1 << 20), 0);
   struct stat about;

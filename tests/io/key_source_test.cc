@@ -1,4 +1,4 @@
-// Keys are read from where they are, once, and bad places are named.
+// Tests that keys are read once from each location, and that errors name the location.
 #include "io/key_source.h"
 
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class KeySourceTest : public TestInFolder {
  protected:
-  // The reading end of a pipe that holds `text`.
+  // Returns the reading end of a pipe that holds `text`.
   static int PipeWith(const std::string& text) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);

@@ -1,4 +1,4 @@
-// Pages that are given back: of mapped files they are read again, and other memory keeps its content.
+// Tests of released pages: those of mapped files are read again, and other memory keeps its content.
 #include "io/mapped_pages.h"
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ namespace {
 
 class MappedPagesTest : public TestInFolder {
  protected:
-  // How many pages of `bytes` this process has in memory of its own: through /proc/self/smaps.
+  // Returns the number of pages of `bytes` that are mapped into this process, from /proc/self/smaps.
   static size_t Resident(absl::string_view bytes) {
     const absl::StatusOr<std::string> maps = RealFileSystem().ReadFile("/proc/self/smaps");
     EXPECT_TRUE(maps.ok()) << maps.status();
@@ -80,7 +80,7 @@ TEST_F(MappedPagesTest, WhatWasUnmappedIsForgotten) {
     ASSERT_TRUE(file.ok()) << file.status();
     bytes = file->bytes;
   }
-  // New memory at the same place.
+  // New memory at the same address.
   void* const memory = mmap(const_cast<char*>(bytes.data()), bytes.size(), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -100,7 +100,7 @@ TEST_F(MappedPagesTest, AnotherThreadReadsAhead) {
   const bool is_supported = madvise(probe, page, kPopulateRead) == 0;
   munmap(probe, page);
   if (!is_supported) GTEST_SKIP() << "the kernel cannot read ahead";
-  // Nobody here touches the pages; without the thread this never ends.
+  // This test does not touch the pages: without the thread, the loop would not terminate.
   while (Resident(file.bytes) < content.size() >> 10) std::this_thread::yield();
   EXPECT_EQ(file.bytes, content);
 }

@@ -1,4 +1,4 @@
-// Files that exist in memory only, for tests that damage them in many ways.
+// A file system in memory, for tests that damage files in many ways.
 #ifndef PERMAFROST_TESTS_IO_MEMORY_FILE_SYSTEM_H_
 #define PERMAFROST_TESTS_IO_MEMORY_FILE_SYSTEM_H_
 
@@ -16,7 +16,7 @@
 
 namespace permafrost {
 
-// Folders exist as far as files are in them; "." is where names without a folder are. Cannot be written to.
+// Folders exist if files are in them; "." contains names without a folder. Read-only.
 class MemoryFileSystem : public FileSystem {
  public:
   explicit MemoryFileSystem(std::map<std::string, std::string> files = {}) : files_(std::move(files)) {}

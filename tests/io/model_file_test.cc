@@ -1,4 +1,4 @@
-// Opening whatever a user may point at, and saving.
+// Tests of opening and saving models.
 #include "io/model_file.h"
 
 #include <cerrno>
@@ -54,7 +54,7 @@ TEST_F(ModelFileTest, SavesOverItsOwnInput) {
 }
 
 TEST_F(ModelFileTest, AFileThatIsOpenedFirstGetsTheModelToo) {
-  // Larger than what is read ahead by another thread, and than what a file in memory is made of ahead.
+  // Larger than the thresholds for reading ahead and for reserving memory ahead on another thread.
   Graph large;
   (*large.AddNode("large", Op::Named("NoOp")))->SetAttr("text", AttrValue::String(std::string(3 << 20, 'x')));
   ASSERT_TRUE(SaveModel(RealFileSystem(), large, Path("model.pb")).ok());
@@ -108,11 +108,11 @@ TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
       {std::string("\x1c\0\0\0TFL3", 8) + zeros, "TFLite"},
       {std::string("\x08\x07\x12\x07pytorch\x1a\x03", 13) + "2.0", "ONNX"},
       {std::string("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8), "SavedModel protobuf"},
-      {"\n  <!DOCTYPE html><html>", "web page"},
+      {"\n  <!DOCTYPE html><html>", "HTML page"},
       {zeros + "\x57\xfb\x80\x8b\x24\x75\x47\xdb", "freeze_graph --input_checkpoint"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"{\"format\": \"graph-model\"}", "JSON"},
-      {"age-encryption.org/v1\n", "age: header, byte 22: the file ends within the header"},
+      {"age-encryption.org/v1\n", "age: header, byte 22: the file is truncated within the header"},
       {"hello", "cannot be read as a text GraphDef: line 1, column"},
       {std::string("\x0a\xff\0", 3), "cannot be read as a GraphDef: offset 3: "},
       {std::string("\x20\x01", 2), "holds no nodes"},

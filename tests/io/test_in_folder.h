@@ -1,4 +1,4 @@
-// For tests that need files: each test has an empty folder of its own.
+// Base class of tests that need files: each test has its own empty folder.
 #ifndef PERMAFROST_TESTS_IO_TEST_IN_FOLDER_H_
 #define PERMAFROST_TESTS_IO_TEST_IN_FOLDER_H_
 
@@ -23,7 +23,7 @@ class TestInFolder : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  // Writes a file into the folder, and returns its path.
+  // Writes a file to the folder and returns its path.
   std::string Put(const std::string& name, std::string_view bytes) const {
     std::ofstream(Path(name), std::ios::binary) << bytes;
     return Path(name);

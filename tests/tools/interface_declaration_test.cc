@@ -61,7 +61,7 @@ TEST(InterfaceFinder, DoubtsOutputsThatNeedDifferentInputs) {
 }
 
 TEST(InterfaceFinder, DoubtsWhenNothingIsLeft) {
-  EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nn = NoOp(^x)"), "every node is read by another"));
+  EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nn = NoOp(^x)"), "every node has consumers"));
   EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nl = L2Loss(x)"), "belongs to training"));
 }
 

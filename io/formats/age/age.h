@@ -1,4 +1,4 @@
-// Encrypted models: the age v1 format (docs/formats/encryption.md).
+// Encrypted models in the age v1 format (docs/formats/encryption.md).
 #ifndef PERMAFROST_IO_FORMATS_AGE_AGE_H_
 #define PERMAFROST_IO_FORMATS_AGE_AGE_H_
 
@@ -20,35 +20,37 @@ namespace permafrost {
 
 extern const ModelWrapping kAgeWrapping;
 
-// Whether a file that begins so is encrypted with age, in binary or as text.
+// True if a file with this beginning is encrypted with age, in binary or text form.
 bool IsAge(absl::string_view beginning);
 
-// What can be known of a file without a key. None of it is authenticated.
+// Properties of an encrypted file that are readable without a key. They are not authenticated.
 struct AgeFile {
-  std::shared_ptr<const ByteSource> bytes;  // Without armour.
+  std::shared_ptr<const ByteSource> bytes;  // The binary form, without armour.
   bool is_armored = false;
   age::Header header;
   age::ChunkLayout layout;
 };
 
-// DataLoss: not a file of the format, or one that is truncated visibly. ResourceExhausted: a passphrase that would take
-// more work than is given to it.
+// Parses an encrypted file without decrypting it. Returns DataLoss for a malformed or recognisably truncated file,
+// ResourceExhausted for a passphrase whose work factor exceeds the limit.
 absl::StatusOr<AgeFile> InspectAge(std::shared_ptr<const ByteSource> file);
 
-// What the file holds. Chunks are decrypted when they are read, into locked memory; the last one at once, so that a
-// file that was cut off does not open. FailedPrecondition: a key is needed, and options.keys has none of the kind;
-// PermissionDenied: none of its keys opens the file; DataLoss, here and from Read: a byte was changed, the file was
-// truncated, reordered or extended.
+// Returns the decrypted content. Chunks are decrypted into locked memory when they are read. The last chunk is
+// decrypted immediately, so that a truncated file does not open. Errors:
+//   - FailedPrecondition: a key is needed, and options.keys has none of this kind.
+//   - PermissionDenied: none of the keys opens the file.
+//   - DataLoss, here and from Read: the file was modified, truncated, reordered or extended.
 absl::StatusOr<std::shared_ptr<const ByteSource>> DecryptAge(AgeFile file, const OpenOptions& options);
 
-// For whom to encrypt: for the holders of private keys, or for those who know a passphrase, not both.
+// Recipients of an encrypted file: either the owners of private keys or those who know a passphrase, not both.
 struct AgeRecipients {
   std::vector<age::Recipient> recipients = {};
   std::shared_ptr<const LockedMemory> passphrase = nullptr;
-  int log_work = age::kScryptWork;  // Of the passphrase.
+  int log_work = age::kScryptWork;  // Work factor of the passphrase.
 };
 
-// Encrypts what is appended into `out`, which it does not own. InvalidArgument: nobody or both to encrypt for.
+// Returns a filter that encrypts into `out`, which it does not own. Returns InvalidArgument without recipients, and for
+// recipients together with a passphrase.
 absl::StatusOr<std::unique_ptr<FilterSink>> EncryptInto(const AgeRecipients& recipients, ByteSink* out);
 
 }  // namespace permafrost

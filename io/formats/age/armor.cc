@@ -1,4 +1,4 @@
-// Takes the armour off, and puts it on.
+// Implements decoding and encoding of the armoured text form.
 #include "io/formats/age/armor.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Armoring : public FilterSink {
     return absl::OkStatus();
   }
 
-  std::string held_;  // Of a line.
+  std::string held_;  // The incomplete line.
   std::string text_;
   ByteSink* const out_;
 };
@@ -80,15 +80,15 @@ absl::StatusOr<std::string> Dearmor(string_view text) {
   text = absl::StripTrailingAsciiWhitespace(rest);
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
-  bool is_short = false;  // The last line was shorter than the others: only the end can follow.
+  bool is_short = false;  // The last line was shorter than the others; only the end may follow.
   for (bool is_first = true;; is_first = false, ++number) {
     if (text == kEnd) break;
     const size_t end = text.find('\n');
     string_view line = absl::StripSuffix(text.substr(0, end), "\r");
-    if (end == string_view::npos) return Bad(number, absl::StrCat("the text ends without '", kEnd, "'"));
+    if (end == string_view::npos) return Bad(number, absl::StrCat("the text has no '", kEnd, "'"));
     text.remove_prefix(end + 1);
     if (is_first) {
-      if (line != kBegin) return Bad(number, absl::StrCat("found more than '", kBegin, "' in its line"));
+      if (line != kBegin) return Bad(number, absl::StrCat("found text after '", kBegin, "'"));
       continue;
     }
     if (is_short) return Bad(number, absl::StrCat("found a line after a short one, expected '", kEnd, "'"));

@@ -1,4 +1,4 @@
-// Age files as text, for channels that take no other: strict PEM.
+// The armoured form of age files (strict PEM), for channels that only transfer text.
 #ifndef PERMAFROST_IO_FORMATS_AGE_ARMOR_H_
 #define PERMAFROST_IO_FORMATS_AGE_ARMOR_H_
 
@@ -12,14 +12,14 @@
 
 namespace permafrost::age {
 
-// Whether the text could be armour, judging by how it begins.
+// True if text with this beginning may be armoured.
 bool IsArmored(absl::string_view beginning);
 
-// The binary file. Takes white space before and after, line feeds with or without a carriage return, and otherwise one
-// spelling only. DataLoss names the line.
+// Decodes an armoured file to binary. Accepts white space before and after it, and line feeds with or without carriage
+// returns; the rest must be in canonical form. Returns DataLoss with the line.
 absl::StatusOr<std::string> Dearmor(absl::string_view text);
 
-// Writes a binary file that is appended as text into `out`, which it does not own.
+// Returns a filter that converts a binary file to text and writes it to `out`, which it does not own.
 std::unique_ptr<FilterSink> ArmorInto(ByteSink* out);
 
 }  // namespace permafrost::age

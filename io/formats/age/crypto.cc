@@ -1,4 +1,4 @@
-// Calls libsodium.
+// Implements the cryptographic primitives with libsodium.
 #include "io/formats/age/crypto.h"
 
 #include <sodium.h>
@@ -32,7 +32,7 @@ class Hmacer {
 
 absl::Status PrepareCrypto() {
   if (sodium_init() >= 0) return absl::OkStatus();
-  return absl::InternalError("libsodium cannot be used: it finds no source of random numbers");
+  return absl::InternalError("libsodium cannot be initialised: found no source of random numbers");
 }
 
 void FillRandom(uint8_t* bytes, size_t size) { randombytes_buf(bytes, size); }
@@ -50,7 +50,7 @@ Key Hkdf(absl::string_view secret, absl::string_view salt, absl::string_view inf
   Hmacer extract(salt);
   extract.Add(secret);
   extract.Finish(extracted.data());
-  // One block of output is all that is asked for.
+  // One block of output suffices for the 32 bytes.
   Key expanded;
   Hmacer expand(extracted.bytes());
   expand.Add(info);
@@ -63,7 +63,8 @@ bool IsEqual(absl::string_view a, absl::string_view b) { return sodium_memcmp(a.
 
 std::string PublicKey(const Key& secret) {
   std::string point(kPointBytes, '\0');
-  (void)crypto_scalarmult_base(reinterpret_cast<uint8_t*>(point.data()), secret.data());  // Never fails for this point.
+  // Cannot fail for the base point.
+  (void)crypto_scalarmult_base(reinterpret_cast<uint8_t*>(point.data()), secret.data());
   return point;
 }
 

@@ -1,4 +1,4 @@
-// The primitives under age, from libsodium: nothing else includes it.
+// The cryptographic primitives of age. The implementation is the only file that includes libsodium.
 #ifndef PERMAFROST_IO_FORMATS_AGE_CRYPTO_H_
 #define PERMAFROST_IO_FORMATS_AGE_CRYPTO_H_
 
@@ -14,7 +14,7 @@
 
 namespace permafrost::age {
 
-// N bytes that are wiped when they go.
+// N bytes that are wiped on destruction.
 template <size_t N>
 class SecretArray {
  public:
@@ -31,15 +31,15 @@ class SecretArray {
   std::array<uint8_t, N> bytes_{};
 };
 
-using Key = SecretArray<32>;      // Of the cipher, of the MAC, and private ones.
-using FileKey = SecretArray<16>;  // What a header hands to each recipient.
+using Key = SecretArray<32>;      // Keys of the cipher and the MAC, and private keys.
+using FileKey = SecretArray<16>;  // The key that a header conveys to each recipient.
 using Nonce = std::array<uint8_t, 12>;
 
-inline constexpr size_t kPointBytes = 32;  // Of a public key.
-inline constexpr size_t kTagBytes = 16;    // By which a sealed text is longer.
+inline constexpr size_t kPointBytes = 32;  // Size of a public key.
+inline constexpr size_t kTagBytes = 16;    // Size by which encryption extends a text.
 
-// To be called before anything else here, by any thread, as often as one likes. Internal: the library has no source of
-// random numbers.
+// Initialises the library. Must be called before any other function of this header, from any thread and any number of
+// times. Returns Internal if the library has no source of random numbers.
 absl::Status PrepareCrypto();
 
 void FillRandom(uint8_t* bytes, size_t size);
@@ -48,22 +48,22 @@ void FillRandom(uint8_t* bytes, size_t size);
 std::string Hmac(absl::string_view key, absl::string_view message);
 // HKDF-SHA-256 (RFC 5869) with 32 bytes of output.
 Key Hkdf(absl::string_view secret, absl::string_view salt, absl::string_view info);
-// Compares without telling by its time where the two differ. REQUIRES: equal sizes.
+// Compares in constant time. REQUIRES: equal sizes.
 bool IsEqual(absl::string_view a, absl::string_view b);
 
-// X25519 (RFC 7748) with the base point: the public key of a private one.
+// Returns the public key of a private key: X25519 (RFC 7748) with the base point.
 std::string PublicKey(const Key& secret);
-// X25519 of two people. False, and *shared unchanged, when the point is one of the few whose result is zero.
-// REQUIRES: a point of kPointBytes.
+// Computes the shared secret of X25519. Returns false, without changing *shared, for a point of low order, whose result
+// is zero. REQUIRES: `point` has kPointBytes bytes.
 bool Agree(const Key& secret, absl::string_view point, Key* shared);
 
-// scrypt (RFC 7914) with N = 2^`log_work`, r = 8, p = 1, which takes 2^(log_work + 10) bytes of memory for a while.
-// ResourceExhausted: there is not so much.
+// scrypt (RFC 7914) with N = 2^`log_work`, r = 8, p = 1. Temporarily uses 2^(log_work + 10) bytes of memory. Returns
+// ResourceExhausted if there is not enough memory.
 absl::StatusOr<Key> Scrypt(absl::string_view passphrase, absl::string_view salt, int log_work);
 
-// ChaCha20-Poly1305 (RFC 8439) without associated data. `sealed` has room for plain.size() + kTagBytes, `plain` for
-// sealed.size() - kTagBytes; Open returns false, having written nothing of use, for a text that Seal did not make.
-// REQUIRES: sealed.size() >= kTagBytes.
+// ChaCha20-Poly1305 (RFC 8439) without associated data. Seal writes plain.size() + kTagBytes bytes to `sealed`; Open
+// writes sealed.size() - kTagBytes bytes to `plain`. Open returns false, with `plain` unspecified, if the text is not
+// authentic. REQUIRES: sealed.size() >= kTagBytes.
 void Seal(const Key& key, const Nonce& nonce, absl::string_view plain, char* sealed);
 bool Open(const Key& key, const Nonce& nonce, absl::string_view sealed, char* plain);
 

@@ -1,4 +1,4 @@
-// Finds the key of an encrypted file and reads its chunks.
+// Implements decryption: finds the file key and decrypts chunks on access.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using age::Header;
 using age::kChunkBytes;
 using age::Key;
 
-// "1 recipient (X25519)".
+// Returns a summary of the recipients: "1 recipient (X25519)".
 std::string Recipients(const Header& header) {
   constexpr size_t kShown = 4;
   std::vector<absl::string_view> types;
@@ -90,7 +90,7 @@ absl::StatusOr<FileKey> OpenWithIdentity(const Header& header, KeySource* keys) 
                                                   " opens it, expected a key of ", Recipients(header)));
 }
 
-// The payload's key, for as long as chunks are read.
+// The key of the payload, kept while chunks are read.
 class LockedKey {
  public:
   static absl::StatusOr<LockedKey> Make(const Key& key) {
@@ -102,11 +102,11 @@ class LockedKey {
   const Key& operator*() const { return *key_; }
 
  private:
-  LockedMemory memory_;  // Stays where it is when it is moved.
+  LockedMemory memory_;  // Moving it does not change the address of its bytes.
   const Key* key_ = nullptr;
 };
 
-// What an encrypted file holds.
+// The content of an encrypted file.
 class Decrypted : public ByteSource {
  public:
   Decrypted(std::shared_ptr<const ByteSource> sealed, const ChunkLayout& layout, LockedKey key,
@@ -131,7 +131,7 @@ class Decrypted : public ByteSource {
       return FileView{chunk->bytes().substr(offset % kChunkBytes, length), chunk};
     }
     PF_ASSIGN_OR_RETURN(LockedMemory memory, Allocate(length));
-    // What lies in parts of a chunk is copied, all the rest decrypted in place.
+    // Partial chunks at both ends are decrypted separately and copied; whole chunks are decrypted in place.
     if (offset % kChunkBytes != 0) {
       PF_ASSIGN_OR_RETURN(const Chunk chunk, ReadChunk(first));
       const absl::string_view piece = chunk->bytes().substr(offset % kChunkBytes);
@@ -149,13 +149,13 @@ class Decrypted : public ByteSource {
     return FileView{kept->bytes(), kept};
   }
 
-  // Decrypts one chunk, or finds it among those that somebody still has.
+  // Decrypts one chunk, unless a decrypted copy exists.
   absl::Status CheckChunk(uint64_t chunk) const { return ReadChunk(chunk).status(); }
 
  private:
   using Chunk = std::shared_ptr<const LockedMemory>;
 
-  // A few chunks are kept for the many small reads of a file's structure.
+  // The most recent chunks are kept, because reading a file's structure takes many small reads.
   static constexpr size_t kRecentChunks = 8;
 
   absl::StatusOr<LockedMemory> Allocate(uint64_t size) const {
@@ -164,16 +164,17 @@ class Decrypted : public ByteSource {
     rlimit limit;
     const std::string allowed =
         getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? absl::StrCat(limit.rlim_cur) : std::string("no");
-    const std::string text = absl::StrCat(size,
-                                          " bytes of the decrypted model cannot be kept out of swap: the system "
-                                          "allows ",
-                                          allowed, " bytes (ulimit -l)");
+    const std::string text =
+        absl::StrCat(size,
+                     " bytes of the decrypted model cannot be locked in memory and may be swapped: the system "
+                     "allows ",
+                     allowed, " bytes (ulimit -l)");
     if (require_locked_) return absl::ResourceExhaustedError(text);
     if (tell_ != nullptr) std::call_once(told_, [&] { tell_(text); });
     return memory;
   }
 
-  // The sealed bytes of the chunks, which a mapped file gives away without a copy.
+  // Returns the encrypted bytes of a range of chunks; a view if the file is mapped.
   absl::StatusOr<FileView> Sealed(uint64_t first, uint64_t last) const {
     const uint64_t offset = layout_.offset(first);
     return sealed_->Read(offset, layout_.offset(last) + layout_.plain_size(last) + age::kTagBytes - offset);
@@ -189,7 +190,7 @@ class Decrypted : public ByteSource {
     return absl::DataLossError(absl::StrCat("chunk ", chunk + 1, " of ", layout_.chunks, ", byte ",
                                             layout_.offset(chunk),
                                             ": found bytes that are not authentic: the file was changed, truncated or "
-                                            "put together from others"));
+                                            "combined from other files"));
   }
 
   absl::StatusOr<Chunk> ReadChunk(uint64_t number) const {
@@ -211,7 +212,7 @@ class Decrypted : public ByteSource {
     PF_ASSIGN_OR_RETURN(const FileView sealed, Sealed(first, last));
     const auto open = [&](uint64_t i) { return OpenFrom(sealed.bytes, first, first + i, plain + i * kChunkBytes); };
     if (age::ForEachChunk(last - first + 1, open)) return absl::OkStatus();
-    // Which thread met a bad chunk is chance: the message names the first of them.
+    // The thread that found a bad chunk is arbitrary, so the first bad chunk is determined for the message.
     for (uint64_t chunk = first; chunk < last; ++chunk) {
       if (!open(chunk - first)) return NotAuthentic(chunk);
     }
@@ -225,8 +226,8 @@ class Decrypted : public ByteSource {
   const std::function<void(absl::string_view)> tell_;
   mutable std::once_flag told_;
   mutable std::mutex mutex_;
-  // Guarded by mutex_. Chunks are shared as long as somebody has a view of them, so that small views of all of a file
-  // never hold more than all of it.
+  // Guarded by mutex_. Chunks are shared while views of them exist, so that small views of the whole file never take
+  // more memory than the file.
   mutable std::unordered_map<uint64_t, std::weak_ptr<const LockedMemory>> chunks_;
   mutable std::list<Chunk> recent_;
 };
@@ -270,8 +271,8 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> DecryptAge(AgeFile file, const
   PF_ASSIGN_OR_RETURN(const FileView header, file.bytes->Read(0, file.header.authenticated));
   const std::string mac = age::Hmac(age::Hkdf(file_key.bytes(), "", "header").bytes(), header.bytes);
   if (!age::IsEqual(mac, file.header.mac)) {
-    return absl::DataLossError(absl::StrCat("header, byte ", file.header.authenticated,
-                                            ": found a checksum that does not fit: the header was changed"));
+    return absl::DataLossError(
+        absl::StrCat("header, byte ", file.header.authenticated, ": found a wrong checksum: the header was modified"));
   }
   PF_ASSIGN_OR_RETURN(const FileView nonce, file.bytes->Read(file.header.size, age::kPayloadNonceBytes));
   PF_ASSIGN_OR_RETURN(LockedKey key, LockedKey::Make(age::PayloadKey(file_key, nonce.bytes)));

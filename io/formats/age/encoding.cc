@@ -1,4 +1,4 @@
-// Base64 and bech32, strictly.
+// Implements strict base64 and bech32.
 #include "io/formats/age/encoding.h"
 
 #include <cstddef>
@@ -26,12 +26,12 @@ int Base64Value(char c) {
   return -1;
 }
 
-// The value of a character, or 255; looks at all of the alphabet each time.
+// Returns the value of a character, or 255. Compares with the whole alphabet, so that the time does not depend on `c`.
 uint8_t Bech32Value(char c) {
   uint32_t value = 255;
   for (uint32_t i = 0; i < 32; ++i) {
     const uint32_t difference = static_cast<uint8_t>(kBech32[i]) ^ static_cast<uint8_t>(c);
-    const uint32_t is_equal = (difference - 1) >> 31;  // 1 for no difference, else 0.
+    const uint32_t is_equal = (difference - 1) >> 31;  // 1 if the difference is 0, otherwise 0.
     value ^= (value ^ i) & (0 - is_equal);
   }
   return static_cast<uint8_t>(value);
@@ -91,7 +91,7 @@ absl::StatusOr<std::string> FromBase64(absl::string_view text) {
     count -= 8;
     bytes.push_back(static_cast<char>(bits >> count));
   }
-  if (count >= 6) return Bad("found base64 that ends within a byte");
+  if (count >= 6) return Bad("found base64 that is truncated within a byte");
   if ((bits & ((1u << count) - 1)) != 0) return Bad("found base64 whose unused bits are not zero");
   return bytes;
 }
@@ -134,7 +134,7 @@ absl::StatusOr<Bech32Text> FromBech32(absl::string_view text) {
   result.prefix = absl::AsciiStrToLower(text.substr(0, separator));
   Checksum checksum(result.prefix);
   const absl::string_view data = text.substr(separator + 1);
-  result.bytes.reserve(data.size());  // At once, so that no copy of a key is left behind.
+  result.bytes.reserve(data.size());  // Reserved once, so that no reallocation leaves a copy of a key behind.
   uint32_t bits = 0;
   int count = 0;
   bool is_known = true;
@@ -154,8 +154,8 @@ absl::StatusOr<Bech32Text> FromBech32(absl::string_view text) {
   if (is_known && checksum.state() == 1 && is_canonical) return result;
   Wipe(result.bytes.data(), result.bytes.size());
   if (!is_known) return Bad("found a character that is not of bech32");
-  if (checksum.state() != 1) return Bad("found a wrong checksum: a character was changed or lost");
-  return Bad("found bech32 that ends within a byte or with unused bits that are not zero");
+  if (checksum.state() != 1) return Bad("found a wrong checksum: a character is wrong or missing");
+  return Bad("found bech32 that is truncated within a byte or has non-zero unused bits");
 }
 
 }  // namespace permafrost::age

@@ -1,4 +1,4 @@
-// Encrypts a stream of bytes.
+// Implements encryption of a stream of bytes.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -24,7 +24,7 @@ class Encrypting : public FilterSink {
         PF_RETURN_IF_ERROR(SealChunks(held_.bytes()));
         held_bytes_ = 0;
       }
-      // Chunks after which more follows, as they are; the last one is known at the end only.
+      // Encrypts chunks that are followed by more bytes. Which chunk is the last is known only at the end.
       const size_t whole = held_bytes_ > 0 ? 0 : std::min((bytes.size() - 1) / kChunkBytes, kMostChunks) * kChunkBytes;
       if (whole > 0) {
         PF_RETURN_IF_ERROR(SealChunks(bytes.substr(0, whole)));
@@ -46,7 +46,7 @@ class Encrypting : public FilterSink {
   }
 
  private:
-  static constexpr size_t kMostChunks = 128;  // At once: 8 MiB.
+  static constexpr size_t kMostChunks = 128;  // Chunks encrypted at once: 8 MiB.
 
   absl::Status SealChunks(absl::string_view plain) {
     const size_t count = plain.size() / kChunkBytes;
@@ -61,7 +61,7 @@ class Encrypting : public FilterSink {
   }
 
   const age::Key key_;
-  LockedMemory held_;  // Of a chunk.
+  LockedMemory held_;  // The incomplete chunk.
   size_t held_bytes_ = 0;
   std::string sealed_;
   uint64_t next_ = 0;  // Number of the next chunk.
@@ -72,12 +72,11 @@ class Encrypting : public FilterSink {
 
 absl::StatusOr<std::unique_ptr<FilterSink>> EncryptInto(const AgeRecipients& recipients, ByteSink* out) {
   if (recipients.recipients.empty() == (recipients.passphrase == nullptr)) {
-    return absl::InvalidArgumentError(
-        recipients.passphrase == nullptr
-            ? "found nobody to encrypt for, expected public keys or a passphrase"
-            : "found public keys and a passphrase to encrypt for, expected the ones or the other");
+    return absl::InvalidArgumentError(recipients.passphrase == nullptr
+                                          ? "found no recipients, expected public keys or a passphrase"
+                                          : "found public keys and a passphrase, expected one of the two");
   }
-  // The header of so many fits kMaxHeaderBytes.
+  // A header of this many recipients fits into kMaxHeaderBytes.
   constexpr size_t kMostRecipients = 10000;
   if (recipients.recipients.size() > kMostRecipients) {
     return absl::InvalidArgumentError(

@@ -1,4 +1,4 @@
-// Parses and writes headers, line by line.
+// Implements parsing and writing of headers, line by line.
 #include "io/formats/age/header.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool IsArgument(string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// What a message shows of a line.
+// Returns the part of a line that messages show.
 std::string Shown(string_view line) {
   constexpr size_t kShown = 40;
   return absl::StrCat("'", absl::CHexEscape(line.substr(0, kShown)), line.size() > kShown ? "..." : "", "'");
@@ -49,7 +49,7 @@ class Parser {
   }
 
  private:
-  // Of the line that was read last.
+  // Returns an error about the line that was read last.
   absl::Status Bad(string_view what) const {
     return absl::DataLossError(absl::StrCat("header, byte ", line_start_, ": ", what));
   }
@@ -58,8 +58,8 @@ class Parser {
     line_start_ = at_;
     const size_t end = file_.find('\n', at_);
     if (end == string_view::npos || end >= kMaxHeaderBytes) {
-      if (file_.size() < kMaxHeaderBytes) return Bad("the file ends within the header");
-      return Bad(absl::StrCat("the header has not ended after ", kMaxHeaderBytes, " bytes"));
+      if (file_.size() < kMaxHeaderBytes) return Bad("the file is truncated within the header");
+      return Bad(absl::StrCat("the header has more than ", kMaxHeaderBytes, " bytes"));
     }
     *line = file_.substr(at_, end - at_);
     at_ = end + 1;
@@ -95,7 +95,7 @@ class Parser {
       if (line.size() > kColumns) {
         return Bad(absl::StrCat("found a line of ", line.size(), " columns, expected at most ", kColumns));
       }
-      // Each line ends at a byte, so that the lines can be decoded one by one.
+      // Each line ends at a byte boundary, so lines can be decoded separately.
       absl::StatusOr<std::string> bytes = FromBase64(line);
       if (!bytes.ok()) return Bad(bytes.status().message());
       absl::StrAppend(&stanza.body, *bytes);
@@ -137,7 +137,7 @@ std::string AuthenticatedText(absl::Span<const Stanza> stanzas) {
     for (const std::string& argument : stanza.arguments) absl::StrAppend(&text, " ", argument);
     absl::StrAppend(&text, "\n");
     const std::string body = Base64(stanza.body);
-    // The last line is shorter than the others, if need be empty: that is how a reader knows it.
+    // The last line is shorter than the others and may be empty, which marks the end for readers.
     for (size_t i = 0; i <= body.size(); i += kColumns) absl::StrAppend(&text, body.substr(i, kColumns), "\n");
   }
   absl::StrAppend(&text, kMacMark);

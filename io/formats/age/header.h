@@ -1,4 +1,4 @@
-// The header of an age file: to whom it is encrypted, as text. docs/formats/encryption.md has the layout.
+// The header of an age file, a text that lists the recipients. docs/formats/encryption.md describes the layout.
 #ifndef PERMAFROST_IO_FORMATS_AGE_HEADER_H_
 #define PERMAFROST_IO_FORMATS_AGE_HEADER_H_
 
@@ -16,10 +16,10 @@ inline constexpr absl::string_view kMagic = "age-encryption.org/";
 inline constexpr absl::string_view kVersionLine = "age-encryption.org/v1\n";
 inline constexpr size_t kMacBytes = 32;
 
-// What a header may take: one for ten thousand people. Each recipient costs a multiplication on the curve.
+// Size limit of a header: enough for ten thousand recipients. Each recipient costs a multiplication on the curve.
 inline constexpr size_t kMaxHeaderBytes = size_t{1} << 20;
 
-// The file's key, encrypted for one recipient.
+// The file key, encrypted for one recipient.
 struct Stanza {
   std::vector<std::string> arguments;  // The first is the type: "X25519".
   std::string body;                    // Decoded.
@@ -28,17 +28,17 @@ struct Stanza {
 struct Header {
   std::vector<Stanza> stanzas;  // At least one.
   std::string mac;              // kMacBytes bytes.
-  size_t authenticated = 0;     // Bytes that the MAC is about, from the beginning up to "---".
-  size_t size = 0;              // Bytes, up to and including the line feed after the MAC.
+  size_t authenticated = 0;     // Size of the part that the MAC covers, from the beginning to "---".
+  size_t size = 0;              // In bytes, including the line feed after the MAC.
 };
 
-// Reads the header at the beginning of `file`, which may be cut off after kMaxHeaderBytes. Takes one spelling of each
-// header only. DataLoss names the byte; Unimplemented for a version of the format that is not 1.
+// Parses the header at the beginning of `file`, which may be cut off after kMaxHeaderBytes. Accepts only canonical
+// headers. Returns DataLoss with the byte offset, Unimplemented for a version other than 1.
 absl::StatusOr<Header> ParseHeader(absl::string_view file);
 
-// The bytes that the MAC is about. REQUIRES: arguments of printable characters, none of them empty.
+// Returns the text that the MAC covers. REQUIRES: arguments are not empty and consist of printable characters.
 std::string AuthenticatedText(absl::Span<const Stanza> stanzas);
-// The last line, which follows them.
+// Returns the last line, which follows that text.
 std::string MacLine(absl::string_view mac);
 
 }  // namespace permafrost::age

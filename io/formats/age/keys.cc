@@ -1,4 +1,4 @@
-// Spells keys, and wraps the file's key with them.
+// Implements the text form of keys and the wrapping of file keys.
 #include "io/formats/age/keys.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::optional<FileKey> UnwrapWith(const Key& key, string_view body) {
   return file_key;
 }
 
-// Calls f(line) for each line that says something.
+// Calls f(line) for each line that is neither empty nor a comment.
 template <typename F>
 absl::Status ForEachKey(string_view text, F f) {
   for (size_t number = 1; !text.empty(); ++number) {
@@ -79,13 +79,13 @@ absl::StatusOr<Identity> ParseIdentity(string_view text) {
   return identity;
 }
 
-// The number of a work factor as age writes it, or 0.
+// Returns the work factor in the canonical form of age, or 0.
 int WorkFactor(string_view text) {
   int value = 0;
   const bool is_plain = !text.empty() && text[0] != '0' &&
                         std::all_of(text.begin(), text.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
   if (!is_plain) return 0;
-  constexpr int kBeyond = 1 << 30;  // Whatever has too many digits.
+  constexpr int kBeyond = 1 << 30;  // Larger than any number without too many digits.
   return absl::SimpleAtoi(text, &value) ? value : kBeyond;
 }
 
@@ -101,7 +101,7 @@ absl::Status CheckArguments(const Stanza& stanza, size_t expected, size_t share_
     return absl::DataLossError(
         absl::StrCat(type, " recipient: found ", share->size(), " bytes, expected ", share_bytes));
   }
-  // A longer body could be made to open under several keys, which would tell the attacker about them.
+  // A longer body could be crafted to decrypt under several keys, which would leak information about them.
   if (stanza.body.size() != kWrappedBytes) {
     return absl::DataLossError(
         absl::StrCat(type, " recipient: found a body of ", stanza.body.size(), " bytes, expected ", kWrappedBytes));
@@ -171,8 +171,8 @@ absl::StatusOr<Stanza> WrapFor(const Recipient& recipient, const FileKey& file_k
   Key shared;
   if (!Agree(once.secret, recipient.point, &shared)) {
     return Bad(absl::StrCat("public key '", RecipientText(recipient),
-                            "': it is of low order, nothing can be kept "
-                            "secret with it"));
+                            "': it is of low order and gives no "
+                            "shared secret"));
   }
   return Stanza{{std::string(kX25519), Base64(share)},
                 WrapWith(AgreementKey(shared, share, recipient.point), file_key)};
@@ -189,7 +189,7 @@ absl::Status CheckStanzas(const std::vector<Stanza>& stanzas) {
   for (const Stanza& stanza : stanzas) {
     if (stanza.arguments[0] == kX25519) PF_RETURN_IF_ERROR(CheckArguments(stanza, 2, kPointBytes));
     if (!IsForPassphrase(stanza)) continue;
-    // Else whoever knows the passphrase would not know that the sender knew it.
+    // Otherwise a recipient could not tell whether the sender knew the passphrase.
     if (stanzas.size() != 1) {
       return absl::DataLossError(
           absl::StrCat("found a passphrase among ", stanzas.size(), " recipients, expected it to be the only one"));
@@ -215,7 +215,7 @@ absl::StatusOr<std::optional<FileKey>> Unwrap(const Stanza& stanza, const Identi
   const std::string share = FromBase64(stanza.arguments[1]).value_or("");
   Key shared;
   if (!Agree(identity.secret, share, &shared)) {
-    return absl::DataLossError("X25519 recipient: found a share of low order, which everybody could open");
+    return absl::DataLossError("X25519 recipient: found a share of low order, which gives no shared secret");
   }
   return UnwrapWith(AgreementKey(shared, share, identity.recipient.point), stanza.body);
 }

@@ -1,4 +1,4 @@
-// Recipients, identities and passphrases: who can open a file, and how each gets the file's key.
+// Recipients, identities and passphrases, and the wrapping of the file key for each of them.
 #ifndef PERMAFROST_IO_FORMATS_AGE_KEYS_H_
 #define PERMAFROST_IO_FORMATS_AGE_KEYS_H_
 
@@ -18,7 +18,7 @@ struct Recipient {
   std::string point;  // kPointBytes bytes.
 };
 
-// A private key and the public one that belongs to it.
+// A private key and its public key.
 struct Identity {
   Key secret;
   Recipient recipient;
@@ -26,33 +26,34 @@ struct Identity {
 
 Identity NewIdentity();
 
-// "age1...". InvalidArgument: not a public key, or not one of this kind.
+// Parses "age1...". Returns InvalidArgument if it is not a public key or of an unsupported kind.
 absl::StatusOr<Recipient> ParseRecipient(absl::string_view text);
 std::string RecipientText(const Recipient& recipient);
 
-// Lines of keys; empty lines and lines that begin with '#' count for nothing. InvalidArgument names the line and never
-// shows what stands in one of a private key.
+// Parse lines of keys. Empty lines and lines that start with '#' are ignored. InvalidArgument errors name the line and
+// never show the content of a line with a private key.
 absl::StatusOr<std::vector<Recipient>> ParseRecipients(absl::string_view text);
 absl::StatusOr<std::vector<Identity>> ParseIdentities(absl::string_view text);
-// "AGE-SECRET-KEY-1...", in memory of its own.
+// Returns "AGE-SECRET-KEY-1..." in locked memory.
 absl::StatusOr<LockedMemory> IdentityText(const Identity& identity);
 
-// 2^18, which is what the age tool uses: about a second and 256 MiB.
+// Work factor 2^18, the default of the age tool: takes about a second and 256 MiB.
 inline constexpr int kScryptWork = 18;
-// A file may ask for any amount of time and memory; this much, 1 GiB, is given to it.
+// Largest accepted work factor: 1 GiB. Without a limit, a file could demand any amount of time and memory.
 inline constexpr int kMaxScryptWork = 20;
 
-// The file's key for a recipient or a passphrase. InvalidArgument for a public key that leads to no shared secret.
+// Wrap the file key for a recipient or a passphrase. Return InvalidArgument for a public key that gives no shared
+// secret.
 absl::StatusOr<Stanza> WrapFor(const Recipient& recipient, const FileKey& file_key);
 absl::StatusOr<Stanza> WrapWithPassphrase(absl::string_view passphrase, int log_work, const FileKey& file_key);
 
-// Whether all stanzas of the types known here are well-formed, and a passphrase is the only way in where it is one.
-// DataLoss: they are not; ResourceExhausted: a passphrase that would take too much work.
+// Checks that all stanzas of known types are well-formed, and that a passphrase is the only recipient. Returns DataLoss
+// if they are not, ResourceExhausted for a passphrase whose work factor exceeds the limit.
 absl::Status CheckStanzas(const std::vector<Stanza>& stanzas);
 bool IsForPassphrase(const Stanza& stanza);
 
-// The file's key, or nothing where the stanza is of another type or for somebody else. DataLoss: the sender meant no
-// secret to be shared. REQUIRES: CheckStanzas.
+// Return the file key, or nothing if the stanza is of another type or for another recipient. Return DataLoss for a
+// share that gives no shared secret. REQUIRES: CheckStanzas returned OK.
 absl::StatusOr<std::optional<FileKey>> Unwrap(const Stanza& stanza, const Identity& identity);
 absl::StatusOr<std::optional<FileKey>> UnwrapWithPassphrase(const Stanza& stanza, absl::string_view passphrase);
 

@@ -1,4 +1,4 @@
-// Counts, seals and opens chunks.
+// Implements the layout, encryption and decryption of chunks.
 #include "io/formats/age/stream.h"
 
 #include <pthread.h>
@@ -13,8 +13,8 @@
 namespace permafrost::age {
 namespace {
 
-// The chunk's number, big-endian in 11 bytes, and whether it is the last: so that none can be moved, repeated, left out
-// or cut off.
+// Returns the nonce of a chunk: its number (big-endian, 11 bytes), and whether it is the last. It prevents chunks from
+// being reordered, repeated, omitted or cut off undetected.
 Nonce ChunkNonce(uint64_t chunk, bool is_last) {
   Nonce nonce{};
   for (size_t i = 0; i < sizeof(chunk); ++i) nonce[10 - i] = static_cast<uint8_t>(chunk >> (8 * i));
@@ -22,7 +22,7 @@ Nonce ChunkNonce(uint64_t chunk, bool is_last) {
   return nonce;
 }
 
-// Shared by the threads of one call.
+// State shared by the threads of one call.
 struct Work {
   const std::function<bool(uint64_t)>& f;
   const uint64_t count;
@@ -30,7 +30,7 @@ struct Work {
   std::atomic<bool> failed{false};
 
   void Run() {
-    // A few at a time, so that neighbours, which share pages, are mostly of one thread.
+    // Takes several at a time, so that most neighbouring chunks, which share pages, are processed by the same thread.
     constexpr uint64_t kAtOnce = 8;
     while (!failed) {
       const uint64_t begin = next.fetch_add(kAtOnce);
@@ -43,10 +43,10 @@ struct Work {
 };
 
 int NumThreads(uint64_t count) {
-  // A thread is worth starting for about a millisecond of work.
+  // A thread pays off for about a millisecond of work.
   constexpr uint64_t kChunksOfThread = 16;
-  constexpr uint64_t kMaxThreads = 16;  // Memory is the limit from here on.
-  cpu_set_t allowed;                    // This process may have fewer processors than the machine.
+  constexpr uint64_t kMaxThreads = 16;  // With more threads, memory bandwidth is the limit.
+  cpu_set_t allowed;                    // The process may be restricted to fewer processors than the machine has.
   const bool is_known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
   const auto processors = static_cast<uint64_t>(is_known ? CPU_COUNT(&allowed) : 1);
   return static_cast<int>(std::min({count / kChunksOfThread, kMaxThreads, processors}));
@@ -92,7 +92,7 @@ bool OpenChunk(const Key& key, uint64_t chunk, bool is_last, absl::string_view s
 bool ForEachChunk(uint64_t count, const std::function<bool(uint64_t i)>& f) {
   Work work{f, count};
   std::vector<pthread_t> threads;
-  // Fewer threads than wanted only take longer: so no error when the system has no more.
+  // If the system cannot create more threads, the call only takes longer.
   for (int i = 1; i < NumThreads(count); ++i) {
     pthread_t thread;
     const auto run = [](void* shared) -> void* {

@@ -1,4 +1,4 @@
-// Reads the index of a bundle, and values from its shards.
+// Implements checkpoints of version 2: reads the index, and values from the shards.
 #include "io/formats/checkpoint/bundle.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace permafrost {
 namespace {
 
-// Components, since a complex number is two of them.
+// Returns the number of bytes that byte swapping reverses. A complex number consists of two such units.
 size_t SwappedUnit(DType dtype) {
   const size_t size = SizeOf(dtype);
   return dtype == DType::kComplex64 || dtype == DType::kComplex128 ? size / 2 : size;
@@ -68,7 +68,7 @@ class Bundle : public VariableSource {
     Shape shape;
     BundleExtent extent;
   };
-  // One of the two.
+  // Location of a variable: either an extent or slices.
   struct Value {
     BundleExtent extent;
     std::vector<Part> parts;
@@ -77,7 +77,7 @@ class Bundle : public VariableSource {
     std::string path;
     FileView file;
   };
-  // Where something lies in a shard, and the variable that it belongs to.
+  // The extent of a variable in a shard.
   struct Claim {
     const BundleExtent* extent;
     size_t variable;
@@ -85,7 +85,7 @@ class Bundle : public VariableSource {
 
   absl::Status ReadIndex(FileView file) {
     PF_ASSIGN_OR_RETURN(const SortedTable table, SortedTable::Open(std::move(file)));
-    absl::flat_hash_map<std::string, BundleEntry> parts;  // By the key of the slice.
+    absl::flat_hash_map<std::string, BundleEntry> parts;  // By key of the slice.
     std::vector<std::vector<TensorSlice>> slices;         // By variable.
     bool has_header = false;
     PF_RETURN_IF_ERROR(table.ForEach([&](const std::string& key, const FileView& value) -> absl::Status {
@@ -96,7 +96,7 @@ class Bundle : public VariableSource {
         header_ = *header;
         return absl::OkStatus();
       }
-      if (!has_header) return absl::DataLossError("found no header: it is no index of a checkpoint");
+      if (!has_header) return absl::DataLossError("found no header, expected the index of a checkpoint");
       const bool is_part = key[0] == '\0';
       absl::StatusOr<BundleEntry> entry = ParseBundleEntry(value.bytes);
       const absl::Status status = entry.ok() ? CheckEntry(*entry) : entry.status();
@@ -110,7 +110,7 @@ class Bundle : public VariableSource {
       slices.push_back(std::move(entry->slices));
       return absl::OkStatus();
     }));
-    if (!has_header) return absl::DataLossError("found no header: it is no index of a checkpoint");
+    if (!has_header) return absl::DataLossError("found no header, expected the index of a checkpoint");
     for (size_t i = 0; i < slices.size(); ++i) {
       if (slices[i].empty()) continue;
       const VariableInfo& variable = list_.variables()[i];
@@ -123,7 +123,7 @@ class Bundle : public VariableSource {
   static std::string InVariable(absl::string_view name) { return absl::StrCat("variable '", name, "'"); }
 
   absl::Status CheckEntry(const BundleEntry& entry) const {
-    if (entry.dtype == DType::kInvalid) return absl::DataLossError("is of no type");
+    if (entry.dtype == DType::kInvalid) return absl::DataLossError("has no type");
     const BundleExtent& extent = entry.extent;
     if (extent.shard < 0 || extent.shard >= header_.num_shards) {
       return absl::DataLossError(
@@ -158,7 +158,7 @@ class Bundle : public VariableSource {
                                                 " and shape ", found.shape.ToString(), ", expected ",
                                                 DTypeName(variable.dtype), " and ", shape.ToString()));
       }
-      // The slices make up the shape, or it is not worth any memory.
+      // Checks that the slices add up to the shape before memory is allocated.
       if (shape.num_elements() > left) return absl::DataLossError("its slices overlap");
       left -= shape.num_elements();
       parts->push_back({std::move(slice), std::move(shape), found.extent});
@@ -175,7 +175,7 @@ class Bundle : public VariableSource {
     }
   }
 
-  // Only shards that hold something: the header may claim any number.
+  // Opens only the shards that hold values, because the header may declare any number.
   absl::Status OpenShards(FileSystem& files) {
     ForEachExtent([&](const BundleExtent& extent, size_t /*variable*/) { shards_.try_emplace(extent.shard); });
     for (auto& [number, shard] : shards_) {
@@ -189,7 +189,8 @@ class Bundle : public VariableSource {
     return absl::OkStatus();
   }
 
-  // That each value is inside its shard and none shares bytes with another, so that no file stands for more than it is.
+  // Checks that each value is inside its shard and that no two values overlap, so that memory use is bounded by file
+  // size.
   absl::Status CheckExtents() const {
     std::vector<Claim> claims;
     absl::Status outside;
@@ -217,7 +218,7 @@ class Bundle : public VariableSource {
         return absl::DataLossError(absl::StrCat("variables '", list_.variables()[claims[i - 1].variable].name,
                                                 "' and '", list_.variables()[claims[i].variable].name,
                                                 "' share bytes from offset ", after.offset, " of '",
-                                                shards_.at(after.shard).path, "' on"));
+                                                shards_.at(after.shard).path, "'"));
       }
     }
     return absl::OkStatus();
@@ -226,7 +227,7 @@ class Bundle : public VariableSource {
   absl::StatusOr<Tensor> ReadValue(const VariableInfo& variable, const Value& value) const {
     if (SizeOf(variable.dtype) == 0 && variable.dtype != DType::kString) {
       return absl::UnimplementedError(
-          absl::StrCat("is of type ", DTypeName(variable.dtype), ", whose values cannot be read"));
+          absl::StrCat("has type ", DTypeName(variable.dtype), ", whose values cannot be read"));
     }
     if (value.parts.empty()) return ReadExtent(value.extent, variable.dtype, variable.shape);
     PF_ASSIGN_OR_RETURN(SliceAssembler assembler, SliceAssembler::Create(variable.dtype, variable.shape));
@@ -269,7 +270,7 @@ class Bundle : public VariableSource {
 
   absl::StatusOr<Tensor> ReadStrings(absl::string_view bytes, const Shape& shape, uint32_t* crc) const {
     const auto count = static_cast<uint64_t>(shape.num_elements());
-    // A string of no characters takes one byte in the file and this in memory.
+    // A string without characters takes one byte in the file and this many bytes in memory.
     constexpr uint64_t kCost = sizeof(std::string) + sizeof(uint64_t);
     if (count > options_.max_model_bytes / kCost) {
       return absl::ResourceExhaustedError(absl::StrCat("has ", count, " strings, which take more than the ",

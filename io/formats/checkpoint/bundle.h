@@ -1,4 +1,4 @@
-// Checkpoints of version 2: an index, `PREFIX.index`, and shards with the values, `PREFIX.data-00000-of-00002`.
+// Checkpoints of version 2: an index `PREFIX.index`, and shards with the values, `PREFIX.data-00000-of-00002`.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_BUNDLE_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_BUNDLE_H_
 
@@ -12,7 +12,7 @@
 
 namespace permafrost {
 
-// As OpenCheckpoint, for the files that begin with `prefix`.
+// Same as OpenCheckpoint, for the files with this prefix.
 absl::StatusOr<std::unique_ptr<VariableSource>> OpenBundle(FileSystem& files, const std::string& prefix,
                                                            const OpenOptions& options);
 

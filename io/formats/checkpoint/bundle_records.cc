@@ -1,4 +1,5 @@
-// Decodes the header and the entries. Field numbers: tensorflow/core/protobuf/tensor_bundle.proto and versions.proto.
+// Implements decoding of the header and entries. Field numbers: tensorflow/core/protobuf/tensor_bundle.proto and
+// versions.proto.
 #include "io/formats/checkpoint/bundle_records.h"
 
 #include <utility>
@@ -15,12 +16,11 @@ enum HeaderField : uint32_t { kNumShards = 1, kEndianness = 2, kVersion = 3 };
 enum EntryField : uint32_t { kDType = 1, kShape = 2, kShardId = 3, kOffset = 4, kSize = 5, kCrc = 6, kSlices = 7 };
 enum VersionField : uint32_t { kMinConsumer = 2, kBadConsumers = 3 };
 
-// What TensorFlow has written since 2016, in both kinds of checkpoint.
+// The version that TensorFlow has written since 2016 in both kinds of checkpoint.
 constexpr int32_t kOurVersion = 1;
 
 absl::Status BadConsumer() {
-  return absl::FailedPreconditionError(
-      absl::StrCat("the checkpoint says that readers of version ", kOurVersion, " do not read it right"));
+  return absl::FailedPreconditionError(absl::StrCat("the checkpoint excludes readers of version ", kOurVersion));
 }
 
 }  // namespace
@@ -30,8 +30,8 @@ absl::Status CheckCheckpointVersion(absl::string_view encoded) {
     if (field.number == kMinConsumer && field.type == WireType::kVarint) {
       const auto wanted = static_cast<int32_t>(field.value);
       if (wanted > kOurVersion) {
-        return absl::FailedPreconditionError(absl::StrCat("the checkpoint is for readers of version ", wanted,
-                                                          " or later, and this one has version ", kOurVersion));
+        return absl::FailedPreconditionError(absl::StrCat("the checkpoint requires a reader of version ", wanted,
+                                                          " or later, but this reader has version ", kOurVersion));
       }
     } else if (field.number == kBadConsumers && field.type == WireType::kVarint) {
       if (static_cast<int32_t>(field.value) == kOurVersion) return BadConsumer();
@@ -42,7 +42,7 @@ absl::Status CheckCheckpointVersion(absl::string_view encoded) {
       while (NextPackedVarint(&list, &version, &error)) {
         if (static_cast<int32_t>(version) == kOurVersion) return BadConsumer();
       }
-      if (error) return absl::DataLossError("a list of versions ends within a number");
+      if (error) return absl::DataLossError("a list of versions is truncated within a number");
     }
     return absl::OkStatus();
   });

@@ -1,4 +1,4 @@
-// The messages in the index of a checkpoint of version 2.
+// Messages in the index of a checkpoint of version 2.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_BUNDLE_RECORDS_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_BUNDLE_RECORDS_H_
 
@@ -19,7 +19,7 @@ struct BundleHeader {
   bool is_big_endian = false;
 };
 
-// Bytes of a shard.
+// A range of bytes in a shard.
 struct BundleExtent {
   int32_t shard = 0;
   uint64_t offset = 0;
@@ -30,16 +30,16 @@ struct BundleExtent {
 // BundleEntryProto.
 struct BundleEntry {
   DType dtype = DType::kInvalid;
-  Shape shape;  // Fully known, and its number of elements fits.
+  Shape shape;  // Fully known; the number of elements fits into int64.
   BundleExtent extent;
-  std::vector<TensorSlice> slices;  // Where there are any, the values are in entries of their own.
+  std::vector<TensorSlice> slices;  // If not empty, each slice has an entry of its own with its values.
 };
 
-// DataLoss for what is malformed; FailedPrecondition for a version that is from the future.
+// Parse a record. Return DataLoss for malformed bytes, FailedPrecondition for a newer version of the format.
 absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view encoded);
 absl::StatusOr<BundleEntry> ParseBundleEntry(absl::string_view encoded);
 
-// VersionDef, as all checkpoints hold it: FailedPrecondition unless readers of the format's version 1 may read it.
+// Checks the VersionDef of a checkpoint. Returns FailedPrecondition unless readers of format version 1 may read it.
 absl::Status CheckCheckpointVersion(absl::string_view encoded);
 
 }  // namespace permafrost

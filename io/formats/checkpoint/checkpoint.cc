@@ -1,4 +1,4 @@
-// Opens a checkpoint of either version.
+// Implements OpenCheckpoint by dispatching on the version.
 #include "io/formats/checkpoint/checkpoint.h"
 
 #include "graph/base/status.h"

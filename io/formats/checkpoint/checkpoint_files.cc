@@ -1,4 +1,4 @@
-// Finds the files of a checkpoint.
+// Implements the search for the files of a checkpoint.
 #include "io/formats/checkpoint/checkpoint_files.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr char kAnyShard[] = R"(-?????-of-)";
 constexpr absl::string_view kStateFile = "checkpoint";
 
 struct PathParts {
-  std::string folder;  // "." where the path has none.
+  std::string folder;  // "." if the path has none.
   std::string name;
 };
 
@@ -39,7 +39,7 @@ std::string Join(absl::string_view folder, absl::string_view name) {
   return absl::StrCat(folder, absl::EndsWith(folder, "/") ? "" : "/", name);
 }
 
-// "name-00001-of-00003": a shard. False for other names.
+// Parses "name-00001-of-00003", the name of a shard. Returns false for other names.
 bool ParseShardName(absl::string_view path, absl::string_view* prefix, int* number, int* count) {
   constexpr absl::string_view kOf = "-of-";
   const auto take_number = [&](int* value) {
@@ -71,7 +71,7 @@ class Finder {
     if (stat.ok() && stat->is_directory) {
       absl::StatusOr<CheckpointFiles> found = InFolder(path);
       if (!absl::IsNotFound(found.status())) return found;
-      // A folder may have the name of a prefix.
+      // A folder may have the same name as the prefix.
       PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(path, kIndex)));
       if (has_index) return CheckpointFiles{path, {}};
       return found;
@@ -82,7 +82,7 @@ class Finder {
   }
 
  private:
-  // Of a file that is there.
+  // Handles the path of an existing file.
   absl::StatusOr<CheckpointFiles> OfFile(const std::string& path) {
     absl::string_view prefix = path;
     if (absl::ConsumeSuffix(&prefix, kIndex)) return CheckpointFiles{std::string(prefix), {}};
@@ -98,14 +98,13 @@ class Finder {
     if (absl::ConsumeSuffix(&prefix, kMeta)) return OfPrefix(std::string(prefix));
     PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(path, kIndex)));
     if (has_index) return CheckpointFiles{path, {}};
-    return absl::DataLossError(
-        absl::StrCat("'", path, "': found no checkpoint: the file does not end as a table does, and there is no '",
-                     path, kIndex, "'"));
+    return absl::DataLossError(absl::StrCat(
+        "'", path, "': found no checkpoint: the file is not a table, and there is no '", path, kIndex, "'"));
   }
 
-  // Of a path under which there is nothing.
+  // Handles a path that does not exist.
   absl::StatusOr<CheckpointFiles> OfPrefix(const std::string& given) {
-    // What a Saver calls the shards that it wrote.
+    // A Saver returns the name of the shards in this form.
     const std::string prefix = given.substr(0, given.rfind(kAnyShard));
     PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(prefix, kIndex)));
     if (has_index) return CheckpointFiles{prefix, {}};
@@ -140,7 +139,7 @@ class Finder {
     return DidYouMean(name, candidates);
   }
 
-  // Of version 1.
+  // Handles version 1.
   absl::StatusOr<CheckpointFiles> Shards(const std::string& prefix, int count) {
     CheckpointFiles found{prefix, {}};
     for (int i = 0; i < count; ++i) {
@@ -162,7 +161,7 @@ class Finder {
     const absl::StatusOr<std::string> latest = ParseCheckpointState(text.bytes);
     if (!latest.ok()) return Annotate(latest.status(), absl::StrCat("'", state, "'"));
     const std::string folder = Split(state).folder;
-    // A folder that was moved still says where it was.
+    // In a folder that was moved, the state names the old location.
     absl::StatusOr<CheckpointFiles> found =
         NotAFolder(absl::StartsWith(*latest, "/") ? *latest : Join(folder, *latest));
     if (absl::IsNotFound(found.status())) {
@@ -192,11 +191,11 @@ class Finder {
       const size_t count = prefixes.size();
       if (count > kMostNamed) prefixes.resize(kMostNamed);
       return absl::InvalidArgumentError(absl::StrCat("folder '", folder, "' holds ", count,
-                                                     " checkpoints and no file 'checkpoint' that names the latest: "
-                                                     "name one of '",
+                                                     " checkpoints and no file 'checkpoint' that names the latest; "
+                                                     "specify one of '",
                                                      absl::StrJoin(prefixes, "', '"), "'"));
     }
-    // A SavedModel.
+    // Handles a SavedModel.
     const std::string variables = Join(folder, "variables/variables");
     PF_ASSIGN_OR_RETURN(const bool has_index, IsRegularFile(files_, absl::StrCat(variables, kIndex)));
     if (has_index) return CheckpointFiles{variables, {}};

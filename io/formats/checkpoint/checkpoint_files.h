@@ -1,4 +1,4 @@
-// Which files a checkpoint consists of, from whatever name of it is at hand.
+// Determines the files of a checkpoint from any of its names.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_CHECKPOINT_FILES_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_CHECKPOINT_FILES_H_
 
@@ -12,17 +12,18 @@
 namespace permafrost {
 
 struct CheckpointFiles {
-  // What their names begin with: `<prefix>.index` is there for a checkpoint of version 2.
+  // The prefix of the file names. A checkpoint of version 2 has the file `<prefix>.index`.
   std::string prefix;
-  // Those of a checkpoint of version 1, in order; empty for version 2.
+  // The tables of a checkpoint of version 1, in order; empty for version 2.
   std::vector<std::string> tables;
 };
 
-// Takes what OpenCheckpoint takes, with its errors. Files are looked for, and opened only to tell what they are.
+// Finds the files of a checkpoint. Accepts the same paths as OpenCheckpoint, with the same errors. Files are opened
+// only to determine their type.
 absl::StatusOr<CheckpointFiles> FindCheckpointFiles(FileSystem& files, const std::string& path);
 
-// The entry model_checkpoint_path of a CheckpointState in protobuf's text form, which the file `checkpoint` in a folder
-// holds. DataLoss with the line.
+// Returns the entry model_checkpoint_path of a CheckpointState in protobuf's text format, the content of the file
+// `checkpoint` in a folder. Returns DataLoss with the line.
 absl::StatusOr<std::string> ParseCheckpointState(absl::string_view text);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Reads the little text that names the latest checkpoint of a folder.
+// Implements parsing of the text file that names the latest checkpoint of a folder.
 #include <algorithm>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace {
 
-// `name: value` one after the other, where a value is a number or a row of strings in quotes, which belong together.
+// Parses a sequence of `name: value`. A value is a number or one or more quoted strings, which are concatenated.
 class StateParser {
  public:
   explicit StateParser(absl::string_view text) : rest_(text) {}
@@ -54,7 +54,7 @@ class StateParser {
     rest_.remove_prefix(count);
   }
 
-  // White space, and comments from # to the end of the line.
+  // Skips white space and comments, which extend from # to the end of the line.
   void SkipSpace() {
     for (;;) {
       size_t count = 0;
@@ -89,7 +89,7 @@ class StateParser {
       const char quote = rest_[0];
       size_t end = 1;
       while (end < rest_.size() && rest_[end] != quote && rest_[end] != '\n') end += rest_[end] == '\\' ? 2 : 1;
-      if (end >= rest_.size() || rest_[end] != quote) return Malformed("a string in quotes does not end");
+      if (end >= rest_.size() || rest_[end] != quote) return Malformed("a quoted string has no end");
       std::string piece;
       if (!absl::CUnescape(rest_.substr(1, end - 1), &piece)) return Malformed("found an unknown escape in a string");
       value += piece;

@@ -1,4 +1,4 @@
-// Encodes the parts of a slice's key.
+// Implements the encodings of slice keys.
 #include "io/formats/checkpoint/ordered_code.h"
 
 namespace permafrost {
@@ -16,7 +16,7 @@ void AppendOrdered(int64_t value, std::string* out) {
   // n bytes hold n ones, a zero and 7 n - 1 bits of the number.
   int size = 1;
   while (size < 10 && magnitude >> (7 * size - 1) != 0) ++size;
-  // Ten bytes, of which the last `size` count: the number, extended by its sign, with the ones over its front.
+  // The last `size` of ten bytes are used: the sign-extended number, with the length's ones in front.
   unsigned char bytes[10] = {};
   for (int i = 0; i < 8; ++i) bytes[9 - i] = static_cast<unsigned char>(magnitude >> (8 * i));
   unsigned char* const first = bytes + 10 - size;

@@ -1,4 +1,4 @@
-// Encodings whose bytes sort as the values do: the keys of slices in a table.
+// Order-preserving encodings, used for the keys of slices in a table.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_ORDERED_CODE_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_ORDERED_CODE_H_
 
@@ -9,11 +9,11 @@
 
 namespace permafrost {
 
-// The number of bytes, and the bytes, highest first.
+// Appends the number of bytes, then the bytes, highest first.
 void AppendOrdered(uint64_t value, std::string* out);
-// One to ten bytes, highest first: leading ones tell how many, inverted for negative numbers.
+// Appends one to ten bytes, highest first. The number of leading ones gives the length; negative numbers are inverted.
 void AppendOrdered(int64_t value, std::string* out);
-// With 0 and 255 escaped, and an end mark.
+// Appends the text with bytes 0 and 255 escaped, and an end mark.
 void AppendOrdered(absl::string_view text, std::string* out);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Reads the tables of version 1. Field numbers: tensorflow/core/util/saved_tensor_slice.proto.
+// Implements checkpoints of version 1. Field numbers: tensorflow/core/util/saved_tensor_slice.proto.
 #include "io/formats/checkpoint/slice_tables.h"
 
 #include <map>
@@ -53,7 +53,7 @@ absl::StatusOr<SliceMeta> ParseSliceMeta(absl::string_view encoded) {
   return meta;
 }
 
-// The message `number` in `encoded`; DataLoss when there is none.
+// Returns message `number` in `encoded`, or DataLoss if there is none.
 absl::StatusOr<absl::string_view> FindMessage(absl::string_view encoded, uint32_t number, absl::string_view what) {
   absl::string_view found;
   bool is_there = false;
@@ -117,13 +117,14 @@ class SliceTables : public VariableSource {
   struct Variable {
     DType dtype = DType::kInvalid;
     Shape shape;
-    int64_t elements_left = 0;  // That no slice has had so far.
+    int64_t elements_left = 0;  // Elements that no slice has covered so far.
     std::vector<Part> parts;
   };
 
   absl::Status ReadMeta(size_t table, std::map<std::string, Variable>* variables) {
     const absl::StatusOr<FileView> value = tables_[table].table.Find("");
-    if (absl::IsNotFound(value.status())) return absl::DataLossError("found no list of variables: it is no checkpoint");
+    if (absl::IsNotFound(value.status()))
+      return absl::DataLossError("found no list of variables, expected a checkpoint");
     PF_RETURN_IF_ERROR(value.status());
     PF_ASSIGN_OR_RETURN(const absl::string_view meta, FindMessage(value->bytes, kMeta, "list of variables"));
     return ForEachField(meta, [&](const WireField& field) {
@@ -158,10 +159,10 @@ class SliceTables : public VariableSource {
   absl::StatusOr<Tensor> ReadValue(const VariableInfo& variable, const std::vector<Part>& parts) const {
     if (SizeOf(variable.dtype) == 0 && variable.dtype != DType::kString) {
       return absl::UnimplementedError(
-          absl::StrCat("is of type ", DTypeName(variable.dtype), ", whose values cannot be read"));
+          absl::StrCat("has type ", DTypeName(variable.dtype), ", whose values cannot be read"));
     }
     if (parts.size() == 1 && parts[0].shape == variable.shape) return ReadPart(variable, parts[0]);
-    // All parts first: memory for the whole is worth it only when they are there.
+    // Reads all parts before allocating memory for the whole variable.
     std::vector<Tensor> tensors;
     for (const Part& part : parts) {
       PF_ASSIGN_OR_RETURN(Tensor tensor, ReadPart(variable, part));
@@ -188,7 +189,7 @@ class SliceTables : public VariableSource {
     PF_ASSIGN_OR_RETURN(const absl::string_view saved, FindMessage(value->bytes, kData, "values"));
     PF_ASSIGN_OR_RETURN(const absl::string_view name, FindMessage(saved, kSavedName, "name"));
     if (name != variable.name) {
-      return absl::DataLossError(absl::StrCat("found the values of '", name, "' in the place of these"));
+      return absl::DataLossError(absl::StrCat("found the values of '", name, "' instead"));
     }
     PF_ASSIGN_OR_RETURN(const absl::string_view values, FindMessage(saved, kSavedTensorData, "values"));
     return ParseTensorValues(values, variable.dtype, part.shape);

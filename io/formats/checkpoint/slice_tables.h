@@ -1,4 +1,4 @@
-// Checkpoints of version 1: tables that hold the values too, each variable in one slice or several.
+// Checkpoints of version 1: tables that hold both index and values, each variable in one or more slices.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_SLICE_TABLES_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_SLICE_TABLES_H_
 
@@ -11,7 +11,7 @@
 
 namespace permafrost {
 
-// As OpenCheckpoint. Values are decoded into memory of their own as they are read.
+// Same as OpenCheckpoint. Values are copied when they are read.
 absl::StatusOr<std::unique_ptr<VariableSource>> OpenSliceTables(FileSystem& files, const CheckpointFiles& found);
 
 }  // namespace permafrost

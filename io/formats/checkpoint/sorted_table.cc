@@ -1,4 +1,4 @@
-// Reads the footer, the list of blocks and the blocks of a table. Layout: docs/formats/checkpoint.md.
+// Implements reading of tables: footer, index block and data blocks. Layout: docs/formats/checkpoint.md.
 #include "io/formats/checkpoint/sorted_table.h"
 
 #include <snappy.h>
@@ -20,17 +20,17 @@
 namespace permafrost {
 namespace {
 
-// The first 8 bytes of the SHA-1 of LevelDB's address, reversed.
+// The first 8 bytes of the SHA-1 of LevelDB's URL, reversed.
 constexpr absl::string_view kMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
 constexpr size_t kFooterSize = 48;
-constexpr size_t kTrailerSize = 5;  // After a block: its type and its checksum.
+constexpr size_t kTrailerSize = 5;  // Follows a block: its type and checksum.
 enum BlockType : unsigned char { kPlain = 0, kSnappy = 1 };
 
-// The most that Snappy makes of a byte: an element of 3 bytes stands for at most 64.
+// Maximum expansion of Snappy: an element of 3 bytes represents at most 64.
 constexpr uint64_t kMostSnappyExpansion = 22;
 
-// A key may share nearly all its bytes with the one before it, so a small file can stand for many long keys. Real ones
-// take less than 20 times the bytes of the file.
+// Limits the total size of keys. A key may share nearly all its bytes with the previous one, so a small file can encode
+// many long keys. Real files need less than 20 times their size.
 constexpr uint64_t kMostKeyBytesPerFileByte = 64;
 constexpr uint64_t kFreeKeyBytes = uint64_t{1} << 20;
 
@@ -41,7 +41,7 @@ class KeyBudget {
   absl::Status Take(const std::string& key) {
     if (key.size() > left_) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the keys take more than ", kMostKeyBytesPerFileByte, " times the bytes of the file"));
+          absl::StrCat("the keys take more than ", kMostKeyBytesPerFileByte, " times the size of the file"));
     }
     left_ -= key.size();
     return absl::OkStatus();
@@ -61,14 +61,14 @@ absl::StatusOr<FileView> Uncompress(absl::string_view compressed) {
     return absl::DataLossError("found a Snappy block without its length");
   }
   if (size > compressed.size() * kMostSnappyExpansion) {
-    return absl::DataLossError(absl::StrCat("found a Snappy block of ", compressed.size(),
-                                            " bytes that claims to hold ", size, ", expected at most ",
-                                            kMostSnappyExpansion, " times as much"));
+    return absl::DataLossError(absl::StrCat("found a Snappy block of ", compressed.size(), " bytes with ", size,
+                                            " uncompressed bytes, expected at most ", kMostSnappyExpansion,
+                                            " times as much"));
   }
   std::shared_ptr<char[]> buffer(new (std::nothrow) char[size]);
   if (buffer == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for a block of ", size, " bytes"));
   if (!snappy::RawUncompress(compressed.data(), compressed.size(), buffer.get())) {
-    return absl::DataLossError("found a Snappy block that is damaged");
+    return absl::DataLossError("found a damaged Snappy block");
   }
   const absl::string_view contents(buffer.get(), size);
   return FileView{contents, std::move(buffer)};
@@ -84,9 +84,9 @@ absl::StatusOr<SortedTable::BlockHandle> SortedTable::ParseHandle(absl::string_v
   bool error = false;
   const bool has_both =
       NextPackedVarint(bytes, &handle.offset, &error) && NextPackedVarint(bytes, &handle.size, &error);
-  // In as few bytes as they fit in, so that damage cannot hide in the others.
+  // Must have the minimal encoding, so that no damage stays undetected.
   if (!has_both || before - bytes->size() != VarintSize(handle.offset) + VarintSize(handle.size)) {
-    return absl::DataLossError("found no offset and size of a block");
+    return absl::DataLossError("expected the offset and size of a block");
   }
   const uint64_t end = file_.bytes.size() - kFooterSize;
   if (handle.offset > end || end - handle.offset < kTrailerSize || handle.size > end - handle.offset - kTrailerSize) {
@@ -97,7 +97,7 @@ absl::StatusOr<SortedTable::BlockHandle> SortedTable::ParseHandle(absl::string_v
 }
 
 absl::StatusOr<FileView> SortedTable::ReadBlock(const BlockHandle& handle) const {
-  const absl::string_view stored = file_.bytes.substr(handle.offset, handle.size + 1);  // With its type.
+  const absl::string_view stored = file_.bytes.substr(handle.offset, handle.size + 1);  // Includes the type.
   const uint32_t expected = LoadLittleEndian32(stored.data() + stored.size());
   const uint32_t found = MaskCrc32c(Crc32c(stored));
   if (found != expected) {
@@ -129,9 +129,9 @@ absl::Status SortedTable::ReadBlockList(const BlockHandle& handle) {
     absl::StatusOr<BlockHandle> block = ParseHandle(&value);
     if (!block.ok()) return AtOffset(handle.offset, block.status());
     if (block->offset < end) {
-      return AtOffset(handle.offset,
-                      absl::DataLossError(absl::StrCat("found a block at offset ", block->offset,
-                                                       ", expected one after that which ends at ", end)));
+      return AtOffset(handle.offset, absl::DataLossError(
+                                         absl::StrCat("found a block at offset ", block->offset,
+                                                      ", expected one after the previous block, which ends at ", end)));
     }
     end = block->offset + block->size + kTrailerSize;
     blocks_.push_back({reader->key(), *block});
@@ -146,8 +146,8 @@ absl::StatusOr<SortedTable> SortedTable::Open(FileView file) {
   }
   if (!Is(file.bytes)) {
     return absl::DataLossError(absl::StrCat("offset ", size - kMagic.size(),
-                                            ": found other bytes than the end mark of a "
-                                            "table: the file is cut short or no checkpoint"));
+                                            ": found no end mark of a "
+                                            "table; the file is truncated or not a checkpoint"));
   }
   SortedTable table(std::move(file));
   const uint64_t footer = size - kFooterSize;
@@ -157,9 +157,9 @@ absl::StatusOr<SortedTable> SortedTable::Open(FileView file) {
   const absl::StatusOr<BlockHandle> list = table.ParseHandle(&rest);
   if (!list.ok()) return AtOffset(footer, list.status());
   if (rest.find_first_not_of('\0') != absl::string_view::npos) {
-    return AtOffset(footer, absl::DataLossError("found other bytes than zeros after the offsets of the table"));
+    return AtOffset(footer, absl::DataLossError("found non-zero bytes after the offsets of the table"));
   }
-  // Nothing in it is of use here, but a damaged one means a damaged file.
+  // The metadata block is not used, but damage in it indicates a damaged file.
   PF_RETURN_IF_ERROR(table.ReadBlock(*meta).status());
   PF_RETURN_IF_ERROR(table.ReadBlockList(*list));
   return table;
@@ -188,7 +188,7 @@ absl::Status SortedTable::ForEach(
     if (!is_first_of_block) last_key = reader->key();
     if (last_key > block.last_key) {
       return AtOffset(block.handle.offset,
-                      absl::DataLossError("a block has greater keys than the list of blocks says"));
+                      absl::DataLossError("a block has greater keys than its entry in the list of blocks"));
     }
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Decodes the strings of a variable.
+// Implements decoding of the strings of a variable.
 #include "io/formats/checkpoint/string_values.h"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// The number as the machine that wrote it had it in memory.
+// Returns the number in the byte order of the machine that wrote it.
 std::string InMemory(uint64_t value, int size, bool is_big_endian) {
   std::string bytes(static_cast<size_t>(size), '\0');
   for (int i = 0; i < size; ++i) bytes[is_big_endian ? size - 1 - i : i] = static_cast<char>(value >> (8 * i));
@@ -24,7 +24,7 @@ std::string InMemory(uint64_t value, int size, bool is_big_endian) {
 absl::StatusOr<std::vector<std::string>> DecodeStringValues(absl::string_view bytes, uint64_t count, bool is_big_endian,
                                                             uint32_t* crc) {
   constexpr size_t kChecksumSize = 4;
-  // Each length takes a byte at least, so that the vector is no larger than the file allows.
+  // Each length takes at least one byte, so the size of the vector is bounded by that of the file.
   if (bytes.size() < kChecksumSize || bytes.size() - kChecksumSize < count) {
     return absl::DataLossError(
         absl::StrCat("found ", bytes.size(), " bytes, expected ", count, " strings and a checksum"));
@@ -41,14 +41,14 @@ absl::StatusOr<std::vector<std::string>> DecodeStringValues(absl::string_view by
     lengths.push_back(length);
   }
   if (lengths.size() != count || rest.size() < kChecksumSize) {
-    return absl::DataLossError(absl::StrCat("the bytes end within the lengths of ", count, " strings"));
+    return absl::DataLossError(absl::StrCat("the bytes are truncated within the lengths of ", count, " strings"));
   }
   const uint32_t expected = MaskCrc32c(*crc);
   const absl::string_view checksum = rest.substr(0, kChecksumSize);
   if (checksum != InMemory(expected, kChecksumSize, is_big_endian)) {
     return absl::DataLossError(
         absl::StrFormat("byte %d: the lengths of the strings have the checksum 0x%08x, which is "
-                        "not what stands behind them",
+                        "not the checksum stored after them",
                         bytes.size() - rest.size(), expected));
   }
   *crc = ExtendCrc32c(*crc, checksum);

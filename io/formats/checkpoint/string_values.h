@@ -1,4 +1,4 @@
-// The strings of a variable as a shard stores them: all the lengths, a checksum of these, all the characters.
+// The strings of a variable as stored in a shard: all lengths, a checksum of the lengths, then all characters.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_STRING_VALUES_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_STRING_VALUES_H_
 
@@ -11,9 +11,9 @@
 
 namespace permafrost {
 
-// Decodes `count` strings, which take all of `bytes`. *crc is set to that which the entry of the variable should have,
-// not masked: it is not that of the bytes, since lengths count as numbers of 4 or 8 bytes in it. `is_big_endian` is how
-// the writer saw them. DataLoss with the byte.
+// Decodes `count` strings, which take all of `bytes`. Sets *crc to the unmasked checksum that the entry of the variable
+// must have. It is not the checksum of `bytes`, because lengths enter it as numbers of 4 or 8 bytes in the byte order
+// of the writer, `is_big_endian`. Returns DataLoss with the byte offset.
 absl::StatusOr<std::vector<std::string>> DecodeStringValues(absl::string_view bytes, uint64_t count, bool is_big_endian,
                                                             uint32_t* crc);
 

@@ -1,4 +1,4 @@
-// Reads the entries of a table's block. Layout: docs/formats/checkpoint.md.
+// Implements reading of the entries of a block. Layout: docs/formats/checkpoint.md.
 #include "io/formats/checkpoint/table_block.h"
 
 #include <cstring>
@@ -32,7 +32,7 @@ bool TableBlockReader::Fail(absl::string_view what) {
 bool TableBlockReader::ReadLength(uint32_t* length) {
   uint64_t value = 0;
   for (int shift = 0; shift < 35; shift += 7) {
-    if (at_ == end_) return Fail("ends within an entry");
+    if (at_ == end_) return Fail("is truncated within an entry");
     const auto byte = static_cast<unsigned char>(*at_++);
     value |= uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) {

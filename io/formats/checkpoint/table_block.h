@@ -1,4 +1,5 @@
-// One block of a sorted table: entries in order of their keys, each key given as what differs from the one before.
+// One block of a sorted table: entries in order of their keys. Each key is stored as its difference from the previous
+// key.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_TABLE_BLOCK_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_TABLE_BLOCK_H_
 
@@ -11,20 +12,21 @@
 
 namespace permafrost {
 
-// Walks a block from its beginning. Does not own the bytes.
+// Iterates over a block from its beginning. Does not own the bytes.
 class TableBlockReader {
  public:
-  // `contents` without type and checksum. DataLoss when the list of restarts at its end does not fit.
+  // Opens `contents`, a block without type and checksum. Returns DataLoss if the list of restarts at its end is
+  // malformed.
   static absl::StatusOr<TableBlockReader> Open(absl::string_view contents);
 
-  // Goes to the next entry; false at the end and on an error, which status() tells apart.
+  // Advances to the next entry. Returns false at the end and on an error; status() distinguishes the two.
   bool Next();
-  // Of the entry that Next went to. The key is valid until the next call, the value as long as the block.
+  // The current entry. The key is valid until the next call of Next, the value as long as the block.
   const std::string& key() const { return key_; }
   absl::string_view value() const { return value_; }
 
-  // DataLoss with the byte of the block: an entry that ends beyond the block, that shares more than there is, or that
-  // is not greater than the one before.
+  // DataLoss with the byte offset in the block: an entry that ends beyond the block, shares more bytes than the
+  // previous key has, or is not greater than the previous one.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -34,7 +36,7 @@ class TableBlockReader {
 
   const char* begin_;
   const char* at_;
-  const char* end_;  // Of the entries.
+  const char* end_;  // End of the entries.
   std::string key_;
   absl::string_view value_;
   absl::Status status_;

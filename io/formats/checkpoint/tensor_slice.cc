@@ -1,4 +1,4 @@
-// Decodes slices, names their keys and puts parts together.
+// Implements decoding of slices, their keys, and the assembly of variables from slices.
 #include "io/formats/checkpoint/tensor_slice.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ absl::StatusOr<SliceExtent> ParseExtent(absl::string_view encoded) {
 
 constexpr uint64_t kWordBits = 64;
 
-// Sets bits first to first + count - 1; false when one of them was set. REQUIRES: count > 0.
+// Sets bits first to first + count - 1. Returns false if one of them was already set. REQUIRES: count > 0.
 bool SetBits(uint64_t first, uint64_t count, std::vector<uint64_t>* words) {
   const uint64_t last = first + count - 1;
   uint64_t already = 0;
@@ -95,7 +95,7 @@ absl::StatusOr<Shape> SliceShape(const TensorSlice& slice, const Shape& whole) {
 }
 
 std::string SliceKey(absl::string_view name, const TensorSlice& slice) {
-  // The 0 in front keeps these keys apart from the names of variables.
+  // The 0 in front distinguishes these keys from the names of variables.
   std::string key;
   AppendOrdered(uint64_t{0}, &key);
   AppendOrdered(name, &key);
@@ -123,7 +123,7 @@ absl::Status SliceAssembler::Add(const TensorSlice& slice, const Tensor& part) {
   const Shape& shape = part.shape();
   const int64_t count = part.num_elements();
   if (count == 0) return absl::OkStatus();
-  // Dimensions from `inner` on are copied as one piece: all but the first of them are whole.
+  // Dimensions from `inner` on are contiguous and copied as one run: all but the first of them are complete.
   int inner = whole_.rank();
   int64_t run = 1;
   while (inner > 0) {
@@ -140,8 +140,7 @@ absl::Status SliceAssembler::Add(const TensorSlice& slice, const Tensor& part) {
   std::vector<int64_t> index(inner, 0);
   for (int64_t source = 0; source < count; source += run) {
     if (!SetBits(static_cast<uint64_t>(target), static_cast<uint64_t>(run), &is_set_)) {
-      return absl::DataLossError(
-          absl::StrCat("the slice ", ToString(slice), " holds elements that another slice holds too"));
+      return absl::DataLossError(absl::StrCat("the slice ", ToString(slice), " overlaps another slice"));
     }
     if (dtype_ == DType::kString) {
       std::copy_n(part.strings().begin() + source, run, strings_.begin() + target);

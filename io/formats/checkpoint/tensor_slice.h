@@ -1,4 +1,4 @@
-// A part of a variable that was saved in parts: which part it is, what the file calls it, and putting parts together.
+// Slices of variables that were saved in parts: decoding, keys, and assembly of the variable.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_TENSOR_SLICE_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_TENSOR_SLICE_H_
 
@@ -23,28 +23,28 @@ struct SliceExtent {
 // One extent for each dimension.
 using TensorSlice = std::vector<SliceExtent>;
 
-// Decodes a TensorSliceProto. DataLoss.
+// Decodes a TensorSliceProto. Returns DataLoss if it is malformed.
 absl::StatusOr<TensorSlice> ParseTensorSlice(absl::string_view encoded);
 
-// "[0:2, :]".
+// Returns a text such as "[0:2, :]".
 std::string ToString(const TensorSlice& slice);
 
-// The shape of the part. DataLoss when it is not inside `whole`, which is fully known.
+// Returns the shape of the slice. Returns DataLoss if it is not inside `whole`, which must be fully known.
 absl::StatusOr<Shape> SliceShape(const TensorSlice& slice, const Shape& whole);
 
-// The key under which a table holds the part `slice` of variable `name`.
+// Returns the key under which a table stores the slice of variable `name`.
 std::string SliceKey(absl::string_view name, const TensorSlice& slice);
 
-// Puts a variable together from its parts. Each element comes from exactly one of them. REQUIRES: each slice is inside
-// `whole`, and a part has the shape of its slice and the type `dtype`, which has fixed-size elements or is string.
+// Assembles a variable from its slices, which must not overlap. REQUIRES: each slice is inside `whole`, and each part
+// has the shape of its slice and type `dtype`, which has fixed-size elements or is string.
 class SliceAssembler {
  public:
-  // ResourceExhausted when memory does not suffice.
+  // Returns ResourceExhausted if memory is insufficient.
   static absl::StatusOr<SliceAssembler> Create(DType dtype, const Shape& whole);
 
-  // DataLoss when another part had one of its elements already.
+  // Returns DataLoss if the slice overlaps an earlier one.
   absl::Status Add(const TensorSlice& slice, const Tensor& part);
-  // DataLoss when an element is missing. REQUIRES: called once.
+  // Returns DataLoss if an element is missing. REQUIRES: called once.
   absl::StatusOr<Tensor> Finish();
 
  private:
@@ -54,8 +54,8 @@ class SliceAssembler {
   Shape whole_;
   Tensor tensor_;
   char* data_ = nullptr;              // Of tensor_.
-  std::vector<std::string> strings_;  // Instead of it, for strings.
-  std::vector<uint64_t> is_set_;      // A bit for each element.
+  std::vector<std::string> strings_;  // Used instead of tensor_ for strings.
+  std::vector<uint64_t> is_set_;      // One bit per element.
   int64_t num_set_ = 0;
 };
 

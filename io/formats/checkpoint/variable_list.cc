@@ -1,4 +1,4 @@
-// Finds variables by name.
+// Implements the search for variables by name.
 #include "io/formats/checkpoint/variable_list.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The variables of a checkpoint, to be found by name.
+// The variables of a checkpoint, searchable by name.
 #ifndef PERMAFROST_IO_FORMATS_CHECKPOINT_VARIABLE_LIST_H_
 #define PERMAFROST_IO_FORMATS_CHECKPOINT_VARIABLE_LIST_H_
 
@@ -14,12 +14,12 @@ namespace permafrost {
 
 class VariableList {
  public:
-  // REQUIRES: names come in order.
+  // REQUIRES: names are added in sorted order.
   void Add(VariableInfo variable) { variables_.push_back(std::move(variable)); }
 
   absl::Span<const VariableInfo> variables() const { return variables_; }
 
-  // Its place; NotFound, with the nearest names.
+  // Returns the index of a variable, or NotFound with the nearest names.
   absl::StatusOr<size_t> Find(absl::string_view name) const;
 
  private:

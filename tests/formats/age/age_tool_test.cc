@@ -1,4 +1,4 @@
-// The age tool of the distribution and ours read each other's files.
+// Tests that the distribution's age tool and this implementation read each other's files.
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +31,13 @@ class AgeToolTest : public TestInFolder {
     ASSERT_EQ(std::system("age --version >/dev/null"), 0) << "age is missing: script/install_deps installs it";
     TestInFolder::SetUp();
   }
-  // Runs a command of the shell in the folder.
+  // Runs a shell command in the folder.
   void Run(const std::string& command) const {
     ASSERT_EQ(std::system(absl::StrCat("cd '", folder_.string(), "' && { ", command, "; } >log 2>&1").c_str()), 0)
         << command << ": " << Get(Path("log"));
   }
 
-  // Runs age on a terminal of its own and answers each question for a passphrase.
+  // Runs age on a terminal of its own and answers each request for a passphrase.
   void RunOnTerminal(const std::vector<std::string>& arguments, const std::string& passphrase) const {
     int terminal;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -98,7 +98,7 @@ TEST_F(AgeToolTest, WritesWhatAgeReads) {
 
 TEST_F(AgeToolTest, WritesArmourThatAgeReads) {
   Put("key.txt", absl::StrCat(IdentityText(OtherIdentity())->bytes(), "\n"));
-  // All lengths of the last line, and more than is passed on at a time.
+  // All lengths of the last line, and more than one buffer.
   std::vector<size_t> sizes(49);
   std::iota(sizes.begin(), sizes.end(), 0);
   sizes.push_back(20 * kChunkBytes + 7);

@@ -1,4 +1,4 @@
-// Reading parts of an encrypted file costs those parts, and memory is what it should be.
+// Tests that reading parts of an encrypted file only decrypts those parts, and of the properties of the memory used.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kSize = 100 * kChunkBytes + 1000;
 
-// Counts what is read of the encrypted file.
+// Counts the bytes read from the encrypted file.
 class CountingSource : public ByteSource {
  public:
   explicit CountingSource(std::string file) : bytes_(SourceOf(std::move(file))) {}
@@ -138,7 +138,7 @@ TEST_F(AgeChunksTest, ManyThreadsMayRead) {
   EXPECT_EQ(wrong, 0);
 }
 
-// The kernel's flags of the mapping that holds an address.
+// Returns the kernel's flags of the mapping that contains an address.
 std::string FlagsOf(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   bool is_inside = false;
@@ -182,7 +182,8 @@ TEST_F(AgeChunksTest, MemoryThatCannotBeLockedIsTold) {
   if (probe.is_locked()) GTEST_SKIP() << "this process may lock memory beyond the limit";
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0],
-            "65536 bytes of the decrypted model cannot be kept out of swap: the system allows 0 bytes (ulimit -l)");
+            "65536 bytes of the decrypted model cannot be locked in memory and may be swapped: the system allows 0 "
+            "bytes (ulimit -l)");
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("655360 bytes of the decrypted model cannot be kept"));
 }

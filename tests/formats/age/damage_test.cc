@@ -1,4 +1,4 @@
-// Whatever is done to an encrypted file, it opens as it was or not at all.
+// Tests that a damaged encrypted file either opens with its original content or does not open.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -85,7 +85,7 @@ TEST(AgeDamage, ATruncatedFileIsRefusedAsAModelToo) {
   }
 }
 
-// A file of 200 kB, with three chunks and a piece of one.
+// A file of 200 kB: three chunks and a partial one.
 class AgeChunkDamageTest : public ::testing::Test {
  protected:
   static constexpr size_t kChunks = 4;
@@ -101,7 +101,7 @@ class AgeChunkDamageTest : public ::testing::Test {
   }
 
   const std::string plain_, file_;
-  const size_t start_;  // Of the first chunk.
+  const size_t start_;  // Offset of the first chunk.
 };
 
 TEST_F(AgeChunkDamageTest, TruncationIsFoundWhenTheFileIsOpened) {
@@ -149,7 +149,7 @@ TEST_F(AgeChunkDamageTest, OtherChunksCanStillBeRead) {
 }
 
 TEST_F(AgeChunkDamageTest, APayloadBelongsToItsHeader) {
-  // The same key of the file, and yet another nonce.
+  // The same file key with a different nonce.
   std::string mixed = file_;
   mixed[start_ - 1] ^= 1;
   EXPECT_THAT(std::string(Decrypt(mixed).status().message()), HasSubstr("not authentic"));

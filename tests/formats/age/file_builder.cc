@@ -1,4 +1,4 @@
-// Puts age files together.
+// Implements the construction of age files.
 #include "tests/formats/age/file_builder.h"
 
 #include <random>

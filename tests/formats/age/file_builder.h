@@ -1,4 +1,4 @@
-// Puts age files together piece by piece, right or wrong, with a fixed key; and opens files with it.
+// Builds valid and invalid age files piece by piece with a fixed key, and opens files with it.
 #ifndef PERMAFROST_TESTS_FORMATS_AGE_FILE_BUILDER_H_
 #define PERMAFROST_TESTS_FORMATS_AGE_FILE_BUILDER_H_
 
@@ -14,19 +14,19 @@
 
 namespace permafrost::age {
 
-// The example of the specification, and another one.
+// The identity in the specification's example, and another one.
 inline constexpr char kTestIdentity[] = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
 inline constexpr char kTestRecipient[] = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
 Identity TestIdentity();
 Identity OtherIdentity();
 
-// Sixteen letters.
+// Returns a key of sixteen letters.
 FileKey TestFileKey();
 
-// The lines of stanzas for the test file key.
+// Returns the lines of a stanza for the test file key.
 std::string StanzaText(const Stanza& stanza);
 std::string X25519Text(const Recipient& recipient = TestIdentity().recipient);
-// `stanzas` between the version and a right MAC, with "---" but nothing else added.
+// Returns `stanzas` between the version line and a correct MAC. Adds "---", but nothing else.
 std::string HeaderText(absl::string_view stanzas);
 
 struct ChunkToSeal {
@@ -34,31 +34,31 @@ struct ChunkToSeal {
   uint64_t number;
   bool is_last;
 };
-// A nonce and these chunks.
+// Returns a nonce and these chunks.
 std::string PayloadText(const std::vector<ChunkToSeal>& chunks);
-// A payload as it should be.
+// Returns a valid payload.
 std::string PayloadOf(absl::string_view plain);
 
-// A whole file for the test identity.
+// Returns a valid file for the test identity.
 std::string FileOf(absl::string_view plain);
 
-// Text with armour round it, by columns of 64.
+// Returns the file in armoured form, with lines of 64 columns.
 std::string Armored(absl::string_view file);
 
-// Keys in memory. Either may be empty.
+// Returns a source of keys in memory. Either text may be empty.
 std::shared_ptr<KeySource> KeysInMemory(absl::string_view identities, absl::string_view passphrase = "");
 
-// A source of the bytes of `file`.
+// Returns a source of the bytes of `file`.
 std::shared_ptr<const ByteSource> SourceOf(std::string file);
-// What a file holds, opened with the test identity, or with `keys`.
+// Opens a file with the test identity, or with `keys`.
 absl::StatusOr<std::shared_ptr<const ByteSource>> Open(std::string file, std::shared_ptr<KeySource> keys = nullptr);
-// All of it.
+// Returns the whole content of a file.
 absl::StatusOr<std::string> Decrypt(std::string file, std::shared_ptr<KeySource> keys = nullptr);
 
-// `plain` as EncryptInto writes it, given to it in pieces of `piece` bytes.
+// Encrypts `plain` with EncryptInto, in pieces of `piece` bytes.
 absl::StatusOr<std::string> Encrypt(const AgeRecipients& recipients, absl::string_view plain, size_t piece = 1 << 20);
 
-// `size` bytes without a pattern.
+// Returns `size` bytes without a pattern.
 std::string Noise(size_t size);
 
 }  // namespace permafrost::age

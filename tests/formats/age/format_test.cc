@@ -1,4 +1,4 @@
-// What is an age file and what is not: the situations of the format's public test vectors, put together here.
+// Tests of valid and invalid age files. Covers the situations of the format's public test vectors.
 #include <string>
 #include <vector>
 
@@ -23,21 +23,21 @@ std::string Passphrase(absl::string_view work = "10") {
   return StanzaText({{stanza.arguments[0], stanza.arguments[1], std::string(work)}, stanza.body});
 }
 
-// A file with these recipients and a payload as it should be.
+// Returns a file with these recipients and a valid payload.
 std::string With(absl::string_view stanzas) { return HeaderText(stanzas) + PayloadOf(kPlain); }
-// A file whose header is not `HeaderText`'s.
+// Returns a file with another header than `HeaderText` makes.
 std::string WithHeader(absl::string_view header) { return std::string(header) + PayloadOf(kPlain); }
 std::string WithPayload(const std::vector<ChunkToSeal>& chunks) {
   return HeaderText(X25519Text()) + PayloadText(chunks);
 }
 
-// The one recipient of the files below, always the same.
+// The recipient of the files below.
 const std::string& Good() {
   static const std::string* const kGood = new std::string(X25519Text());
   return *kGood;
 }
 
-// Replaces in a header of the test identity, and leaves the MAC as it was.
+// Replaces text in a header for the test identity without updating the MAC.
 std::string Changed(absl::string_view from, absl::string_view to) {
   const std::string header = HeaderText(Good());
   const std::string changed = absl::StrReplaceAll(header, {{from, to}});
@@ -108,7 +108,7 @@ std::vector<Refused> BadHeaders() {
       {"version_crlf", Changed("org/v1\n", "org/v1\r\n"), kDamaged, "found 'age-encryption.org/v1\\r'"},
       {"version_space", Changed("org/v1\n", "org/v1 \n"), kDamaged, "byte 0"},
       {"no_stanza", WithHeader(start + "--- " + mac + "\n"), kDamaged, "byte 0: found no recipient"},
-      {"empty", "", kDamaged, "the file ends within the header"},
+      {"empty", "", kDamaged, "the file is truncated within the header"},
       {"stanza_bad_start", Changed("-> ", "->"), kDamaged, "expected a line that begins with '-> '"},
       {"stanza_no_arguments", Changed("-> X25519 " + share, "-> "), kDamaged, "found the argument ''"},
       {"stanza_empty_argument", Changed("-> X25519 ", "-> X25519  "), kDamaged, "found the argument ''"},
@@ -138,7 +138,7 @@ std::vector<Refused> BadHeaders() {
       {"mac_long", Changed(mac, mac + "A"), kDamaged, "byte"},
       {"mac_crlf", Changed(mac + "\n", mac + "\r\n"), kDamaged, "not of base64"},
       {"mac_wrong", WithHeader(start + good + "--- " + std::string(43, 'A') + "\n"), kDamaged,
-       "found a checksum that does not fit: the header was changed"},
+       "found a wrong checksum: the header was modified"},
       {"mac_of_another_header", WithHeader(start + "-> grease\n\n" + good + "--- " + mac + "\n"), kDamaged,
        "the header was changed"},
       {"x25519_extra_argument", With(X25519Arguments({share, "1"})), kDamaged, "found 2 arguments, expected 1"},
@@ -225,11 +225,11 @@ std::vector<Refused> BadArmor() {
   const std::string end = "-----END AGE ENCRYPTED FILE-----";
   const std::string foreign = Armored("frozen\n");
   return {
-      {"armor_no_end", changed(end + "\n", ""), kDamaged, "the text ends without"},
-      {"armor_only_begin", "-----BEGIN AGE ENCRYPTED FILE-----\n", kDamaged, "line 1: the text ends without"},
+      {"armor_no_end", changed(end + "\n", ""), kDamaged, "the text has no"},
+      {"armor_only_begin", "-----BEGIN AGE ENCRYPTED FILE-----\n", kDamaged, "line 1: the text has no"},
       {"armor_empty", "-----BEGIN AGE ENCRYPTED FILE-----\n" + end + "\n", kDamaged, "found no content"},
-      {"armor_other_end", changed(end, "-----END AGE MESSAGE-----"), kDamaged, "the text ends without"},
-      {"armor_lowercase_end", changed(end, "-----end age encrypted file-----"), kDamaged, "the text ends without"},
+      {"armor_other_end", changed(end, "-----END AGE MESSAGE-----"), kDamaged, "the text has no"},
+      {"armor_lowercase_end", changed(end, "-----end age encrypted file-----"), kDamaged, "the text has no"},
       {"armor_text_after", good + "x\n", kDamaged, "armour, line"},
       {"armor_headers", changed("FILE-----\nYWdl", "FILE-----\nVersion: 1\n\nYWdl"), kDamaged,
        "line 2: found a line of 10"},
@@ -280,7 +280,7 @@ TEST(AgeFormat, SaysWhichKeyIsMissing) {
 
 TEST(AgeFormat, AHeaderHasALimit) {
   const absl::Status status = Decrypt("age-encryption.org/v1\n-> " + std::string(2 << 20, 'x')).status();
-  EXPECT_EQ(Message(status), "header, byte 22: the header has not ended after 1048576 bytes");
+  EXPECT_EQ(Message(status), "header, byte 22: the header has more than 1048576 bytes");
 }
 
 TEST(AgeFormat, AHeaderWithoutALimitedNumberOfRecipientsOpens) {
@@ -291,9 +291,9 @@ TEST(AgeFormat, AHeaderWithoutALimitedNumberOfRecipientsOpens) {
 
 TEST(AgeEncryption, IsForSomebody) {
   StringSink out;
-  EXPECT_THAT(Message(EncryptInto({}, &out).status()), HasSubstr("found nobody to encrypt for"));
+  EXPECT_THAT(Message(EncryptInto({}, &out).status()), HasSubstr("found no recipients"));
   AgeRecipients both{{TestIdentity().recipient}, std::make_shared<const LockedMemory>(*LockedMemory::CopyOf("winter"))};
-  EXPECT_THAT(Message(EncryptInto(both, &out).status()), HasSubstr("the ones or the other"));
+  EXPECT_THAT(Message(EncryptInto(both, &out).status()), HasSubstr("expected one of the two"));
   AgeRecipients low{{Recipient{std::string(32, '\0')}}};
   EXPECT_THAT(Message(EncryptInto(low, &out).status()), HasSubstr("it is of low order"));
   AgeRecipients crowd{std::vector<Recipient>(20000, TestIdentity().recipient)};

@@ -1,4 +1,5 @@
-// The primitives and spellings against published vectors: RFC 5869, 7748, 7914, BIP 173 and age's own specification.
+// Tests of the primitives and encodings against published vectors: RFC 5869, 7748, 7914, BIP 173 and age's
+// specification.
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -51,7 +52,7 @@ TEST_F(PrimitivesTest, AgreementIsThatOfRfc7748) {
   EXPECT_EQ(BytesToHexString(shared.bytes()), "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742");
 }
 
-// The points of Curve25519 whose order divides 8: whatever the private key, the result would be zero.
+// Points of Curve25519 whose order divides 8: the result is zero for every private key.
 TEST_F(PrimitivesTest, AgreementRefusesPointsOfLowOrder) {
   for (const char* point : {"0000000000000000000000000000000000000000000000000000000000000000",
                             "0100000000000000000000000000000000000000000000000000000000000000",
@@ -133,7 +134,7 @@ TEST(Bech32, IsThatOfBip173) {
 }
 
 TEST(Bech32, RefusesBitsThatAreNotUsed) {
-  // Five zero characters are 25 bits: three bytes and one bit; with its last value changed, that bit is not zero.
+  // Five zero characters are 25 bits: three bytes and one unused bit. Changing the last character sets that bit.
   const std::string fits = Bech32("x", std::string(3, '\0'));
   EXPECT_EQ(fits.substr(0, 7), "x1qqqqq");
   EXPECT_EQ(FromBech32(fits)->bytes, std::string(3, '\0'));

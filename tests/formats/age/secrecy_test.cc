@@ -1,4 +1,4 @@
-// Between an encrypted model and the next one, nothing readable reaches a file.
+// Tests that converting one encrypted model to another never writes plaintext to a file.
 #include <fcntl.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Keeps what is written, wherever it goes.
+// Records all bytes written to any file.
 class RecordingCalls : public SystemCalls {
  public:
   int Open(const char* path, int flags, mode_t mode) override {
@@ -45,7 +45,7 @@ TEST(AgeSecrecy, OnlyCiphertextIsWritten) {
   fs::create_directories(folder);
   constexpr char kSecret[] = "the_secret_layer";
   Graph graph;
-  // Long enough for several chunks.
+  // Large enough for several chunks.
   for (int i = 0; i < 5000; ++i) {
     ASSERT_TRUE(graph.AddNode(std::string(kSecret) + std::to_string(i), Op::Named("NoOp")).ok());
   }
@@ -64,7 +64,7 @@ TEST(AgeSecrecy, OnlyCiphertextIsWritten) {
   ASSERT_TRUE(SaveModel(files, **opened, second, save).ok());
   EXPECT_EQ(calls.written().size(), fs::file_size(first) + fs::file_size(second));
   EXPECT_GT(fs::file_size(first), 2 * kChunkBytes);
-  // The two files, each without a name in their folder, or under its temporary name.
+  // Both files, unnamed in their folder or under their temporary name.
   for (const std::string& path : calls.opened()) {
     EXPECT_THAT(path, AnyOf(folder.string() + "/", HasSubstr(".permafrost-")));
   }

@@ -1,4 +1,4 @@
-// Bundles that no writer makes, whose checksums are right all the same, and those of big-endian machines.
+// Tests of bundles that no writer produces although their checksums are correct, and of big-endian bundles.
 #include <map>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// TensorSliceProto as field 7 of an entry.
+// Encodes a TensorSliceProto as field 7 of an entry.
 std::string SliceField(const TensorSlice& slice) {
   std::string encoded, field;
   for (const SliceExtent& extent : slice) {
@@ -33,7 +33,7 @@ std::string SliceField(const TensorSlice& slice) {
   return field;
 }
 
-// A bundle of one shard of 64 bytes, to which a test adds entries.
+// A bundle with one shard of 64 bytes, to which tests add entries.
 class Bundle : public ::testing::Test {
  protected:
   Bundle() {
@@ -41,7 +41,7 @@ class Bundle : public ::testing::Test {
     index_[""] = EncodeBundleHeader({});
   }
 
-  // A float vector of `count` elements in the shard, with the right checksum.
+  // Returns a float vector of `count` elements in the shard, with the correct checksum.
   EntryFields Floats(int64_t count, int64_t offset) const {
     EntryFields entry;
     entry.shape = Shape({count});
@@ -88,19 +88,20 @@ TEST_F(Bundle, Headers) {
   index_[""] = EncodeBundleHeader({1, 2});
   ExpectRefused("'m.index': header: found the byte order 2, expected 0 (little-endian) or 1 (big-endian)");
   index_[""] = EncodeBundleHeader({1, 0, 2});
-  ExpectRefused("'m.index': header: the checkpoint is for readers of version 2 or later, and this one has version 1",
-                absl::StatusCode::kFailedPrecondition);
+  ExpectRefused(
+      "'m.index': header: the checkpoint requires a reader of version 2 or later, but this reader has version 1",
+      absl::StatusCode::kFailedPrecondition);
   std::string bad_consumers, version;
   AppendVarintField(3, 1, &bad_consumers);
   AppendVarintField(1, 1, &version);
   AppendBytesField(3, bad_consumers, &version);
   index_[""] = version;
-  ExpectRefused("'m.index': header: the checkpoint says that readers of version 1 do not read it right",
+  ExpectRefused("'m.index': header: the checkpoint excludes readers of version 1",
                 absl::StatusCode::kFailedPrecondition);
   index_.erase("");
-  ExpectRefused("'m.index': found no header: it is no index of a checkpoint");
+  ExpectRefused("'m.index': found no header, expected the index of a checkpoint");
   Add("w", Floats(1, 0));
-  ExpectRefused("'m.index': found no header: it is no index of a checkpoint");
+  ExpectRefused("'m.index': found no header, expected the index of a checkpoint");
 }
 
 TEST_F(Bundle, AsManyShardsAsTheHeaderLikes) {
@@ -152,7 +153,7 @@ TEST_F(Bundle, VariablesThatShareBytes) {
   Add("b", Floats(4, 16));
   EXPECT_TRUE(Open().ok());
   Add("c", Floats(2, 12));
-  ExpectRefused("'m.index': variables 'a' and 'c' share bytes from offset 12 of 'm.data-00000-of-00001' on");
+  ExpectRefused("'m.index': variables 'a' and 'c' share bytes from offset 12 of 'm.data-00000-of-00001'");
 }
 
 TEST_F(Bundle, AWrongChecksumIsNamed) {
@@ -175,8 +176,7 @@ TEST_F(Bundle, TypesWithoutValuesAreListedAndNotRead) {
     Add("w", entry);
     EXPECT_EQ(ReadStatus("w").code(), absl::StatusCode::kUnimplemented);
   }
-  EXPECT_EQ(ReadStatus("w").message(),
-            "checkpoint 'm': variable 'w': is of type resource, whose values cannot be read");
+  EXPECT_EQ(ReadStatus("w").message(), "checkpoint 'm': variable 'w': has type resource, whose values cannot be read");
 }
 
 TEST_F(Bundle, Strings) {
@@ -228,8 +228,7 @@ TEST_F(Bundle, SlicesThatDoNotMakeUpTheVariable) {
   with({first, {{4, 3}}});
   ExpectRefused("'m.index': variable 'w': found no entry for its slice [4+3], or two slices that are the same");
   with({first, overlapping});
-  EXPECT_EQ(ReadStatus("w").message(),
-            "checkpoint 'm': variable 'w': the slice [3+4] holds elements that another slice holds too");
+  EXPECT_EQ(ReadStatus("w").message(), "checkpoint 'm': variable 'w': the slice [3+4] overlaps another slice");
   whole.shape = Shape({int64_t{1} << 50});
   with({first, second});
   ExpectRefused("'m.index': variable 'w': its slices leave out 1125899906842616 elements");
@@ -246,14 +245,15 @@ TEST_F(Bundle, MalformedEntries) {
   index_["w"] = "\x0a";
   EXPECT_THAT(std::string(Open().status().message()), HasSubstr("'m.index': variable 'w': offset 1"));
   index_["w"] = "";
-  ExpectRefused("'m.index': variable 'w': is of no type");
+  ExpectRefused("'m.index': variable 'w': has no type");
 }
 
 TEST_F(Bundle, BigEndian) {
   index_[""] = EncodeBundleHeader({1, 1});
   shard_ = std::string("\x3f\x80\x00\x00\xc0\x00\x00\x00", 8);
   Add("w", Floats(2, 0));
-  // Two strings: a and an empty one. Lengths count as big-endian numbers in the checksums, and these are big-endian.
+  // Two strings: "a" and an empty one. In checksums, lengths count in the writer's byte order, which is big-endian
+  // here.
   const uint32_t lengths = Crc32c(std::string("\0\0\0\1\0\0\0\0", 8));
   const uint32_t masked = MaskCrc32c(lengths);
   std::string checksum;

@@ -1,4 +1,4 @@
-// Encodes what an index holds.
+// Implements the encoding of index records.
 #include "tests/formats/checkpoint/checkpoint_encoding.h"
 
 #include <leveldb/env.h>
@@ -33,7 +33,7 @@ std::string MakeTable(const std::map<std::string, std::string>& entries, const T
   options.block_size = style.block_size;
   leveldb::TableBuilder builder(options, &file);
   for (const auto& [key, value] : entries) builder.Add(key, value);
-  builder.Finish();  // Writing to a string does not fail.
+  builder.Finish();  // Writing to a string cannot fail.
   return file.bytes;
 }
 

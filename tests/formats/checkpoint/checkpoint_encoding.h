@@ -1,4 +1,4 @@
-// Makes up checkpoints entry by entry. Tables are written by LevelDB itself.
+// Builds checkpoints entry by entry. LevelDB itself writes the tables.
 #ifndef PERMAFROST_TESTS_FORMATS_CHECKPOINT_CHECKPOINT_ENCODING_H_
 #define PERMAFROST_TESTS_FORMATS_CHECKPOINT_CHECKPOINT_ENCODING_H_
 
@@ -17,7 +17,7 @@ struct TableStyle {
 };
 std::string MakeTable(const std::map<std::string, std::string>& entries, const TableStyle& style = {});
 
-// A BundleEntryProto, the value of a variable in an index.
+// A BundleEntryProto, which describes a variable in an index.
 struct EntryFields {
   int32_t dtype = static_cast<int32_t>(DType::kFloat);
   Shape shape;
@@ -25,7 +25,7 @@ struct EntryFields {
   int64_t offset = 0;
   int64_t size = 0;
   uint32_t masked_crc = 0;
-  std::string slices;  // Encoded, with their tags.
+  std::string slices;  // Encoded, including tags.
 };
 std::string EncodeBundleEntry(const EntryFields& fields);
 

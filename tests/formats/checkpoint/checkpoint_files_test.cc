@@ -1,4 +1,4 @@
-// Every way to name a checkpoint, and what is said when there is none.
+// Tests of all ways to name a checkpoint, and of the errors if there is none.
 #include "io/formats/checkpoint/checkpoint_files.h"
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ const std::string& Table() {
   return table;
 }
 
-// The prefix that is found, or the message.
+// Returns the prefix that is found, or the error message.
 std::string Found(MemoryFileSystem& files, const std::string& path) {
   const absl::StatusOr<CheckpointFiles> found = FindCheckpointFiles(files, path);
   if (!found.ok()) return std::string(found.status().message());
@@ -85,7 +85,7 @@ TEST(CheckpointFiles, Folders) {
             "'gone/checkpoint' names 'm-5': found no checkpoint 'gone/m-5': no 'm-5.index' in 'gone'");
   EXPECT_EQ(
       Found(files, "several"),
-      "folder 'several' holds 2 checkpoints and no file 'checkpoint' that names the latest: name one of 'a', 'b'");
+      "folder 'several' holds 2 checkpoints and no file 'checkpoint' that names the latest; specify one of 'a', 'b'");
   EXPECT_EQ(Found(files, "same"), "same");
   EXPECT_EQ(Found(files, "other"),
             "folder 'other' holds no checkpoint: expected a file 'checkpoint', '*.index' or "
@@ -105,7 +105,7 @@ TEST(CheckpointFiles, NothingThere) {
             "checkpoint 'd/lost': found 'lost.data-00000-of-00001', but no 'lost.index' beside it");
   EXPECT_EQ(Found(files, "d/part"), "checkpoint 'd/part' has 2 shards: found no file 'd/part-00001-of-00002'");
   EXPECT_EQ(Found(files, "d/graph.pb"),
-            "'d/graph.pb': found no checkpoint: the file does not end as a table does, and there is no "
+            "'d/graph.pb': found no checkpoint: the file is not a table, and there is no "
             "'d/graph.pb.index'");
   EXPECT_EQ(Found(files, "e/m"), "checkpoint 'e/m': cannot open 'e': No such file or directory");
 }
@@ -122,8 +122,8 @@ TEST(CheckpointFiles, States) {
   EXPECT_EQ(path(""), "found no 'model_checkpoint_path', expected the name of the latest checkpoint");
   EXPECT_EQ(path("model_checkpoint_path: \"\""),
             "found no 'model_checkpoint_path', expected the name of the latest checkpoint");
-  EXPECT_EQ(path("\nmodel_checkpoint_path: \"a\nb\""), "line 2: a string in quotes does not end");
-  EXPECT_EQ(path("model_checkpoint_path: \"a\\"), "line 1: a string in quotes does not end");
+  EXPECT_EQ(path("\nmodel_checkpoint_path: \"a\nb\""), "line 2: a quoted string has no end");
+  EXPECT_EQ(path("model_checkpoint_path: \"a\\"), "line 1: a quoted string has no end");
   EXPECT_EQ(path("model_checkpoint_path: \"\\q\""), "line 1: found an unknown escape in a string");
   EXPECT_EQ(path("model_checkpoint_path"), "line 1: expected 'name: value'");
   EXPECT_EQ(path("x: {}"), "line 1: expected a string in quotes or a number");

@@ -1,4 +1,4 @@
-// Finds files, and reads what was recorded.
+// Implements the search for test checkpoints and their recorded values.
 #include "tests/formats/checkpoint/checkpoint_fixture.h"
 
 #include <cstdlib>

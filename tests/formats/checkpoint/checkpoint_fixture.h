@@ -1,4 +1,4 @@
-// Finds the checkpoints that TensorFlow wrote for tests, and what was put into them.
+// Finds the checkpoints that TensorFlow wrote for tests, and the values recorded from them.
 #ifndef PERMAFROST_TESTS_FORMATS_CHECKPOINT_CHECKPOINT_FIXTURE_H_
 #define PERMAFROST_TESTS_FORMATS_CHECKPOINT_CHECKPOINT_FIXTURE_H_
 
@@ -10,13 +10,13 @@
 
 namespace permafrost {
 
-// The path of what make_checkpoints.py wrote.
+// Returns the path of a file that make_checkpoints.py wrote.
 std::string WrittenFile(absl::string_view name);
 
-// The variables that TensorFlow put into the checkpoint `name`, by name.
+// Returns the variables that TensorFlow stored in the checkpoint `name`, by name.
 std::map<std::string, Tensor> RecordedVariables(absl::string_view name);
 
-// A new empty folder for the running test.
+// Returns a new empty folder for the running test.
 std::string NewFolder();
 void WriteFileForTest(const std::string& path, absl::string_view bytes);
 

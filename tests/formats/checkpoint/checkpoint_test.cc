@@ -1,4 +1,4 @@
-// Checkpoints as TensorFlow writes them, found by every name that there is for them, read value by value.
+// Tests of checkpoints written by TensorFlow: found by each of their names, and read value by value.
 #include "io/formats/checkpoint/checkpoint.h"
 
 #include <filesystem>
@@ -37,7 +37,7 @@ void ExpectVariables(absl::string_view path, const std::map<std::string, Tensor>
     EXPECT_TRUE(*read == value);
     listed.erase(name);
   }
-  // What TensorFlow adds to checkpoints of objects.
+  // Entries that TensorFlow adds to object-based checkpoints.
   for (const auto& [name, variable] : listed) {
     EXPECT_TRUE(name == "_CHECKPOINTABLE_OBJECT_GRAPH" || absl::StrContains(name, "save_counter")) << name;
     EXPECT_TRUE((*source)->Read(name).ok()) << name;

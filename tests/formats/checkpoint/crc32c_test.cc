@@ -1,4 +1,4 @@
-// The checksum: published values, and that both ways of computing it agree at every length and alignment.
+// Tests of the checksum: published values, and agreement of both implementations at every length and alignment.
 #include "io/crc32c.h"
 
 #include <random>
@@ -23,7 +23,7 @@ TEST(Crc32c, PublishedValues) {
 }
 
 TEST(Crc32c, MaskingIsThatOfTables) {
-  // What ends a block of LevelDB's that holds no entries (one restart at 0, type 0): C0 F2 A1 B0 in the file.
+  // The end of a LevelDB block without entries (one restart at 0, type 0), stored in the file as C0 F2 A1 B0.
   EXPECT_EQ(MaskCrc32c(Crc32c(std::string("\0\0\0\0\1\0\0\0\0", 9))), 0xb0a1f2c0u);
 }
 

@@ -1,5 +1,4 @@
-// Damaged checkpoints: cut short at every byte, with every bit flipped, with files missing or put in each other's
-// place.
+// Tests of damaged checkpoints: truncated at every byte, with every bit flipped, with missing or exchanged files.
 #include <map>
 #include <string>
 #include <vector>
@@ -26,13 +25,13 @@ std::string Load(const std::string& name) {
   return bytes.ok() ? *std::move(bytes) : "";
 }
 
-// What comes of opening a checkpoint and reading all of it.
+// The result of opening a checkpoint and reading all of it.
 struct Outcome {
   absl::Status opened;
-  std::vector<absl::Status> failed;  // Of variables.
+  std::vector<absl::Status> failed;  // Errors of variables.
 };
 
-// A value that is read must be right.
+// Reads all variables, and checks that every value that is returned is correct.
 Outcome ReadAllOf(MemoryFileSystem& files, const std::string& path, const std::map<std::string, Tensor>& expected) {
   Outcome outcome;
   const absl::StatusOr<std::unique_ptr<VariableSource>> source = OpenCheckpoint(files, path);

@@ -1,6 +1,5 @@
-// Writes out a checkpoint for the oracle: dump_checkpoint PATH OUT prints "<number of dtype> <dimensions> <bytes>
-// <name>" of each variable and appends its bytes to OUT; of strings each with its length (8 bytes, lowest first) before
-// it.
+// Dumps a checkpoint for the oracle. `dump_checkpoint PATH OUT` prints "<number of dtype> <dimensions> <bytes> <name>"
+// for each variable and appends its bytes to OUT. Each string is preceded by its length (8 bytes, little-endian).
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has TensorFlow write the checkpoints that checkpoint_test.cc reads, and records what is in them.
+"""Writes the checkpoints that checkpoint_test.cc reads with TensorFlow, and records their values.
 
     python3 tests/formats/checkpoint/make_checkpoints.py      (needs TensorFlow)
 
@@ -33,7 +33,7 @@ def complexes(dtype, *shape):
 
 
 def as_proto(value):
-    """Also of the quantised types, which become integers on the way through numpy."""
+    """Handles quantised types too, which numpy turns into integers."""
     codes = {tf.qint8: tf.int8, tf.quint8: tf.uint8, tf.qint32: tf.int32}.get(value.dtype)
     proto = tf.make_tensor_proto(tf.bitcast(value, codes) if codes else value)
     proto.dtype = value.dtype.as_datatype_enum
@@ -55,7 +55,7 @@ def quantized(value, dtype):
 
 
 def all_types():
-    """One variable of each type, and the shapes at the ends."""
+    """One variable of each type, and edge cases of shapes."""
     return {
         'types/float': tf.constant(RANDOM.normal(size=(3, 5)), tf.float32),
         'types/special': tf.constant([np.nan, np.inf, -np.inf, -0.0, 1e-45], tf.float32),
@@ -84,7 +84,7 @@ def all_types():
 
 
 def partitioned():
-    """Whole values, and how each is cut: a slice is a (start, length) or None for each dimension."""
+    """Whole values and their partitions: a slice is a (start, length) or None for each dimension."""
     rows = tf.constant(RANDOM.normal(size=(7, 3)), tf.float32)
     columns = some(tf.int32, 2, 9, 2)
     tiles = tf.constant(RANDOM.normal(size=(4, 6)), tf.float64)
@@ -94,7 +94,7 @@ def partitioned():
         'parts/columns': (columns, [[None, (0, 4), None], [None, (4, 5), None]]),
         'parts/tiles': (tiles, [[(i, 2), (j, 3)] for i in (0, 2) for j in (3, 0)]),
         'parts/words': (words, [[(0, 1)], [(1, 3)]]),
-        # Starts and lengths that take more than a byte in the key.
+        # Starts and lengths that need more than one byte in the key.
         'parts/long': (some(tf.int8, 1000), [[(0, 63)], [(63, 64)], [(127, 873)]]),
     }
 
@@ -105,7 +105,7 @@ def part(value, extents):
 
 
 def write_version_2():
-    """Two shards, as a Saver with sharded=True makes them; each partitioned variable is in both."""
+    """Two shards, as written by a Saver with sharded=True; each partitioned variable is in both."""
     wholes, parts = all_types(), partitioned()
     shards = [([], [], []), ([], [], [])]
 
@@ -151,7 +151,7 @@ def write_version_1():
 
 
 def write_objects():
-    """What tf.train.Checkpoint makes, twice, with the file that names the latest."""
+    """The files that tf.train.Checkpoint writes in two saves, with the file that names the latest."""
     folder = FOLDER / 'objects'
     kernel = tf.Variable(tf.constant(RANDOM.normal(size=(2, 2)), tf.float32))
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(kernel=kernel), folder, max_to_keep=2)
@@ -162,7 +162,7 @@ def write_objects():
 
 
 def write_corpus():
-    """Seeds of tests/fuzz/checkpoint_fuzz.cc: a table each, and behind it the shard of a bundle."""
+    """Writes the seeds of tests/fuzz/checkpoint_fuzz.cc: each is a table, followed by the shard if it is a bundle."""
     wholes, cut = all_types(), partitioned()['parts/rows']
     pieces = [part(cut[0], extents) for extents in cut[1]]
     few = ('types/float', 'types/string', 'types/bool', 'shapes/scalar', 'shapes/empty')
@@ -180,7 +180,7 @@ def write_corpus():
 
 
 def write_golden():
-    """The weights that the golden cases of sparsify_gather read."""
+    """Writes the weights that the golden cases of sparsify_gather read."""
     column = lambda *values: tf.constant([[value] for value in values], tf.float32)
     halves = [[(0, 2), None], [(2, 4), None]]
     part_values = column(0, 0.5, 0, 0, 0, -1)

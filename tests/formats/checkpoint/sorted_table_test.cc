@@ -1,4 +1,4 @@
-// The reader of tables: agrees with LevelDB's writer, and believes no length in a hostile file.
+// Tests of the table reader: agreement with LevelDB's writer, and hostile files.
 #include "io/formats/checkpoint/sorted_table.h"
 
 #include <snappy.h>
@@ -75,10 +75,10 @@ TEST(SortedTable, AValueOutlivesTheTable) {
   EXPECT_EQ(value.bytes, std::string(1000, 'x'));
 }
 
-// A table block by block, right in all that is not given.
+// Builds a table block by block; valid except where a test specifies otherwise.
 class Forger {
  public:
-  // Encodes an entry, with lengths as given.
+  // Encodes an entry with the given lengths.
   static std::string Entry(uint64_t shared, uint64_t own, uint64_t value_size, absl::string_view rest) {
     std::string entry;
     AppendVarint(shared, &entry);
@@ -118,7 +118,7 @@ class Forger {
   std::string file_;
 };
 
-// A table of one block, or with one that its list says is there.
+// Returns a table of one block. `handle` and `key` may replace the block's entry in the list of blocks.
 std::string OneBlock(const std::string& contents, char type = 0, std::string handle = "", std::string key = "z") {
   Forger forger;
   const std::string meta = forger.Add(Forger::Block(""));
@@ -133,7 +133,7 @@ absl::Status ReadAllOf(const std::string& file) {
   if (!table.ok()) return table.status();
   absl::Status status;
   AllEntries(*table, &status);
-  // Looking for one finds the same fault, or none because it is not on the way.
+  // A search reports the same error, or none if it does not reach the damage.
   (void)table->Find("a").status();
   return status;
 }
@@ -158,8 +158,8 @@ TEST(SortedTable, HandlesThatLeadOutside) {
                 HasSubstr(absl::StrCat("found a block of ", size, " bytes at offset ", offset)));
     EXPECT_THAT(std::string(ReadAllOf(Forger().Finish(handle)).message()), HasSubstr("expected one that ends before"));
   }
-  ExpectRefused(Forger().Finish("", std::string(11, '\xff')), "offset 0: found no offset and size of a block");
-  ExpectRefused(Forger().Finish("", std::string("\x80\0\0", 3)), "offset 0: found no offset and size of a block");
+  ExpectRefused(Forger().Finish("", std::string(11, '\xff')), "offset 0: expected the offset and size of a block");
+  ExpectRefused(Forger().Finish("", std::string("\x80\0\0", 3)), "offset 0: expected the offset and size of a block");
 }
 
 TEST(SortedTable, AListThatNamesABlockTwice) {
@@ -168,7 +168,7 @@ TEST(SortedTable, AListThatNamesABlockTwice) {
   const std::string list = forger.Add(Forger::Block(Forger::Entry(0, 1, block.size(), absl::StrCat("b", block)) +
                                                     Forger::Entry(0, 1, block.size(), absl::StrCat("c", block))));
   ExpectRefused(forger.Finish(list, block),
-                "offset 17: found a block at offset 0, expected one after that which ends at 17");
+                "offset 17: found a block at offset 0, expected one after the previous block, which ends at 17");
 }
 
 TEST(SortedTable, ABlockWithTheWrongType) {
@@ -183,12 +183,12 @@ TEST(SortedTable, SnappyThatClaimsToBeLarge) {
   ExpectRefused(OneBlock(claim + "xy", 1), "offset 13: found a Snappy block without its length");
   claim.clear();
   AppendVarint((uint64_t{4} << 30) - 1, &claim);
-  ExpectRefused(
-      OneBlock(claim + "xy", 1),
-      "offset 13: found a Snappy block of 7 bytes that claims to hold 4294967295, expected at most 22 times as much");
+  ExpectRefused(OneBlock(claim + "xy", 1),
+                "offset 13: found a Snappy block of 7 bytes with 4294967295 uncompressed bytes, expected at most 22 "
+                "times as much");
   claim.clear();
   AppendVarint(20, &claim);
-  ExpectRefused(OneBlock(claim + "xy", 1), "offset 13: found a Snappy block that is damaged");
+  ExpectRefused(OneBlock(claim + "xy", 1), "offset 13: found a damaged Snappy block");
 }
 
 TEST(SortedTable, TheMostThatSnappyCompressesIsRead) {
@@ -212,7 +212,8 @@ TEST(SortedTable, EntriesThatDoNotFit) {
                 "offset 13: byte 6 of the block: found a length beyond 32 bits");
   ExpectRefused(OneBlock(F::Block(std::string(6, '\xff'))),
                 "offset 13: byte 5 of the block: found a length of more than 5 bytes");
-  ExpectRefused(OneBlock(F::Block(std::string(2, '\xff'))), "offset 13: byte 2 of the block: ends within an entry");
+  ExpectRefused(OneBlock(F::Block(std::string(2, '\xff'))),
+                "offset 13: byte 2 of the block: is truncated within an entry");
   ExpectRefused(OneBlock(F::Block("", 2)), "offset 13: found a block of 8 bytes with 2 restarts of 4");
   ExpectRefused(OneBlock(F::Block("", 0xffffffff)),
                 "offset 13: found a block of 8 bytes with 4294967295 restarts of 4");
@@ -226,14 +227,14 @@ TEST(SortedTable, KeysOutOfOrder) {
   ExpectRefused(OneBlock(F::Block(F::Entry(0, 1, 0, "b") + F::Entry(1, 0, 0, ""))),
                 "offset 13: byte 7 of the block: keys are not in order");
   ExpectRefused(OneBlock(F::Block(F::Entry(0, 1, 0, "b")), 0, "", "a"),
-                "offset 13: a block has greater keys than the list of blocks says");
+                "offset 13: a block has greater keys than its entry in the list of blocks");
 }
 
 TEST(SortedTable, KeysThatAreMoreThanTheFile) {
-  // 40000 keys of 20000 bytes and more, in 300 kB.
+  // 40000 keys of more than 20000 bytes each, in a file of 300 kB.
   std::string entries = Forger::Entry(0, 20000, 0, std::string(20000, 'k'));
   for (int i = 0; i < 40000; ++i) entries += Forger::Entry(20000 + i, 1, 0, "a");
-  ExpectRefused(OneBlock(Forger::Block(entries)), "offset 13: the keys take more than 64 times the bytes of the file",
+  ExpectRefused(OneBlock(Forger::Block(entries)), "offset 13: the keys take more than 64 times the size of the file",
                 absl::StatusCode::kResourceExhausted);
 }
 
