@@ -1,4 +1,4 @@
-// Every delegate of the project.
+// Links every delegate of the project.
 #include "embedding/delegate_choice.h"
 #include "runtime_check/delegates/delegate_registry.h"
 

@@ -1,4 +1,4 @@
-// Every format, compressed and encrypted models too.
+// Links every format, including compressed and encrypted models.
 #include <utility>
 
 #include "embedding/model_reading.h"

@@ -1,5 +1,4 @@
-// The two formats that models are shipped in, binary GraphDefs and memory-mapped packages, and nothing else: for small
-// builds.
+// Reads only binary GraphDefs and memory-mapped packages, the two formats of shipped models, for small builds.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Statuses as numbers and lines of text.
+// Implements the conversion of statuses to numbers and lines of text.
 #include "embedding/caller_error.h"
 
 #include <algorithm>

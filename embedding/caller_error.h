@@ -1,4 +1,4 @@
-// How what went wrong gets to a caller that speaks C.
+// Reports errors to callers of the C interface.
 #ifndef PERMAFROST_EMBEDDING_CALLER_ERROR_H_
 #define PERMAFROST_EMBEDDING_CALLER_ERROR_H_
 
@@ -13,19 +13,19 @@
 
 namespace permafrost {
 
-// The buffer of a caller; may be null.
+// The caller's error buffer; `text` may be null.
 struct CallerError {
   char* text;
   size_t size;
 };
 
-// Writes as much of `text` as fits, in one line, with '\0' at its end.
+// Copies as much of `text` as fits, as one line, with a terminating '\0'.
 void CopyLine(absl::string_view text, char* to, size_t size);
 
-// The number of the status, whose message goes into the buffer.
+// Returns the number of the status and writes its message to the buffer.
 pf_status Tell(const absl::Status& status, CallerError error);
 
-// Tells what body(), which returns an absl::Status, returns. Nothing that is thrown gets out.
+// Calls body(), which returns an absl::Status, and reports the result. Catches all exceptions.
 template <typename Body>
 pf_status Guarded(CallerError error, Body&& body) {
 #if defined(__cpp_exceptions)
@@ -41,31 +41,31 @@ pf_status Guarded(CallerError error, Body&& body) {
 #endif
 }
 
-// InvalidArgument, naming the argument, when it is null.
+// Returns InvalidArgument, naming the argument, if `pointer` is null.
 absl::Status CheckGiven(const void* pointer, absl::string_view name);
 
-// More than options will ever have: beyond it struct_size is some other number.
+// Larger than any version of the options; a larger struct_size is invalid.
 inline constexpr size_t kMostOptionBytes = 4096;
 
-// *options as a struct that has all members: those that the caller's does not have are zero. A null `options` gives
-// zeros. InvalidArgument for a struct_size that no version has, Unimplemented for a member of a later version that is
-// set.
+// Copies *options to *read. Members beyond the caller's struct_size become zero, as do all members if `options` is
+// null. Returns InvalidArgument for an invalid struct_size, Unimplemented if a member of a later version is not zero.
 template <typename Options>
 absl::Status ReadOptions(const Options* options, Options* read) {
   std::memset(read, 0, sizeof(*read));
   if (options == nullptr) return absl::OkStatus();
   const size_t size = options->struct_size;
   if (size < sizeof(size_t)) return absl::InvalidArgumentError("options: struct_size is not set");
-  if (size > kMostOptionBytes) return absl::InvalidArgumentError("options: struct_size is of no version");
+  if (size > kMostOptionBytes)
+    return absl::InvalidArgumentError("options: struct_size is larger than that of any version");
   for (size_t i = sizeof(*read); i < size; ++i) {
     if (reinterpret_cast<const char*>(options)[i] == 0) continue;
-    return absl::UnimplementedError("options: found a member set that this version of the library does not have");
+    return absl::UnimplementedError("options: found a member set that this version of the library does not support");
   }
   std::memcpy(read, options, size < sizeof(*read) ? size : sizeof(*read));
   return absl::OkStatus();
 }
 
-// The other way, for a struct that the caller gave.
+// Copies `from` to a struct of the caller, up to its struct_size.
 template <typename Struct>
 absl::Status WriteStruct(const Struct& from, Struct* to) {
   const size_t size = to->struct_size;

@@ -1,4 +1,4 @@
-// Which delegates a build of the runtime has: decided by which of the libraries beside this header is linked.
+// Selects a delegate of the build. Which delegates it contains depends on the linked implementation of this header.
 #ifndef PERMAFROST_EMBEDDING_DELEGATE_CHOICE_H_
 #define PERMAFROST_EMBEDDING_DELEGATE_CHOICE_H_
 
@@ -11,10 +11,11 @@
 
 namespace permafrost {
 
-// Null for "reference". InvalidArgument for one that there is not, with those that there are.
+// Returns the delegate with this name, or null for "reference". Returns InvalidArgument for an unknown name, with all
+// known names.
 absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name, const DelegateOptions& options);
 
-// What packed weights must have been made for that it reads: as PackingIdentity
+// Returns the identity that packed weights must have for this delegate to read them; same as PackingIdentity
 // (runtime_check/delegates/delegate_registry.h).
 std::string PackingIdentityOf(const std::string& name);
 

@@ -1,4 +1,4 @@
-// Maps regular files, reads the rest.
+// Implements mapping of regular files and reading of streams.
 #include "embedding/descriptor_view.h"
 
 #include <sys/mman.h>
@@ -35,8 +35,8 @@ absl::StatusOr<FileView> ReadStream(int descriptor) {
     if (count < 0) return DescriptorError("read", descriptor);
     filled += static_cast<size_t>(count);
     if (filled > kMaxStreamBytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot read 'file descriptor ", descriptor,
-                                                       "': it does not end within ", kMaxStreamBytes, " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot read 'file descriptor ", descriptor, "': it has more than ", kMaxStreamBytes, " bytes"));
     }
     if (count > 0) continue;
     text->resize(filled);
@@ -63,7 +63,7 @@ absl::StatusOr<FileView> ViewDescriptor(int descriptor, uint64_t offset, uint64_
         absl::StrCat("file descriptor ", descriptor, " has ", size, " bytes, expected ", length, " at ", offset));
   }
   if (length == 0) length = size - offset;
-  // Files of /proc and the like call themselves empty, and yet have content.
+  // Files in /proc and similar file systems report a size of 0 although they have content.
   if (size == 0) return ReadStream(descriptor);
   if (length == 0) return FileView{};
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// Reads a part of a file that somebody else has opened.
+// Maps or reads a part of a file that the caller has opened.
 #ifndef PERMAFROST_EMBEDDING_DESCRIPTOR_VIEW_H_
 #define PERMAFROST_EMBEDDING_DESCRIPTOR_VIEW_H_
 
@@ -9,9 +9,9 @@
 
 namespace permafrost {
 
-// `length` bytes from `offset` on, mapped; length 0 is up to the end. What is not a regular file is read to its end, at
-// most kMaxStreamBytes, and has no offset. The descriptor is not needed any more then, and stays open. InvalidArgument:
-// it is not open for reading, or the file ends before.
+// Returns `length` bytes from `offset`, mapped. Length 0 means up to the end. Streams are read to their end, at most
+// kMaxStreamBytes, and have no offset. The descriptor is not needed after the call and stays open. Returns
+// InvalidArgument if it is not open for reading or the file is too short.
 absl::StatusOr<FileView> ViewDescriptor(int descriptor, uint64_t offset, uint64_t length);
 
 }  // namespace permafrost

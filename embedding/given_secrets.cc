@@ -1,4 +1,4 @@
-// Texts and a function as a source of keys.
+// Implements a source of keys from texts and a function of the caller.
 #include "embedding/given_secrets.h"
 
 #include <mutex>
@@ -26,7 +26,7 @@ absl::StatusOr<GivenSecret> MakeSecret(std::string origin, const void* bytes, si
   return GivenSecret{std::move(origin), std::make_shared<const LockedMemory>(std::move(memory))};
 }
 
-// What the caller's function hands over.
+// The secrets passed by the caller's function.
 struct Received {
   absl::string_view origin;
   std::vector<GivenSecret> secrets;
@@ -52,8 +52,10 @@ class GivenSecrets : public KeySource {
         function_(function),
         context_(context) {}
 
-  Secrets Identities() override { return With(identities_, PF_IDENTITY, "the identity that the program gave"); }
-  Secrets Passphrases() override { return With(passphrases_, PF_PASSPHRASE, "the passphrase that the program gave"); }
+  Secrets Identities() override { return With(identities_, PF_IDENTITY, "the identity from the secrets function"); }
+  Secrets Passphrases() override {
+    return With(passphrases_, PF_PASSPHRASE, "the passphrase from the secrets function");
+  }
 
  private:
   Secrets With(const std::vector<GivenSecret>& known, int32_t kind, absl::string_view origin) {
@@ -62,8 +64,7 @@ class GivenSecrets : public KeySource {
     Received received{origin, known, absl::OkStatus()};
     const pf_status status = function_(context_, kind, &Receive, &received);
     if (status != PF_OK) {
-      return absl::Status(static_cast<absl::StatusCode>(status),
-                          "the program did not give the secrets it was asked for");
+      return absl::Status(static_cast<absl::StatusCode>(status), "the secrets function failed");
     }
     PF_RETURN_IF_ERROR(received.status);
     return std::move(received.secrets);
@@ -72,7 +73,7 @@ class GivenSecrets : public KeySource {
   const std::vector<GivenSecret> identities_, passphrases_;
   const pf_secrets_function function_;
   void* const context_;
-  std::mutex mutex_;  // One call of function_ at a time.
+  std::mutex mutex_;  // Serialises calls of function_.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The keys that the caller of the C interface gives.
+// Keys that the caller of the C interface provides.
 #ifndef PERMAFROST_EMBEDDING_GIVEN_SECRETS_H_
 #define PERMAFROST_EMBEDDING_GIVEN_SECRETS_H_
 
@@ -10,8 +10,8 @@
 
 namespace permafrost {
 
-// Null where the options name none, or nothing that is encrypted is read anyway. The texts are copied; the function is
-// asked each time, one thread at a time.
+// Returns a source of the keys in the options, or null if there are none or the build reads no encrypted models. Texts
+// are copied. The caller's function is called for each request, by one thread at a time.
 absl::StatusOr<std::shared_ptr<KeySource>> SecretsOf(const pf_open_options& options);
 
 }  // namespace permafrost

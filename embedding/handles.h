@@ -1,4 +1,4 @@
-// What the handles of permafrost_runtime.h stand for.
+// Definitions of the opaque types of permafrost_runtime.h.
 #ifndef PERMAFROST_EMBEDDING_HANDLES_H_
 #define PERMAFROST_EMBEDDING_HANDLES_H_
 
@@ -18,23 +18,23 @@
 
 struct pf_model {
   std::shared_ptr<const permafrost::Graph> graph;
-  // Which the graph was read from, for the weights that lie packed in it; null for models of other formats, and in
-  // builds that look for none.
+  // The package that the graph was read from, for its packed weights. Null for models of other formats, and in builds
+  // that do not read packed weights.
   permafrost::ModelPackage package;
 };
 
 struct pf_session {
-  // What is known from the start, and read without the lock.
-  std::shared_ptr<const permafrost::Graph> graph;  // Outlives `session`, since it comes first.
+  // Immutable after creation; read without the lock.
+  std::shared_ptr<const permafrost::Graph> graph;  // Declared before `session`, so that it is destroyed later.
   std::vector<permafrost::TensorSpec> inputs, outputs;
 
-  std::mutex mutex;  // Guards what follows.
+  std::mutex mutex;  // Guards the following members.
   permafrost::Profiler profiler;
   permafrost::ProfileSummary summary;
   permafrost::SessionPackedUse packed;
   std::unique_ptr<permafrost::Session> session;
-  std::vector<permafrost::Shape> planned_inputs;  // What `planned` is for.
-  std::vector<permafrost::TensorSpec> planned;    // The outputs of the current plan; empty where there is none.
+  std::vector<permafrost::Shape> planned_inputs;  // Input shapes of `planned`.
+  std::vector<permafrost::TensorSpec> planned;    // The outputs of the current plan; empty if there is none.
 };
 
 struct pf_result {

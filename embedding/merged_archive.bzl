@@ -1,4 +1,4 @@
-"""One static library of a cc_library and all that it is made of, for builds without Bazel."""
+"""Merges a cc_library and its dependencies into one static library, for builds without Bazel."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
@@ -22,8 +22,8 @@ def _merged_archive_impl(ctx):
     linkopts = ctx.actions.declare_file(ctx.label.name + ".linkopts")
     ctx.actions.write(linkopts, "\n".join(flags) + "\n")
 
-    # Groups of sections are dissolved, so that another copy of an inline function in the program cannot take the place of
-    # one whose name is not visible any more.
+    # Section groups are dissolved. Otherwise another copy of an inline function in the program could replace one whose
+    # name is no longer visible.
     archive = ctx.actions.declare_file("lib%s.a" % ctx.label.name)
     whole = ctx.actions.declare_file(ctx.label.name + ".o")
     ctx.actions.run_shell(
@@ -38,7 +38,7 @@ def _merged_archive_impl(ctx):
             archive.path,
         ],
         command = """set -eu
-# Gold, which gcc may link with, does not dissolve groups.
+# Gold, which gcc may use as the linker, cannot dissolve groups.
 ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 "$ld" -r --force-group-allocation -o "$5" "@$4"
 "$2" --wildcard --keep-global-symbol='pf_*' "$5"
@@ -53,7 +53,7 @@ ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 
 merged_archive = rule(
     implementation = _merged_archive_impl,
-    doc = "lib<name>.a, in which only pf_* is visible, and <name>.linkopts: what the linker needs besides, a flag a line.",
+    doc = "lib<name>.a, in which only pf_* is visible, and <name>.linkopts with the further flags of the linker, one per line.",
     attrs = {
         "library": attr.label(mandatory = True, providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),

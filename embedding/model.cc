@@ -1,4 +1,4 @@
-// Opening models for callers that speak C.
+// Implements opening of models for the C interface.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ absl::StatusOr<OpenOptions> OptionsOf(const pf_open_options* given) {
   return open;
 }
 
-// `read(options)` gives the graph.
+// `read(options)` returns the graph.
 template <typename Read>
 pf_status Open(const pf_open_options* given, pf_model** model, CallerError error, Read&& read) {
   return Guarded(error, [&]() -> absl::Status {
@@ -77,7 +77,7 @@ pf_status pf_open_memory(const void* bytes, size_t size, void (*release)(void* c
                          const pf_open_options* options, pf_model** model, char* error, size_t error_size) {
   permafrost::Owner owner;
   const pf_status status = permafrost::Guarded({error, error_size}, [&] {
-    // Its deleter runs also when making it fails.
+    // The deleter also runs if the construction of the owner fails.
     if (release != nullptr) {
       owner = permafrost::Owner(bytes, [=](const void*) { release(release_context); });
     }

@@ -1,4 +1,4 @@
-// Which models a build of the runtime reads: decided by which of the libraries beside this header is linked.
+// Reads models. Which formats a build supports depends on the linked implementation of this header.
 #ifndef PERMAFROST_EMBEDDING_MODEL_READING_H_
 #define PERMAFROST_EMBEDDING_MODEL_READING_H_
 

@@ -1,4 +1,4 @@
-// The reference kernels alone: for small builds.
+// Provides only the reference kernels, for small builds.
 #include "absl/strings/str_cat.h"
 #include "embedding/delegate_choice.h"
 #include "runtime_check/kernels/packed_input.h"

@@ -1,4 +1,4 @@
-// For builds that read nothing that is encrypted: a program may offer its keys all the same.
+// Ignores keys, for builds that read no encrypted models.
 #include "embedding/given_secrets.h"
 
 namespace permafrost {

@@ -1,4 +1,4 @@
-// Looks for a region.
+// Implements the search for packed weights in a package.
 #include "embedding/packed_package.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Weights that lie packed in the package which a model was read from.
+// Access to the packed weights in the package of a model.
 #ifndef PERMAFROST_EMBEDDING_PACKED_PACKAGE_H_
 #define PERMAFROST_EMBEDDING_PACKED_PACKAGE_H_
 
@@ -16,31 +16,31 @@ namespace permafrost {
 
 class WeightCache;  // runtime_check/packing/weight_cache.h
 
-// What a session uses of them.
+// The packed weights that a session uses.
 struct PackedUse {
-  std::shared_ptr<WeightCache> cache;  // Null where there are none.
-  std::string failure;                 // Why those that there are are not used; otherwise empty.
+  std::shared_ptr<WeightCache> cache;  // Null if there are none.
+  std::string failure;                 // Reason why existing packed weights are not used; otherwise empty.
 };
 
-// Instead, in builds that look for none.
+// Replacement in builds that do not read packed weights.
 struct NothingPacked {};
 using ModelPackage = std::conditional_t<kKeepsPackedWeights, std::shared_ptr<const Package>, NothingPacked>;
 using SessionPackedUse = std::conditional_t<kKeepsPackedWeights, PackedUse, NothingPacked>;
 
-// Has opening set *package, to null where the model is none.
+// Makes opening set *package; null if the model is not a package.
 inline void AskFor(std::shared_ptr<const Package>* package, OpenOptions* options) { options->package = package; }
 inline void AskFor(NothingPacked*, OpenOptions*) {}
 
-// Has a session use what the package, which may be null, holds for the delegate `name` and options->precision: sets
-// *options and *use. Weights that do not fit are left alone, which *use says. DataLoss, InvalidArgument: the plan of
-// precisions that belongs to them is damaged.
+// Configures a session to use the weights that the package, which may be null, holds for the delegate `name` and
+// options->precision: sets *options and *use. Weights that do not fit are ignored, with the reason in *use. Returns
+// DataLoss or InvalidArgument if their precision plan is damaged.
 absl::Status UsePacked(const std::shared_ptr<const Package>& package, const std::string& name, DelegateOptions* options,
                        PackedUse* use);
 inline absl::Status UsePacked(NothingPacked, const std::string&, DelegateOptions*, NothingPacked*) {
   return absl::OkStatus();
 }
 
-// Its members on packed weights.
+// Sets the members of the report that concern packed weights.
 void Report(const PackedUse& use, pf_report* report);
 inline void Report(NothingPacked, pf_report*) {}
 

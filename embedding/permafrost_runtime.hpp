@@ -1,4 +1,5 @@
-// The runtime for C++: permafrost_runtime.h with owners, views and results. C++17, header only, without exceptions.
+// The C++ interface of the runtime: permafrost_runtime.h with owning types, views and results. C++17, header only,
+// without exceptions.
 //
 //   pf::Result<pf::Model> model = pf::Model::OpenFile("model.pb");
 //   if (!model.ok()) return Fail(model.status().message());
@@ -7,7 +8,7 @@
 //   const pf_tensor image = pf::TensorOver({1, 8, 8, 1}, pixels.data(), pixels.size());
 //   pf::Result<pf::Outputs> outputs = session->Run({image});
 //
-// What permafrost_runtime.h says of threads, memory and errors holds here.
+// The rules of permafrost_runtime.h for threads, memory and errors apply.
 #ifndef PERMAFROST_RUNTIME_HPP_
 #define PERMAFROST_RUNTIME_HPP_
 
@@ -28,7 +29,7 @@
 
 namespace pf {
 
-// Whether something worked, and if not, why not.
+// OK, or an error code with a message.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -43,16 +44,16 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// A value, or why there is none.
+// A value, or the error that prevented it.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                                  // NOLINT: meant to convert.
-  Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT: meant to convert.
+  Result(T value) : value_(std::move(value)) {}                                  // NOLINT: implicit by intent.
+  Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT: implicit by intent.
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
-  // REQUIRES for these: ok().
+  // REQUIRES: ok().
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   T&& operator*() && { return *std::move(value_); }
@@ -103,12 +104,12 @@ constexpr int32_t NumberOf() {
 
 }  // namespace internal
 
-// The number of the element type that is T in C++.
+// Returns the number of the element type that corresponds to T.
 template <typename T>
 inline constexpr int32_t kDType = internal::NumberOf<T>();
 
-// A view of `count` elements in memory of the caller. Inputs are only read, so these may be const. More than
-// PF_MAX_RANK dimensions make a tensor that every call refuses.
+// Returns a view of `count` elements in memory of the caller. Inputs are not modified, so they may be const. A tensor
+// with more than PF_MAX_RANK dimensions is rejected by every call.
 template <typename T>
 pf_tensor TensorOver(const std::vector<int64_t>& dims, T* data, size_t count) {
   using Element = std::remove_const_t<T>;
@@ -122,20 +123,20 @@ pf_tensor TensorOver(const std::vector<int64_t>& dims, T* data, size_t count) {
   return tensor;
 }
 
-// The number of elements; 0 where a dimension is not known.
+// Returns the number of elements, or 0 if a dimension is unknown.
 inline int64_t NumElements(const pf_tensor& tensor) {
   int64_t count = tensor.rank < 0 ? 0 : 1;
   for (int32_t i = 0; i < tensor.rank; ++i) count = tensor.dims[i] < 0 ? 0 : count * tensor.dims[i];
   return count;
 }
 
-// The elements of a tensor; null when they are not of type T.
+// Returns the elements of a tensor, or null if they are not of type T.
 template <typename T>
 const T* DataOf(const pf_tensor& tensor) {
   return tensor.dtype == kDType<T> ? static_cast<const T*>(tensor.data) : nullptr;
 }
 
-// Gives the secrets of a kind (PF_IDENTITY, PF_PASSPHRASE) by calling give for each.
+// Provides the secrets of a kind (PF_IDENTITY, PF_PASSPHRASE) by calling `give` for each.
 using SecretsFunction = std::function<pf_status(int32_t kind, const std::function<void(std::string_view)>& give)>;
 
 struct OpenOptions {
@@ -146,7 +147,7 @@ struct OpenOptions {
   std::function<void(std::string_view)> note;
 };
 
-// A model that is open.
+// An open model.
 class Model {
  public:
   static Result<Model> OpenFile(const std::string& path, const OpenOptions& options = {}) {
@@ -202,22 +203,23 @@ class Model {
 };
 
 struct SessionOptions {
-  std::optional<std::vector<std::string>> inputs, outputs;  // Not given: what the model tells.
+  std::optional<std::vector<std::string>> inputs, outputs;  // Default: those of the model.
   int num_threads = 1;
-  int inter_op_threads = 1;  // Nodes that may run at the same time.
+  int inter_op_threads = 1;  // Maximum number of nodes that run concurrently.
   std::string delegate = "reference";
   std::string precision = "f32";
   int64_t memory_limit = 0;          // 0: the default.
   int64_t most_loop_iterations = 0;  // 0: the default.
-  std::vector<int32_t> processors;   // Where the threads run; empty: on all.
+  std::vector<int32_t> processors;   // Processors that the threads run on; empty: all.
 };
 
-// What a run gave, in memory of its own.
+// The outputs of a run, in memory of their own.
 class Outputs {
  public:
   explicit Outputs(pf_result* result) : result_(result) {}
 
-  // The output of that number, whose data lives as long as this; without data or type when there is none.
+  // Returns output `index`, whose data lives as long as this object. Has neither data nor type if there is no such
+  // output.
   pf_tensor operator[](size_t index) const {
     pf_tensor output = {};
     if (pf_result_output(result_.get(), index, &output, nullptr, 0) != PF_OK) output.rank = -1;
@@ -250,7 +252,7 @@ class Session {
       if (names.has_value()) {
         for (const std::string& name : *names) result.push_back(name.c_str());
       }
-      result.push_back(nullptr);  // So that there is an address even for no names.
+      result.push_back(nullptr);  // The array has an address even without names.
       return result;
     };
     const std::vector<const char*> inputs = pointers(options.inputs), outputs = pointers(options.outputs);
@@ -290,7 +292,7 @@ class Session {
     });
   }
 
-  // What comes out for inputs of these types and shapes.
+  // Returns the outputs for inputs of these types and shapes.
   Result<std::vector<pf_tensor>> Plan(const std::vector<pf_tensor>& inputs) {
     std::vector<pf_tensor> outputs(num_outputs());
     Status status = internal::Try([&](char* error, size_t size) {
@@ -300,7 +302,7 @@ class Session {
     return outputs;
   }
 
-  // Into new memory.
+  // Runs the model and returns the outputs in new memory.
   Result<Outputs> Run(const std::vector<pf_tensor>& inputs) {
     pf_result* result = nullptr;
     Status status = internal::Try([&](char* error, size_t size) {
@@ -309,7 +311,7 @@ class Session {
     if (!status.ok()) return status;
     return Outputs(result);
   }
-  // Into the memory of `outputs`, which say then what came out.
+  // Runs the model and writes the outputs to the memory of `outputs`, which then describe them.
   Status RunInto(const std::vector<pf_tensor>& inputs, std::vector<pf_tensor>* outputs) {
     return internal::Try([&](char* error, size_t size) {
       return pf_run(session_.get(), inputs.data(), inputs.size(), outputs->data(), outputs->size(), error, size);
@@ -325,7 +327,7 @@ class Session {
     return report;
   }
 
-  // Starting forgets what was recorded before.
+  // Starting discards earlier records.
   Status RecordProfile(bool record) {
     return internal::Try(
         [&](char* error, size_t size) { return pf_record_profile(session_.get(), record ? 1 : 0, error, size); });

@@ -1,4 +1,4 @@
-// Profiles for callers that speak C.
+// Implements profiles for the C interface.
 #include <memory>
 #include <mutex>
 

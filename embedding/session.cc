@@ -1,4 +1,4 @@
-// Sessions for callers that speak C.
+// Implements sessions for the C interface.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -69,7 +69,7 @@ absl::Status InInput(const pf_session& session, size_t i, const absl::Status& st
   return Annotate(status, absl::StrCat("input '", session.inputs[i].name, "'"));
 }
 
-// Plans for these shapes. REQUIRES: the lock.
+// Plans a run for these shapes. REQUIRES: the lock is held.
 absl::Status PlanFor(pf_session* session, std::vector<Shape> shapes) {
   if (!session->planned.empty() && shapes == session->planned_inputs) return absl::OkStatus();
   session->planned.clear();
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<Tensor>> FeedsOf(const pf_session& session, const pf_
   return feeds;
 }
 
-// REQUIRES: the lock.
+// Adds the last run to the summary. REQUIRES: the lock is held.
 void Summarise(pf_session* session) {
   if (!session->profiler.is_recording()) return;
   session->summary.Add(session->profiler);
@@ -107,7 +107,7 @@ absl::Status CheckRoom(const pf_session& session, size_t i, const pf_tensor& out
                                                  output.num_bytes, " bytes, expected ", needed));
 }
 
-// For outputs of which each shape is known before the run.
+// Runs with outputs in memory of the caller. REQUIRES: the shape of each output is known before the run.
 absl::Status RunInPlace(pf_session* session, absl::Span<const Tensor> feeds, absl::Span<const pf_tensor> described,
                         pf_tensor* outputs) {
   std::vector<absl::Span<char>> memory;
@@ -149,14 +149,14 @@ absl::Status Run(pf_session* session, const pf_tensor* inputs, size_t num_inputs
   std::vector<Shape> shapes;
   for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
   const std::lock_guard<std::mutex> lock(session->mutex);
-  // The types of the feeds are checked by the session.
+  // The session checks the types of the feeds.
   PF_RETURN_IF_ERROR(PlanFor(session, std::move(shapes)));
   std::vector<pf_tensor> described;
   bool is_static = true;
   for (size_t i = 0; i < num_outputs; ++i) {
     if (session->planned[i].dtype == DType::kString) {
       return absl::InvalidArgumentError(
-          absl::StrCat("output '", session->outputs[i].name, "' holds strings: pf_run_new gives them"));
+          absl::StrCat("output '", session->outputs[i].name, "' holds strings; use pf_run_new instead"));
     }
     PF_ASSIGN_OR_RETURN(described.emplace_back(), Described(session->planned[i]));
     is_static = is_static && session->planned[i].shape.IsFullyKnown();
@@ -294,12 +294,12 @@ pf_status pf_run_new(pf_session* session, const pf_tensor* inputs, size_t num_in
     auto made = std::make_unique<pf_result>();
     {
       const std::lock_guard<std::mutex> lock(session->mutex);
-      // The session plans for itself, and the plan that is current then may be another.
+      // The session plans this run itself, and may replace the current plan.
       session->planned.clear();
       PF_ASSIGN_OR_RETURN(made->outputs, session->session->Run(feeds));
       permafrost::Summarise(session);
     }
-    // An output that is an input or a constant of the model would not outlive them.
+    // Copies outputs that are inputs or constants of the model, because they could outlive those.
     for (permafrost::Tensor& output : made->outputs) {
       if (output.owner() != nullptr || output.dtype() == permafrost::DType::kString) continue;
       char* data = nullptr;
@@ -325,7 +325,7 @@ pf_status pf_result_output(const pf_result* result, size_t index, pf_tensor* out
     }
     std::vector<pf_string> strings;
     PF_ASSIGN_OR_RETURN(pf_tensor described, permafrost::Described(result->outputs[index], &strings));
-    // The views that were made with the result, which stay.
+    // The views were made with the result and stay valid.
     if (described.dtype == PF_STRING) described.data = const_cast<pf_string*>(result->strings[index].data());
     *output = described;
     return absl::OkStatus();

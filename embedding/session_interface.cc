@@ -1,4 +1,4 @@
-// Given, declared, or found.
+// Implements the choice of inputs and outputs: given, declared or found.
 #include "embedding/session_interface.h"
 
 #include <cstdint>
@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::string>> GivenNames(const char* const* names, si
   return given;
 }
 
-// The node and port that "x:1" names; no node where there is none.
+// Returns the node and port that "x:1" names; the node is null if there is none.
 TensorRef Named(const Graph& graph, absl::string_view text) {
   TensorRef ref;
   const size_t colon = text.rfind(':');
@@ -40,7 +40,7 @@ TensorRef Named(const Graph& graph, absl::string_view text) {
 std::vector<Node*> NodesOf(const Graph& graph, const std::vector<std::string>& names) {
   std::vector<Node*> nodes;
   for (const std::string& name : names) {
-    // One that is not there is an error of the session, which knows the nearest names.
+    // A missing node is reported by the session, with the nearest names.
     if (Node* const node = Named(graph, name).node; node != nullptr) nodes.push_back(node);
   }
   return nodes;
@@ -58,7 +58,7 @@ std::vector<std::string> Declared(const std::vector<Endpoint>& endpoints) {
   return names;
 }
 
-// The shapes of these tensors, of which only those of no node are missing.
+// Sets the shapes of these tensors. Entries without a node keep unknown shapes.
 void SetShapes(const Graph& graph, const std::vector<TensorRef>& refs, std::vector<TensorSpec>* specs) {
   const absl::StatusOr<ShapeMap> shapes = InferShapes(graph);
   if (!shapes.ok()) return;
@@ -73,7 +73,7 @@ absl::Status Doubt(absl::string_view kind, absl::string_view reason, const std::
     absl::StrAppend(&candidates, i == 0 ? "; candidates: '" : ", '", endpoints[i].node->name(), "'");
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("which ", kind, " are meant is not clear: ", reason, "; name them in the options", candidates));
+      absl::StrCat("the ", kind, " of the model are ambiguous: ", reason, "; specify them in the options", candidates));
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<st
     }
     specs.push_back(std::move(spec));
   }
-  // A selective build infers none: its kernels say theirs when a run is planned.
+  // A selective build does not infer shapes: its kernels compute them when a run is planned.
   if constexpr (!selection::kIsSelective) SetShapes(graph, refs, &specs);
   return specs;
 }

@@ -1,4 +1,4 @@
-// What a session of the C interface feeds and fetches.
+// Selects the inputs and outputs of a session of the C interface.
 #ifndef PERMAFROST_EMBEDDING_SESSION_INTERFACE_H_
 #define PERMAFROST_EMBEDDING_SESSION_INTERFACE_H_
 
@@ -16,11 +16,11 @@ struct SessionInterface {
   std::vector<std::string> inputs, outputs;
 };
 
-// The names that the options give, or else what the graph declares, or else what is found in it. InvalidArgument where
-// that is in doubt: with the reason.
+// Returns the names in the options; if there are none, those that the graph declares; otherwise those that
+// FindInterface finds. Returns InvalidArgument, with the reason, if the choice is in doubt.
 absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_session_options& options);
 
-// The types and shapes of outputs of a graph, for inputs as it declares them; unknown where the graph does not tell.
+// Returns types and shapes of outputs, for inputs as the graph declares them; unknown if they cannot be inferred.
 std::vector<TensorSpec> DescribeOutputs(const Graph& graph, const std::vector<std::string>& names);
 
 }  // namespace permafrost

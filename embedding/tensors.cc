@@ -1,4 +1,4 @@
-// Conversions, with the checks that a caller of a C interface needs.
+// Implements conversions between tensors, with checks of all values from the caller.
 #include "embedding/tensors.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ absl::Status SetShape(const Shape& shape, pf_tensor* tensor) {
   return absl::OkStatus();
 }
 
-// Bytes of the elements in memory of the C interface; 0 where that is not known.
+// Returns the size of the elements in the representation of the C interface in bytes; 0 if unknown.
 uint64_t BytesOf(DType dtype, const Shape& shape) {
   if (!shape.IsFullyKnown()) return 0;
   const absl::StatusOr<int64_t> count = shape.CheckedNumElements();
@@ -104,7 +104,7 @@ absl::StatusOr<pf_tensor> Described(const Tensor& tensor, std::vector<pf_string>
 absl::Status CheckDisjoint(absl::Span<const pf_tensor> inputs, absl::Span<const pf_tensor> outputs) {
   const auto range = [](const pf_tensor& tensor) {
     const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
-    // No memory is another mistake.
+    // Missing memory is reported elsewhere.
     return Range{begin, begin == 0 ? 0 : begin + static_cast<uintptr_t>(tensor.num_bytes)};
   };
   const auto overlap = [&](const pf_tensor& a, const pf_tensor& b) {

@@ -1,4 +1,4 @@
-// Between the tensors of the C interface and the project's.
+// Converts between tensors of the C interface and Tensor.
 #ifndef PERMAFROST_EMBEDDING_TENSORS_H_
 #define PERMAFROST_EMBEDDING_TENSORS_H_
 
@@ -15,19 +15,20 @@
 
 namespace permafrost {
 
-// The shape that the caller gives: all dimensions are known. InvalidArgument otherwise.
+// Returns the shape of a tensor of the caller. Returns InvalidArgument if a dimension is unknown.
 absl::StatusOr<Shape> ShapeOf(const pf_tensor& tensor);
 
-// A view of the caller's elements, or of strings a copy. InvalidArgument when the sizes do not fit.
+// Returns a view of the caller's elements, or a copy of strings. Returns InvalidArgument if the size does not match.
 absl::StatusOr<Tensor> ViewOfCaller(const pf_tensor& tensor);
 
-// What is known of a tensor that is not there yet. InvalidArgument for a rank beyond PF_MAX_RANK.
+// Describes a tensor that does not exist yet, as far as it is known. Returns InvalidArgument for a rank above
+// PF_MAX_RANK.
 absl::StatusOr<pf_tensor> Described(const TensorSpec& spec);
 
-// The same for one that is there, with its elements; of strings `strings` is filled, and views the tensor's.
+// Describes a tensor with its elements. If it holds strings, fills `strings` with views of them.
 absl::StatusOr<pf_tensor> Described(const Tensor& tensor, std::vector<pf_string>* strings);
 
-// InvalidArgument when the memory of an output overlaps that of another tensor.
+// Returns InvalidArgument if the memory of an output overlaps that of another tensor.
 absl::Status CheckDisjoint(absl::Span<const pf_tensor> inputs, absl::Span<const pf_tensor> outputs);
 
 }  // namespace permafrost

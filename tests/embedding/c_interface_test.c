@@ -1,4 +1,4 @@
-// The C interface from strict C99: the bundled model against what TensorFlow recorded, and what callers get wrong.
+// Tests of the C interface from strict C99: results of the bundled model against TensorFlow's, and errors of callers.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void expect(int condition, const char* text, int line) {
   ++num_failures;
 }
 #define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
-// The status, and that the error has the text.
+// Checks the status, and that the error contains the text.
 #define EXPECT_ERROR(call, status, text)   \
   do {                                     \
     const pf_status found = (call);        \
@@ -133,7 +133,7 @@ static void test_run_errors(pf_session* session) {
   EXPECT_ERROR(pf_run(session, &input, 1, &output, 1, error, sizeof(error)), PF_INVALID_ARGUMENT, "overlaps");
 }
 
-// Options of a program that was built with another version of the header.
+// Options from a program that was built with another version of the header.
 static void test_option_versions(void) {
   struct {
     pf_open_options known;
@@ -146,7 +146,7 @@ static void test_option_versions(void) {
   model = NULL;
   options.later = 1;
   EXPECT_ERROR(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)), PF_UNIMPLEMENTED, "does not have");
-  // What an older header does not have counts as zero, whatever lies there.
+  // Members that an older header lacks count as zero, whatever the memory holds.
   options.known.identity = "";
   options.known.struct_size = sizeof(size_t);
   EXPECT(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)) == PF_OK);
@@ -169,7 +169,7 @@ static void test_open_errors(void) {
   options.struct_size = 0;
   EXPECT_ERROR(pf_open_file(MODEL, &options, &model, error, sizeof(error)), PF_INVALID_ARGUMENT, "struct_size");
   test_option_versions();
-  // Nobody needs to want the text, and one that is too long is cut.
+  // The error text is optional, and a long one is truncated.
   EXPECT(pf_open_file("no/such/model.pb", NULL, &model, NULL, 0) == PF_NOT_FOUND);
   EXPECT(pf_open_file("no/such/model.pb", NULL, &model, small, sizeof(small)) == PF_NOT_FOUND);
   EXPECT(strlen(small) == sizeof(small) - 1);
@@ -211,7 +211,7 @@ static void test_session_errors(const pf_model* model) {
   EXPECT(strstr(error, "no_such_node") != NULL);
   options.outputs = NULL;
   options.memory_limit = 1000;
-  // The batch is free, so that what is needed shows with the shapes of inputs.
+  // The batch size is unknown, so the memory needed is known only with the input shapes.
   EXPECT(pf_create_session(model, &options, &session, error, sizeof(error)) == PF_OK);
   EXPECT(pf_plan(session, &input, 1, &output, 1, error, sizeof(error)) == PF_RESOURCE_EXHAUSTED);
   pf_free_session(session);
@@ -236,7 +236,7 @@ int main(void) {
   test_interface(session);
   test_model(session);
   test_run_errors(session);
-  test_model(session);  // Errors leave a session as it was.
+  test_model(session);  // Errors leave a session unchanged.
   pf_free_session(session);
   test_open_errors();
   pf_free_model(NULL);

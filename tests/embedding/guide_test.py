@@ -1,4 +1,4 @@
-"""Holds the programs that the guide shows to the files that are built, and runs those."""
+"""Compares the programs shown in the guide with the files that are built, and runs those."""
 
 import os
 import pathlib

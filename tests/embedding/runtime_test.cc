@@ -1,4 +1,4 @@
-// The embedding interface through its C++ wrapper: every way to open a model, memory, profiles, threads.
+// Tests of the embedding interface through its C++ wrapper: opening of models, memory, profiles and threads.
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ namespace {
 constexpr int kNumDigits = 10;
 constexpr int kNumPixels = 64;
 
-// Memory at a multiple of 64, and at will a little beside it.
+// Memory aligned to 64 bytes, or deliberately misaligned.
 class AlignedFloats {
  public:
   explicit AlignedFloats(size_t size, size_t shift = 0) : memory_(size + 32 + shift) {
@@ -73,7 +73,7 @@ class RuntimeTest : public TestInFolder {
   static std::string ModelPath() { return DataFile("tests/models/digits/digits.pb"); }
   static std::string ModelBytes() { return Get(ModelPath()); }
 
-  // The bundled model, saved in another way.
+  // Returns the bundled model, saved with other options.
   std::string Saved(const std::string& name, const SaveOptions& options) const {
     const auto graph = OpenModel(RealFileSystem(), ModelPath());
     EXPECT_TRUE(graph.ok()) << graph.status();
@@ -82,7 +82,7 @@ class RuntimeTest : public TestInFolder {
     EXPECT_TRUE(saved.ok()) << saved;
     return Path(name);
   }
-  // The bundled model as a package with weights packed for these.
+  // Returns the bundled model as a package with weights packed for these delegates.
   std::string Packed(const std::vector<std::string>& for_delegates) const {
     ConvertGraphdefMemmappedFormatOptions options;
     options.in_graph = ModelPath();
@@ -106,7 +106,7 @@ class RuntimeTest : public TestInFolder {
     return options;
   }
 
-  // Runs a few images and holds them to what TensorFlow says.
+  // Runs a few images and compares with TensorFlow's results.
   void CheckAnswers(pf::Session* session, float tolerance = 1e-4f) const {
     AlignedFloats pixels(kNumPixels), digits(kNumDigits);
     for (int image = 0; image < 20; ++image) {
@@ -199,7 +199,7 @@ TEST_F(RuntimeTest, OpensEncryptedModelsWithAnIdentityOrAFunction) {
   CheckModel(pf::Model::OpenMemory(bytes.data(), bytes.size(), by_function));
   asked = 0;
   CheckModel(pf::Model::OpenFile(ModelPath(), by_function));
-  EXPECT_EQ(asked, 0) << "nobody asks for the key of a model that is not encrypted";
+  EXPECT_EQ(asked, 0) << "keys are not requested for a model that is not encrypted";
 
   by_function.secrets = [](int32_t, const std::function<void(std::string_view)>&) -> pf_status {
     return PF_PERMISSION_DENIED;
@@ -239,7 +239,7 @@ TEST_F(RuntimeTest, TakesBuffersAtAnyAddress) {
     AlignedFloats pixels(kNumPixels, shift), digits(kNumDigits + 5, shift);
     std::copy_n(images_.data(), kNumPixels, pixels.data());
     std::fill_n(digits.data(), kNumDigits + 5, -7.0f);
-    // More room than is needed is fine, and is left alone.
+    // A larger buffer than needed is accepted, and the rest is not written.
     std::vector<pf_tensor> outputs = {pf::TensorOver({}, digits.data(), kNumDigits + 5)};
     ASSERT_TRUE(session->RunInto({Image(pixels.data())}, &outputs).ok());
     EXPECT_EQ(outputs[0].num_bytes, kNumDigits * sizeof(float));
@@ -249,7 +249,7 @@ TEST_F(RuntimeTest, TakesBuffersAtAnyAddress) {
   }
 }
 
-// Of those that this process may use.
+// Returns a processor that this process may use.
 int32_t FirstProcessor() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -267,14 +267,15 @@ TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
     options.delegate = delegate;
     options.num_threads = 2;
     options.inter_op_threads = 2;
-    options.processors = {FirstProcessor()};  // Both threads on one: slow, and the same answers.
+    options.processors = {FirstProcessor()};  // Both threads share one processor: slower, but the same results.
     pf::Result<pf::Session> session = pf::Session::Create(*model, options);
     ASSERT_TRUE(session.ok()) << Text(session.status());
     CheckAnswers(&*session);
     pf::Result<pf_report> report = session->Report();
     ASSERT_TRUE(report.ok());
 #if !defined(__x86_64__)
-    if (delegate == "onednn") continue;  // The distribution's has nothing fast for other processors, and is left alone.
+    // The distribution's oneDNN has no fast kernels for other processors and is not used.
+    if (delegate == "onednn") continue;
 #endif
     EXPECT_EQ(report->num_delegated > 0, delegate != "reference") << delegate;
     EXPECT_STREQ(report->delegate_failure, "");
@@ -312,11 +313,11 @@ TEST_F(RuntimeTest, UsesWeightsThatLiePackedInThePackage) {
   }
   EXPECT_EQ(use(path, "xnnpack", "f32").packed_bytes, 0) << "it packs nothing";
   EXPECT_EQ(use(ModelPath(), "reference", "f32").packed_bytes, 0);
-  // Out of an encrypted package they are read into memory.
+  // From an encrypted package, the weights are read into memory.
   const auto encrypt = [&](ByteSink* sink) { return sink->Append(Get(path)); };
   ASSERT_TRUE(SaveThrough(RealFileSystem(), Path("packed.age"), ForIdentity().filters, Get(path).size(), encrypt).ok());
   EXPECT_GT(use(Path("packed.age"), "reference", "f32").packed_bytes, 0);
-  // As if another machine had packed it: it runs all the same, and says why it is slower to start.
+  // Simulates a package from another machine: the model runs and reports why its packed weights are not used.
   std::string bytes = Get(path);
   const size_t identity = bytes.find("reference kernels, panels of");
   ASSERT_NE(identity, std::string::npos);
@@ -324,7 +325,7 @@ TEST_F(RuntimeTest, UsesWeightsThatLiePackedInThePackage) {
   const pf_report report = use(Put("other.pbmm", bytes), "reference", "f32");
   EXPECT_EQ(report.packed_bytes, 0);
   EXPECT_STRNE(report.packed_failure, "");
-  // Without a plan there is nothing to do as asked.
+  // Without a precision plan the precision cannot be provided.
   pf::Result<pf::Model> model = pf::Model::OpenFile(ModelPath());
   pf::SessionOptions options;
   options.delegate = "onednn";
@@ -412,7 +413,7 @@ TEST_F(RuntimeTest, SharesAModelAmongSessionsOnThreads) {
   for (std::thread& runner : runners) runner.join();
 }
 
-// A model whose batch is free, and whose second output only the run can measure.
+// A model with an unknown batch size, and a second output whose shape is known only after the run.
 std::string FreeShapes() {
   SmallGraph graph;
   graph.Placeholder("x", DType::kFloat, Shape({kUnknownDim, 2}));
@@ -490,7 +491,7 @@ TEST_F(RuntimeTest, ResultsOutliveEverythingElse) {
   pf::Result<pf::Model> model = pf::Model::OpenMemory(bytes.data(), bytes.size());
   ASSERT_TRUE(model.ok());
   pf::SessionOptions options;
-  options.outputs = {"x", "zero"};  // An input and a constant as they are.
+  options.outputs = {"x", "zero"};  // Outputs that are an input and a constant.
   auto session = std::make_unique<pf::Session>(*pf::Session::Create(*model, options));
   auto x = std::make_unique<std::vector<float>>(std::vector<float>{1, 2});
   pf::Result<pf::Outputs> outputs = session->Run({pf::TensorOver({1, 2}, x->data(), 2)});
@@ -536,7 +537,7 @@ TEST_F(RuntimeTest, SaysWhatItCannotChoose) {
   ASSERT_TRUE(model.ok()) << Text(model.status());
   const pf::Status status = pf::Session::Create(*model).status();
   EXPECT_EQ(status.code(), PF_INVALID_ARGUMENT);
-  EXPECT_TRUE(absl::StrContains(status.message(), "name them in the options; candidates: 'a', 'b'")) << Text(status);
+  EXPECT_TRUE(absl::StrContains(status.message(), "specify them in the options; candidates: 'a', 'b'")) << Text(status);
   pf::SessionOptions options;
   options.outputs = {"b"};
   pf::Result<pf::Session> session = pf::Session::Create(*model, options);

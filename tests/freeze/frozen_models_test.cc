@@ -1,5 +1,4 @@
-// Freezes the models of models/ and holds what the runtime answers against what TensorFlow did. make_models.py made
-// them.
+// Freezes the models of models/, which make_models.py wrote, and compares the runtime's results with TensorFlow's.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -53,7 +52,7 @@ FrozenModelRequest Checkpoint(absl::string_view model, absl::string_view file) {
   return request;
 }
 
-// The tensors of the case, by name: "in.x" and "out.y".
+// Returns the recorded tensors of the case by name: "in.x" and "out.y".
 std::map<std::string, Tensor> Recorded(absl::string_view model) {
   std::map<std::string, Tensor> tensors;
   for (const auto& entry : fs::directory_iterator(Folder(model) + "/case")) {
@@ -66,7 +65,7 @@ std::map<std::string, Tensor> Recorded(absl::string_view model) {
   return tensors;
 }
 
-// By key of the signature, or by the name of the tensor.
+// Returns the name of a tensor by its key in the signature, or the name itself.
 std::string NameOf(const std::vector<SignatureTensor>* tensors, absl::string_view key) {
   for (size_t i = 0; tensors != nullptr && i < tensors->size(); ++i) {
     if ((*tensors)[i].key == key) return (*tensors)[i].name;
@@ -74,7 +73,7 @@ std::string NameOf(const std::vector<SignatureTensor>* tensors, absl::string_vie
   return std::string(key);
 }
 
-// Freezes, runs, compares. `answers` says which recorded outputs are right.
+// Freezes the model, runs it and compares. `answers` is the prefix of the recorded outputs to compare with.
 void ExpectTensorFlowsAnswers(absl::string_view model, const FrozenModelRequest& request,
                               absl::string_view answers = "out.") {
   SCOPED_TRACE(model);
@@ -113,7 +112,7 @@ std::string Error(const FrozenModelRequest& request) {
   return std::string(OpenFrozenModel(RealFileSystem(), request).status().message());
 }
 
-// Copies a SavedModel without what `leave_out` names, with `saved_model.pb` as given.
+// A copy of a SavedModel without the files in `leave_out`, with the given `saved_model.pb`.
 class BrokenModel {
  public:
   explicit BrokenModel(absl::string_view model) {
@@ -243,7 +242,7 @@ TEST(BrokenSavedModelTest, FilesThatAreMissing) {
   }
 }
 
-// Cut anywhere, and with any bit flipped, the file is refused or gives a graph; it never does worse.
+// Truncated anywhere, or with any bit flipped, the file must be rejected or give a graph, without a crash.
 TEST(BrokenSavedModelTest, DamagedProtobuf) {
   BrokenModel broken("tf2_assigns");
   const std::string whole = broken.Read("saved_model.pb");
@@ -260,7 +259,7 @@ TEST(BrokenSavedModelTest, DamagedProtobuf) {
   }
 }
 
-// Cut between any two bytes, text is refused with the line, or gives a graph that lacks what was cut.
+// Truncated anywhere, the text must be rejected with the line, or give a graph without the missing part.
 TEST(BrokenSavedModelTest, DamagedText) {
   const std::string whole = *RealFileSystem().ReadFile(Folder("text/tf1_partitioned.meta"));
   for (size_t size = 0; size < whole.size(); size += 97) {

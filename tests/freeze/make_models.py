@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the models of models/ with TensorFlow: checkpoints and SavedModels, with what TensorFlow answers.
+"""Writes the models of models/ with TensorFlow: checkpoints and SavedModels, with TensorFlow's results.
 
     make_models.py [NAME...]        (all when none is named; needs TensorFlow 2)
 
@@ -47,7 +47,7 @@ def rng():
 
 
 def save_module(name, module, signature, inputs):
-    """A TF2 SavedModel of `module`, and the answers of its signature."""
+    """Writes a TF2 SavedModel of `module` and the results of its signature."""
     folder = fresh(name)
     tf.saved_model.save(module, str(folder), signatures=signature)
     loaded = tf.saved_model.load(str(folder))
@@ -71,7 +71,7 @@ def dense_graph(use_resource, partitioner=None):
 
 
 def save_checkpoint(name, version, use_resource, partitioner=None, averages=False, train=False, text=False):
-    """The graph alone, in one form, and a checkpoint with its MetaGraph."""
+    """Writes the graph alone, in one form, and a checkpoint with its MetaGraph."""
     folder = fresh(name)
     with tf.Graph().as_default(), v1.Session() as session:
         x, scores = dense_graph(use_resource, partitioner)
@@ -179,7 +179,7 @@ def tf2_lstm():
 
 
 class Transformer(tf.Module):
-    """A block of attention over token ids."""
+    """An attention block over token ids."""
 
     def __init__(self, width=4, heads=2, words=11):
         super().__init__()
@@ -217,7 +217,7 @@ def tf2_transformer():
 
 
 class Flow(tf.Module):
-    """Variables that loops, conditions, cases and calls inside them read."""
+    """Variables that are read in loops, conditions, cases and calls."""
 
     def __init__(self):
         super().__init__()
@@ -267,7 +267,7 @@ def tf2_table():
     module = Vocabulary()
     save_module("tf2_table", module, module.serve, {"words": np.array([b"blue", b"pink", b"red"])})
     for file in (HERE / "tf2_table" / "case").iterdir():
-        file.unlink()  # Texts have no NPY form that the tools read, and a table is not frozen.
+        file.unlink()  # The tools read no NPY files of strings, and a table is not frozen.
 
 
 class Counting(tf.Module):
@@ -289,7 +289,7 @@ def tf2_assigns():
 
 @model
 def text():
-    """The messages of other models as text: a SavedModel, a MetaGraph and the Saver in it."""
+    """Writes messages of other models as text: a SavedModel, a MetaGraph and its SaverDef."""
     folder = HERE / "text"
     folder.mkdir(exist_ok=True)
     saved = saved_model_pb2.SavedModel.FromString((HERE / "tf2_control_flow" / "saved_model.pb").read_bytes())
