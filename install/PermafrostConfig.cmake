@@ -1,9 +1,9 @@
-# What find_package(Permafrost) reads. Gives
+# The CMake package, read by find_package(Permafrost). It defines
 #
 #   Permafrost::runtime               the runtime, as a shared library
-#   Permafrost::runtime_static        the same as a static one
-#   Permafrost::runtime_small         without delegates, and with the formats only that models are shipped in
-#   Permafrost::runtime_small_static  the same as a static library
+#   Permafrost::runtime_static        the same, as a static library
+#   Permafrost::runtime_small         the runtime without delegates, with the formats of shipped models only
+#   Permafrost::runtime_small_static  the same, as a static library
 #   Permafrost::permafrost            the tools, as an executable
 #
 # and the functions of PermafrostModels.cmake.
@@ -20,7 +20,7 @@ foreach(_permafrost_library IN ITEMS runtime runtime_small)
       INTERFACE_INCLUDE_DIRECTORIES "${_permafrost_prefix}/include")
   endif()
   if(NOT TARGET Permafrost::${_permafrost_library}_static)
-    # What the linker needs besides, a flag a line.
+    # Further flags of the linker, one per line.
     file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/permafrost_${_permafrost_library}.linkopts" _permafrost_flags)
     add_library(Permafrost::${_permafrost_library}_static STATIC IMPORTED)
     set_target_properties(Permafrost::${_permafrost_library}_static PROPERTIES
@@ -36,7 +36,7 @@ if(NOT TARGET Permafrost::permafrost)
   set_target_properties(Permafrost::permafrost PROPERTIES IMPORTED_LOCATION "${_permafrost_prefix}/bin/permafrost")
 endif()
 
-# A package that was copied in part is found out here, and not when something fails to link.
+# Detects an incomplete copy of the package here instead of at link time.
 foreach(_permafrost_needed IN ITEMS bin/permafrost include/permafrost_runtime.h lib/libpermafrost_runtime.so.1
         lib/libpermafrost_runtime.a lib/libpermafrost_runtime_small.so.1 lib/libpermafrost_runtime_small.a)
   if(NOT EXISTS "${_permafrost_prefix}/${_permafrost_needed}")

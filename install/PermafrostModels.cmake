@@ -1,12 +1,13 @@
-# Functions for builds that ship models. A model is a file, or the name of a target that permafrost_optimized_model made;
-# files are looked for in the source folder, like those of add_executable. All of them run when their inputs change.
+# Functions for builds that ship models. A model is a file, or the name of a target created by
+# permafrost_optimized_model. Files are relative to the source folder, as in add_executable. Outputs are rebuilt when
+# their inputs change.
 
-# Sets ${file} to the path of the model, and ${dependency} to what a command that reads it depends on.
+# Sets ${file} to the path of the model, and ${dependency} to the dependency of commands that read it.
 function(_permafrost_find_model model file dependency)
   if(TARGET ${model})
     get_target_property(path ${model} PERMAFROST_MODEL)
     if(NOT path)
-      message(FATAL_ERROR "'${model}' is a target, but not of permafrost_optimized_model")
+      message(FATAL_ERROR "'${model}' is a target that permafrost_optimized_model did not create")
     endif()
     set(${dependency} ${model} "${path}" PARENT_SCOPE)
   else()
@@ -18,13 +19,13 @@ endfunction()
 
 function(_permafrost_check_arguments function unparsed)
   if(unparsed)
-    message(FATAL_ERROR "${function}: found '${unparsed}', which is none of its arguments")
+    message(FATAL_ERROR "${function}: found '${unparsed}', which is not an argument of it")
   endif()
 endfunction()
 
 # permafrost_ops_to_register(NAME MODELS model... [STYLE permafrost|tensorflow] [FLAGS flag...])
 #
-# Makes ops_to_register.h for the models, and an interface library NAME: what links it has the header on its include path.
+# Generates ops_to_register.h for the models, and defines an interface library NAME that adds it to the include path.
 function(permafrost_ops_to_register name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "STYLE" "MODELS;FLAGS")
   _permafrost_check_arguments(permafrost_ops_to_register "${arg_UNPARSED_ARGUMENTS}")
@@ -44,7 +45,7 @@ function(permafrost_ops_to_register name)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}")
   set(header "${folder}/ops_to_register.h")
   file(MAKE_DIRECTORY "${folder}")
-  # Under another name first: a header of a tool that failed must not look like a new one.
+  # Written under a temporary name, so that the output of a failed tool is not taken for a current header.
   add_custom_command(
     OUTPUT "${header}"
     COMMAND Permafrost::permafrost print_selective_registration_header "--style=${arg_STYLE}" ${arg_FLAGS} ${graphs}
@@ -61,13 +62,13 @@ endfunction()
 
 # permafrost_optimized_model(NAME SRC model TRANSFORMS pass... [INPUTS name...] [OUTPUTS name...] [OUT file] [FLAGS flag...])
 #
-# Runs transform_graph over the model; the result is OUT, ${CMAKE_CURRENT_BINARY_DIR}/NAME.pb where it is not given. Makes a
-# target NAME, which is built with all others, and whose property PERMAFROST_MODEL is the path of the result.
+# Runs transform_graph on the model and writes OUT, by default ${CMAKE_CURRENT_BINARY_DIR}/NAME.pb. Defines a target
+# NAME, which is part of the default build and whose property PERMAFROST_MODEL is the path of the result.
 function(permafrost_optimized_model name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SRC;OUT" "TRANSFORMS;INPUTS;OUTPUTS;FLAGS")
   _permafrost_check_arguments(permafrost_optimized_model "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_SRC OR NOT arg_TRANSFORMS)
-    message(FATAL_ERROR "permafrost_optimized_model(${name}): SRC and TRANSFORMS are needed")
+    message(FATAL_ERROR "permafrost_optimized_model(${name}): SRC and TRANSFORMS are required")
   endif()
   if(NOT arg_OUT)
     set(arg_OUT "${name}.pb")
@@ -95,18 +96,18 @@ endfunction()
 
 # permafrost_model_object(NAME MODEL model [AS_IT_IS] [PAGE_ALIGNED] [FLAGS flag...])
 #
-# Makes a library NAME with the model as data of the program, and a header NAME.h that declares NAME and NAME_size; NAME is
-# a name as C has them. The model becomes a memory-mapped package, whose tensors are used where they lie; with AS_IT_IS the
-# file goes in byte for byte. PAGE_ALIGNED begins each tensor on a page of its own. FLAGS go to
+# Defines a library NAME with the model as data, and generates a header NAME.h that declares the C symbols NAME and
+# NAME_size. The model is converted to a memory-mapped package, whose tensors are used in place; with AS_IT_IS the file
+# is included unchanged. PAGE_ALIGNED aligns each tensor to a page. FLAGS are passed to
 # convert_graphdef_memmapped_format.
 function(permafrost_model_object name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "AS_IT_IS;PAGE_ALIGNED" "MODEL" "FLAGS")
   _permafrost_check_arguments(permafrost_model_object "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_MODEL)
-    message(FATAL_ERROR "permafrost_model_object(${name}): MODEL is needed")
+    message(FATAL_ERROR "permafrost_model_object(${name}): MODEL is required")
   endif()
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
-    message(FATAL_ERROR "permafrost_model_object(${name}): the name is that of a symbol in C: letters, digits and '_'")
+    message(FATAL_ERROR "permafrost_model_object(${name}): the name must be a C identifier: letters, digits and '_'")
   endif()
   _permafrost_find_model("${arg_MODEL}" file dependency)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_model")

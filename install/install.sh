@@ -3,11 +3,10 @@
 #
 #   bazel run //:install -- --prefix=/usr/local
 #
-#   --prefix=DIR   where to: bin, include, lib and share lie under it. Needed.
-#   --dry_run      say what would be installed, and install nothing.
+#   --prefix=DIR   the folder that gets bin, include, lib and share. Required.
+#   --dry_run      list the files without installing them.
 #
-# DESTDIR, where it is set, is put before the prefix, for those who make packages. Each file appears whole or not at all;
-# what was installed before is replaced.
+# DESTDIR, if set, is prepended to the prefix, for building packages. Each file is replaced atomically.
 set -euo pipefail
 
 fail() {
@@ -26,7 +25,7 @@ for argument in "$@"; do
   esac
 done
 [ -n "$prefix" ] || fail "no --prefix=DIR: where is it to be installed?"
-# The folder that `bazel run` was called in, not the one that it runs in.
+# Relative paths refer to the folder in which `bazel run` was called.
 case $prefix in
   '~') prefix=$HOME ;;
   '~/'*) prefix=$HOME/${prefix#'~/'} ;;
@@ -34,7 +33,7 @@ case $prefix in
   *) prefix=${BUILD_WORKING_DIRECTORY:-$PWD}/$prefix ;;
 esac
 root=${DESTDIR:-}$prefix
-# Where `bazel run` starts it; from elsewhere the files lie beside the script.
+# `bazel run` starts the script in the runfiles folder. Otherwise the files are next to the script.
 if [ ! -x tools/permafrost ]; then
   cd "$0.runfiles/permafrost" 2>/dev/null ||
     fail "found no files to install; start it with: bazel run //:install -- --prefix=DIR"
@@ -43,7 +42,8 @@ fi
 temporary=
 trap '[ -z "$temporary" ] || rm -f "$temporary"' EXIT
 
-# put MODE FROM TO: a file, under a name of its own until it is whole. FROM may be "-", the standard input.
+# put MODE FROM TO: installs a file under a temporary name and renames it when it is complete. FROM may be "-" for the
+# standard input.
 count=0
 put() {
   local mode=$1 from=$2 to=$root/$3
@@ -70,7 +70,7 @@ link() {
 }
 
 put 755 tools/permafrost bin/permafrost
-# The tools by their own names: the same binary, told which one it is.
+# Installs each tool under its own name: a script that calls the common binary with the tool's name.
 subcommands=$(tools/permafrost --help | sed -n 's/^  \([a-z_]\{1,\}\)$/\1/p')
 [ -n "$subcommands" ] || fail "found no tools in the help of permafrost"
 for tool in $subcommands; do

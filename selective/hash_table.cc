@@ -1,4 +1,4 @@
-// The part of the hash tables that knows no types.
+// Implements the part of the hash tables that does not depend on types.
 #include "absl/container/internal_hash_table.h"
 
 namespace absl {

@@ -1,7 +1,8 @@
-// What objects that were compiled against the headers of glibc ask of the C library, and musl has not.
+// Symbols that objects compiled against the headers of glibc need and musl lacks.
 
 extern "C" {
-// Whether the program never had a second thread, so that counters need no atomic operations. Never certain here.
+// True if the process has never had a second thread, so that reference counts need no atomic operations. Unknown here,
+// hence false.
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;
 }

@@ -1,7 +1,7 @@
-// What the C++ library would throw ends the program with a message instead. Without these definitions a program that is
-// linked statically carries the library's exceptions, which bring its locales, its streams and the unwinder: more than
-// all of the runtime. Nothing that a model or a caller can do leads here but the system's refusal of memory, and with
-// overcommitted memory it refuses only what the session's limits refuse before.
+// Replaces the functions by which the C++ library throws: the program ends with a message instead. Without these
+// definitions a statically linked program contains the library's exceptions, locales, streams and the unwinder, which
+// are larger than the whole runtime. Models and callers can trigger these functions only if the system refuses memory;
+// with overcommitted memory, it refuses only requests that the session's limits have already rejected.
 #include <sched.h>
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ void __throw_runtime_error(const char* what) { End(what); }
 void __throw_system_error(int) { End("the system refuses a lock or a thread"); }
 void terminate() noexcept { End("terminated"); }
 
-// Asked where there is no type information, for the library's own tag, whose address was compared before.
+// Called where there is no type information, for the library's own tag, whose address has been compared before.
 bool _Sp_make_shared_tag::_S_eq(const type_info&) noexcept { return false; }
 }  // namespace std
 
@@ -87,7 +87,7 @@ extern "C" {
 [[noreturn]] void __cxa_pure_virtual() { End("call of a pure virtual function"); }
 [[noreturn]] void __cxa_deleted_virtual() { End("call of a deleted virtual function"); }
 
-// What the tables of the library's own objects name, for exceptions that nobody throws.
+// Symbols that tables of the library's own objects refer to, for exceptions that are never thrown.
 [[noreturn]] void __gxx_personality_v0() { End("an exception"); }
 [[noreturn]] void _Unwind_Resume() { End("an exception"); }
 [[noreturn]] void __cxa_throw() { End("an exception"); }
@@ -95,7 +95,8 @@ extern "C" {
 [[noreturn]] void __cxa_end_catch() { End("an exception"); }
 [[noreturn]] void __cxa_rethrow() { End("an exception"); }
 
-// Static variables of functions: the first byte says that one is ready, the second that a thread makes it.
+// Guards of function-local static variables: the first byte is set when the variable is initialised, the second while a
+// thread initialises it.
 int __cxa_guard_acquire(char* guard) {
   if (__atomic_load_n(&guard[0], __ATOMIC_ACQUIRE) != 0) return 0;
   while (__atomic_exchange_n(&guard[1], 1, __ATOMIC_ACQUIRE) != 0) sched_yield();

@@ -1,7 +1,7 @@
-// malloc in a kilobyte, where musl's own takes seven. Small blocks are of some sizes, four for each power of two, with
-// a list of free ones for each, and are never given back to the system; a large one is a mapping of its own. Nothing is
-// checked: a block that is freed twice, or written beyond its end, is not noticed. Not for a process that forks while
-// it has threads.
+// Implements malloc in a kilobyte of code; musl's takes seven. Small blocks have fixed sizes, four for each power of
+// two, with one free list for each, and are never returned to the system. A large block is a mapping of its own. Errors
+// such as double frees and writes beyond a block are not detected. Not for processes that fork while they have several
+// threads.
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -14,15 +14,15 @@ namespace {
 
 constexpr size_t kAlignment = 16;
 constexpr size_t kPage = 4096;
-// Larger blocks are the system's.
+// Larger blocks are mapped.
 constexpr size_t kMostSmall = size_t{128} << 10;
 constexpr size_t kChunk = size_t{256} << 10;
-constexpr int kNumClasses = 52;  // Of kMostSmall and less.
+constexpr int kNumClasses = 52;  // For kMostSmall and less.
 
-// What lies before each block.
+// Precedes each block.
 struct Header {
-  size_t size;   // Of the block, without this.
-  size_t shift;  // How far the block was moved for its alignment, from where the header would be otherwise.
+  size_t size;   // Size of the block in bytes, without the header.
+  size_t shift;  // Distance by which the block was moved for its alignment.
 };
 static_assert(sizeof(Header) == kAlignment);
 
@@ -42,12 +42,13 @@ struct Lock {
   ~Lock() { __atomic_store_n(&is_locked, 0, __ATOMIC_RELEASE); }
 };
 
-// The class of a size, which is rounded up to that of the class: 16, 32, ... 112, 128, 160, 192, 224, 256, 320, ...
+// Returns the class of a size, and rounds *size up to that of the class: 16, 32, ... 112, 128, 160, 192, 224, 256, 320,
+// ...
 int ClassOf(size_t* size) {
   if (*size == 0) *size = 1;
   const int log = 63 - __builtin_clzll((*size - 1) | 127);  // At least 6.
   const int log_step = log - 2;
-  const size_t steps = ((*size - 1) >> log_step) + 1;  // 1 to 8; beyond 128 bytes 5 to 8.
+  const size_t steps = ((*size - 1) >> log_step) + 1;  // 1 to 8; above 128 bytes 5 to 8.
   *size = steps << log_step;
   return 4 * (log - 6) + static_cast<int>(steps) - 1;
 }
@@ -66,7 +67,7 @@ extern "C" {
 void* malloc(size_t size) {
   Header* header = nullptr;
   if (size > kMostSmall) {
-    // Whole pages with the header; sizes that no address space holds are refused by the system.
+    // Whole pages including the header. The system refuses sizes that exceed the address space.
     const size_t pages = size + sizeof(Header) + kPage - 1;
     if (pages > size) header = reinterpret_cast<Header*>(Map(pages / kPage * kPage));
     size = pages / kPage * kPage - sizeof(Header);
@@ -79,7 +80,7 @@ void* malloc(size_t size) {
     }
     const size_t whole = size + sizeof(Header);
     if (chunk_left < whole) {
-      // What was left of the chunk before is lost: less than one block.
+      // The rest of the previous chunk is lost: less than one block.
       chunk = Map(kChunk);
       chunk_left = chunk == nullptr ? 0 : kChunk;
     }
@@ -121,7 +122,7 @@ void* calloc(size_t count, size_t size) {
     return nullptr;
   }
   void* const memory = malloc(bytes);
-  // Pages of the system are zero.
+  // Pages from the system are zero.
   if (memory != nullptr && bytes <= kMostSmall) memset(memory, 0, bytes);
   return memory;
 }
@@ -148,7 +149,7 @@ void* aligned_alloc(size_t alignment, size_t size) {
   auto* const memory = static_cast<char*>(malloc(bytes));
   if (memory == nullptr) return nullptr;
   const size_t shift = -reinterpret_cast<size_t>(memory) & (alignment - 1);
-  // A header of its own before the block, which lies at least that much further.
+  // A second header directly before the moved block.
   Header* const header = HeaderOf(memory + shift);
   header->size = HeaderOf(memory)->size - shift;
   header->shift = shift;

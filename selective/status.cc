@@ -1,4 +1,4 @@
-// How things ended.
+// Implements Status and StatusOr.
 #include "absl/status/status.h"
 
 #include <cstdlib>

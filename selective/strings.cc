@@ -1,4 +1,4 @@
-// Texts: joined, split, read as numbers, escaped.
+// Implements joining, splitting, number conversion and escaping of texts.
 #include <cmath>
 #include <cstdarg>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-// Writes the number so that it ends at `end`, and returns where it starts.
+// Writes the number so that it ends at `end`, and returns its start.
 char* WriteNumber(uint64_t value, unsigned base, char* end) {
   do {
     *--end = kHexDigits[value % base];
@@ -57,11 +57,11 @@ void AppendNumber(uint64_t value, bool is_negative, unsigned base, std::string* 
   to->append(begin, static_cast<size_t>(end - begin));
 }
 
-// As %g writes it but for the last of six digits where the value is within 1e-13 of the middle of two: printf's own
-// code for floating-point numbers weighs 6 KB.
+// Writes a number like %g, except that the last of the six digits may differ if the value is within 1e-13 of a tie.
+// printf's floating-point code would take 6 KB.
 void AppendDouble(double value, std::string* to) {
   constexpr int kDigits = 6;
-  constexpr uint64_t kLeast = 100000;  // The least number of so many digits.
+  constexpr uint64_t kLeast = 100000;  // The smallest number with this many digits.
   if (std::signbit(value)) {
     *to += '-';
     value = -value;
@@ -161,7 +161,7 @@ bool ParseInteger(std::string_view text, int64_t least, int64_t most, int64_t* v
     text.remove_prefix(1);
   }
   if (text.empty()) return false;
-  int64_t number = 0;  // Counts down for a negative number, of which there is one more.
+  int64_t number = 0;  // Counts down for a negative number, because the range of negative numbers is larger by one.
   for (const char c : text) {
     if (!ascii_isdigit(static_cast<unsigned char>(c))) return false;
     const int digit = c - '0';

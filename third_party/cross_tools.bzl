@@ -1,8 +1,8 @@
-"""Whether the machine has what builds and runs programs for another processor.
+"""Detects the tools that build and run programs for another processor.
 
-`load("@cross_tools//:found.bzl", "HAS_AARCH64")`: the distribution's cross compiler and the emulator, both of which
-script/install_deps installs. Targets that need them are "manual" where they are missing, so that all others build. What
-was found counts until Bazel's server starts anew.
+`load("@cross_tools//:found.bzl", "HAS_AARCH64")` is True if the distribution's cross compiler and the emulator are
+installed (script/install_deps installs both). Where they are missing, the targets that need them are tagged "manual", so
+that all others can be built. The result is cached until Bazel's server restarts.
 """
 
 _AARCH64_TOOLS = ["aarch64-linux-gnu-g++", "qemu-aarch64"]

@@ -1,11 +1,11 @@
-"""musl: the distribution's C library for programs that are linked statically, of each processor that we build for.
+"""musl: the distribution's C library for statically linked programs, for each supported processor.
 
-Programs are compiled against the headers of glibc, with which musl keeps its binary interface in step, and linked as
-musl_binary in tests/bench/size says. A library that is not installed is an error of the build that needs it:
-script/install_deps installs that of the machine, script/install_deps --aarch64 the other.
+Programs are compiled against the headers of glibc, with which musl's binary interface is compatible, and linked by
+musl_binary of tests/bench/size. If the library is not installed, only builds that need it fail. script/install_deps
+installs that of the machine, script/install_deps --aarch64 the other.
 """
 
-# By the value of --cpu; the first is taken for any other.
+# By value of --cpu. The first is used for any other value.
 _FOLDERS = {
     "k8": "/usr/lib/x86_64-linux-musl",
     "aarch64": "/usr/local/aarch64-linux-gnu/musl",

@@ -1,14 +1,14 @@
-"""C++ classes from .proto files, with the distribution's protoc."""
+"""Generates C++ classes from .proto files with the distribution's protoc."""
 
 def proto_cc_library(name, srcs, visibility = None):
     """Declares a cc_library of the classes that protoc generates for srcs.
 
-    Include the headers by their path from the top folder: "io/formats/proto/graphdef.pb.h".
+    Headers are included by their path from the workspace root: "io/formats/proto/graphdef.pb.h".
 
     Args:
-      name: the library's name.
-      srcs: .proto files of this package; they may import each other by their path from the top folder.
-      visibility: as everywhere.
+      name: name of the library.
+      srcs: .proto files of this package; they import each other by their path from the workspace root.
+      visibility: the usual attribute.
     """
     stems = [src[:-len(".proto")] for src in srcs]
     headers = [stem + ".pb.h" for stem in stems]

@@ -1,6 +1,7 @@
-"""The headers of the Python that the extension is built for.
+"""The headers of the Python version that the extension is built for.
 
-PYTHON_BIN_PATH names the interpreter; without it, the distribution's, which also runs the tests. Give it with --repo_env.
+--repo_env=PYTHON_BIN_PATH=... selects the interpreter. The default is that of the distribution, which also runs the
+tests.
 """
 
 _BUILD = """package(default_visibility = ["//visibility:public"])
@@ -21,7 +22,7 @@ def _python_headers_impl(repository_ctx):
     ])
     folder = result.stdout.strip()
     if result.return_code != 0 or not repository_ctx.path(folder + "/Python.h").exists:
-        fail("no Python.h of %s in '%s': install its headers (script/install_deps installs the distribution's)" %
+        fail("found no Python.h of %s in '%s'; install its headers (script/install_deps installs the distribution's)" %
              (interpreter, folder))
     repository_ctx.symlink(folder, "include")
     repository_ctx.file("BUILD.bazel", _BUILD)

@@ -1,5 +1,5 @@
-"""External repositories. Nothing is downloaded: each is a folder of the distribution (script/install_deps installs them)
-or of third_party/."""
+"""External repositories. Nothing is downloaded: each is a folder of the distribution, installed by script/install_deps, or
+a folder of third_party/."""
 
 load(":cross_tools.bzl", "cross_tools")
 load(":musl.bzl", "musl")
@@ -9,10 +9,10 @@ def permafrost_repositories(checkout = "."):
     """Declares all repositories that Permafrost is built with.
 
     Args:
-      checkout: where Permafrost lies, from the top folder of the workspace that calls this.
+      checkout: the folder of Permafrost, relative to the root of the calling workspace.
     """
 
-    # What Bazel's own rules load.
+    # Repositories that Bazel's own rules load.
 
     native.local_repository(
         name = "rules_cc",
@@ -40,8 +40,8 @@ def permafrost_repositories(checkout = "."):
         path = checkout + "/third_party/rules_cc",
     )
 
-    # Libraries. Each path is the library's own header folder, where it has one, so that a package that is not installed is
-    # an error that names the folder.
+    # Libraries. Each path is the library's own header folder, if it has one, so that a missing package gives an error
+    # that names the folder.
 
     native.new_local_repository(
         name = "absl",
@@ -107,11 +107,11 @@ def permafrost_repositories(checkout = "."):
 
     cross_tools(name = "cross_tools")
 
-    # A C library for programs that are to be small (tests/bench/size).
+    # A C library for small programs (tests/bench/size).
     musl(name = "musl")
 
-    # The headers of these have no folders of their own, and all of /usr/include as a repository would be searched for other
-    # libraries' headers.
+    # The headers of these libraries have no folder of their own. A repository of all of /usr/include would also be
+    # searched for the headers of other libraries.
 
     native.new_local_repository(
         name = "jpeg",

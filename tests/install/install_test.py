@@ -1,4 +1,4 @@
-"""Installs into an empty folder and builds the CMake example against that, as somebody without Bazel would."""
+"""Installs into an empty folder and builds the CMake example against it without Bazel."""
 
 import os
 import pathlib
@@ -63,7 +63,7 @@ class InstallTest(unittest.TestCase):
         self.fail_with("unknown argument '--prefx=/x'", INSTALL, '--prefx=/x')
         blocked = self.folder / 'blocked'
         blocked.write_text('a file where a folder is needed')
-        self.fail_with('cannot make the folder', INSTALL, f'--prefix={blocked}')
+        self.fail_with('cannot create the folder', INSTALL, f'--prefix={blocked}')
         self.assertIn('bazel run //:install', self.succeed(INSTALL, '--help'))
 
     def test_takes_a_relative_prefix_and_destdir(self):
@@ -79,7 +79,8 @@ class InstallTest(unittest.TestCase):
             self.skipTest('there is no nm')
         for name in ['libpermafrost_runtime.a', 'libpermafrost_runtime_small.a']:
             lines = self.succeed('nm', '-g', '--defined-only', self.prefix / 'lib' / name).splitlines()
-            # Unique symbols ("u") are those of inline variables: there is one in a process whoever brings it.
+            # Unique symbols ("u") are inline variables, of which a process has one instance, whichever library defines
+            # it.
             symbols = {line.split()[2] for line in lines if len(line.split()) == 3 and line.split()[1] != 'u'}
             self.assertIn('pf_run', symbols)
             self.assertEqual({symbol for symbol in symbols if not symbol.startswith('pf_')}, set(), name)
@@ -115,13 +116,13 @@ class InstallTest(unittest.TestCase):
         with images.open('rb') as image:
             self.assertEqual(self.succeed(build / 'classify_inside', stdin=image), found.splitlines()[0] + '\n')
 
-        # What is up to date is not made again, and a model that changes is.
+        # Up-to-date outputs are not rebuilt, and a changed model is.
         self.assertNotIn('Optimising', self.succeed('cmake', '--build', build))
         os.utime(model)
         again = self.succeed('cmake', '--build', build)
         self.assertIn('Optimising small', again)
         self.assertIn('Finding the ops of ops', again)
-        # A broken one fails the build, and what was made of it is not taken for good.
+        # A broken model fails the build, and no partial output is used later.
         model.write_bytes(b'\xff\xff\xff\xff')
         broken = run('cmake', '--build', build)
         self.assertNotEqual(broken.returncode, 0)
@@ -133,10 +134,10 @@ class InstallTest(unittest.TestCase):
         cases = {
             'find_package(Permafrost 7.0 REQUIRED)': '0.1.0',
             'find_package(Permafrost REQUIRED)\npermafrost_ops_to_register(ops)': 'MODELS is empty',
-            'find_package(Permafrost REQUIRED)\npermafrost_optimized_model(m SRC a.pb)': 'SRC and TRANSFORMS are needed',
+            'find_package(Permafrost REQUIRED)\npermafrost_optimized_model(m SRC a.pb)': 'SRC and TRANSFORMS are required',
             'find_package(Permafrost REQUIRED)\npermafrost_ops_to_register(ops MODEL a.pb)':
-                "'MODEL;a.pb', which is none of its arguments",
-            'find_package(Permafrost REQUIRED)\npermafrost_model_object(a-b MODEL a.pb)': 'that of a symbol in C',
+                "'MODEL;a.pb', which is not an argument of it",
+            'find_package(Permafrost REQUIRED)\npermafrost_model_object(a-b MODEL a.pb)': 'must be a C identifier',
             'find_package(Permafrost REQUIRED)\nadd_library(t INTERFACE)\npermafrost_ops_to_register(ops MODELS t)':
                 'not of permafrost_optimized_model',
         }

@@ -1,4 +1,4 @@
-// What stands in for Abseil in a selective build does what the runtime counts on.
+// Tests of the replacement for Abseil in selective builds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 namespace permafrost {
 namespace {
 
-// Which the runtime must not meet by accident where it means its own.
+// Ensures that the replacement is found and not Abseil itself.
 static_assert(std::is_same_v<absl::Status, absl::selective::Status>);
 
 TEST(StrCatTest, WritesTextsAndNumbers) {
@@ -55,7 +55,7 @@ TEST(StrCatTest, TakesEveryKindOfPiece) {
   EXPECT_EQ(absl::StrCat(absl::Hex(0xabc, absl::kZeroPad16), absl::Hex(uint8_t{255})), "0000000000000abcff");
 }
 
-// Six digits, as printf writes them.
+// Six digits, as printed by printf.
 TEST(StrCatTest, WritesDoublesAsPrintf) {
   std::vector<double> values = {0.0,
                                 -0.0,
@@ -78,7 +78,7 @@ TEST(StrCatTest, WritesDoublesAsPrintf) {
   uint64_t random = 1;
   for (int exponent = -300; exponent <= 300; ++exponent) {
     random = random * 6364136223846793005u + 1442695040888963407u;
-    // Numbers of eight digits that do not end in 5, so that none is in the middle between two of six.
+    // Numbers of eight digits that do not end in 5, so that none is a tie between two numbers of six digits.
     const double digits = static_cast<double>(10000000 + random % 8999999 / 100 * 100 + 12);
     values.push_back(digits * std::pow(10.0, exponent));
   }
@@ -114,7 +114,7 @@ TEST(NumbersTest, ReadsIntegersThatFit) {
   }
 }
 
-// Each default of type float in graph/ops/ops.def, and what other numbers look like.
+// Every default of type float in graph/ops/ops.def, and other forms of numbers.
 TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
   std::vector<std::string> texts = {"0", "-0.5", "1e-05", "1e22", "123456789012345", "3.4028234e38"};
 #define OP(name, signature, attributes, traits, shape)                   \
@@ -128,7 +128,7 @@ TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
   for (const std::string& text : texts) {
     float value = 0;
     if (!absl::SimpleAtof(text, &value)) {
-      EXPECT_EQ(text, "3.4028234e38") << "beyond what it takes";
+      EXPECT_EQ(text, "3.4028234e38") << "outside the supported range";
       continue;
     }
     EXPECT_EQ(value, std::strtof(text.c_str(), nullptr)) << text;
@@ -157,7 +157,7 @@ TEST(StatusTest, KeepsMessageAndPayloads) {
   EXPECT_EQ(count, 2);
   const absl::Status moved = std::move(copy);
   EXPECT_EQ(moved.message(), "why");
-  // Copies share what they say until one says more.
+  // Copies share their content until one of them is modified.
   absl::Status shared = moved;
   shared.SetPayload("a", absl::Cord(std::string("4")));
   EXPECT_EQ(std::string(*moved.GetPayload("a")), "2");
@@ -181,7 +181,7 @@ TEST(StatusOrTest, HoldsAValueOrAnError) {
   EXPECT_DEATH((void)*error, "");
 }
 
-// What is held is made and destroyed as often as it should be, whatever is assigned to what.
+// Checks that values are constructed and destroyed equally often under all assignments.
 TEST(StatusOrTest, KeepsCountOfWhatItHolds) {
   const auto counted = std::make_shared<int>(1);
   {
@@ -256,7 +256,7 @@ TEST(FunctionRefTest, CallsFunctionsAndObjects) {
   EXPECT_EQ(Call(Twice), 8);
 }
 
-// Against the standard's map, through growth, removal and insertion again.
+// Compares with the standard map, through growth, removal and reinsertion.
 TEST(FlatHashMapTest, HoldsWhatAMapHolds) {
   absl::flat_hash_map<std::string, int> found;
   std::unordered_map<std::string, int> expected;

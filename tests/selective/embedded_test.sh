@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# C programs with a selective runtime, linked statically and shared, give the bits that the whole runtime gives, however
-# the model is opened; a delegate gives nearly the same, and only where it was asked for in the build.
+# Tests that C programs with a selective runtime, linked statically and as shared libraries, give results identical to
+# those of the whole runtime, in each way of opening the model. A delegate gives nearly the same results, and only in a
+# build that contains it.
 #   embedded_test.sh FULL SELECTIVE SHARED XNNPACK ONEDNN PACKED LIBRARY PACKER
 set -euo pipefail
 full=$1 selective=$2 shared=$3 xnnpack=$4 onednn=$5 packed=$6 library=$7 packer=$8
@@ -14,22 +15,22 @@ fail() { echo "embedded_test: $*" >&2; exit 1; }
 for program in "$selective" "$shared" "$xnnpack" "$onednn"; do
   for from in path descriptor memory; do
     "$program" $model $images $from >"$out/found"
-    cmp "$out/expected" "$out/found" || fail "$program, opened by $from, gives other bits"
+    cmp "$out/expected" "$out/found" || fail "$program, opened by $from, gives other results"
   done
 done
 
-# Weights that lie packed in a package are used by the builds that hold what reads them, and make no difference.
+# Packed weights in a package are used by builds that can read them, and do not change the results.
 "$packer" --in_graph=$model --out_graph="$out/packed.pbmm" --pack_for=reference --inputs=$images --outputs=probabilities
 for program in "$full" "$packed"; do
   "$program" "$out/packed.pbmm" $images path >"$out/found" 2>"$out/told"
-  cmp "$out/expected" "$out/found" || fail "$program gives other bits with packed weights"
+  cmp "$out/expected" "$out/found" || fail "$program gives other results with packed weights"
   grep -q '^packed bytes: [1-9]' "$out/told" || fail "$program does not use packed weights: $(cat "$out/told")"
 done
 "$selective" "$out/packed.pbmm" $images path >"$out/found" 2>"$out/told"
-cmp "$out/expected" "$out/found" || fail "$selective gives other bits with packed weights beside"
+cmp "$out/expected" "$out/found" || fail "$selective gives other results with packed weights in the package"
 grep -q '^packed bytes: 0$' "$out/told" || fail "$selective says: $(cat "$out/told")"
 
-# What a build has not got is said.
+# Missing parts of a build are reported.
 for program in "$selective" "$shared"; do
   if "$program" $model $images path xnnpack 2>"$out/error" >/dev/null; then fail "$program knows xnnpack"; fi
   grep -q "no delegate 'xnnpack'" "$out/error" || fail "$(cat "$out/error")"
@@ -50,7 +51,7 @@ for path, found in zip(sys.argv[2:], founds):
     assert worst <= 1e-5, f'{path} differs by {worst}'
 END
 
-# The library exports the interface, all of it and nothing else, and needs the C library alone.
+# The library exports exactly the interface, and depends only on the C library.
 nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | grep -v '^PERMAFROST_1$' | sort >"$out/exported"
 sed -n 's/^PF_EXPORT .*[ *]\(pf_[a-z_]*\)(.*/\1/p' embedding/permafrost_runtime.h | sort >"$out/declared"
 [ "$(wc -l <"$out/declared")" -ge 25 ] || fail "found $(wc -l <"$out/declared") functions in the header"

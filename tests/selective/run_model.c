@@ -1,8 +1,9 @@
-// Runs the bundled model on all of its images through the C interface and writes the outputs as they lie in memory.
+// Runs the bundled model on all of its images through the C interface, and writes the raw outputs.
 //
 //   run_model MODEL IMAGES path|descriptor|memory [DELEGATE] > outputs
 //
-// The file descriptor is that of a file in which the model lies behind some other bytes. With a delegate: fails unless
+// With `descriptor`, the model is inside a larger file. With a delegate, the program fails unless the delegate runs
+// nodes. It prints the number of bytes of packed weights in use to standard error.
 // it took nodes. Says on standard error how many bytes of packed weights are used.
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int fail(const char* what) {
   return 1;
 }
 
-// The whole file; its size goes to *size. Never freed: the model may lie there.
+// Reads the whole file and sets *size. The memory is never freed, because the model may view it.
 static char* read_file(const char* path, size_t* size) {
   FILE* file = fopen(path, "rb");
   char* content = NULL;
@@ -36,7 +37,7 @@ static char* read_file(const char* path, size_t* size) {
   return content;
 }
 
-int fileno(FILE* file);  // Of POSIX, which C99 alone does not declare.
+int fileno(FILE* file);  // From POSIX; C99 does not declare it.
 
 static pf_status open_model(const char* path, const char* from, pf_model** model) {
   size_t size = 0;
@@ -75,7 +76,7 @@ static int run_all(pf_session* session, const float* images, size_t num_images) 
   return 0;
 }
 
-// The nodes that ran are in the profile, once for each run.
+// Checks that the profile contains the nodes that ran, once for each run.
 static int check_profile(pf_session* session, size_t num_images) {
   pf_profile* profile = NULL;
   pf_profile_entry entry;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A header that was not made for this version, or not for Permafrost, is an error of the compiler that says so; one that was
-# answers by op, attribute and type.
+# Tests that a header for another version or another product is a compile error with a clear message, and that a valid
+# header answers by op, attribute and type.
 set -eu
 folder=$TEST_TMPDIR/header
 mkdir -p "$folder"

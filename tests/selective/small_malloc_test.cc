@@ -1,4 +1,4 @@
-// The small malloc beside the system's own, under other names.
+// Tests of the small malloc under other names, in a program that uses the system's malloc.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -22,7 +22,7 @@ size_t small_malloc_usable_size(void* memory);
 
 namespace {
 
-constexpr size_t kMostSmall = size_t{128} << 10;  // Larger blocks take whole pages.
+constexpr size_t kMostSmall = size_t{128} << 10;  // Larger blocks are mapped in whole pages.
 
 bool Holds(const void* memory, size_t size, int value) {
   const auto* const bytes = static_cast<const unsigned char*>(memory);

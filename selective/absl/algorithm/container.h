@@ -1,4 +1,4 @@
-// As Abseil's: algorithms over whole containers.
+// Replacement for Abseil's algorithms over containers.
 #ifndef PERMAFROST_SELECTIVE_ABSL_ALGORITHM_CONTAINER_H_
 #define PERMAFROST_SELECTIVE_ABSL_ALGORITHM_CONTAINER_H_
 
@@ -14,7 +14,7 @@ bool c_linear_search(const C& container, const T& value) {
   return std::find(std::begin(container), std::end(container), value) != std::end(container);
 }
 
-// By a heap: a third of the code that std::sort takes for each kind of element.
+// Sorts with a heap, which takes a third of std::sort's code for each element type.
 template <typename C, typename Less = std::less<>>
 void c_sort(C& container, Less less = {}) {
   std::make_heap(std::begin(container), std::end(container), less);

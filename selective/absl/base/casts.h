@@ -1,4 +1,4 @@
-// As Abseil's: the bits of one type as another.
+// Replacement for Abseil's bit_cast.
 #ifndef PERMAFROST_SELECTIVE_ABSL_BASE_CASTS_H_
 #define PERMAFROST_SELECTIVE_ABSL_BASE_CASTS_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's: something to do at the end of a scope.
+// Replacement for Abseil's Cleanup: runs a callback at the end of a scope.
 #ifndef PERMAFROST_SELECTIVE_ABSL_CLEANUP_CLEANUP_H_
 #define PERMAFROST_SELECTIVE_ABSL_CLEANUP_CLEANUP_H_
 

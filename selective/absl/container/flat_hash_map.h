@@ -1,4 +1,4 @@
-// As Abseil's: a hash map whose entries move when it grows.
+// Replacement for Abseil's flat_hash_map. Entries move when the map grows.
 #ifndef PERMAFROST_SELECTIVE_ABSL_CONTAINER_FLAT_HASH_MAP_H_
 #define PERMAFROST_SELECTIVE_ABSL_CONTAINER_FLAT_HASH_MAP_H_
 

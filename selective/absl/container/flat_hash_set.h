@@ -1,4 +1,4 @@
-// As Abseil's: a hash set whose elements move when it grows.
+// Replacement for Abseil's flat_hash_set. Elements move when the set grows.
 #ifndef PERMAFROST_SELECTIVE_ABSL_CONTAINER_FLAT_HASH_SET_H_
 #define PERMAFROST_SELECTIVE_ABSL_CONTAINER_FLAT_HASH_SET_H_
 

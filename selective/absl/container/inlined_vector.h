@@ -1,4 +1,5 @@
-// Abseil's interface without the room inside: less code, and a few small allocations when a model is loaded.
+// Replacement for Abseil's InlinedVector without inline storage: less code, at the cost of a few small allocations when
+// a model is loaded.
 #ifndef PERMAFROST_SELECTIVE_ABSL_CONTAINER_INLINED_VECTOR_H_
 #define PERMAFROST_SELECTIVE_ABSL_CONTAINER_INLINED_VECTOR_H_
 

@@ -1,5 +1,5 @@
-// What the hash map and the hash set share: entries in one vector, in the order in which they came, and chains of their
-// numbers by hash. What does not depend on types is compiled once.
+// Common base of the hash map and the hash set: entries in one vector, in insertion order, and chains of their indices
+// by hash. The part that does not depend on types is compiled once.
 #ifndef PERMAFROST_SELECTIVE_ABSL_CONTAINER_INTERNAL_HASH_TABLE_H_
 #define PERMAFROST_SELECTIVE_ABSL_CONTAINER_INTERNAL_HASH_TABLE_H_
 
@@ -22,7 +22,7 @@ inline size_t MixHash(size_t hash, size_t value) {
   return hash ^ (hash >> 29);
 }
 
-// What AbslHashValue of a class is given.
+// The hash state passed to AbslHashValue of a class.
 struct HashState {
   size_t hash = 0;
 
@@ -55,7 +55,7 @@ size_t HashOf(const std::pair<A, B>& pair) {
   return MixHash(HashOf(pair.first), HashOf(pair.second));
 }
 
-// Numbers of entries by hash.
+// Chains of entry indices by hash.
 class HashChains {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -64,9 +64,9 @@ class HashChains {
   uint32_t Next(uint32_t number) const { return links_[number].next; }
   size_t HashAt(uint32_t number) const { return links_[number].hash; }
   void Reserve(size_t count);
-  // The number is that of the entries so far.
+  // Adds an entry whose index is the current number of entries.
   void Add(size_t hash);
-  // Takes entry `number` out; the last one gets its number.
+  // Removes entry `number`. The last entry gets its index.
   void Remove(uint32_t number);
   void Clear();
 
@@ -82,7 +82,7 @@ class HashChains {
   std::vector<Link> links_;
 };
 
-// Entry: what is kept. KeyOf: a struct whose Of gives an entry's key.
+// Entry is the stored type. KeyOf is a struct whose function Of returns the key of an entry.
 template <typename Key, typename Entry, typename KeyOf>
 class HashTable {
  public:
@@ -171,7 +171,7 @@ class HashTable {
       return HashOf(Key(key));
     }
   }
-  // size() for a key that is not there.
+  // Returns size() if the key is absent.
   template <typename Q>
   size_t NumberOf(const Q& key, size_t hash) const {
     for (uint32_t i = chains_.First(hash); i != HashChains::kNone; i = chains_.Next(i)) {

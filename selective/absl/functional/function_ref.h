@@ -1,4 +1,4 @@
-// As Abseil's: a reference to something that can be called, for the length of a call.
+// Replacement for Abseil's FunctionRef: a non-owning reference to a callable, for the duration of a call.
 #ifndef PERMAFROST_SELECTIVE_ABSL_FUNCTIONAL_FUNCTION_REF_H_
 #define PERMAFROST_SELECTIVE_ABSL_FUNCTIONAL_FUNCTION_REF_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's: how something ended, with a message and payloads.
+// Replacement for Abseil's Status: a code with a message and payloads.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
 #define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUS_H_
 
@@ -54,7 +54,7 @@ class [[nodiscard]] Status final {
   bool ok() const { return content_ == nullptr; }
   StatusCode code() const { return ok() ? StatusCode::kOk : content_->code; }
   std::string_view message() const { return ok() ? std::string_view() : content_->message; }
-  // The name of the code and the message.
+  // Returns the name of the code and the message.
   std::string ToString() const;
   void Update(const Status& other) {
     if (ok()) *this = other;
@@ -71,7 +71,7 @@ class [[nodiscard]] Status final {
   friend bool operator!=(const Status& a, const Status& b) { return !(a == b); }
 
  private:
-  // Shared by copies; never changed but by SetPayload, which makes one of its own first.
+  // Shared by copies and immutable, except that SetPayload modifies a copy of its own.
   struct Content {
     StatusCode code;
     std::string message;
@@ -86,7 +86,7 @@ class [[nodiscard]] Status final {
 inline Status OkStatus() { return Status(); }
 
 namespace internal {
-// For each way in which messages come, so that none is converted where it is made: that is at hundreds of places.
+// One overload for each type of message, so that no call converts its argument: there are hundreds of calls.
 Status MakeStatus(StatusCode code, std::string_view message);
 Status MakeStatus(StatusCode code, const std::string& message);
 Status MakeStatus(StatusCode code, const char* message);

@@ -1,4 +1,4 @@
-// As Abseil's: a value, or why there is none.
+// Replacement for Abseil's StatusOr: a value, or the error that prevented it.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
 #define PERMAFROST_SELECTIVE_ABSL_STATUS_STATUSOR_H_
 
@@ -20,7 +20,7 @@ template <typename T>
 inline constexpr bool kIsStatusOr = false;
 template <typename T>
 inline constexpr bool kIsStatusOr<StatusOr<T>> = true;
-// A program error: a StatusOr made of an OK status, or asked for the value that it has not.
+// Reports a program error: a StatusOr made from an OK status, or access to a missing value.
 [[noreturn]] void MisusedStatusOr();
 }  // namespace internal
 
@@ -56,7 +56,7 @@ class [[nodiscard]] StatusOr {
 
   bool ok() const { return status_.ok(); }
   const Status& status() const& { return status_; }
-  // A copy: what is left must go on to say that there is no value.
+  // Returns a copy, so that the object continues to report that there is no value.
   Status status() && { return status_; }
 
   const T& value() const& {
@@ -102,7 +102,7 @@ class [[nodiscard]] StatusOr {
 
   Status status_;
   union {
-    std::remove_const_t<T> value_;  // There if status_ is OK.
+    std::remove_const_t<T> value_;  // Valid if status_ is OK.
   };
 };
 

@@ -1,4 +1,4 @@
-// As Abseil's: characters of ASCII, whatever the locale.
+// Replacement for Abseil's ASCII functions, which do not depend on the locale.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_ASCII_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_ASCII_H_
 

@@ -1,4 +1,4 @@
-// As far as payloads of a status need Abseil's: a string.
+// Replacement for Abseil's Cord, as far as payloads of a status need it: a string.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_CORD_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_CORD_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's: texts with unprintable bytes as a literal of C spells them.
+// Replacement for Abseil's escaping: writes unprintable bytes as in a C literal.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_ESCAPING_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_ESCAPING_H_
 
@@ -9,7 +9,7 @@
 namespace absl {
 inline namespace selective {
 
-// Bytes from 128 on stay as they are.
+// Keeps bytes of 128 and above unchanged.
 std::string Utf8SafeCEscape(std::string_view text);
 std::string CHexEscape(std::string_view text);
 

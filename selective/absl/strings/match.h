@@ -1,4 +1,4 @@
-// As Abseil's: what a text starts with, ends with and contains.
+// Replacement for Abseil's StartsWith, EndsWith and StrContains.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_MATCH_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_MATCH_H_
 

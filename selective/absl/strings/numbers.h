@@ -1,4 +1,5 @@
-// As Abseil's: texts to numbers. False, and an undefined number, for what is none or does not fit.
+// Replacement for Abseil's conversions from text to numbers. They return false, with an unspecified number, for
+// malformed or out-of-range text.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_NUMBERS_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_NUMBERS_H_
 
@@ -14,7 +15,7 @@ namespace internal {
 bool ParseInteger(std::string_view text, int64_t least, int64_t most, int64_t* value);
 }  // namespace internal
 
-// For signed integers and unsigned ones of fewer than 64 bits.
+// For signed integers, and for unsigned integers of less than 64 bits.
 template <typename Int>
 bool SimpleAtoi(std::string_view text, Int* value) {
   static_assert(std::numeric_limits<Int>::digits <= 63, "needs more than int64");
@@ -24,8 +25,8 @@ bool SimpleAtoi(std::string_view text, Int* value) {
   return ok;
 }
 
-// What the schemas need: a decimal number of up to 15 digits and an exponent of at most 22 either way, which one
-// operation in double gives exactly rounded.
+// Parses a decimal number of up to 15 digits with an exponent of at most 22 in magnitude, which suffices for op
+// schemas. One operation in double then rounds correctly.
 bool SimpleAtof(std::string_view text, float* value);
 
 }  // namespace selective

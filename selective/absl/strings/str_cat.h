@@ -1,8 +1,7 @@
-// As Abseil's: texts and numbers joined into one string.
+// Replacement for Abseil's StrCat and StrAppend: concatenate texts and numbers.
 //
-// What a program joins are mostly errors, hundreds of them, of which hardly one is ever made. So a call is as few
-// bytes of code as there is a way to: one variable argument for each piece, and a text with a letter for the kind of
-// each.
+// Most calls create error messages and are rarely executed, but there are hundreds of them. A call is therefore as
+// little code as possible: one variable argument for each piece, and a text with one letter for the kind of each.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_CAT_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_CAT_H_
 
@@ -15,7 +14,7 @@
 namespace absl {
 inline namespace selective {
 
-// Least numbers of digits.
+// Minimum numbers of digits.
 enum PadSpec : int { kNoPad = 1, kZeroPad16 = 16 };
 
 struct Hex {
@@ -27,7 +26,7 @@ struct Hex {
 
 namespace internal {
 
-// How a piece is passed.
+// Representation of a piece in the call.
 enum PieceKind : char {
   kCText = 'c',     // const char*, or null for nothing.
   kString = 's',    // const std::string*
@@ -50,7 +49,7 @@ constexpr PieceKind KindOf() {
   return kCText;
 }
 
-// A float becomes a double that lives as long as the call.
+// Converts a float to a double that lives as long as the call.
 inline double Passable(float number) { return number; }
 template <typename T>
 const T& Passable(const T& piece) {
@@ -71,7 +70,7 @@ auto Passed(const T& piece) {
   }
 }
 
-// One for each sequence of kinds, wherever the pieces are.
+// Instantiated once for each sequence of kinds.
 template <PieceKind... kKinds>
 inline constexpr char kKindsText[] = {kKinds..., '\0'};
 

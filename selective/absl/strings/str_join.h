@@ -1,4 +1,4 @@
-// As Abseil's: the elements of a range with a separator between them.
+// Replacement for Abseil's StrJoin: concatenates the elements of a range with a separator.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_JOIN_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_JOIN_H_
 

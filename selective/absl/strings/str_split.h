@@ -1,4 +1,4 @@
-// As Abseil's, for a separator of one character and views of the pieces.
+// Replacement for Abseil's StrSplit, for a separator of one character and views of the pieces.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_SPLIT_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STR_SPLIT_H_
 

@@ -1,4 +1,5 @@
-// As Abseil's: the standard's own. See selective/README.md for what this folder is.
+// Replacement for Abseil's string_view: that of the standard library. See selective/README.md for the purpose of this
+// folder.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STRING_VIEW_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STRING_VIEW_H_
 

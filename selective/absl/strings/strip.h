@@ -1,4 +1,4 @@
-// As Abseil's: takes off what a text starts or ends with.
+// Replacement for Abseil's functions that remove prefixes, suffixes and white space.
 #ifndef PERMAFROST_SELECTIVE_ABSL_STRINGS_STRIP_H_
 #define PERMAFROST_SELECTIVE_ABSL_STRINGS_STRIP_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's, as far as locking goes: for what is held for a few instructions only, since who waits only yields.
+// Replacement for Abseil's Mutex, without conditions. For short critical sections, because waiting threads only yield.
 #ifndef PERMAFROST_SELECTIVE_ABSL_SYNCHRONIZATION_MUTEX_H_
 #define PERMAFROST_SELECTIVE_ABSL_SYNCHRONIZATION_MUTEX_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's: what time it is.
+// Replacement for Abseil's Now.
 #ifndef PERMAFROST_SELECTIVE_ABSL_TIME_CLOCK_H_
 #define PERMAFROST_SELECTIVE_ABSL_TIME_CLOCK_H_
 
@@ -14,7 +14,7 @@ inline namespace selective {
 
 inline Time Now() {
   timespec now = {};
-  // Of the system itself: the library's way to ask without a call of it weighs most of a kilobyte.
+  // A direct system call: the C library's vDSO access takes most of a kilobyte.
   syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
   return {int64_t{now.tv_sec} * 1000000000 + now.tv_nsec};
 }

@@ -1,4 +1,4 @@
-// As Abseil's, in nanoseconds.
+// Replacement for Abseil's Time and Duration, in nanoseconds.
 #ifndef PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
 #define PERMAFROST_SELECTIVE_ABSL_TIME_TIME_H_
 

@@ -1,4 +1,4 @@
-// As Abseil's: the standard's own.
+// Replacement for Abseil's optional: that of the standard library.
 #ifndef PERMAFROST_SELECTIVE_ABSL_TYPES_OPTIONAL_H_
 #define PERMAFROST_SELECTIVE_ABSL_TYPES_OPTIONAL_H_
 

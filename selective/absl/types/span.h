@@ -1,4 +1,4 @@
-// As Abseil's: a view of elements that lie one after the other.
+// Replacement for Abseil's Span: a view of contiguous elements.
 #ifndef PERMAFROST_SELECTIVE_ABSL_TYPES_SPAN_H_
 #define PERMAFROST_SELECTIVE_ABSL_TYPES_SPAN_H_
 

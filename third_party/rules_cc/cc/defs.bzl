@@ -1,6 +1,6 @@
-"""Bazel's built-in C++ rules, under the names that rules_cc gives them.
+"""Bazel's built-in C++ rules, under their names in rules_cc.
 
-The distribution's bazel-rules-cc needs a newer Bazel than its bazel-bootstrap; this stands in for it.
+Replaces the distribution's bazel-rules-cc, which needs a newer Bazel than its bazel-bootstrap.
 """
 
 cc_binary = native.cc_binary
@@ -15,6 +15,6 @@ fdo_profile = native.fdo_profile
 objc_import = native.objc_import
 objc_library = native.objc_library
 
-# Named by Bazel's sources, used by nothing here.
+# Referenced by Bazel's sources, not used here.
 cc_flags_supplier = None
 compiler_flag = None
