@@ -56,7 +56,7 @@ bool IsFeedable(Op op) { return IsPlaceholder(op) || op == ops::kPlaceholderWith
 bool IsSummary(Op op) { return absl::EndsWith(op.name(), "Summary") || absl::EndsWith(op.name(), "SummaryV2"); }
 
 // True if the op forwards labels without changing their meaning.
-bool HandsOn(Op op) {
+bool ForwardsLabels(Op op) {
   for (const Op known :
        {ops::kIdentity, ops::kCast, ops::kReshape, ops::kSqueeze, ops::kOneHot, ops::kExpandDims, ops::kStopGradient}) {
     if (op == known) return true;
@@ -84,7 +84,7 @@ bool IsLabel(const Node& input) {
       const Op op = use.consumer->op();
       if (IsTrainingOp(op) || op == ops::kEqual) {
         reaches_loss = true;
-      } else if (HandsOn(op) && seen.size() < kMaxFollowed) {
+      } else if (ForwardsLabels(op) && seen.size() < kMaxFollowed) {
         if (std::find(seen.begin(), seen.end(), use.consumer) != seen.end()) continue;
         open.push_back(use.consumer);
         seen.push_back(use.consumer);

@@ -259,7 +259,7 @@ int32_t FirstProcessor() {
   return first;
 }
 
-TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
+TEST_F(RuntimeTest, RunsWithDelegatesAndReportsThem) {
   pf::Result<pf::Model> model = pf::Model::OpenFile(ModelPath());
   ASSERT_TRUE(model.ok());
   for (const std::string delegate : {"reference", "onednn", "xnnpack"}) {
@@ -287,7 +287,7 @@ TEST_F(RuntimeTest, RunsWithDelegatesAndSaysSo) {
   EXPECT_EQ(pf::Session::Create(*model, options).status().code(), PF_INVALID_ARGUMENT);
 }
 
-TEST_F(RuntimeTest, UsesWeightsThatLiePackedInThePackage) {
+TEST_F(RuntimeTest, UsesPackedWeightsOfThePackage) {
   pf::OpenOptions keys;
   keys.identity = age::kTestIdentity;
   const auto use = [&](const std::string& path, const std::string& delegate, const std::string& precision) {
@@ -440,7 +440,7 @@ std::string FreeShapes() {
   return bytes;
 }
 
-TEST_F(RuntimeTest, HandlesShapesThatOnlyTheRunTells) {
+TEST_F(RuntimeTest, HandlesShapesKnownOnlyAfterTheRun) {
   const std::string bytes = FreeShapes();
   pf::Result<pf::Model> model = pf::Model::OpenMemory(bytes.data(), bytes.size());
   ASSERT_TRUE(model.ok()) << Text(model.status());
@@ -526,7 +526,7 @@ TEST_F(RuntimeTest, PassesStrings) {
   EXPECT_TRUE(absl::StrContains(session->RunInto({input}, &memory).message(), "holds strings"));
 }
 
-TEST_F(RuntimeTest, SaysWhatItCannotChoose) {
+TEST_F(RuntimeTest, ReportsAmbiguousInterfaces) {
   SmallGraph graph;
   graph.Placeholder("x", DType::kFloat, Shape({2}));
   graph.Placeholder("y", DType::kFloat, Shape({2}));

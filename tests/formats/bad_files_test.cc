@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(BadFiles, AreRefusedWithTheExpectedMessage) {
+TEST(BadFiles, AreRejectedWithTheExpectedMessage) {
   std::map<std::string, fs::path> files;
   for (const auto& entry : fs::directory_iterator(DataFile("tests/formats/bad"))) {
     if (entry.path().extension() != ".error") files[entry.path().filename()] = entry.path();

@@ -57,7 +57,7 @@ void ExpectElements(const Graph& graph) {
   }
 }
 
-TEST(Encodings, DecodeToWhatTheFileStates) {
+TEST(Encodings, DecodeToTheExpectedElements) {
   const std::string text = *RealFileSystem().ReadFile(DataFile("tests/formats/cases/encodings.pbtxt"));
   const absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDefText(text);
   ASSERT_TRUE(graph.ok()) << graph.status();

@@ -214,7 +214,7 @@ TEST(GraphDef, AMillionNodesReadAndWrite) {
   EXPECT_TRUE(sink.text() == bytes);
 }
 
-TEST(Utf8, TakesWhatProtobufTakes) {
+TEST(Utf8, AcceptsWhatProtobufAccepts) {
   for (const char* good : {"", "plain text of more than eight bytes", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
                            "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf", "12345678\xc2\x80"}) {
     EXPECT_TRUE(IsUtf8(good)) << absl::CHexEscape(good);

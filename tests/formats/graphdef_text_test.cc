@@ -56,7 +56,7 @@ TEST(GraphDefText, ErrorsNameLineAndColumn) {
   EXPECT_THAT(Error("node { attr { key: 'T' value { type: DT_FLAOT } } }"), HasSubstr("DT_FLAOT"));
 }
 
-TEST(GraphDefText, HintsAtTypography) {
+TEST(GraphDefText, HintsAtTypographicCharacters) {
   EXPECT_THAT(Error("node { name: \u201ca\u201d }"), HasSubstr("typographic quotes"));
   EXPECT_THAT(Error("node { attr { key: 'i' value { i: \u20131 } } }"), HasSubstr("typographic dash"));
   EXPECT_THAT(Error("node { nam: 'a' }"), ::testing::Not(HasSubstr("typographic")));

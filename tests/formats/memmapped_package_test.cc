@@ -144,7 +144,7 @@ TEST(RegionNames, AreThoseOfTheOriginal) {
   EXPECT_EQ(names.NameFor("."), "memmapped_package://._");
 }
 
-TEST(RegionNames, ManyThatDifferInOneCharacterStayShort) {
+TEST(RegionNames, ManySimilarNamesStayShort) {
   RegionNames names;
   size_t longest = 0;
   for (int i = 0; i < 100000; ++i) {
@@ -155,7 +155,7 @@ TEST(RegionNames, ManyThatDifferInOneCharacterStayShort) {
   EXPECT_LT(longest, 120u);
 }
 
-TEST(PlanPackage, ConvertsWhatIsLargeAndNotReadByShapes) {
+TEST(PlanPackage, ConvertsLargeConstantsThatShapesDoNotRead) {
   const std::unique_ptr<SmallGraph> model(Model());
   const absl::StatusOr<PackagePlan> plan = PlanPackage(model->graph(), AtLeast(1));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -169,7 +169,7 @@ TEST(PlanPackage, ConvertsWhatIsLargeAndNotReadByShapes) {
   EXPECT_EQ(PlanPackage(model->graph(), AtLeast(49))->constants.size(), 0u);
 }
 
-TEST(PlanPackage, WhatAShapeIsComputedFromStaysToo) {
+TEST(PlanPackage, InputsOfShapeComputationsStay) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {6});
   const AttrValue int32 = AttrValue::Type(DType::kInt32);
@@ -196,7 +196,7 @@ TEST(PlanPackage, AGraphWithoutShapesKeepsEverySmallInteger) {
   EXPECT_EQ(plan->constants.size(), 2u);
 }
 
-TEST(PlanPackage, QuantizedTypesWhenAsked) {
+TEST(PlanPackage, QuantizedTypesOnRequest) {
   SmallGraph small;
   small.Const("codes", *Tensor::FromBytes(DType::kQUint8, {4}, "abcd", nullptr));
   small.Const("text", Tensor::FromStrings({1}, {"some text"}));
@@ -208,7 +208,7 @@ TEST(PlanPackage, QuantizedTypesWhenAsked) {
   EXPECT_EQ(PlanPackage(small.graph(), options)->kept.of_type, 1u);
 }
 
-TEST(PlanPackage, EqualBytesShareARegionWhenAsked) {
+TEST(PlanPackage, EqualBytesShareARegionOnRequest) {
   SmallGraph small;
   small.Const("a", Floats({2, 2}, {1, 2, 3, 4}));
   small.Const("b", Floats({4}, {1, 2, 3, 4}));
@@ -242,7 +242,7 @@ TEST(PlanPackage, NamesTheNodeWhoseValueIsMalformed) {
   EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1)).status().message(), "node 'none' (Const): has no attr 'value'");
 }
 
-TEST(PackageFormat, GivesBackTheGraphThatWentIn) {
+TEST(PackageFormat, RestoresTheGraph) {
   const std::unique_ptr<SmallGraph> model(Model());
   model->mutable_graph().Find("w")->set_device("/cpu:0");
   model->mutable_graph().Find("w")->SetAttr("_class", AttrValue::StringList({"loc:@b"}));
@@ -285,7 +285,7 @@ TEST(PackageFormat, TheBundledModelComesBackByteForByte) {
   std::filesystem::remove(out);
 }
 
-TEST(Package, ReadsTheDirectoryTheGraphAndWhatIsAskedFor) {
+TEST(Package, ReadsOnlyTheDirectoryTheGraphAndRequestedRegions) {
   const std::unique_ptr<SmallGraph> model(Model());
   const std::string bytes = Written(model->graph(), AtLeast(1));
   const auto source = std::make_shared<CountingSource>(bytes);
@@ -305,7 +305,7 @@ TEST(Package, ReadsTheDirectoryTheGraphAndWhatIsAskedFor) {
   EXPECT_THAT(source->TakeReads(), IsEmpty());
 }
 
-TEST(Package, OldDirectoriesSayNoLengths) {
+TEST(Package, DirectoriesWithoutLengthsAreRead) {
   // Offsets 0 and 64, then the graph at 68. The first length includes the padding.
   const std::string graph =
       "\x0a\x08\x0a\x01n\x12\x03"
@@ -388,7 +388,7 @@ TEST(Package, EverySingleBitFlip) {
   EXPECT_GT(refused, flips * 8 / 10);
 }
 
-TEST(Package, ADirectoryOfManyEntriesIsReadInOneGo) {
+TEST(Package, ALargeDirectoryIsReadOnce) {
   StringSink sink;
   PackageWriter writer(&sink, 32);
   constexpr int kRegions = 100000;

@@ -43,7 +43,7 @@ bool IsWhole(absl::string_view bytes) {
   return is_whole;
 }
 
-TEST(PackedWeightsTest, ComesBack) {
+TEST(PackedWeightsTest, RoundTrips) {
   const auto file = OpenPackedWeights(ViewOf(SomeFile()));
   ASSERT_TRUE(file.ok()) << file.status();
   const PackedMaker& maker = (*file)->maker();
@@ -63,7 +63,7 @@ TEST(PackedWeightsTest, ComesBack) {
   }
 }
 
-TEST(PackedWeightsTest, AFileWithoutEntriesIsOne) {
+TEST(PackedWeightsTest, AFileWithoutEntriesIsValid) {
   StringSink sink;
   ASSERT_TRUE(WritePackedWeights(SomeMaker(), {}, &sink).ok());
   const auto file = OpenPackedWeights(ViewOf(sink.text()));
@@ -71,14 +71,14 @@ TEST(PackedWeightsTest, AFileWithoutEntriesIsOne) {
   EXPECT_TRUE((*file)->entries().empty());
 }
 
-TEST(PackedWeightsTest, EveryTruncationIsFound) {
+TEST(PackedWeightsTest, EveryTruncationIsDetected) {
   const std::string bytes = SomeFile();
   ASSERT_TRUE(IsWhole(bytes));
   for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(IsWhole(bytes.substr(0, size))) << size;
   EXPECT_FALSE(IsWhole(bytes + "x"));
 }
 
-TEST(PackedWeightsTest, EveryBitThatMattersIsChecked) {
+TEST(PackedWeightsTest, EverySignificantBitIsChecked) {
   const std::string bytes = SomeFile();
   const auto file = OpenPackedWeights(ViewOf(bytes));
   ASSERT_TRUE(file.ok());
@@ -100,7 +100,7 @@ TEST(PackedWeightsTest, EveryBitThatMattersIsChecked) {
 }
 
 // A table whose hash is correct but whose entries are invalid.
-TEST(PackedWeightsTest, EntriesThatCannotBeAreRefused) {
+TEST(PackedWeightsTest, InvalidEntriesAreRejected) {
   const auto patched = [](size_t entry, uint64_t offset, uint64_t length) {
     std::string bytes = SomeFile();
     const auto file = OpenPackedWeights(ViewOf(bytes));
@@ -148,13 +148,13 @@ TEST(PackedWeightsTest, OtherFilesAndVersionsAreNamed) {
   EXPECT_THAT(status.message(), HasSubstr("found version 2, expected 1"));
 }
 
-TEST(PackedWeightsTest, AnEntryHasBytes) {
+TEST(PackedWeightsTest, EmptyEntriesAreRejected) {
   StringSink sink;
   EXPECT_TRUE(absl::IsInvalidArgument(WritePackedWeights(SomeMaker(), {{"empty", ""}}, &sink)));
 }
 
 // The hash is part of the format and must never change.
-TEST(ContentHashTest, IsTheSameForEver) {
+TEST(ContentHashTest, ValuesAreStable) {
   std::string bytes;
   std::set<uint64_t> seen;
   for (int i = 0; i < 300; ++i) {

@@ -120,7 +120,7 @@ TEST_F(TfjsTest, DecodesWeights) {
   EXPECT_EQ(value.elements<float>()[2], std::ldexp(1.0f, -24));
 }
 
-TEST_F(TfjsTest, GivesTheNodeTheTypeThatItDeclares) {
+TEST_F(TfjsTest, ConvertsToTheDeclaredTypeOfTheNode) {
   Put("w.bin", Raw<int32_t>({1, -2}));
   const std::string weight = R"({"name": "c", "shape": [2], "dtype": "int32"})";
   const Tensor value = Value(OneWeight("DT_INT64", R"({"size": 2})", weight));
@@ -134,7 +134,7 @@ TEST_F(TfjsTest, GivesTheNodeTheTypeThatItDeclares) {
             "node 'c' (Const): has the shape [3], but its weight [2]");
 }
 
-TEST_F(TfjsTest, JoinsShardsAndViewsWhatLiesInOne) {
+TEST_F(TfjsTest, JoinsShardsAndViewsSingleOnes) {
   const std::string bytes = Raw<float>({1, 2, 3, 4, 5});
   Put("1", bytes.substr(0, 6));
   Put("2", "");
@@ -183,7 +183,7 @@ TEST_F(TfjsTest, ReadsWhatConvertersWrite) {
   EXPECT_EQ(*ShapeAttr(*(*graph)->Find("x"), "shape"), Shape({-1, 3}));
 }
 
-TEST_F(TfjsTest, SpellsOpsAsTensorFlowDoes) {
+TEST_F(TfjsTest, RewritesOpsToTensorFlowOps) {
   Put("w.bin", Raw<float>({1, 2, 3}));
   const absl::StatusOr<std::unique_ptr<Graph>> graph = Open(R"({"modelTopology": {"node": [
     {"name": "x", "op": "Placeholder", "attr": {"dtype": {"type": "DT_FLOAT"}}},
@@ -238,7 +238,7 @@ TEST_F(TfjsTest, PathsStayInTheFolder) {
   EXPECT_FALSE(StaysInFolder(absl::string_view("a\0b", 3)));
 }
 
-TEST_F(TfjsTest, RefusesWhatIsNoGraphModel) {
+TEST_F(TfjsTest, RejectsOtherFiles) {
   EXPECT_EQ(Refusal("{"), "line 1, column 2: expected a key in double quotes");
   EXPECT_EQ(Refusal("{\"a\": 1, \"a\": 2}"), "line 1, column 17: the object has the key 'a' twice");
   EXPECT_EQ(Refusal("{\"format\": \"graph-model\"}"),
@@ -258,7 +258,7 @@ TEST_F(TfjsTest, RefusesWhatIsNoGraphModel) {
             "cannot be read as a tfjs graph model: the weights are in other files, expected a model with a path");
 }
 
-TEST_F(TfjsTest, RefusesManifestsThatDoNotFitTheShards) {
+TEST_F(TfjsTest, RejectsManifestsThatDoNotMatchTheShards) {
   const std::string dims = R"({"size": 2})";
   const auto one = [&](const std::string& weight) { return OneWeight("DT_FLOAT", dims, weight); };
   EXPECT_EQ(Refusal(one(R"({"name": "c", "shape": [2], "dtype": "float32"})")),
@@ -295,7 +295,7 @@ TEST_F(TfjsTest, RefusesManifestsThatDoNotFitTheShards) {
             "weightsManifest[0]: member 'paths': found '../w.bin', expected a path within the folder of the model");
 }
 
-TEST_F(TfjsTest, DecodesNoMoreThanIsAllowed) {
+TEST_F(TfjsTest, LimitsTheDecodedSize) {
   Put("w.bin", std::string(1000, 'x'));
   OpenOptions options;
   options.max_model_bytes = 3999;
@@ -308,7 +308,7 @@ TEST_F(TfjsTest, DecodesNoMoreThanIsAllowed) {
   EXPECT_EQ(Refusal(json, options), "was read");
 }
 
-TEST_F(TfjsTest, NoTruncationAndNoFlippedBitDoesHarm) {
+TEST_F(TfjsTest, ToleratesTruncationAndFlippedBits) {
   Put("w.bin", Raw<float>({1, 2}));
   const std::string json =
       OneWeight("DT_FLOAT", R"({"size": 2})", R"({"name": "c", "shape": [2], "dtype": "float32"})");

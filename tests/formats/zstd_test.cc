@@ -57,7 +57,7 @@ std::string Sample(size_t size) {
   return sample;
 }
 
-TEST(Zstd, GivesBackWhatWasWritten) {
+TEST(Zstd, RestoresTheBytes) {
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20, (size_t{9} << 20) + 1}) {
     const std::string sample = Sample(size);
     for (const bool sized : {false, true}) EXPECT_EQ(*Opened(Frame(sample, 1, sized)), sample) << size << sized;
@@ -82,19 +82,19 @@ TEST(Zstd, FindsRepetitionsFarApart) {
   EXPECT_LT(Frame(random + random, 1).size(), random.size() * 11 / 10);
 }
 
-TEST(Zstd, SaysWhenTheSizeWasNotTheOneThatWasPromised) {
+TEST(Zstd, ReportsAWrongSize) {
   StringSink out;
   ZstdSink sink(&out, 3, 10);
   ASSERT_TRUE(sink.Append("nine byte").ok());
   EXPECT_EQ(sink.Finish().code(), absl::StatusCode::kInternal);
 }
 
-TEST(Zstd, ReadsSeveralFramesAndSkipsWhatIsToBeSkipped) {
+TEST(Zstd, ReadsSeveralFramesAndSkippableOnes) {
   const std::string file = Skippable("a note") + Frame("one ", 3, false) + Skippable("") + Frame("") + Frame("two");
   EXPECT_EQ(*Opened(file), "one two");
 }
 
-TEST(Zstd, RefusesMoreThanIsAllowed) {
+TEST(Zstd, LimitsTheDecompressedSize) {
   const std::string sample(1000000, 'x');
   EXPECT_EQ(Refusal(Frame(sample), 999999),
             "byte 0: the model declares 1000000 bytes, expected at most 999999 (max_model_bytes)");
@@ -110,14 +110,14 @@ TEST(Zstd, RefusesMoreThanIsAllowed) {
   }
 }
 
-TEST(Zstd, DoesNotBelieveASizeThatTheFileCannotHold) {
+TEST(Zstd, RejectsAnImplausibleSize) {
   // A frame with an 8-byte content size of 2^40, a window of 1 KiB, and one block of a repeated byte.
   const std::string bomb("\x28\xb5\x2f\xfd\xc0\x00\x00\x00\x00\x00\x00\x01\x00\x00\x03\x00\x00x", 18);
   EXPECT_EQ(Refusal(bomb, uint64_t{1} << 50),
             "byte 0: the frame declares 1099511627776 bytes, more than the 18 bytes that are left can hold");
 }
 
-TEST(Zstd, RefusesFramesThatOthersCannotReadEither) {
+TEST(Zstd, RejectsUnsupportedFrames) {
   // Window descriptor 0x90: 2^28 bytes.
   const std::string wide("\x28\xb5\x2f\xfd\x00\x90\x03\x00\x00x", 10);
   EXPECT_EQ(Refusal(wide),
@@ -129,7 +129,7 @@ TEST(Zstd, RefusesFramesThatOthersCannotReadEither) {
             absl::StrCat("byte ", Frame("a").size(), ": found no frame, expected one or the end of the file"));
 }
 
-TEST(Zstd, EveryTruncationIsRefused) {
+TEST(Zstd, EveryTruncationIsRejected) {
   const std::string file = Frame(Sample(300), 3, false) + Skippable("note") + Frame(Sample(300));
   size_t ends[] = {Frame(Sample(300), 3, false).size(), 0};
   ends[1] = ends[0] + Skippable("note").size();
@@ -158,7 +158,7 @@ TEST(Zstd, NoFlippedBitChangesTheModel) {
   EXPECT_EQ(Refusal(wrong), "byte 0: the checksum of the frame is wrong");
 }
 
-TEST(Zstd, WrappingsInsideEachOtherEnd) {
+TEST(Zstd, NestingOfWrappingsIsLimited) {
   std::string file = *RealFileSystem().ReadFile(DataFile("tests/models/digits/digits.pb"));
   for (int i = 0; i < 4; ++i) file = Frame(file);
   EXPECT_TRUE(ReadModel({file, nullptr}).ok());

@@ -205,7 +205,7 @@ TEST(FrozenModelsTest, ToolsTakeSavedModelFolders) {
   EXPECT_THAT(err.str(), HasSubstr("tables are not frozen"));
 }
 
-TEST(FrozenModelsTest, WhatIsNotFrozenIsTold) {
+TEST(FrozenModelsTest, ReportsWhatCannotBeFrozen) {
   const auto table = OpenFrozenModel(RealFileSystem(), SavedModel("tf2_table"));
   ASSERT_TRUE(table.ok()) << table.status();
   ASSERT_EQ(table->report.notes.size(), 1u);

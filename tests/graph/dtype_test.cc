@@ -50,7 +50,7 @@ TEST(DTypeTest, HalfRoundsToNearestEven) {
   EXPECT_EQ(bits(std::nextafter(std::ldexp(1.0f, -14), 0.0f)), 0x0400);  // Rounds up to the smallest normal number.
 }
 
-TEST(DTypeTest, EveryHalfSurvivesTheWayThroughFloat) {
+TEST(DTypeTest, EveryHalfRoundTripsThroughFloat) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const float value = ToFloat(Half{static_cast<uint16_t>(bits)});
     const bool is_nan = (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0;
@@ -75,7 +75,7 @@ TEST(DTypeTest, BFloat16RoundsToNearestEven) {
   EXPECT_EQ(ToFloat(BFloat16{0xc049}), -3.140625f);
 }
 
-TEST(DTypeTest, DispatchCallsTheTypeThatItIs) {
+TEST(DTypeTest, DispatchCallsTheMatchingType) {
   size_t size = 0;
   const auto f = [&](auto tag) { size = sizeof(typename decltype(tag)::type); };
   EXPECT_TRUE((DispatchOn<float, int64_t>(DType::kInt64, f)));

@@ -176,7 +176,7 @@ TEST(FunctionTest, EditedBodyIsWrittenBack) {
   EXPECT_EQ(ControlOutputsOf(**changed)[0]->name(), "unpack");
 }
 
-TEST(FunctionTest, BodiesThatCannotBeWrittenBackAreRefused) {
+TEST(FunctionTest, BodiesThatCannotBeWrittenBackAreRejected) {
   const auto graph = Parse(
       Library({Simple("f", Node("r", "Neg", {"x"})),
                Function("list", In("x") + Arg("output", "y", "type: DT_FLOAT number_attr: \"N\"") + R"(attr { name: "N"
@@ -228,7 +228,7 @@ TEST(FunctionTest, CallsAreFollowed) {
   EXPECT_EQ(rest.GradientOf("leaf"), "leaf_gradient");
 }
 
-TEST(FunctionTest, CirclesAreFound) {
+TEST(FunctionTest, RecursionIsDetected) {
   const auto call = [](const std::string& callee) { return Node("r", "PartitionedCall", {"x"}, CallAttr(callee)); };
   const auto graph = Parse(Library({Simple("f", call("g"), "r:output:0"), Simple("g", call("f"), "r:output:0"),
                                     Simple("self", call("self"), "r:output:0")}));
@@ -253,7 +253,7 @@ TEST(FunctionTest, LongChainOfCallsNeedsNoStack) {
   EXPECT_EQ(order->front()->name(), absl::StrCat("f", kFunctions - 1));
 }
 
-TEST(FunctionTest, MistakesAreNamed) {
+TEST(FunctionTest, ErrorsNameFunctionAndNode) {
   const FunctionRef f = {"f", {}};
   const std::string neg = Node("r", "Neg", {"x"});
   EXPECT_EQ(ErrorOf({Simple("g", neg)}, f), "there is no function 'f' in the library; did you mean 'g'?");
@@ -293,7 +293,7 @@ TEST(FunctionTest, MistakesAreNamed) {
             "function 'f': control output 'c' is 'q', but the body has no such node");
 }
 
-TEST(FunctionTest, SmallLibrariesMakeNoLargeGraphs) {
+TEST(FunctionTest, ExpansionIsBounded) {
   const std::string many = R"(attr { key: "T" value { type: DT_FLOAT } } attr { key: "num" value { i: 65536 } })";
   std::string body = Node("u", "Unpack", {"x"}, many);
   for (int i = 0; i < 20; ++i) absl::StrAppend(&body, Node(absl::StrCat("n", i), "IdentityN", {"u:output"}));
@@ -314,7 +314,7 @@ TEST(FunctionTest, SmallLibrariesMakeNoLargeGraphs) {
       "function 'f': node 'f' (function): attr 'N' specifies -1 tensors, expected 0 to 65536");
 }
 
-TEST(FunctionTest, ValuesOfCallersAreBounded) {
+TEST(FunctionTest, AttributeValuesOfCallersAreBounded) {
   std::string attrs;
   for (int i = 0; i < 100; ++i) absl::StrAppend(&attrs, "attr { key: \"a", i, "\" value { placeholder: \"big\" } } ");
   const std::string node =
@@ -325,7 +325,7 @@ TEST(FunctionTest, ValuesOfCallersAreBounded) {
             "too many bytes in total");
 }
 
-TEST(FunctionTest, DeepValuesAreRefused) {
+TEST(FunctionTest, DeeplyNestedValuesAreRejected) {
   std::string value = AttrValue::Int(1).Encoded();
   for (int depth = 0; depth < 10000; ++depth) {
     std::string entry, function, outer;

@@ -43,7 +43,7 @@ TEST_F(GraphTest, NamesAreUnique) {
   EXPECT_EQ(Order(), Names{"a"});
 }
 
-TEST_F(GraphTest, RemovalRefusesWhatIsNeeded) {
+TEST_F(GraphTest, NodesInUseCannotBeRemoved) {
   Node* a = g.Add("a", ops::kNoOp);
   Node* b = g.Add("b", ops::kNoOp, {"^a"});
   Node* c = g.Add("c", ops::kNoOp, {"^b"});

@@ -8,7 +8,7 @@
 namespace permafrost {
 namespace {
 
-TEST(HashTest, EveryEditCounts) {
+TEST(HashTest, EveryEditChangesTheHash) {
   TestGraph g;
   Node* a = g.Int("a", 1);
   Node* b = g.Add("b", ops::kIdentity, {"a"}, {IntT()});
@@ -43,7 +43,7 @@ TEST(HashTest, EveryEditCounts) {
 }
 
 // The hash `meaning` distinguishes edits that may make a graph invalid from those that cannot.
-TEST(HashTest, TellsMeaningFromSpelling) {
+TEST(HashTest, DistinguishesMeaningFromSpelling) {
   TestGraph g;
   Node* a = g.Int("a", 1);
   Node* b = g.Add("b", ops::kIdentity, {"a"}, {IntT()});

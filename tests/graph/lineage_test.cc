@@ -36,7 +36,7 @@ TEST_F(LineageTest, IsAbsentUntilItIsRecorded) {
   EXPECT_EQ(graph->lineage(), nullptr);
 }
 
-TEST_F(LineageTest, AnUntouchedOrRenamedNodeComesFromItself) {
+TEST_F(LineageTest, AnUnchangedOrRenamedNodeIsItsOwnOrigin) {
   ASSERT_TRUE(graph_->Rename(Get("b"), "other").ok());
   ASSERT_TRUE(graph_->Rename(Get("c"), "b").ok());
   EXPECT_EQ(Origins("a"), Names({"a"}));
@@ -45,7 +45,7 @@ TEST_F(LineageTest, AnUntouchedOrRenamedNodeComesFromItself) {
   EXPECT_EQ(graph_->lineage()->originals(), Names({"x", "a", "b", "c"}));
 }
 
-TEST_F(LineageTest, ANewNodeComesFromWhatWasMatched) {
+TEST_F(LineageTest, ANewNodeOriginatesFromTheMatchedNodes) {
   {
     const OriginScope scope(&graph_.graph(), {Get("c"), nullptr, Get("b")});
     graph_.Add("made", ops::kAbs);
@@ -56,7 +56,7 @@ TEST_F(LineageTest, ANewNodeComesFromWhatWasMatched) {
   EXPECT_EQ(Origins("c"), Names({"c"}));
 }
 
-TEST_F(LineageTest, WhatIsRemovedGoesOnInTheFirstMatchedNode) {
+TEST_F(LineageTest, OriginsOfRemovedNodesMoveToTheFirstMatchedNode) {
   {
     const OriginScope scope(&graph_.graph(), {Get("c"), Get("b")});
     graph_->SetInput(Get("c"), 0, {Get("a"), 0});
@@ -65,7 +65,7 @@ TEST_F(LineageTest, WhatIsRemovedGoesOnInTheFirstMatchedNode) {
   EXPECT_EQ(Origins("c"), Names({"b", "c"}));
 }
 
-TEST_F(LineageTest, WhatIsRemovedGoesOnInWhatReplacesIt) {
+TEST_F(LineageTest, OriginsOfRemovedNodesMoveToTheReplacement) {
   {
     const OriginScope scope(&graph_.graph(), {Get("b")});
     graph_->ReplaceUses({Get("b"), 0}, {Get("a"), 0});
@@ -75,7 +75,7 @@ TEST_F(LineageTest, WhatIsRemovedGoesOnInWhatReplacesIt) {
   EXPECT_EQ(Origins("c"), Names({"c"}));
 }
 
-TEST_F(LineageTest, WhatIsRemovedWithoutASuccessorGoesOnInTheNewNodes) {
+TEST_F(LineageTest, OriginsOfRemovedNodesMoveToNewNodesOtherwise) {
   graph_.Add("extra", ops::kNoOp);
   graph_->RecordLineage();
   {
@@ -88,7 +88,7 @@ TEST_F(LineageTest, WhatIsRemovedWithoutASuccessorGoesOnInTheNewNodes) {
   EXPECT_EQ(Origins("made"), Names({"c", "extra"}));
 }
 
-TEST_F(LineageTest, OutsideOfScopesOnlyAReplacementTellsWhereANodeComesFrom) {
+TEST_F(LineageTest, OutsideOfScopesOnlyReplacementsAreRecorded) {
   Node* made = graph_.Add("made", ops::kNeg, {"a"}, {FloatT()});
   graph_->ReplaceUses({Get("b"), 0}, {made, 0});
   ASSERT_TRUE(graph_->RemoveNode(Get("b")).ok());
@@ -97,7 +97,7 @@ TEST_F(LineageTest, OutsideOfScopesOnlyAReplacementTellsWhereANodeComesFrom) {
   EXPECT_EQ(Origins("x"), Names({"x"}));
 }
 
-TEST_F(LineageTest, TheInnermostScopeCounts) {
+TEST_F(LineageTest, TheInnermostScopeApplies) {
   const OriginScope outer(&graph_.graph(), {Get("a")});
   {
     const OriginScope inner(&graph_.graph(), {Get("b")});
@@ -149,7 +149,7 @@ TEST_F(LineageTest, ACloneKeepsIt) {
   EXPECT_EQ(Origins("c"), Names({"b", "c"}));
 }
 
-TEST_F(LineageTest, TheLimitIsToldOf) {
+TEST_F(LineageTest, ExceedingTheLimitIsReported) {
   graph_->AddOrigins(Get("c"), Get("b"));
   graph_->AddOrigins(Get("c"), Get("a"));
   EXPECT_TRUE(graph_->lineage()->OriginsOf(*Get("c"), 3).is_complete);

@@ -80,7 +80,7 @@ TEST_F(MatcherTest, UsedOnceCountsControlUsesAndEndpoints) {
   EXPECT_EQ(why_, "input 0, node 'conv' (Conv2D), is a declared input or output");
 }
 
-TEST_F(MatcherTest, AsksForOutputZero) {
+TEST_F(MatcherTest, MatchesOutputZeroByDefault) {
   Node* split = Add("split", ops::kSplit);
   Node* relu = Add("relu", ops::kRelu, {{split, 1}});
   EXPECT_FALSE(Matches(Pattern::OneOf({ops::kRelu}).Input(0, Pattern::OneOf({ops::kSplit})), *relu, &match_, &why_));

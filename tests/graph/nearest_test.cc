@@ -13,7 +13,7 @@ TEST(NearestTest, NearestFirst) {
   EXPECT_EQ(NearestNames("softmax", {"model/softmax/Softmax"}), (std::vector<std::string>{"model/softmax/Softmax"}));
 }
 
-TEST(NearestTest, NothingNear) {
+TEST(NearestTest, NoNearNames) {
   EXPECT_EQ(DidYouMean("quantize", {"identity"}), "");
   EXPECT_TRUE(NearestNames("", {"a"}).empty());
   EXPECT_TRUE(NearestNames(std::string(1 << 20, 'x'), {"x"}).empty());

@@ -6,7 +6,7 @@
 namespace permafrost {
 namespace {
 
-TEST(ProcessorTest, AnswersAsTheCompilerDoes) {
+TEST(ProcessorTest, AgreesWithTheCompiler) {
   const InstructionSets found = SupportedInstructionSets();
 #if defined(__x86_64__)
   EXPECT_EQ(found.avx2, __builtin_cpu_supports("avx2") != 0);

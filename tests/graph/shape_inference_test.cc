@@ -212,7 +212,7 @@ TEST_F(ShapeInferenceTest, OldFilesMeanUnknownByAScalarPlaceholder) {
   EXPECT_EQ(Shape("x"), "[]");
 }
 
-TEST_F(ShapeInferenceTest, OutputShapesAttributeIsBelievedOnRequest) {
+TEST_F(ShapeInferenceTest, OutputShapesAttributeIsUsedOnRequest) {
   Node* x = g.Float("x", permafrost::Shape::UnknownRank());
   x->SetAttr("_output_shapes", AttrValue::ShapeList({permafrost::Shape({1, 2})}));
   EXPECT_EQ(Shape("x"), "<unknown>");
@@ -233,7 +233,7 @@ TEST_F(ShapeInferenceTest, UnknownOpsAndCyclesHaveUnknownShapes) {
   EXPECT_EQ(Shape("x"), "[2]");
 }
 
-TEST_F(ShapeInferenceTest, LoopsOfControlFlowAreWalked) {
+TEST_F(ShapeInferenceTest, LoopsOfControlFlowAreVisited) {
   g.Float("x", {2, 3});
   g.Add("enter", ops::kEnter, {"x"}, {FloatT(), {"frame_name", Text("f")}});
   Node* merge = g.Add("merge", ops::kMerge, {"enter"}, {FloatT(), {"N", AttrValue::Int(2)}});

@@ -98,7 +98,7 @@ TEST(TensorProtoTest, HostileOnes) {
   EXPECT_TRUE(ParseShapeProto(absl::string_view(dims).substr(4)).ok());
 }
 
-TEST(TensorProtoTest, TheCheckTellsWhatParsingWould) {
+TEST(TensorProtoTest, TheCheckAgreesWithParsing) {
   TensorHeader header;
   EXPECT_TRUE(CheckTensorProto(Proto(DType::kFloat, {2},
                                      "\x22\x08"

@@ -90,7 +90,7 @@ TEST_F(FileSystemTest, ReplacesAndKeepsPermissions) {
   EXPECT_THAT(Names(), ElementsAre("a"));
 }
 
-TEST_F(FileSystemTest, SpaceThatWasSetAsideAndNotUsedIsGivenBack) {
+TEST_F(FileSystemTest, UnusedReservedSpaceIsReleased) {
   ASSERT_TRUE(Write(RealFileSystem(), Path("a"), "short", 10 << 20).ok());
   struct stat about;
   ASSERT_EQ(stat(Path("a").c_str(), &about), 0);
@@ -129,7 +129,7 @@ TEST_F(FileSystemTest, BeforeCommitThereIsNoName) {
   EXPECT_EQ(Get(Path("a")), large_);
 }
 
-TEST_F(FileSystemTest, AProcessThatIsKilledLeavesNothing) {
+TEST_F(FileSystemTest, AKilledProcessLeavesNothing) {
   Put(Path("a"), "old");
   const pid_t child = fork();
   if (child == 0) {
@@ -144,7 +144,7 @@ TEST_F(FileSystemTest, AProcessThatIsKilledLeavesNothing) {
   EXPECT_EQ(Get(Path("a")), "old");
 }
 
-TEST_F(FileSystemTest, WhereAFileNeedsANameItHasAHiddenOne) {
+TEST_F(FileSystemTest, TemporaryNamesAreHidden) {
   FaultyFileSystem files;
   files.calls().Fail(Fault::kOpenUnnamed, 0, EOPNOTSUPP);
   Put(Path("a"), "old");
@@ -157,7 +157,7 @@ TEST_F(FileSystemTest, WhereAFileNeedsANameItHasAHiddenOne) {
   EXPECT_EQ(Get(Path("a")), large_);
 }
 
-TEST_F(FileSystemTest, NewFilesHeedTheUmask) {
+TEST_F(FileSystemTest, NewFilesRespectTheUmask) {
   const mode_t before = umask(027);
   for (const Fault fault : {Fault::kNone, Fault::kOpenUnnamed}) {
     FaultyFileSystem files;
@@ -197,7 +197,7 @@ class AheadCalls : public SystemCalls {
   uint64_t end_ = 0;
 };
 
-TEST_F(FileSystemTest, WhatIsReservedAheadIsMadeBeforeTheFirstWriteAndGivenBack) {
+TEST_F(FileSystemTest, ReservedPagesAreAllocatedAheadAndReleased) {
   // Uses a memory file system if there is one, because elsewhere the file is not changed.
   const std::string shared = "/dev/shm/permafrost_ahead_" + std::to_string(getpid());
   const std::string path = access("/dev/shm", W_OK) == 0 ? shared : Path("a");
@@ -218,7 +218,7 @@ TEST_F(FileSystemTest, WhatIsReservedAheadIsMadeBeforeTheFirstWriteAndGivenBack)
   unlink(path.c_str());
 }
 
-TEST_F(FileSystemTest, ReservingAheadEndsWithTheWriterAndSparesOtherFiles) {
+TEST_F(FileSystemTest, ReservingAheadEndsWithTheWriter) {
   AheadCalls calls;
   PosixFileSystem files(&calls);
   {
@@ -381,7 +381,7 @@ TEST_F(FileSystemTest, ReadsFail) {
   }
 }
 
-TEST_F(FileSystemTest, AFullDiskIsSaidAndLeavesNothing) {
+TEST_F(FileSystemTest, AFullDiskIsReportedAndLeavesNothing) {
   for (const uint64_t room : {0, 1, 1 << 20, 9 << 20}) {
     Put(Path("a"), "old");
     FaultyFileSystem files;

@@ -40,7 +40,7 @@ class MappedPagesTest : public TestInFolder {
   }
 };
 
-TEST_F(MappedPagesTest, OfAFileAreReadAgain) {
+TEST_F(MappedPagesTest, ReleasedFilePagesAreReadAgain) {
   std::string content(4 << 20, '\0');
   for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * i / 7);
   const absl::StatusOr<FileView> file = RealFileSystem().MapFile(Put("file", content));
@@ -72,7 +72,7 @@ TEST_F(MappedPagesTest, OtherMemoryIsLeftAlone) {
   ReleasePages({});
 }
 
-TEST_F(MappedPagesTest, WhatWasUnmappedIsForgotten) {
+TEST_F(MappedPagesTest, UnmappedMemoryIsForgotten) {
   const std::string path = Put("file", std::string(1 << 20, 'x'));
   absl::string_view bytes;
   {

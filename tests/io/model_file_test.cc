@@ -31,7 +31,7 @@ class ModelFileTest : public TestInFolder {
   const std::string digits_ = DataFile("tests/models/digits/digits.pb");
 };
 
-TEST_F(ModelFileTest, TheContentTellsTheFormat) {
+TEST_F(ModelFileTest, FormatIsDetectedFromContent) {
   const std::unique_ptr<Graph> graph = Open(digits_);
   ASSERT_GT(graph->num_nodes(), 0u);
   ASSERT_TRUE(SaveModel(RealFileSystem(), *graph, Path("text.pb"), {"pbtxt"}).ok());
@@ -53,7 +53,7 @@ TEST_F(ModelFileTest, SavesOverItsOwnInput) {
   EXPECT_THAT(*RealFileSystem().ListDirectory(folder_.string()), ElementsAre("model.pb"));
 }
 
-TEST_F(ModelFileTest, AFileThatIsOpenedFirstGetsTheModelToo) {
+TEST_F(ModelFileTest, SavesIntoAFileOpenedBefore) {
   // Larger than the thresholds for reading ahead and for reserving memory ahead on another thread.
   Graph large;
   (*large.AddNode("large", Op::Named("NoOp")))->SetAttr("text", AttrValue::String(std::string(3 << 20, 'x')));
@@ -125,7 +125,7 @@ TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
   }
 }
 
-TEST_F(ModelFileTest, SaysWhatAFolderIs) {
+TEST_F(ModelFileTest, RejectsFolders) {
   EXPECT_THAT(std::string(OpenModel(RealFileSystem(), folder_.string()).status().message()), HasSubstr("is a folder"));
   Put("saved_model.pb", "");
   const absl::Status status = OpenModel(RealFileSystem(), folder_.string()).status();

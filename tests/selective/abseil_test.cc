@@ -182,7 +182,7 @@ TEST(StatusOrTest, HoldsAValueOrAnError) {
 }
 
 // Checks that values are constructed and destroyed equally often under all assignments.
-TEST(StatusOrTest, KeepsCountOfWhatItHolds) {
+TEST(StatusOrTest, BalancesConstructionAndDestruction) {
   const auto counted = std::make_shared<int>(1);
   {
     absl::StatusOr<std::shared_ptr<int>> value = counted, copy = value, error = absl::NotFoundError("gone");
@@ -225,7 +225,7 @@ TEST(CleanupTest, RunsAtTheEnd) {
   EXPECT_EQ(count, 1);
 }
 
-TEST(SpanTest, ViewsWhatLiesInARow) {
+TEST(SpanTest, ViewsContiguousElements) {
   std::vector<int> values = {1, 2, 3, 4};
   const absl::Span<const int> all = values;
   EXPECT_EQ(all.subspan(1, 2), (absl::Span<const int>(values.data() + 1, 2)));
@@ -237,7 +237,7 @@ TEST(SpanTest, ViewsWhatLiesInARow) {
 int Twice(int x) { return 2 * x; }
 int Call(absl::FunctionRef<int(int)> function) { return function(4); }
 
-TEST(SortTest, PutsWhatIsLessFirst) {
+TEST(SortTest, SortsAscending) {
   std::vector<int> values;
   for (int i = 0; i < 1000; ++i) values.push_back(i * 7919 % 101);
   absl::c_sort(values);
@@ -257,7 +257,7 @@ TEST(FunctionRefTest, CallsFunctionsAndObjects) {
 }
 
 // Compares with the standard map, through growth, removal and reinsertion.
-TEST(FlatHashMapTest, HoldsWhatAMapHolds) {
+TEST(FlatHashMapTest, AgreesWithTheStandardMap) {
   absl::flat_hash_map<std::string, int> found;
   std::unordered_map<std::string, int> expected;
   uint32_t random = 1;

@@ -45,7 +45,7 @@ TEST(SmallMallocTest, EverySizeIsHeldAndRoundedUpByAQuarterAtMost) {
   }
 }
 
-TEST(SmallMallocTest, AFreedBlockServesAgain) {
+TEST(SmallMallocTest, AFreedBlockIsReused) {
   void* const first = small_malloc(100);
   small_free(first);
   EXPECT_EQ(small_malloc(112), first);
@@ -104,7 +104,7 @@ TEST(SmallMallocTest, Alignment) {
   small_free(memory);
 }
 
-TEST(SmallMallocTest, CallocGivesZerosAgain) {
+TEST(SmallMallocTest, CallocClearsReusedBlocks) {
   for (const size_t size : {40, 300000}) {
     void* const dirty = small_malloc(size);
     std::memset(dirty, 0xff, size);
@@ -127,7 +127,7 @@ TEST(SmallMallocTest, ReallocKeepsTheContent) {
   small_free(nullptr);
 }
 
-TEST(SmallMallocTest, WhatNoMemoryHoldsIsRefused) {
+TEST(SmallMallocTest, ImpossibleSizesFail) {
   for (const size_t size : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 4096, SIZE_MAX / 2}) {
     errno = 0;
     EXPECT_EQ(small_malloc(size), nullptr);

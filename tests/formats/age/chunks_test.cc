@@ -51,7 +51,7 @@ class AgeChunksTest : public ::testing::Test {
   const std::shared_ptr<CountingSource> sealed_;
 };
 
-TEST_F(AgeChunksTest, APieceCostsItsChunks) {
+TEST_F(AgeChunksTest, ReadingARangeDecryptsOnlyItsChunks) {
   const std::shared_ptr<const ByteSource> source = OpenSealed();
   EXPECT_EQ(source->size(), kSize);
   EXPECT_TRUE(source->is_secret());
@@ -72,7 +72,7 @@ TEST_F(AgeChunksTest, APieceCostsItsChunks) {
   EXPECT_EQ(cost(12345, 0), 0u);
 }
 
-TEST_F(AgeChunksTest, EveryKindOfRangeIsReadRight) {
+TEST_F(AgeChunksTest, EveryKindOfRangeIsReadCorrectly) {
   const std::shared_ptr<const ByteSource> source = OpenSealed();
   const uint64_t places[] = {0,
                              1,
@@ -101,7 +101,7 @@ TEST_F(AgeChunksTest, EveryKindOfRangeIsReadRight) {
   }
 }
 
-TEST_F(AgeChunksTest, SmallViewsOfAllOfAFileHoldNoMoreThanAllOfIt) {
+TEST_F(AgeChunksTest, SmallViewsOfAFileShareItsChunks) {
   const std::shared_ptr<const ByteSource> source = OpenSealed();
   std::vector<FileView> views;
   sealed_->TakeCount();
@@ -153,7 +153,7 @@ std::string FlagsOf(const void* address) {
   return "";
 }
 
-TEST_F(AgeChunksTest, WhatIsDecryptedIsLockedAndNotDumped) {
+TEST_F(AgeChunksTest, DecryptedMemoryIsLockedAndNotDumped) {
   const std::shared_ptr<const ByteSource> source = OpenSealed();
   const FileView view = *source->Read(0, 10);
   EXPECT_THAT(FlagsOf(view.bytes.data()), HasSubstr(" lo "));
@@ -161,7 +161,7 @@ TEST_F(AgeChunksTest, WhatIsDecryptedIsLockedAndNotDumped) {
   EXPECT_THAT(FlagsOf(view.bytes.data()), ::testing::Not(HasSubstr(" ex ")));
 }
 
-TEST_F(AgeChunksTest, MemoryThatCannotBeLockedIsTold) {
+TEST_F(AgeChunksTest, MemoryThatCannotBeLockedIsReported) {
   rlimit old;
   ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &old), 0);
   std::vector<std::string> notes;

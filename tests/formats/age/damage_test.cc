@@ -24,7 +24,7 @@ absl::Status ReadAsModel(const std::string& file) {
   return ReadModel(FileView{*kept, kept}, options).status();
 }
 
-TEST(AgeDamage, EveryBitOfAFileCounts) {
+TEST(AgeDamage, EveryFlippedBitOfAFileIsDetected) {
   const std::string file = FileOf("frozen");
   ASSERT_TRUE(Decrypt(file).ok());
   for (size_t byte = 0; byte < file.size(); ++byte) {
@@ -36,7 +36,7 @@ TEST(AgeDamage, EveryBitOfAFileCounts) {
   }
 }
 
-TEST(AgeDamage, EveryOtherByteInAHeaderIsRefused) {
+TEST(AgeDamage, EveryChangedByteOfAHeaderIsRejected) {
   const std::string file = FileOf("frozen");
   for (size_t byte = 0; byte < file.size(); ++byte) {
     for (const char other : {'\0', '\n', '\r', ' ', '-', 'A', '=', '\xff'}) {
@@ -54,7 +54,7 @@ TEST(AgeDamage, EveryOtherByteInAHeaderIsRefused) {
   }
 }
 
-TEST(AgeDamage, OfArmourOnlySpaceRoundItMayChange) {
+TEST(AgeDamage, OnlyWhiteSpaceAroundArmourMayChange) {
   const std::string file = Armored(FileOf("frozen"));
   ASSERT_TRUE(Decrypt(file).ok());
   for (size_t byte = 0; byte < file.size(); ++byte) {
@@ -70,7 +70,7 @@ TEST(AgeDamage, OfArmourOnlySpaceRoundItMayChange) {
   }
 }
 
-TEST(AgeDamage, ATruncatedFileIsRefusedAsAModelToo) {
+TEST(AgeDamage, ATruncatedFileIsRejectedAsAModel) {
   const std::string file = FileOf(kModel);
   ASSERT_TRUE(ReadAsModel(file).ok()) << ReadAsModel(file);
   for (size_t size = 0; size < file.size(); ++size) {
@@ -104,7 +104,7 @@ class AgeChunkDamageTest : public ::testing::Test {
   const size_t start_;  // Offset of the first chunk.
 };
 
-TEST_F(AgeChunkDamageTest, TruncationIsFoundWhenTheFileIsOpened) {
+TEST_F(AgeChunkDamageTest, TruncationIsDetectedOnOpening) {
   ASSERT_TRUE(Open(file_).ok());
   for (size_t chunk = 0; chunk < kChunks; ++chunk) {
     for (const int off : {-17, -16, -1, 0, 1, 15, 16, 17, 18}) {
@@ -116,7 +116,7 @@ TEST_F(AgeChunkDamageTest, TruncationIsFoundWhenTheFileIsOpened) {
   }
 }
 
-TEST_F(AgeChunkDamageTest, ChunksStayWhereTheyAre) {
+TEST_F(AgeChunkDamageTest, MovedChunksAreRejected) {
   EXPECT_TRUE(*Decrypt(With({0, 1, 2, 3})) == plain_);
   std::vector<size_t> orders[] = {{1, 0, 2, 3}, {0, 2, 1, 3}, {0, 1, 3, 2}, {0, 1, 3},       {1, 2, 3},
                                   {3},          {0, 0, 2, 3}, {0, 1, 1, 3}, {0, 1, 2, 2, 3}, {0, 1, 2, 3, 3}};

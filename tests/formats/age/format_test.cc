@@ -50,7 +50,7 @@ std::string X25519Arguments(std::vector<std::string> arguments, size_t body = 32
   return StanzaText({arguments, std::string(body, 'x')});
 }
 
-TEST(AgeFormat, OpensWhatIsWellFormed) {
+TEST(AgeFormat, OpensWellFormedFiles) {
   const std::string other = X25519Text(OtherIdentity().recipient);
   const std::string grease = "-> grease-1 ~!#$%&'()*+,-./:;<=>?@[]^_`{|}\n\n-> x\nAAAA\n";
   for (const auto& [name, file] : std::vector<std::pair<std::string, std::string>>{
@@ -70,7 +70,7 @@ TEST(AgeFormat, OpensWhatIsWellFormed) {
   EXPECT_EQ(*Decrypt(With(Passphrase()), KeysInMemory("", "winter")), kPlain);
 }
 
-TEST(AgeFormat, TheLengthOfThePayloadIsAnyLength) {
+TEST(AgeFormat, PayloadsOfEveryLengthOpen) {
   for (const size_t size : {size_t{0}, size_t{1}, kChunkBytes - 1, kChunkBytes, kChunkBytes + 1, 3 * kChunkBytes}) {
     const std::string plain = Noise(size);
     const absl::StatusOr<std::string> opened = Decrypt(FileOf(plain));
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(WorkFactors, AgeRefusesTest, ::testing::ValuesIn(Hostil
 INSTANTIATE_TEST_SUITE_P(Payloads, AgeRefusesTest, ::testing::ValuesIn(BadPayloads()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Armor, AgeRefusesTest, ::testing::ValuesIn(BadArmor()), NameOf);
 
-TEST(AgeFormat, SaysWhichKeyIsMissing) {
+TEST(AgeFormat, NamesTheMissingKey) {
   const auto message = [](const std::string& file, std::shared_ptr<KeySource> keys) {
     OpenOptions options;
     options.keys = std::move(keys);
@@ -278,18 +278,18 @@ TEST(AgeFormat, SaysWhichKeyIsMissing) {
   }
 }
 
-TEST(AgeFormat, AHeaderHasALimit) {
+TEST(AgeFormat, HeaderSizeIsLimited) {
   const absl::Status status = Decrypt("age-encryption.org/v1\n-> " + std::string(2 << 20, 'x')).status();
   EXPECT_EQ(Message(status), "header, byte 22: the header has more than 1048576 bytes");
 }
 
-TEST(AgeFormat, AHeaderWithoutALimitedNumberOfRecipientsOpens) {
+TEST(AgeFormat, ManyRecipientsOpen) {
   std::string stanzas;
   for (int i = 0; i < 2000; ++i) absl::StrAppend(&stanzas, "-> grease ", i, "\n\n");
   EXPECT_EQ(*Decrypt(With(stanzas + X25519Text())), kPlain);
 }
 
-TEST(AgeEncryption, IsForSomebody) {
+TEST(AgeEncryption, NeedsRecipientsOrAPassphrase) {
   StringSink out;
   EXPECT_THAT(Message(EncryptInto({}, &out).status()), HasSubstr("found no recipients"));
   AgeRecipients both{{TestIdentity().recipient}, std::make_shared<const LockedMemory>(*LockedMemory::CopyOf("winter"))};
@@ -301,7 +301,7 @@ TEST(AgeEncryption, IsForSomebody) {
   EXPECT_EQ(out.text(), "");
 }
 
-TEST(AgeEncryption, OpensForEachRecipientAndIsNeverTheSame) {
+TEST(AgeEncryption, OpensForEachRecipientAndIsRandomised) {
   const AgeRecipients two{{TestIdentity().recipient, OtherIdentity().recipient}};
   const absl::StatusOr<std::string> file = Encrypt(two, kPlain);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -318,7 +318,7 @@ TEST(AgeEncryption, OpensForEachRecipientAndIsNeverTheSame) {
             absl::StatusCode::kPermissionDenied);
 }
 
-TEST(AgeEncryption, DoesNotDependOnThePiecesInWhichItIsGiven) {
+TEST(AgeEncryption, DoesNotDependOnTheSizesOfAppends) {
   const AgeRecipients me{{TestIdentity().recipient}};
   for (const size_t size :
        {size_t{0}, size_t{1}, kChunkBytes, 2 * kChunkBytes, 2 * kChunkBytes + 1, 200 * kChunkBytes}) {

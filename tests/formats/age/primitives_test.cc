@@ -71,7 +71,7 @@ TEST_F(PrimitivesTest, ScryptIsThatOfRfc7914) {
             "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2");
 }
 
-TEST_F(PrimitivesTest, WhatIsSealedOpensWithItsKeyOnly) {
+TEST_F(PrimitivesTest, SealedTextsOpenOnlyWithTheirKey) {
   const Key key = KeyOf("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
   const std::string plain = "frozen";
   std::string sealed(plain.size() + kTagBytes, '\0'), opened(plain.size(), '\0');
@@ -87,7 +87,7 @@ TEST_F(PrimitivesTest, WhatIsSealedOpensWithItsKeyOnly) {
   EXPECT_FALSE(IsEqual("abc", "abd"));
 }
 
-TEST(Base64, HasOneSpellingForEachValue) {
+TEST(Base64, AcceptsOnlyCanonicalText) {
   for (const auto& [text, bytes] :
        {std::pair("", ""), {"Zg", "f"}, {"Zm8", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg", "foob"}}) {
     EXPECT_EQ(Base64(bytes), text);
@@ -133,7 +133,7 @@ TEST(Bech32, IsThatOfBip173) {
   }
 }
 
-TEST(Bech32, RefusesBitsThatAreNotUsed) {
+TEST(Bech32, RejectsNonZeroUnusedBits) {
   // Five zero characters are 25 bits: three bytes and one unused bit. Changing the last character sets that bit.
   const std::string fits = Bech32("x", std::string(3, '\0'));
   EXPECT_EQ(fits.substr(0, 7), "x1qqqqq");
@@ -155,7 +155,7 @@ TEST(Keys, AreThoseOfTheSpecification) {
   EXPECT_EQ(ParseRecipients(std::string("# us\n") + kRecipient + "\r\n\n" + kRecipient)->size(), 2u);
 }
 
-TEST(Keys, AreRefusedWithoutShowingThem) {
+TEST(Keys, AreRejectedWithoutShowingThem) {
   const char* const kSecret = "GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFP";
   const std::pair<std::string, const char*> cases[] = {
       {std::string("AGE-SECRET-KEY-1") + kSecret + "Q4EGAEY\n", "line 1: found a wrong checksum"},

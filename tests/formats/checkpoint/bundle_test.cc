@@ -73,7 +73,7 @@ class Bundle : public ::testing::Test {
   std::map<std::string, std::string> index_;
 };
 
-TEST_F(Bundle, OneThatIsRight) {
+TEST_F(Bundle, ValidBundle) {
   Add("w", Floats(4, 8));
   const auto source = Open();
   ASSERT_TRUE(source.ok()) << source.status();
@@ -104,7 +104,7 @@ TEST_F(Bundle, Headers) {
   ExpectRefused("'m.index': found no header, expected the index of a checkpoint");
 }
 
-TEST_F(Bundle, AsManyShardsAsTheHeaderLikes) {
+TEST_F(Bundle, HeadersWithManyShards) {
   index_[""] = EncodeBundleHeader({0x7fffffff});
   EXPECT_TRUE(Open().ok());
   Add("w", Floats(1, 0));
@@ -113,7 +113,7 @@ TEST_F(Bundle, AsManyShardsAsTheHeaderLikes) {
       absl::StatusCode::kNotFound);
 }
 
-TEST_F(Bundle, PlacesOutsideTheShard) {
+TEST_F(Bundle, OffsetsOutsideTheShard) {
   Add("w", Floats(4, 52));
   ExpectRefused("'m.index': variable 'w' has 16 bytes at offset 52 of 'm.data-00000-of-00001', which has 64 bytes");
   Add("w", Floats(4, -1));
@@ -200,7 +200,7 @@ TEST_F(Bundle, Strings) {
   EXPECT_EQ(ReadStatus("s", options).code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(Bundle, SlicesThatDoNotMakeUpTheVariable) {
+TEST_F(Bundle, SlicesThatDoNotCoverTheVariable) {
   const TensorSlice first = {{0, 4}}, second = {{4, 4}}, overlapping = {{3, 4}}, outside = {{5, 4}};
   EntryFields whole;
   whole.shape = Shape({8});

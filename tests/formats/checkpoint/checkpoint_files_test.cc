@@ -92,7 +92,7 @@ TEST(CheckpointFiles, Folders) {
             "'variables/variables.index'");
 }
 
-TEST(CheckpointFiles, NothingThere) {
+TEST(CheckpointFiles, MissingCheckpoint) {
   MemoryFileSystem files({{"d/model.ckpt-100.index", Table()},
                           {"d/lost.data-00000-of-00001", "x"},
                           {"d/part-00000-of-00002", Table()},

@@ -46,7 +46,7 @@ void ExpectVariables(absl::string_view path, const std::map<std::string, Tensor>
 
 class WrittenByTensorFlow : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(WrittenByTensorFlow, EveryValueIsRight) {
+TEST_P(WrittenByTensorFlow, EveryValueIsCorrect) {
   const std::map<std::string, Tensor> expected = RecordedVariables(GetParam());
   ASSERT_FALSE(expected.empty());
   ExpectVariables(WrittenFile(GetParam()), expected);

@@ -27,7 +27,7 @@ TEST(Crc32c, MaskingIsThatOfTables) {
   EXPECT_EQ(MaskCrc32c(Crc32c(std::string("\0\0\0\0\1\0\0\0\0", 9))), 0xb0a1f2c0u);
 }
 
-TEST(Crc32c, TheWaysAgree) {
+TEST(Crc32c, ImplementationsAgree) {
   std::mt19937 random(1);
   std::string bytes(3 * 8192 * 2 + 1000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());

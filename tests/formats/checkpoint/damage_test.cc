@@ -61,13 +61,13 @@ class DamagedBundle : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(DamagedBundle, TheWholeOneIsFine) {
+TEST_F(DamagedBundle, UndamagedCheckpoint) {
   const Outcome outcome = Read();
   EXPECT_TRUE(outcome.opened.ok()) << outcome.opened;
   EXPECT_TRUE(outcome.failed.empty());
 }
 
-TEST_F(DamagedBundle, TheIndexCutShortAtEveryByte) {
+TEST_F(DamagedBundle, IndexTruncatedAtEveryByte) {
   const std::string bytes = files_.files()[kIndex];
   ASSERT_GT(bytes.size(), 1000u);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -89,7 +89,7 @@ TEST_F(DamagedBundle, EveryBitOfTheIndexFlipped) {
   }
 }
 
-TEST_F(DamagedBundle, AShardCutShortAtEveryByte) {
+TEST_F(DamagedBundle, ShardTruncatedAtEveryByte) {
   for (const char* shard : kShards) {
     const std::string bytes = files_.files()[shard];
     for (size_t size = 0; size < bytes.size(); ++size) {
@@ -134,7 +134,7 @@ TEST_F(DamagedBundle, AFileIsMissing) {
   EXPECT_EQ(status.message(), "checkpoint 'v2': found 'v2.data-00000-of-00002', but no 'v2.index' beside it");
 }
 
-TEST_F(DamagedBundle, ShardsInEachOthersPlace) {
+TEST_F(DamagedBundle, ExchangedShards) {
   std::swap(files_.files()[kShards[0]], files_.files()[kShards[1]]);
   EXPECT_EQ(Read().opened.code(), absl::StatusCode::kDataLoss);
 }
@@ -154,7 +154,7 @@ class DamagedTable : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(DamagedTable, CutShortAtEveryByte) {
+TEST_F(DamagedTable, TruncatedAtEveryByte) {
   const std::string bytes = files_.files()[kFirst];
   for (size_t size = 0; size < bytes.size(); ++size) {
     files_.files()[kFirst] = bytes.substr(0, size);
@@ -181,7 +181,7 @@ TEST_F(DamagedTable, AShardIsMissing) {
   EXPECT_EQ(status.message(), absl::StrCat("checkpoint 'v1_shards' has 2 shards: found no file '", kSecond, "'"));
 }
 
-TEST_F(DamagedTable, AShardInTheOthersPlace) {
+TEST_F(DamagedTable, ExchangedShard) {
   files_.files()[kSecond] = files_.files()[kFirst];
   EXPECT_EQ(Read().opened.message(), absl::StrCat("'", kSecond, "': variable 'own0': its slices overlap"));
 }

@@ -145,11 +145,11 @@ void ExpectRefused(const std::string& file, absl::string_view message,
   EXPECT_EQ(std::string(status.message()), std::string(message));
 }
 
-TEST(SortedTable, TheForgerMakesGoodTables) {
+TEST(SortedTable, BuilderMakesValidTables) {
   EXPECT_TRUE(ReadAllOf(OneBlock(Forger::Block(Forger::Entry(0, 1, 2, "avv")))).ok());
 }
 
-TEST(SortedTable, HandlesThatLeadOutside) {
+TEST(SortedTable, HandlesOutsideTheFile) {
   constexpr uint64_t kHuge = ~uint64_t{0};
   for (const auto& [offset, size] : std::vector<std::pair<uint64_t, uint64_t>>{
            {kHuge, 1}, {0, kHuge}, {1, kHuge}, {kHuge, kHuge}, {uint64_t{1} << 40, 8}, {0, uint64_t{1} << 40}}) {
@@ -177,7 +177,7 @@ TEST(SortedTable, ABlockWithTheWrongType) {
                 absl::StatusCode::kUnimplemented);
 }
 
-TEST(SortedTable, SnappyThatClaimsToBeLarge) {
+TEST(SortedTable, SnappyBlockDeclaresALargeSize) {
   std::string claim;
   AppendVarint(uint64_t{4} << 30, &claim);
   ExpectRefused(OneBlock(claim + "xy", 1), "offset 13: found a Snappy block without its length");
@@ -191,7 +191,7 @@ TEST(SortedTable, SnappyThatClaimsToBeLarge) {
   ExpectRefused(OneBlock(claim + "xy", 1), "offset 13: found a damaged Snappy block");
 }
 
-TEST(SortedTable, TheMostThatSnappyCompressesIsRead) {
+TEST(SortedTable, MaximumSnappyCompressionIsRead) {
   const std::string contents = Forger::Block(Forger::Entry(0, 1, 1 << 20, "a" + std::string(1 << 20, 'x')));
   std::string compressed;
   snappy::Compress(contents.data(), contents.size(), &compressed);
@@ -230,7 +230,7 @@ TEST(SortedTable, KeysOutOfOrder) {
                 "offset 13: a block has greater keys than its entry in the list of blocks");
 }
 
-TEST(SortedTable, KeysThatAreMoreThanTheFile) {
+TEST(SortedTable, KeysThatExceedTheFileSize) {
   // 40000 keys of more than 20000 bytes each, in a file of 300 kB.
   std::string entries = Forger::Entry(0, 20000, 0, std::string(20000, 'k'));
   for (int i = 0; i < 40000; ++i) entries += Forger::Entry(20000 + i, 1, 0, "a");
