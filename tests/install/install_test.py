@@ -139,7 +139,7 @@ class InstallTest(unittest.TestCase):
                 "'MODEL;a.pb', which is not an argument of it",
             'find_package(Permafrost REQUIRED)\npermafrost_model_object(a-b MODEL a.pb)': 'must be a C identifier',
             'find_package(Permafrost REQUIRED)\nadd_library(t INTERFACE)\npermafrost_ops_to_register(ops MODELS t)':
-                'not of permafrost_optimized_model',
+                'permafrost_optimized_model did not create',
         }
         for number, (text, expected) in enumerate(cases.items()):
             source = self.folder / f'case{number}'

@@ -185,7 +185,7 @@ TEST_F(AgeChunksTest, MemoryThatCannotBeLockedIsReported) {
             "65536 bytes of the decrypted model cannot be locked in memory and may be swapped: the system allows 0 "
             "bytes (ulimit -l)");
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("655360 bytes of the decrypted model cannot be kept"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("655360 bytes of the decrypted model cannot be locked"));
 }
 
 TEST(LockedMemory, HoldsBytesAndMoves) {

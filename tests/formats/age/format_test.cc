@@ -120,7 +120,8 @@ std::vector<Refused> BadHeaders() {
       {"stanza_padding", WithHeader(start + "-> a\nAA==\n--- " + mac + "\n"), kDamaged, "base64 with '='"},
       {"stanza_not_canonical", WithHeader(start + "-> a\nAB\n--- " + mac + "\n"), kDamaged,
        "byte 27: found base64 whose"},
-      {"stanza_body_within_byte", WithHeader(start + "-> a\nA\n--- " + mac + "\n"), kDamaged, "ends within a byte"},
+      {"stanza_body_within_byte", WithHeader(start + "-> a\nA\n--- " + mac + "\n"), kDamaged,
+       "is truncated within a byte"},
       {"stanza_long_line", WithHeader(start + "-> a\n" + std::string(68, 'A') + "\n\n--- " + mac + "\n"), kDamaged,
        "found a line of 68 columns"},
       {"stanza_short_lines", WithHeader(start + "-> a\nAAAA\nAAAA\n--- " + mac + "\n"), kDamaged,
@@ -140,7 +141,7 @@ std::vector<Refused> BadHeaders() {
       {"mac_wrong", WithHeader(start + good + "--- " + std::string(43, 'A') + "\n"), kDamaged,
        "found a wrong checksum: the header was modified"},
       {"mac_of_another_header", WithHeader(start + "-> grease\n\n" + good + "--- " + mac + "\n"), kDamaged,
-       "the header was changed"},
+       "the header was modified"},
       {"x25519_extra_argument", With(X25519Arguments({share, "1"})), kDamaged, "found 2 arguments, expected 1"},
       {"x25519_no_argument", With(X25519Arguments({})), kDamaged, "found 0 arguments, expected 1"},
       {"x25519_short_share", With(X25519Arguments({Base64(std::string(31, 'x'))})), kDamaged, "found 31 bytes"},
@@ -246,7 +247,8 @@ std::vector<Refused> BadArmor() {
       {"armor_long_line", "-----BEGIN AGE ENCRYPTED FILE-----\n" + std::string(68, 'A') + "\n" + end, kDamaged,
        "found a line of 68 columns"},
       {"armor_not_canonical", "-----BEGIN AGE ENCRYPTED FILE-----\nYR==\n" + end, kDamaged, "unused bits"},
-      {"armor_text_in_first_line", "-----BEGIN AGE ENCRYPTED FILE-----x\nYWdl\n" + end, kDamaged, "line 1: found more"},
+      {"armor_text_in_first_line", "-----BEGIN AGE ENCRYPTED FILE-----x\nYWdl\n" + end, kDamaged,
+       "line 1: found text after"},
       {"armor_of_something_else", foreign, kDamaged, "expected 'age-encryption.org/v1'"},
   };
 }
