@@ -3,43 +3,33 @@
 import math
 import os
 
+from permafrost import errors
+
 
 def type_name(value):
     return 'None' if value is None else f'an object of type {type(value).__name__}'
 
 
-# What fits on a few screens; nobody reads more, and logs choke on it.
-_LONGEST_MESSAGE = 10_000
-
-
-def brief(message):
-    """A message without the middle of what somebody gave, where that is very long."""
-    if len(message) <= _LONGEST_MESSAGE:
-        return message
-    half = _LONGEST_MESSAGE // 2
-    return f'{message[:half]}...({len(message) - 2 * half} characters)...{message[-half:]}'
-
-
 def text(value, name):
     if not isinstance(value, str):
-        raise TypeError(f'{name}: found {type_name(value)}, expected a str')
+        raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a str')
     return value
 
 
 def path(value, name='path'):
     """The file system's name of `value` as a str."""
     if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f'{name}: found {type_name(value)}, expected a path')
+        raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a path')
     result = os.fsdecode(value)
     if '\0' in result:
-        raise ValueError(f'{name}: found a path with a null character')
+        raise errors.InvalidArgumentError(f'{name}: found a path with a null character')
     return result
 
 
 def _items(value, name, expected):
     # A text is a sequence too, of characters.
     if isinstance(value, (str, bytes)) or not hasattr(value, '__iter__'):
-        raise TypeError(f'{name}: found {type_name(value)}, expected a list of {expected}')
+        raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a list of {expected}')
     return enumerate(value)
 
 
@@ -57,18 +47,19 @@ def names(value, name):
 
 def integer(value, name, low=0):
     if isinstance(value, bool) or not hasattr(value, '__index__'):
-        raise TypeError(f'{name}: found {type_name(value)}, expected an int')
+        raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected an int')
     result = value.__index__()
     if not low <= result < 2**31:
-        raise ValueError(f'{name}: found {result}, expected an integer of at least {low} and of 32 bits')
+        raise errors.InvalidArgumentError(
+            f'{name}: found {result}, expected an integer of at least {low} and of 32 bits')
     return result
 
 
 def number(value, name):
     """A float that is not negative; infinity stands for no bound."""
     if isinstance(value, (bool, str, bytes)) or not (hasattr(value, '__float__') or hasattr(value, '__index__')):
-        raise TypeError(f'{name}: found {type_name(value)}, expected a number')
+        raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a number')
     result = float(value)
     if math.isnan(result) or result < 0:
-        raise ValueError(f'{name}: found {result}, expected a number of at least 0')
+        raise errors.InvalidArgumentError(f'{name}: found {result}, expected a number of at least 0')
     return result

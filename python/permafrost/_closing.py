@@ -1,5 +1,7 @@
 """What holds something native that can be let go of early."""
 
+from permafrost import errors
+
 
 class Closable:
     """The base of what has a `close` and works in a `with`. Subclasses set `_native`, and say in `_what` what they are."""
@@ -12,7 +14,7 @@ class Closable:
     @property
     def native(self):
         if self._native is None:
-            raise ValueError(f'{self._what} is closed')
+            raise errors.InvalidArgumentError(f'{self._what} is closed')
         return self._native
 
     def close(self):

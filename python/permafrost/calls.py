@@ -2,7 +2,7 @@
 
 from typing import Iterable, List, NamedTuple, Sequence, Tuple, Union
 
-from permafrost import _checks
+from permafrost import _checks, errors
 
 
 class PassCall(NamedTuple):
@@ -31,7 +31,7 @@ def text_of(value, name):
         return repr(value.__index__())
     if hasattr(value, '__float__'):
         return repr(float(value))
-    raise TypeError(f'{name}: found {_checks.type_name(value)}, expected a str, bool, int or float')
+    raise errors.InvalidTypeError(f'{name}: found {_checks.type_name(value)}, expected a str, bool, int or float')
 
 
 def call(name: str, arguments: Iterable[Tuple[str, object]], ignore_errors: bool = False) -> PassCall:
@@ -43,7 +43,7 @@ def call(name: str, arguments: Iterable[Tuple[str, object]], ignore_errors: bool
         values: Sequence[object] = value if isinstance(value, (list, tuple)) else [value]
         texts += [(key, text_of(item, f'{name}: {key}')) for item in values]
     if not isinstance(ignore_errors, bool):
-        raise TypeError(f'{name}: ignore_errors: found {_checks.type_name(ignore_errors)}, expected a bool')
+        raise errors.InvalidTypeError(f'{name}: ignore_errors: found {_checks.type_name(ignore_errors)}, expected a bool')
     return PassCall(name, tuple(texts), ignore_errors)
 
 
@@ -55,8 +55,8 @@ def normalized(transforms) -> list:
     if isinstance(transforms, (str, PassCall)) or callable(transforms):
         transforms = [transforms]
     if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):
-        raise TypeError(f'transforms: found {_checks.type_name(transforms)}, '
-                        'expected a transform string or a list of strings and passes')
+        raise errors.InvalidTypeError(f'transforms: found {_checks.type_name(transforms)}, '
+                                      'expected a transform string or a list of strings and passes')
     result: list = []
     for i, item in enumerate(transforms):
         if isinstance(item, PassCall):
@@ -66,5 +66,6 @@ def normalized(transforms) -> list:
         elif isinstance(item, str):
             result.append(item)
         else:
-            raise TypeError(f'transforms[{i}]: found {_checks.type_name(item)}, expected a transform string or a pass')
+            raise errors.InvalidTypeError(
+                f'transforms[{i}]: found {_checks.type_name(item)}, expected a transform string or a pass')
     return result

@@ -7,7 +7,17 @@ this module.
 
 import re
 
-from permafrost import _checks
+
+# What fits on a few screens; longer messages choke logs.
+_LONGEST_MESSAGE = 10_000
+
+
+def brief(message):
+    """A message without its middle, where that is very long."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f'{message[:half]}...({len(message) - 2 * half} characters)...{message[-half:]}'
 
 
 class Error(Exception):
@@ -29,6 +39,12 @@ class Error(Exception):
 
 class InvalidArgumentError(Error, ValueError):
     """What the caller gave is wrong."""
+
+    code = 'INVALID_ARGUMENT'
+
+
+class InvalidTypeError(Error, TypeError):
+    """An argument is of a type that the function does not take."""
 
     code = 'INVALID_ARGUMENT'
 
@@ -105,7 +121,8 @@ class InternalError(Error, RuntimeError):
     code = 'INTERNAL'
 
 
-_BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
+# The first class of a code is that of errors of the C++ side.
+_BY_CODE = {kind.code: kind for kind in reversed(Error.__subclasses__())}
 _NODE = re.compile(r"node '([^']*)'")
 
 
@@ -113,4 +130,4 @@ def from_status(code, message, pass_name):
     """The exception for a status of the C++ side; `pass_name` is empty where none was running."""
     kind = _BY_CODE.get(code, Error)
     named = _NODE.search(message)
-    return kind(_checks.brief(message), pass_name=pass_name or None, node=named.group(1) if named else None)
+    return kind(brief(message), pass_name=pass_name or None, node=named.group(1) if named else None)

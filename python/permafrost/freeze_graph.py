@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from permafrost import _checks, _native, graph_messages
+from permafrost import _checks, _native, errors, graph_messages
 
 __all__ = ('freeze_graph', 'freeze_graph_with_def_protos')
 
@@ -38,7 +38,7 @@ def freeze_graph(input_graph, input_saver, input_binary, input_checkpoint, outpu
     """
     del filename_tensor_name, input_binary
     if checkpoint_version not in (1, 2):
-        raise ValueError(f'checkpoint_version: found {checkpoint_version!r}, expected 1 or 2')
+        raise errors.InvalidArgumentError(f'checkpoint_version: found {checkpoint_version!r}, expected 1 or 2')
     texts = {
         'input_graph': input_graph,
         'input_saver': input_saver,

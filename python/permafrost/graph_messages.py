@@ -2,7 +2,7 @@
 
 import os
 
-from permafrost import _checks
+from permafrost import _checks, errors
 
 
 def to_bytes(graph, name='input_graph_def'):
@@ -17,9 +17,9 @@ def to_bytes(graph, name='input_graph_def'):
     if callable(serialize):
         data = serialize()
         if not isinstance(data, bytes):
-            raise TypeError(f'{name}: SerializeToString gave {_checks.type_name(data)}, expected bytes')
+            raise errors.InvalidTypeError(f'{name}: SerializeToString gave {_checks.type_name(data)}, expected bytes')
         return data
-    raise TypeError(f'{name}: found {_checks.type_name(graph)}, expected a GraphDef, bytes or a path')
+    raise errors.InvalidTypeError(f'{name}: found {_checks.type_name(graph)}, expected a GraphDef, bytes or a path')
 
 
 def like(original, data):

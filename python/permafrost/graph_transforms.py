@@ -1,6 +1,6 @@
 """The original's Python interface: code for `tensorflow.tools.graph_transforms` runs with its import changed to this."""
 
-from permafrost import _checks, _native, calls, graph_messages, user_passes
+from permafrost import _checks, _native, calls, errors, graph_messages, user_passes
 
 __all__ = ('TransformGraph',)
 
@@ -11,7 +11,7 @@ def _comma_separated(value, name):
         value = value.split(',')
     names = _checks.names(value, name)
     if names is None:
-        raise TypeError(f'{name}: found None, expected a list of names')
+        raise errors.InvalidTypeError(f'{name}: found None, expected a list of names')
     return [part for item in names for part in item.split(',') if part]
 
 

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from permafrost import _checks, _closing, _native, calls
+from permafrost import _checks, _closing, _native, calls, errors
 from permafrost import session as session_module
 from permafrost import user_passes, values
 
@@ -198,7 +198,7 @@ class Model(_closing.Closable):
         Errors carry the pass that was running (`pass_name`).
         """
         if progress is not None and not callable(progress):
-            raise TypeError(f'progress: found {_checks.type_name(progress)}, expected a function')
+            raise errors.InvalidTypeError(f'progress: found {_checks.type_name(progress)}, expected a function')
         native, reports = _native.transform(self.native, calls.normalized(transforms), user_passes.registered(), progress,
                                             bool(explain), _checks.integer(threads, 'threads'))
         return Model(native, self.source, [PassReport(**report) for report in reports])
@@ -279,7 +279,7 @@ class Model(_closing.Closable):
           A Verification, which is true when the models agree.
         """
         if not isinstance(other, Model):
-            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+            raise errors.InvalidTypeError(f'other: found {_checks.type_name(other)}, expected a Model')
         endpoints = self.inputs if inputs is not None else []
         sets = session_module.sample_sets(inputs, [item.name for item in endpoints], [item.dtype for item in endpoints])
         was_run, why_not, num_inputs, outputs = _native.verify(
@@ -294,7 +294,7 @@ class Model(_closing.Closable):
         """What is different in this graph from `other`, node by node; empty when they are equal. With `tolerance`,
         tensors may differ by so much; `strict` also compares versions, the library, and attributes that begin with '_'."""
         if not isinstance(other, Model):
-            raise TypeError(f'other: found {_checks.type_name(other)}, expected a Model')
+            raise errors.InvalidTypeError(f'other: found {_checks.type_name(other)}, expected a Model')
         most = None if tolerance is None else _checks.number(tolerance, 'tolerance')
         return [session_module.Difference(*item)
                 for item in _native.compare(self.native, other.native, most, bool(strict))]
@@ -344,11 +344,11 @@ def load(source: ModelSource, *, key: Keys = None, passphrase: Union[None, str, 
     elif isinstance(source, (bytes, bytearray, memoryview)):
         name = ''
     else:
-        raise TypeError(f'source: found {_checks.type_name(source)}, expected a path or the bytes of a model')
+        raise errors.InvalidTypeError(f'source: found {_checks.type_name(source)}, expected a path or the bytes of a model')
     if passphrase is not None and not isinstance(passphrase, (str, bytes)):
-        raise TypeError(f'passphrase: found {_checks.type_name(passphrase)}, expected a str or bytes')
+        raise errors.InvalidTypeError(f'passphrase: found {_checks.type_name(passphrase)}, expected a str or bytes')
     if max_bytes is not None and (not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**64):
-        raise ValueError(f'max_bytes: found {max_bytes!r}, expected an integer of at least 0')
+        raise errors.InvalidArgumentError(f'max_bytes: found {max_bytes!r}, expected an integer of at least 0')
     native = _native.load(source, _checks.names(inputs, 'inputs'), _checks.names(outputs, 'outputs'),
                           _checks.names(tags, 'tags') or [], _checks.text(signature, 'signature'), _identities(key),
                           [] if passphrase is None else [passphrase], max_bytes)

@@ -3,7 +3,7 @@
 import statistics
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from permafrost import _checks, _closing, _native, values
+from permafrost import _checks, _closing, _native, errors, values
 
 
 class Delegate(NamedTuple):
@@ -24,7 +24,7 @@ def empty(shape: Sequence[int], dtype='float32'):
     import numpy
     element = numpy.dtype(dtype)
     if not hasattr(shape, '__iter__'):
-        raise TypeError(f'shape: found {_checks.type_name(shape)}, expected a sequence of int')
+        raise errors.InvalidTypeError(f'shape: found {_checks.type_name(shape)}, expected a sequence of int')
     dims = tuple(_checks.integer(dim, f'shape[{i}]') for i, dim in enumerate(shape))
     size = element.itemsize
     for dim in dims:
@@ -38,7 +38,7 @@ def feed(value, name, dtype):
     """`value` as the native side takes it: an object with the buffer protocol, or shape and strings."""
     import numpy
     if value is None:
-        raise TypeError(f"input '{name}': found None, expected an array")
+        raise errors.InvalidTypeError(f"input '{name}': found None, expected an array")
     if not isinstance(value, numpy.ndarray):
         if isinstance(value, (str, bytes, list, tuple, int, float, complex)) or not hasattr(value, '__array__'):
             # Literals have no type of their own.
@@ -61,7 +61,7 @@ def feed(value, name, dtype):
 def _string(item, name):
     if isinstance(item, (str, bytes)):
         return item
-    raise TypeError(f"input '{name}': found {_checks.type_name(item)} in an array, expected str or bytes")
+    raise errors.InvalidTypeError(f"input '{name}': found {_checks.type_name(item)} in an array, expected str or bytes")
 
 
 class Benchmark(NamedTuple):
@@ -82,7 +82,7 @@ class Benchmark(NamedTuple):
     def percentile(self, share: float) -> float:
         """What `share` percent of the runs took at most, in seconds."""
         if not 0 <= share <= 100:
-            raise ValueError(f'share: found {share}, expected 0 to 100')
+            raise errors.InvalidArgumentError(f'share: found {share}, expected 0 to 100')
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share / 100))]
 
@@ -146,7 +146,8 @@ class Session(_closing.Closable):
             results = native.run(feeds, None)
             return {name: values.array_of(result) for name, result in zip(self._fetches, results)}
         if not isinstance(outputs, Mapping):
-            raise TypeError(f'outputs: found {_checks.type_name(outputs)}, expected a dict with the keys {self._fetches}')
+            raise errors.InvalidTypeError(
+                f'outputs: found {_checks.type_name(outputs)}, expected a dict with the keys {self._fetches}')
         native.run(feeds, by_name(outputs, self._fetches, 'outputs'))
         return dict(outputs)
 
@@ -158,7 +159,7 @@ class Session(_closing.Closable):
         arrays = {}
         for (_, dtype, shape), name in zip(self.native.plan(shapes), self._fetches):
             if shape is None or None in shape:
-                raise NotImplementedError(f"output '{name}': only the run tells its shape")
+                raise errors.UnimplementedError(f"output '{name}': only the run tells its shape")
             arrays[name] = empty(shape, values.numpy_dtype(dtype))
         return arrays
 
@@ -238,10 +239,12 @@ def by_name(arrays, names: Sequence[str], what: str) -> List[Any]:
     """The arrays of a dict in the order of `names`, which are all its keys; or the array of the only name."""
     if not isinstance(arrays, Mapping):
         if len(names) != 1:
-            raise TypeError(f'{what}: found {_checks.type_name(arrays)}, expected a dict with the keys {list(names)}')
+            raise errors.InvalidTypeError(
+                f'{what}: found {_checks.type_name(arrays)}, expected a dict with the keys {list(names)}')
         return [arrays]
     if len(arrays) != len(names) or any(name not in arrays for name in names):
-        raise ValueError(_checks.brief(f'{what}: found {sorted(map(str, arrays))}, expected {list(names)}'))
+        raise errors.InvalidArgumentError(
+            errors.brief(f'{what}: found {sorted(map(str, arrays))}, expected {list(names)}'))
     return [arrays[name] for name in names]
 
 

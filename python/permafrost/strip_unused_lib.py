@@ -1,6 +1,6 @@
 """The original's strip_unused, by its names: `tensorflow.python.tools.strip_unused_lib`."""
 
-from permafrost import _checks, _native, graph_messages, model
+from permafrost import _checks, _native, errors, graph_messages, model
 
 __all__ = ('strip_unused', 'strip_unused_from_files')
 
@@ -10,8 +10,8 @@ def type_numbers(placeholder_type_enum, count):
     if isinstance(placeholder_type_enum, (list, tuple)):
         numbers = list(placeholder_type_enum)
         if len(numbers) not in (1, count):
-            raise ValueError(f'placeholder_type_enum: found {len(numbers)} types, expected one, or one for each of '
-                             f'{count} inputs')
+            raise errors.InvalidArgumentError(f'placeholder_type_enum: found {len(numbers)} types, expected one, or one '
+                                              f'for each of {count} inputs')
     else:
         numbers = [placeholder_type_enum]
     return ','.join(str(_checks.integer(number, 'placeholder_type_enum')) for number in numbers)
@@ -20,7 +20,7 @@ def type_numbers(placeholder_type_enum, count):
 def names_of(value, name):
     names = _checks.names(value, name)
     if names is None:
-        raise TypeError(f'{name}: found None, expected a list of names')
+        raise errors.InvalidTypeError(f'{name}: found None, expected a list of names')
     return names
 
 
@@ -53,7 +53,7 @@ def check_inputs(data, inputs):
     """What the original says of names that it cannot use."""
     for name in inputs:
         if ':' in name:
-            raise ValueError(f"Name '{name}' appears to refer to a Tensor, not an Operation.")
+            raise errors.InvalidArgumentError(f"Name '{name}' appears to refer to a Tensor, not an Operation.")
     nodes = model.load(data).nodes
     missing = [name for name in inputs if name not in nodes]
     if missing:
@@ -69,7 +69,7 @@ def strip_unused_from_files(input_graph, input_binary, output_graph, output_bina
     """The same from file to file; names are separated by commas. `input_binary` is ignored: the content tells."""
     del input_binary
     if not input_graph:
-        raise ValueError('input_graph is empty')
+        raise errors.InvalidArgumentError('input_graph is empty')
     result = strip_unused(input_graph, _separated(input_node_names, 'input_node_names'),
                           _separated(output_node_names, 'output_node_names'), placeholder_type_enum)
     with model.load(result) as stripped:

@@ -12,7 +12,7 @@ import inspect
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional
 
-from permafrost import _checks, _native, calls, values
+from permafrost import _checks, _native, calls, errors, values
 
 _NAME = re.compile(r'[A-Za-z0-9_]+')
 _registered: Dict[str, '_Definition'] = {}
@@ -180,7 +180,8 @@ class _PatternParser:
 
     def _fail(self, expected) -> NoReturn:
         rest = self._text[self._position:].strip()
-        raise ValueError(f"pattern: found {rest[:20]!r} at character {self._position}, expected {expected}")
+        raise errors.InvalidArgumentError(
+            f"pattern: found {rest[:20]!r} at character {self._position}, expected {expected}")
 
     def whole(self):
         pattern = self._pattern(0)
@@ -203,7 +204,7 @@ class _PatternParser:
             self._next()
             label, word = word, self._word()
             if label == '*' or label in self.labels:
-                raise ValueError(f"pattern: the label '{label}' is given twice or is no name")
+                raise errors.InvalidArgumentError(f"pattern: the label '{label}' is given twice or is no name")
             self.labels.append(label)
         ops = [word]
         while self._peek() == '|':
@@ -276,11 +277,12 @@ class _Definition:
         parameters = list(inspect.signature(function).parameters.values())
         self._parameters = {item.name: item.default for item in parameters[first:]}
         if len(parameters) < first:
-            raise TypeError(f"pass '{name}': the function takes {len(parameters)} arguments, expected "
-                            f"{'(graph, ...)' if pattern is None else '(match, graph, ...)'}")
+            raise errors.InvalidTypeError(f"pass '{name}': the function takes {len(parameters)} arguments, expected "
+                                          f"{'(graph, ...)' if pattern is None else '(match, graph, ...)'}")
         for parameter, default in self._parameters.items():
             if not isinstance(default, (bool, int, float, str)):
-                raise TypeError(f"pass '{name}': parameter '{parameter}' has no default that is a bool, int, float or str")
+                raise errors.InvalidTypeError(
+                    f"pass '{name}': parameter '{parameter}' has no default that is a bool, int, float or str")
 
     def check(self, arguments):
         """Raises ValueError for arguments that the pass does not take."""
@@ -290,9 +292,10 @@ class _Definition:
         given = {}
         for key, text in arguments:
             if key not in self._parameters:
-                raise ValueError(f"{self._name}: unknown parameter '{key}', expected one of {sorted(self._parameters)}")
+                raise errors.InvalidArgumentError(
+                    f"{self._name}: unknown parameter '{key}', expected one of {sorted(self._parameters)}")
             if key in given:
-                raise ValueError(f"{self._name}: parameter '{key}' is given twice")
+                raise errors.InvalidArgumentError(f"{self._name}: parameter '{key}' is given twice")
             given[key] = self._value(key, text)
         return given
 
@@ -306,7 +309,7 @@ class _Definition:
                 return kind(text)
             except ValueError:
                 pass
-        raise ValueError(f"{self._name}: parameter '{key}' is '{text}', expected a {kind.__name__}")
+        raise errors.InvalidArgumentError(f"{self._name}: parameter '{key}' is '{text}', expected a {kind.__name__}")
 
     def run(self, editor, arguments):
         """Runs the function, for each match where there is a pattern, and returns the number of rewrites."""
@@ -317,8 +320,8 @@ class _Definition:
                 return 0
             rewrites = self._function(graph, **given)
             if isinstance(rewrites, bool) or not isinstance(rewrites, int) or rewrites < 0:
-                raise TypeError(f"pass '{self._name}': the function returned {_checks.type_name(rewrites)}, expected the "
-                                'number of its rewrites')
+                raise errors.InvalidTypeError(f"pass '{self._name}': the function returned "
+                                              f'{_checks.type_name(rewrites)}, expected the number of its rewrites')
             return rewrites
         count = 0
         for name in [native.describe()[0] for native in editor.nodes()]:
@@ -354,9 +357,9 @@ def pass_(name: Optional[str] = None, *, pattern: Optional[str] = None) -> Calla
     def decorate(function):
         chosen = function.__name__ if name is None else _checks.text(name, 'name')
         if not _NAME.fullmatch(chosen):
-            raise ValueError(f'name: found {chosen!r}, expected letters, digits and underscores')
+            raise errors.InvalidArgumentError(f'name: found {chosen!r}, expected letters, digits and underscores')
         if _native.is_pass(chosen):
-            raise ValueError(f"name: there is a pass '{chosen}' already")
+            raise errors.InvalidArgumentError(f"name: there is a pass '{chosen}' already")
         _registered[chosen] = _Definition(function, chosen, pattern)
 
         def call(*, ignore_errors=False, **arguments):

@@ -18,6 +18,9 @@ class BadInputTest(unittest.TestCase):
         with self.assertRaises(kind) as raised:
             function(*arguments, **named)
         self.assertRegex(str(raised.exception), message)
+        # Python itself reports keywords that do not exist, and lookups by name fail as in a dict.
+        if message != 'unexpected keyword' and kind is not KeyError:
+            self.assertIsInstance(raised.exception, permafrost.Error)
         return raised.exception
 
     def test_models(self):
@@ -104,6 +107,7 @@ class BadInputTest(unittest.TestCase):
         self.fails(TypeError, 'tolerance: found an object of type str', model.compare, model, tolerance='much')
         self.fails(TypeError, 'max_seconds: found None', session.benchmark, x, max_seconds=None)
         self.fails(ValueError, r"expected \['x'\]", session.allocate_outputs, {'z': x})
+        self.fails(ValueError, r"expected \['x'\]", session.run, {'z': x})
         self.fails(TypeError, 'shape: found an object of type int', permafrost.empty, 3)
         self.fails(TypeError, 'input_node_names: found None', strip_unused_lib.strip_unused_from_files, '/a', True, '/b',
                    True, None, 'y', 1)
