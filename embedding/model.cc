@@ -31,7 +31,7 @@ absl::StatusOr<OpenOptions> OptionsOf(const pf_open_options* given) {
   return open;
 }
 
-// `read(options)` returns the graph.
+// Opens a model with `read(options)`, which returns the graph, and reports errors to the caller.
 template <typename Read>
 pf_status Open(const pf_open_options* given, pf_model** model, CallerError error, Read&& read) {
   return Guarded(error, [&]() -> absl::Status {

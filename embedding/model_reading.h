@@ -12,9 +12,10 @@
 
 namespace permafrost {
 
-// Errors name the path.
+// Reads the model in a file. Errors name the path.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModelFile(const std::string& path, const OpenOptions& options);
 
+// Reads a model in memory.
 absl::StatusOr<std::unique_ptr<Graph>> ReadModelBytes(FileView bytes, const OpenOptions& options);
 
 }  // namespace permafrost

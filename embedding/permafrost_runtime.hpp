@@ -161,7 +161,7 @@ class Model {
       return pf_open_descriptor(descriptor, offset, length, c, model, error, size);
     });
   }
-  // The bytes are not copied, and must outlive the model and its sessions.
+  // Opens a model in memory. The bytes are not copied, and must outlive the model and its sessions.
   static Result<Model> OpenMemory(const void* bytes, size_t num_bytes, const OpenOptions& options = {}) {
     return Open(options, [&](const pf_open_options* c, pf_model** model, char* error, size_t size) {
       return pf_open_memory(bytes, num_bytes, nullptr, nullptr, c, model, error, size);
@@ -327,7 +327,7 @@ class Session {
     return report;
   }
 
-  // Starting discards earlier records.
+  // Starts or stops recording of runs. Starting discards earlier records.
   Status RecordProfile(bool record) {
     return internal::Try(
         [&](char* error, size_t size) { return pf_record_profile(session_.get(), record ? 1 : 0, error, size); });

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // Size of a cache line, and of the widest vector register.
 
-// A large buffer is aligned to a huge page and backed by huge pages. Otherwise page faults take as long as the
-// computation when new weights are filled in.
+// Returns the alignment of a buffer. A large buffer is aligned to a huge page and backed by huge pages. Otherwise page
+// faults take as long as the computation when new weights are filled in.
 size_t AlignmentFor(size_t size) { return size >= kHugePageBytes ? kHugePageBytes : kAlignment; }
 
 }  // namespace

@@ -46,8 +46,8 @@ constexpr Format kFormats[] = {
 // The magic bytes at the end of LevelDB tables: V1 checkpoints, and the index of V2 checkpoints.
 constexpr string_view kTableMagic("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
 
-// onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR versions started at 3 in 2017 and
-// increase by about one per year.
+// True if the bytes start like an onnx.ModelProto: the IR version, then one of its first text fields or the graph. IR
+// versions started at 3 in 2017 and increase by about one per year.
 bool LooksLikeOnnx(string_view bytes) {
   constexpr char kFirstIr = 3, kLastIr = 40;
   if (bytes.size() < 4 || bytes[0] != 0x08 || bytes[1] < kFirstIr || bytes[1] > kLastIr) return false;

@@ -61,7 +61,7 @@ class PageReader {
   std::thread thread_;  // Declared last, because it uses the other members.
 };
 
-// Never destroyed, because owners may outlive other static objects.
+// Returns the table of mappings. Never destroyed, because owners may outlive other static objects.
 Mappings& AllMappings() {
   static auto* const mappings = new Mappings;
   return *mappings;

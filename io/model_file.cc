@@ -42,8 +42,8 @@ absl::StatusOr<const ModelFormat*> FormatToWrite(absl::string_view name) {
       absl::StrCat("no format '", name, "' to write, expected one of ", absl::StrJoin(known, ", ")));
 }
 
-// Almost any bytes with valid tags are a GraphDef of unknown fields. A file without nodes that starts like another
-// format is therefore considered to be of that format.
+// True if the graph shows that the file is a GraphDef. Almost any bytes with valid tags are a GraphDef of unknown
+// fields, so a file without nodes that starts like another format is considered to be of that format.
 bool IsConvincing(const Graph& graph, absl::string_view foreign) {
   if (graph.first() != nullptr) return true;
   return foreign.empty() && !(graph.library().empty() && graph.versions().empty());

@@ -19,7 +19,7 @@
 
 namespace permafrost {
 
-// Every format, in the order in which they are tried.
+// Returns every format, in the order in which they are tried.
 absl::Span<const ModelFormat* const> ModelFormats();
 
 // Reads the model at `path`. Format, compression and encryption are detected from the content, not from the name.

@@ -17,9 +17,10 @@ class SystemCalls {
   virtual ssize_t Read(int file, void* buffer, size_t size);
   virtual void* Map(int file, size_t size);  // mmap, read-only and private.
   virtual ssize_t Write(int file, const void* bytes, size_t size);
-  // fallocate from offset 0, without changing the file's size. For a file in memory it only checks that there is room.
+  // Calls fallocate from offset 0 without changing the file's size. For a file in memory it only checks that there is
+  // room.
   virtual int Allocate(int file, uint64_t size);
-  // fallocate of a file in memory, without changing the file's size. ENOTSUP for any other file.
+  // Calls fallocate for a file in memory without changing the file's size. Returns ENOTSUP for any other file.
   virtual int AllocateInMemory(int file, uint64_t offset, uint64_t size);
   virtual int Sync(int file);                    // fsync
   virtual int Link(int file, const char* path);  // linkat of a file opened with O_TMPFILE.

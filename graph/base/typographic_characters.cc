@@ -1,4 +1,4 @@
-// The table of typographic characters, in the order of their code points.
+// Implements the table of typographic characters, in the order of their code points.
 #include "graph/base/typographic_characters.h"
 
 #include "absl/strings/match.h"

@@ -18,9 +18,10 @@ struct TypographicCharacter {
   absl::string_view code_point;  // "U+2013".
 };
 
+// Returns all of them, in the order of their code points.
 absl::Span<const TypographicCharacter> TypographicCharacters();
 
-// The one that `text` starts with, or null.
+// Returns the character that `text` starts with, or null.
 const TypographicCharacter* LeadingTypographicCharacter(absl::string_view text);
 
 }  // namespace permafrost

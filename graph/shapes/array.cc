@@ -258,7 +258,7 @@ absl::Status WhereShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// MatrixDiag: [..., n] becomes [..., n, n].
+// Handles MatrixDiag: [..., n] becomes [..., n, n].
 absl::Status DiagShape(ShapeContext* context) {
   Shape output = context->input(0);
   if (!output.has_rank()) return absl::OkStatus();

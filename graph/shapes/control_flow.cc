@@ -6,13 +6,13 @@
 
 namespace permafrost::shapes {
 
-// One of the outputs forwards the data.
+// Gives all outputs the shape of the input, because any of them may forward it.
 absl::Status SwitchShape(ShapeContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(0));
   return absl::OkStatus();
 }
 
-// The input that closes a loop has not been visited yet, so the output is unknown.
+// Leaves the output unknown, because the input that closes a loop has not been visited yet.
 absl::Status MergeShape(ShapeContext* context) {
   context->set_output(1, Shape());
   if (context->num_inputs() == 0) return absl::OkStatus();

@@ -98,7 +98,7 @@ absl::StatusOr<Shape> PaddedBy(const ShapeContext& context, const Shape& input, 
   return output;
 }
 
-// In fused convolutions the filter follows the paddings (and the size), so its position varies.
+// Sets the shape of a fused convolution. The filter follows the paddings (and the size), so its position varies.
 absl::Status FusedConvolution(ShapeContext* context, const Shape& padded, int filter_input) {
   const Node& node = context->node();
   PF_RETURN_IF_ERROR(context->RequireRank(filter_input, 4));
@@ -129,7 +129,7 @@ absl::Status QuantizedDepthwiseConv2DShape(ShapeContext* context) {
   return AddRange(context, Shape());
 }
 
-// Input 0 holds the size of the result, because several sizes have the same gradient.
+// Reads the size of the result from input 0, because several sizes have the same gradient.
 absl::Status Conv2DBackpropInputShape(ShapeContext* context) {
   const int rank = context->node().op() == ops::kConv3DBackpropInputV2 ? 5 : 4;
   PF_ASSIGN_OR_RETURN(Shape sizes, ShapeFromInput(*context, 0));

@@ -8,13 +8,13 @@ namespace permafrost::shapes {
 absl::Status UnknownShape(ShapeContext*) { return absl::OkStatus(); }
 absl::Status NoOutputs(ShapeContext*) { return absl::OkStatus(); }
 
-// Output 0 has the shape of input 0.
+// Gives output 0 the shape of input 0.
 absl::Status UnchangedShape(ShapeContext* context) {
   context->set_output(0, context->input(0));
   return absl::OkStatus();
 }
 
-// Each output has the shape of the input with the same index.
+// Gives each output the shape of the input with the same index.
 absl::Status UnchangedShapes(ShapeContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(i));
   return absl::OkStatus();
@@ -36,7 +36,7 @@ absl::Status BroadcastShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// All inputs must have the same shape.
+// Requires that all inputs have the same shape.
 absl::Status MergedShape(ShapeContext* context) {
   Shape merged = Shape::UnknownRank();
   for (int i = 0; i < context->num_inputs(); ++i) {
@@ -55,7 +55,7 @@ absl::Status ClipShape(ShapeContext* context) {
   return UnchangedShape(context);
 }
 
-// Select(condition, then, else): a condition of rank 0 selects the whole tensor, one of rank 1 selects rows.
+// Handles Select(condition, then, else): a condition of rank 0 selects the whole tensor, one of rank 1 selects rows.
 absl::Status SelectShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(Shape merged, MergeShapes(context->input(1), context->input(2)));
   const Shape& condition = context->input(0);

@@ -14,7 +14,7 @@ void AppendDims(const Shape& from, int first, int last, Shape* to) {
   for (int i = first; i < last; ++i) to->AddDim(from.dim(i));
 }
 
-// The output shape is [params before axis] + [indices after batch_dims] + [params after axis].
+// Sets the output shape to [params before axis] + [indices after batch_dims] + [params after axis].
 absl::Status Gather(ShapeContext* context, std::optional<int64_t> axis, int64_t batch_dims) {
   const Shape &params = context->input(0), &indices = context->input(1);
   if (!indices.has_rank() || !params.has_rank()) return absl::OkStatus();

@@ -91,7 +91,7 @@ Outputs OfSize(const ShapeContext& context) {
   return One({Shape(), std::move(elements)});
 }
 
-// Reshape, Squeeze, ExpandDims, Identity: the same elements in the inferred shape.
+// Keeps the elements and takes the inferred shape: Reshape, Squeeze, ExpandDims, Identity.
 Outputs OfSameElements(const ShapeContext& context) {
   const KnownIntegers* input = context.integers(0);
   const Shape& shape = context.outputs()[0];
@@ -133,7 +133,7 @@ std::optional<int64_t> Apply(Op op, int64_t a, int64_t b) {
   return quotient;  // Div and TruncateDiv.
 }
 
-// Elementwise arithmetic on operands of equal shape, or where one operand has a single element.
+// Computes elementwise arithmetic on operands of equal shape, or where one operand has a single element.
 Outputs OfArithmetic(const ShapeContext& context) {
   const KnownIntegers *a = context.integers(0), *b = context.integers(1);
   const Shape& shape = context.outputs()[0];
@@ -271,7 +271,7 @@ Outputs OfFill(const ShapeContext& context) {
   return One({context.outputs()[0], std::vector<int64_t>(*count, value->elements[0])});
 }
 
-// Split, SplitV and Unpack of a vector: the pieces are consecutive.
+// Splits a vector into consecutive pieces: Split, SplitV and Unpack.
 Outputs OfPieces(const ShapeContext& context, int data_input) {
   const KnownIntegers* input = context.integers(data_input);
   Outputs outputs;

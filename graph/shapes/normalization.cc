@@ -78,7 +78,7 @@ absl::Status BiasAddShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
-// The gradient of the bias has one value per channel.
+// Gives the gradient of the bias one value per channel.
 absl::Status BiasAddGradShape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(context->node(), "data_format"));
   const Shape& gradient = context->input(0);

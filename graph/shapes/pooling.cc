@@ -7,7 +7,7 @@
 namespace permafrost::shapes {
 namespace {
 
-// The window may also cover batch or channels, so all dimensions are treated as spatial.
+// Treats all dimensions as spatial, because the window may also cover batch or channels.
 absl::Status Pool(ShapeContext* context, int rank, const std::vector<int64_t>& window,
                   const std::vector<int64_t>& strides) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, rank));
@@ -36,7 +36,7 @@ absl::Status PoolByAttrs(ShapeContext* context, int rank) {
 absl::Status PoolShape(ShapeContext* context) { return PoolByAttrs(context, 4); }
 absl::Status Pool3DShape(ShapeContext* context) { return PoolByAttrs(context, 5); }
 
-// Window and strides are inputs.
+// Reads window and strides from the inputs.
 absl::Status MaxPoolV2Shape(ShapeContext* context) {
   const KnownIntegers *window = AllIntegers(*context, 1), *strides = AllIntegers(*context, 2);
   if (window == nullptr || strides == nullptr) {

@@ -18,7 +18,7 @@ absl::Status SetWithRange(ShapeContext* context, Shape codes, const Shape& range
 
 absl::Status QuantizedUnaryShape(ShapeContext* context) { return SetWithRange(context, context->input(0), Shape()); }
 
-// One range for the whole tensor, or one for each slice along attribute `axis`.
+// Sets one range for the whole tensor, or one for each slice along attribute `axis`.
 absl::Status QuantizeV2Shape(ShapeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t axis, IntAttr(context->node(), "axis"));
   if (axis < -1) return absl::InvalidArgumentError(absl::StrCat("attr 'axis' is ", axis, ", expected -1 or more"));

@@ -84,7 +84,7 @@ absl::Status TopKAttrShape(ShapeContext* context) {
   return TopK(context, k);
 }
 
-// The loss has one value per row; the gradient has the shape of the logits.
+// Gives the loss one value per row, and the gradient the shape of the logits.
 absl::Status SparseSoftmaxLossShape(ShapeContext* context) {
   PF_RETURN_IF_ERROR(context->RequireRank(0, 2));
   PF_RETURN_IF_ERROR(context->RequireRank(1, 1));

@@ -33,7 +33,7 @@ uint64_t GraphDefSize(const Graph& graph);
 // FailedPrecondition, before writing anything, if the graph takes more than kMaxGraphDefBytes.
 absl::Status WriteGraphDef(const Graph& graph, ByteSink* sink);
 
-// The two parts of WriteGraphDef: one node as a field of the GraphDef, and everything after the nodes.
+// Write the two parts of WriteGraphDef: one node as a field of the GraphDef, and everything after the nodes.
 absl::Status WriteGraphDefNode(const Node& node, ByteSink* sink);
 absl::Status WriteGraphDefSurroundings(const Graph& graph, ByteSink* sink);
 

@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const
   return ReadGraphDefText(file.bytes);
 }
 
-// Text that starts with a brace is JSON.
+// True for text that is not JSON, which starts with a brace.
 bool MayBeText(const ModelSource& source) {
   return LooksLikeText(source.head.bytes) && !LooksLikeJson(source.head.bytes);
 }

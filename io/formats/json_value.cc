@@ -61,7 +61,7 @@ class Parser {
     return true;
   }
 
-  // A null `value` means that the value is checked but not built.
+  // Parses a value. If `value` is null, the value is checked but not built.
   absl::Status Value(int depth, JsonValue* value) {
     if (depth > kMaxDepth) return Error(absl::StrCat("nests deeper than ", kMaxDepth));
     SkipBlanks();
@@ -195,7 +195,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // `out` may be null.
+  // Parses a text. `out` may be null.
   absl::Status Text(std::string* out) {
     ++at_;
     while (true) {

@@ -74,7 +74,7 @@ class Planner {
   }
 
  private:
-  // A graph that comes from another package may already use region names.
+  // Reserves region names that the graph already uses, because it comes from another package.
   void ReserveForeignNames() {
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (node->op() != ops::kImmutableConst) continue;

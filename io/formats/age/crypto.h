@@ -44,9 +44,9 @@ absl::Status PrepareCrypto();
 
 void FillRandom(uint8_t* bytes, size_t size);
 
-// HMAC-SHA-256.
+// Computes HMAC-SHA-256.
 std::string Hmac(absl::string_view key, absl::string_view message);
-// HKDF-SHA-256 (RFC 5869) with 32 bytes of output.
+// Computes HKDF-SHA-256 (RFC 5869) with 32 bytes of output.
 Key Hkdf(absl::string_view secret, absl::string_view salt, absl::string_view info);
 // Compares in constant time. REQUIRES: equal sizes.
 bool IsEqual(absl::string_view a, absl::string_view b);
@@ -57,13 +57,13 @@ std::string PublicKey(const Key& secret);
 // is zero. REQUIRES: `point` has kPointBytes bytes.
 bool Agree(const Key& secret, absl::string_view point, Key* shared);
 
-// scrypt (RFC 7914) with N = 2^`log_work`, r = 8, p = 1. Temporarily uses 2^(log_work + 10) bytes of memory. Returns
-// ResourceExhausted if there is not enough memory.
+// Computes scrypt (RFC 7914) with N = 2^`log_work`, r = 8, p = 1. Temporarily uses 2^(log_work + 10) bytes of memory.
+// Returns ResourceExhausted if there is not enough memory.
 absl::StatusOr<Key> Scrypt(absl::string_view passphrase, absl::string_view salt, int log_work);
 
-// ChaCha20-Poly1305 (RFC 8439) without associated data. Seal writes plain.size() + kTagBytes bytes to `sealed`; Open
-// writes sealed.size() - kTagBytes bytes to `plain`. Open returns false, with `plain` unspecified, if the text is not
-// authentic. REQUIRES: sealed.size() >= kTagBytes.
+// Encrypt and decrypt with ChaCha20-Poly1305 (RFC 8439) without associated data. Seal writes plain.size() + kTagBytes
+// bytes to `sealed`; Open writes sealed.size() - kTagBytes bytes to `plain`. Open returns false, with `plain`
+// unspecified, if the text is not authentic. REQUIRES: sealed.size() >= kTagBytes.
 void Seal(const Key& key, const Nonce& nonce, absl::string_view plain, char* sealed);
 bool Open(const Key& key, const Nonce& nonce, absl::string_view sealed, char* plain);
 

@@ -9,9 +9,9 @@
 
 namespace permafrost::age {
 
-// Standard base64 without padding. Decoding accepts only the canonical form: unused bits must be zero.
+// Encodes as standard base64 without padding. Decoding accepts only the canonical form: unused bits must be zero.
 std::string Base64(absl::string_view bytes);
-// Errors are InvalidArgument and describe the problem without its position.
+// Decodes base64. Errors are InvalidArgument and describe the problem without its position.
 absl::StatusOr<std::string> FromBase64(absl::string_view text);
 
 // Encodes as bech32 (BIP 173) without a limit on the length. `prefix` must be in lower case, as is the result.

@@ -86,7 +86,8 @@ class [[nodiscard]] Status final {
 inline Status OkStatus() { return Status(); }
 
 namespace internal {
-// One overload for each type of message, so that no call converts its argument: there are hundreds of calls.
+// Makes a status. One overload for each type of message, so that no call converts its argument: there are hundreds of
+// calls.
 Status MakeStatus(StatusCode code, std::string_view message);
 Status MakeStatus(StatusCode code, const std::string& message);
 Status MakeStatus(StatusCode code, const char* message);

@@ -15,7 +15,7 @@ namespace internal {
 bool ParseInteger(std::string_view text, int64_t least, int64_t most, int64_t* value);
 }  // namespace internal
 
-// For signed integers, and for unsigned integers of less than 64 bits.
+// Parses a signed integer, or an unsigned integer of less than 64 bits.
 template <typename Int>
 bool SimpleAtoi(std::string_view text, Int* value) {
   static_assert(std::numeric_limits<Int>::digits <= 63, "needs more than int64");
