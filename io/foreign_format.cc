@@ -30,8 +30,6 @@ constexpr Format kFormats[] = {
     {257, string_view("ustar", 5), "is a tar archive; unpack it first"},
     {0, string_view("\x89HDF\r\n\x1a\n", 8),
      "is an HDF5 file (a Keras .h5 model); save it as a SavedModel and freeze that"},
-    {4, string_view("TFL3", 4),
-     "is a TFLite model, which is already converted; use the original TensorFlow graph instead"},
     {0, string_view("\x08\x01\x12", 3), "is a SavedModel protobuf; pass its folder instead"},
     {0, string_view("version https://git-lfs", 23),
      "is a git-lfs pointer, not the model; fetch the model first (git lfs pull)"},

@@ -18,6 +18,7 @@
 #include "io/formats/json_format.h"
 #include "io/formats/package_format.h"
 #include "io/formats/tfjs.h"
+#include "io/formats/tflite/tflite.h"
 #include "io/formats/zstd.h"
 #include "io/mapped_pages.h"
 #include "io/model_writer.h"
@@ -25,8 +26,8 @@
 namespace permafrost {
 namespace {
 
-constexpr const ModelFormat* kFormats[] = {&kPackageFormat, &kGraphDefFormat,        &kTfjsFormat, &kGraphDefTextFormat,
-                                           &kJsonFormat,    &kJsonWithWeightsFormat, &kDotFormat};
+constexpr const ModelFormat* kFormats[] = {&kPackageFormat,      &kTfliteFormat, &kGraphDefFormat,        &kTfjsFormat,
+                                           &kGraphDefTextFormat, &kJsonFormat,   &kJsonWithWeightsFormat, &kDotFormat};
 constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping, &kZstdWrapping};
 // Limit on nested wrappings. More have no practical use, and each can cost memory.
 constexpr int kMostWrappings = 4;

@@ -62,6 +62,12 @@ def permafrost_repositories(checkout = "."):
     )
 
     native.new_local_repository(
+        name = "flatbuffers",
+        build_file = "@permafrost//third_party:flatbuffers.BUILD",
+        path = "/usr/include/flatbuffers",
+    )
+
+    native.new_local_repository(
         name = "gtest",
         build_file = "@permafrost//third_party:gtest.BUILD",
         path = "/usr/include/gtest",

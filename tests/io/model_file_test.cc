@@ -105,7 +105,7 @@ TEST_F(ModelFileTest, NamesWhatIsNotAFrozenGraph) {
       {"\x1f\x8b\x08" + zeros, "gunzip"},
       {"PK\x03\x04" + zeros, "zip archive"},
       {"\x89HDF\r\n\x1a\n" + zeros, "HDF5"},
-      {std::string("\x1c\0\0\0TFL3", 8) + zeros, "TFLite"},
+      {std::string("\x1c\0\0\0TFL3", 8) + zeros, "TensorFlow Lite"},
       {std::string("\x08\x07\x12\x07pytorch\x1a\x03", 13) + "2.0", "ONNX"},
       {std::string("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8), "SavedModel protobuf"},
       {"\n  <!DOCTYPE html><html>", "HTML page"},

@@ -33,7 +33,7 @@ PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'embedding/', 'tool
 # A third-party header and the only places that may include it. A place is a prefix of the file's path.
 HOMES = [
     (r'google/protobuf/|.*\.pb\.h$', ['io/formats/']),
-    (r'flatbuffers/', ['io/formats/tflite.']),
+    (r'flatbuffers/', ['io/formats/tflite/']),
     (r'sodium', ['io/formats/age/crypto.']),
     (r'leveldb/', ['tests/']),
     (r'snappy\.h', ['io/formats/checkpoint/sorted_table.']),

@@ -1,0 +1,116 @@
+// Imports one operator of a TensorFlow Lite model: a row of the table of operators, and what it builds nodes with.
+//
+// A row says how the operator is spelt in TensorFlow's ops. It returns one tensor for each result; the node that
+// computes result 0 gets the name of the result's tensor, nodes before it names below that one.
+#ifndef PERMAFROST_IO_FORMATS_TFLITE_OPERATOR_IMPORT_H_
+#define PERMAFROST_IO_FORMATS_TFLITE_OPERATOR_IMPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/graph.h"
+#include "io/formats/tflite/container.h"
+
+namespace permafrost {
+
+class SubgraphImport;
+
+// One operator while it is imported. Input(i) and the nodes made here belong to the graph of the subgraph.
+class OperatorImport {
+ public:
+  using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
+
+  OperatorImport(SubgraphImport* subgraph, const tflite::Operator& op, std::string name)
+      : subgraph_(subgraph), op_(op), name_(std::move(name)) {}
+
+  const tflite::Operator& op() const { return op_; }
+  Graph& graph();
+
+  // --- Operands and results ---------------------------------------------------------------------------------------
+  int num_inputs() const { return op_.inputs() == nullptr ? 0 : static_cast<int>(op_.inputs()->size()); }
+  int num_outputs() const { return op_.outputs() == nullptr ? 0 : static_cast<int>(op_.outputs()->size()); }
+  // False for an operand that is left out, at the end or by index -1.
+  bool HasInput(int i) const;
+  // InvalidArgument for an operand that is left out.
+  absl::StatusOr<TensorRef> Input(int i);
+  absl::StatusOr<std::vector<TensorRef>> Inputs();
+  const tflite::Tensor& InputTensor(int i) const;
+  const tflite::Tensor& OutputTensor(int i) const;
+  DType InputType(int i) const { return DTypeOfTflite(InputTensor(i).type()); }
+  DType OutputType(int i) const { return DTypeOfTflite(OutputTensor(i).type()); }
+  // The value of operand i where it is a constant of the file; null otherwise.
+  absl::StatusOr<const Tensor*> InputValue(int i);
+  // The stored shapes, which are hints only for tensors that are computed.
+  absl::StatusOr<Shape> InputShape(int i) const { return ShapeOfTflite(InputTensor(i)); }
+  absl::StatusOr<Shape> OutputShape(int i) const { return OpenShapeOfTflite(OutputTensor(i)); }
+
+  // --- Nodes ------------------------------------------------------------------------------------------------------
+  // Adds a node; its type and count attributes follow from the inputs and the op's schema. Attributes of `attrs` that
+  // the schema derives, too, win. Internal for an op without a schema.
+  absl::StatusOr<Node*> Add(Op op, absl::Span<const TensorRef> inputs, const Attrs& attrs = {});
+  // The same; output 0 of the node.
+  absl::StatusOr<TensorRef> Emit(Op op, absl::Span<const TensorRef> inputs, const Attrs& attrs = {});
+  absl::StatusOr<TensorRef> Const(Tensor value);
+  absl::StatusOr<TensorRef> Ints(absl::Span<const int32_t> values);
+  // A scalar of the type of operand 0 and the like: float, double, half or an integer.
+  absl::StatusOr<TensorRef> ScalarLike(TensorRef like, double value);
+  // The type of a tensor made here or of an operand.
+  absl::StatusOr<DType> TypeOf(TensorRef tensor);
+
+  // Adds the fused activation. Unimplemented for SIGN_BIT.
+  absl::StatusOr<TensorRef> Activate(TensorRef x, tflite::ActivationFunctionType activation);
+
+  // min(max(x, least), most).
+  absl::StatusOr<TensorRef> Clamp(TensorRef x, double least, double most);
+
+  // True for a node that was made here.
+  bool IsOwn(const Node& node) const { return own_.contains(&node); }
+
+  // The function that is made of another subgraph.
+  absl::StatusOr<FunctionRef> FunctionOf(int subgraph);
+
+ private:
+  SubgraphImport* subgraph_;
+  const tflite::Operator& op_;
+  std::string name_;
+  absl::flat_hash_set<const Node*> own_;
+};
+
+using OperatorFunction = absl::StatusOr<std::vector<TensorRef>> (*)(OperatorImport*);
+
+// A row of the table.
+struct OperatorRow {
+  tflite::BuiltinOperator op;
+  int least_inputs = 0;
+  int num_outputs = 1;  // -1: any number.
+  OperatorFunction import = nullptr;
+  // Moves elements without looking at them, so that codes of quantised tensors pass as integers.
+  bool moves_elements = false;
+};
+
+// The rows by family; together they are the table.
+absl::Span<const OperatorRow> ArrayOperators();
+absl::Span<const OperatorRow> ArithmeticOperators();
+absl::Span<const OperatorRow> NeuralOperators();
+absl::Span<const OperatorRow> ControlOperators();
+
+// A custom operator, by its name in the file.
+struct CustomOperatorRow {
+  absl::string_view name;
+  OperatorRow row;
+};
+absl::Span<const CustomOperatorRow> CustomOperators();
+
+// The row of an operator, custom ones included; null if there is none.
+const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::Operator& op);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_TFLITE_OPERATOR_IMPORT_H_

@@ -1,0 +1,295 @@
+// Operators that make, move, select and reshape elements.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "io/formats/tflite/operator_import.h"
+
+namespace permafrost {
+namespace {
+
+using tflite::BuiltinOperator;
+using Results = absl::StatusOr<std::vector<TensorRef>>;
+
+// An op with the operands as they are.
+template <ops::OpId kOp>
+Results Direct(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(kOp, inputs));
+  return std::vector<TensorRef>{y};
+}
+
+// All outputs of a node.
+std::vector<TensorRef> AllOutputs(Node* node, int count) {
+  std::vector<TensorRef> outputs;
+  for (int i = 0; i < count; ++i) outputs.push_back({node, i});
+  return outputs;
+}
+
+std::vector<int32_t> Copied(const flatbuffers::Vector<int32_t>* values) {
+  return values == nullptr ? std::vector<int32_t>() : std::vector<int32_t>(values->begin(), values->end());
+}
+
+Results Concatenation(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::ConcatenationOptions>();
+  const int32_t axis = options == nullptr ? 0 : options->axis();
+  TensorRef joined = inputs[0];
+  // TensorFlow's op takes two values at least.
+  if (inputs.size() > 1) {
+    PF_ASSIGN_OR_RETURN(const TensorRef axis_value, op->Const(Tensor::Scalar(axis)));
+    const int64_t count = static_cast<int64_t>(inputs.size());
+    inputs.push_back(axis_value);
+    PF_ASSIGN_OR_RETURN(joined, op->Emit(ops::kConcatV2, inputs, {{"N", AttrValue::Int(count)}}));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Activate(joined, options == nullptr ? tflite::ActivationFunctionType::NONE
+                                                              : options->fused_activation_function()));
+  return std::vector<TensorRef>{y};
+}
+
+// The target is the second operand, or the options where there is none.
+Results Reshape(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  TensorRef shape;
+  const auto* options = op->op().builtin_options_as<tflite::ReshapeOptions>();
+  if (op->HasInput(1)) {
+    PF_ASSIGN_OR_RETURN(shape, op->Input(1));
+  } else if (options != nullptr && options->new_shape() != nullptr) {
+    std::vector<int32_t> target = Copied(options->new_shape());
+    // Old converters write a scalar as one dimension of 0.
+    if (target.size() == 1 && target[0] == 0) target.clear();
+    PF_ASSIGN_OR_RETURN(shape, op->Ints(target));
+  } else {
+    return absl::InvalidArgumentError("has neither a shape operand nor one in its options");
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kReshape, {x, shape}));
+  return std::vector<TensorRef>{y};
+}
+
+Results Squeeze(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  const auto* options = op->op().builtin_options_as<tflite::SqueezeOptions>();
+  const std::vector<int32_t> dims = options == nullptr ? std::vector<int32_t>() : Copied(options->squeeze_dims());
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kSqueeze, {x},
+                               {{"squeeze_dims", AttrValue::IntList(std::vector<int64_t>(dims.begin(), dims.end()))}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results MirrorPad(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::MirrorPadOptions>();
+  const bool is_symmetric = options != nullptr && options->mode() == tflite::MirrorPadMode::SYMMETRIC;
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(ops::kMirrorPad, inputs, {{"mode", AttrValue::String(is_symmetric ? "SYMMETRIC" : "REFLECT")}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results Pack(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::PackOptions>();
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(ops::kPack, inputs, {{"axis", AttrValue::Int(options == nullptr ? 0 : options->axis())}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results Unpack(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  const auto* options = op->op().builtin_options_as<tflite::UnpackOptions>();
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kUnpack, {x},
+                                           {{"num", AttrValue::Int(op->num_outputs())},
+                                            {"axis", AttrValue::Int(options == nullptr ? 0 : options->axis())}}));
+  return AllOutputs(node, op->num_outputs());
+}
+
+template <ops::OpId kOp>
+Results Split(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(kOp, inputs, {{"num_split", AttrValue::Int(op->num_outputs())}}));
+  return AllOutputs(node, op->num_outputs());
+}
+
+Results StridedSlice(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::StridedSliceOptions>();
+  OperatorImport::Attrs attrs;
+  if (options != nullptr) {
+    attrs = {{"begin_mask", AttrValue::Int(options->begin_mask())},
+             {"end_mask", AttrValue::Int(options->end_mask())},
+             {"ellipsis_mask", AttrValue::Int(options->ellipsis_mask())},
+             {"new_axis_mask", AttrValue::Int(options->new_axis_mask())},
+             {"shrink_axis_mask", AttrValue::Int(options->shrink_axis_mask())}};
+    // The end is relative to the beginning.
+    if (options->offset()) {
+      PF_ASSIGN_OR_RETURN(inputs[2], op->Emit(ops::kAddV2, {inputs[1], inputs[2]}));
+    }
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kStridedSlice, inputs, attrs));
+  return std::vector<TensorRef>{y};
+}
+
+Results Gather(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef params, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef indices, op->Input(1));
+  const auto* options = op->op().builtin_options_as<tflite::GatherOptions>();
+  PF_ASSIGN_OR_RETURN(const TensorRef axis,
+                      op->Const(Tensor::Scalar<int32_t>(options == nullptr ? 0 : options->axis())));
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kGatherV2, {params, indices, axis},
+                               {{"batch_dims", AttrValue::Int(options == nullptr ? 0 : options->batch_dims())}}));
+  return std::vector<TensorRef>{y};
+}
+
+// Rows of a table: the ids come first.
+Results EmbeddingLookup(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef ids, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef table, op->Input(1));
+  PF_ASSIGN_OR_RETURN(const TensorRef axis, op->Const(Tensor::Scalar<int32_t>(0)));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kGatherV2, {table, ids, axis}));
+  return std::vector<TensorRef>{y};
+}
+
+Results OneHot(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::OneHotOptions>();
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(ops::kOneHot, inputs, {{"axis", AttrValue::Int(options == nullptr ? -1 : options->axis())}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results ShapeOperator(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kShape, {x}, {{"out_type", AttrValue::Type(op->OutputType(0))}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results TopK(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(std::vector<TensorRef> inputs, op->Inputs());
+  if (op->InputType(1) != DType::kInt32) {
+    PF_ASSIGN_OR_RETURN(inputs[1], op->Emit(ops::kCast, {inputs[1]}, {{"DstT", AttrValue::Type(DType::kInt32)}}));
+  }
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kTopKV2, inputs, {{"index_type", AttrValue::Type(op->OutputType(1))}}));
+  return AllOutputs(node, 2);
+}
+
+Results Unique(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kUnique, {x}, {{"out_idx", AttrValue::Type(op->OutputType(1))}}));
+  return AllOutputs(node, 2);
+}
+
+Results ReverseSequence(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::ReverseSequenceOptions>();
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kReverseSequence, inputs,
+                               {{"seq_dim", AttrValue::Int(options == nullptr ? 0 : options->seq_dim())},
+                                {"batch_dim", AttrValue::Int(options == nullptr ? 0 : options->batch_dim())}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results SparseToDense(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  const auto* options = op->op().builtin_options_as<tflite::SparseToDenseOptions>();
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(ops::kSparseToDense, inputs,
+               {{"validate_indices", AttrValue::Bool(options != nullptr && options->validate_indices())}}));
+  return std::vector<TensorRef>{y};
+}
+
+template <ops::OpId kOp, typename Options>
+Results Blocks(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  const auto* options = op->op().builtin_options_as<Options>();
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(kOp, {x}, {{"block_size", AttrValue::Int(options == nullptr ? 0 : options->block_size())}}));
+  return std::vector<TensorRef>{y};
+}
+
+// A constant that was stored sparse is dense already.
+Results Densify(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kIdentity, {x}));
+  return std::vector<TensorRef>{y};
+}
+
+// The block of the update at the start, moved so that it fits: start = clamp(start, 0, shape - update's shape). Written
+// as a selection of the elements inside, for which each operand is padded to the operand's shape.
+Results DynamicUpdateSlice(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef update, op->Input(1));
+  PF_ASSIGN_OR_RETURN(TensorRef start, op->Input(2));
+  if (op->InputType(2) != DType::kInt32) {
+    PF_ASSIGN_OR_RETURN(start, op->Emit(ops::kCast, {start}, {{"DstT", AttrValue::Type(DType::kInt32)}}));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Emit(ops::kShape, {x}));
+  PF_ASSIGN_OR_RETURN(const TensorRef size, op->Emit(ops::kShape, {update}));
+  PF_ASSIGN_OR_RETURN(const TensorRef zero, op->Const(Tensor::Scalar<int32_t>(0)));
+  PF_ASSIGN_OR_RETURN(const TensorRef room, op->Emit(ops::kSub, {shape, size}));
+  PF_ASSIGN_OR_RETURN(const TensorRef bounded, op->Emit(ops::kMinimum, {start, room}));
+  PF_ASSIGN_OR_RETURN(const TensorRef before, op->Emit(ops::kMaximum, {bounded, zero}));
+  PF_ASSIGN_OR_RETURN(const TensorRef after, op->Emit(ops::kSub, {room, before}));
+  PF_ASSIGN_OR_RETURN(const TensorRef paddings, op->Emit(ops::kPack, {before, after}, {{"axis", AttrValue::Int(1)}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef padded, op->Emit(ops::kPad, {update, paddings}));
+  PF_ASSIGN_OR_RETURN(const TensorRef yes, op->Emit(ops::kOnesLike, {update}));
+  PF_ASSIGN_OR_RETURN(const TensorRef inside, op->Emit(ops::kPad, {yes, paddings}));
+  PF_ASSIGN_OR_RETURN(const TensorRef mask, op->Emit(ops::kCast, {inside}, {{"DstT", AttrValue::Type(DType::kBool)}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kSelectV2, {mask, padded, x}));
+  return std::vector<TensorRef>{y};
+}
+
+constexpr OperatorRow kRows[] = {
+    {BuiltinOperator::CONCATENATION, 1, 1, Concatenation},
+    {BuiltinOperator::RESHAPE, 1, 1, Reshape, true},
+    {BuiltinOperator::SQUEEZE, 1, 1, Squeeze, true},
+    {BuiltinOperator::EXPAND_DIMS, 2, 1, Direct<ops::kExpandDims>, true},
+    {BuiltinOperator::TRANSPOSE, 2, 1, Direct<ops::kTranspose>, true},
+    {BuiltinOperator::PAD, 2, 1, Direct<ops::kPad>},
+    {BuiltinOperator::PADV2, 3, 1, Direct<ops::kPadV2>},
+    {BuiltinOperator::MIRROR_PAD, 2, 1, MirrorPad, true},
+    {BuiltinOperator::TILE, 2, 1, Direct<ops::kTile>, true},
+    {BuiltinOperator::PACK, 1, 1, Pack, true},
+    {BuiltinOperator::UNPACK, 1, -1, Unpack, true},
+    {BuiltinOperator::SPLIT, 2, -1, Split<ops::kSplit>, true},
+    {BuiltinOperator::SPLIT_V, 3, -1, Split<ops::kSplitV>, true},
+    {BuiltinOperator::SLICE, 3, 1, Direct<ops::kSlice>, true},
+    {BuiltinOperator::STRIDED_SLICE, 4, 1, StridedSlice, true},
+    {BuiltinOperator::GATHER, 2, 1, Gather, true},
+    {BuiltinOperator::GATHER_ND, 2, 1, Direct<ops::kGatherNd>, true},
+    {BuiltinOperator::SCATTER_ND, 3, 1, Direct<ops::kScatterNd>},
+    {BuiltinOperator::EMBEDDING_LOOKUP, 2, 1, EmbeddingLookup},
+    {BuiltinOperator::SPARSE_TO_DENSE, 4, 1, SparseToDense},
+    {BuiltinOperator::ONE_HOT, 4, 1, OneHot},
+    {BuiltinOperator::FILL, 2, 1, Direct<ops::kFill>},
+    {BuiltinOperator::RANGE, 3, 1, Direct<ops::kRange>},
+    {BuiltinOperator::SHAPE, 1, 1, ShapeOperator, true},
+    {BuiltinOperator::RANK, 1, 1, Direct<ops::kRank>, true},
+    {BuiltinOperator::TOPK_V2, 2, 2, TopK, true},
+    {BuiltinOperator::WHERE, 1, 1, Direct<ops::kWhere>},
+    {BuiltinOperator::UNIQUE, 1, 2, Unique},
+    {BuiltinOperator::REVERSE_V2, 2, 1, Direct<ops::kReverseV2>, true},
+    {BuiltinOperator::REVERSE_SEQUENCE, 2, 1, ReverseSequence, true},
+    {BuiltinOperator::BROADCAST_TO, 2, 1, Direct<ops::kBroadcastTo>, true},
+    {BuiltinOperator::BROADCAST_ARGS, 2, 1, Direct<ops::kBroadcastArgs>},
+    {BuiltinOperator::MATRIX_DIAG, 1, 1, Direct<ops::kMatrixDiag>},
+    {BuiltinOperator::MATRIX_SET_DIAG, 2, 1, Direct<ops::kMatrixSetDiag>},
+    {BuiltinOperator::SPACE_TO_DEPTH, 1, 1, Blocks<ops::kSpaceToDepth, tflite::SpaceToDepthOptions>, true},
+    {BuiltinOperator::DEPTH_TO_SPACE, 1, 1, Blocks<ops::kDepthToSpace, tflite::DepthToSpaceOptions>, true},
+    {BuiltinOperator::SPACE_TO_BATCH_ND, 3, 1, Direct<ops::kSpaceToBatchND>},
+    {BuiltinOperator::BATCH_TO_SPACE_ND, 3, 1, Direct<ops::kBatchToSpaceND>, true},
+    {BuiltinOperator::DENSIFY, 1, 1, Densify},
+    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, 3, 1, DynamicUpdateSlice},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> ArrayOperators() { return kRows; }
+
+}  // namespace permafrost

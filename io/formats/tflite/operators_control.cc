@@ -1,0 +1,71 @@
+// Operators that call other subgraphs.
+#include "graph/base/status.h"
+#include "io/formats/tflite/operator_import.h"
+
+namespace permafrost {
+namespace {
+
+using tflite::BuiltinOperator;
+using Results = absl::StatusOr<std::vector<TensorRef>>;
+
+std::vector<TensorRef> AllOutputs(Node* node, int count) {
+  std::vector<TensorRef> outputs;
+  for (int i = 0; i < count; ++i) outputs.push_back({node, i});
+  return outputs;
+}
+
+absl::StatusOr<std::vector<DType>> OutputTypesOf(const OperatorImport& op) {
+  std::vector<DType> types;
+  for (int i = 0; i < op.num_outputs(); ++i) types.push_back(op.OutputType(i));
+  return types;
+}
+
+Results If(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::IfOptions>();
+  if (options == nullptr) return absl::InvalidArgumentError("has no options");
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const FunctionRef then_branch, op->FunctionOf(options->then_subgraph_index()));
+  PF_ASSIGN_OR_RETURN(const FunctionRef else_branch, op->FunctionOf(options->else_subgraph_index()));
+  PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypesOf(*op));
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kStatelessIf, inputs,
+                                           {{"Tout", AttrValue::TypeList(types)},
+                                            {"then_branch", AttrValue::Function(then_branch)},
+                                            {"else_branch", AttrValue::Function(else_branch)}}));
+  return AllOutputs(node, op->num_outputs());
+}
+
+Results While(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::WhileOptions>();
+  if (options == nullptr) return absl::InvalidArgumentError("has no options");
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const FunctionRef cond, op->FunctionOf(options->cond_subgraph_index()));
+  PF_ASSIGN_OR_RETURN(const FunctionRef body, op->FunctionOf(options->body_subgraph_index()));
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kStatelessWhile, inputs,
+                                           {{"cond", AttrValue::Function(cond)}, {"body", AttrValue::Function(body)}}));
+  return AllOutputs(node, op->num_outputs());
+}
+
+// Computed by its decomposition, whatever its name.
+Results Composite(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_2_as<tflite::StableHLOCompositeOptions>();
+  if (options == nullptr) return absl::InvalidArgumentError("has no options");
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const FunctionRef function, op->FunctionOf(options->decomposition_subgraph_index()));
+  PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypesOf(*op));
+  PF_ASSIGN_OR_RETURN(Node * node,
+                      op->Add(ops::kPartitionedCall, inputs,
+                              {{"Tout", AttrValue::TypeList(types)}, {"f", AttrValue::Function(function)}}));
+  return AllOutputs(node, op->num_outputs());
+}
+
+constexpr OperatorRow kRows[] = {
+    {BuiltinOperator::IF, 1, -1, If, true},
+    {BuiltinOperator::WHILE, 1, -1, While, true},
+    {BuiltinOperator::STABLEHLO_COMPOSITE, 0, -1, Composite, true},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> ControlOperators() { return kRows; }
+
+}  // namespace permafrost

@@ -1,0 +1,359 @@
+// Operators of neural networks: convolutions, dense layers, pooling, normalisation, resizing, detection.
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "io/formats/tflite/operator_import.h"
+
+namespace permafrost {
+namespace {
+
+using tflite::BuiltinOperator;
+using Results = absl::StatusOr<std::vector<TensorRef>>;
+
+AttrValue PaddingAttr(tflite::Padding padding) {
+  return AttrValue::String(padding == tflite::Padding::VALID ? "VALID" : "SAME");
+}
+
+AttrValue Window(int64_t height, int64_t width) { return AttrValue::IntList({1, height, width, 1}); }
+
+// The operand with its dimensions in another order; a constant is rewritten once, here.
+absl::StatusOr<TensorRef> Permuted(OperatorImport* op, int input, const std::vector<int32_t>& order) {
+  PF_ASSIGN_OR_RETURN(const Tensor* value, op->InputValue(input));
+  const size_t rank = order.size();
+  if (value == nullptr || value->dtype() == DType::kString) {
+    PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(input));
+    PF_ASSIGN_OR_RETURN(const TensorRef permutation, op->Ints(order));
+    return op->Emit(ops::kTranspose, {x, permutation});
+  }
+  if (value->shape().rank() != static_cast<int>(rank)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("operand ", input, " has shape ", value->shape().ToString(), ", expected ", rank, " dimensions"));
+  }
+  const size_t size = SizeOf(value->dtype());
+  std::vector<int64_t> dims(rank), strides(rank, 1), steps(rank);
+  for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * value->shape().dim(static_cast<int>(i));
+  for (size_t i = 0; i < rank; ++i) {
+    dims[i] = value->shape().dim(order[i]);
+    steps[i] = strides[static_cast<size_t>(order[i])];
+  }
+  char* out = nullptr;
+  PF_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(value->dtype(), Shape(dims), &out));
+  const char* in = value->bytes().data();
+  std::vector<int64_t> at(rank, 0);
+  int64_t offset = 0;
+  for (int64_t left = value->num_elements(); left > 0; --left, out += size) {
+    std::memcpy(out, in + static_cast<size_t>(offset) * size, size);
+    for (size_t i = rank; i-- > 0;) {
+      offset += steps[i];
+      if (++at[i] < dims[i]) break;
+      offset -= steps[i] * dims[i];
+      at[i] = 0;
+    }
+  }
+  return op->Const(std::move(result));
+}
+
+// The operand under another shape of as many elements.
+absl::StatusOr<TensorRef> Reshaped(OperatorImport* op, int input, const std::vector<int32_t>& dims) {
+  PF_ASSIGN_OR_RETURN(const Tensor* value, op->InputValue(input));
+  if (value != nullptr) {
+    PF_ASSIGN_OR_RETURN(Tensor reshaped, value->Reshaped(Shape(std::vector<int64_t>(dims.begin(), dims.end()))));
+    return op->Const(std::move(reshaped));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(input));
+  PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Ints(dims));
+  return op->Emit(ops::kReshape, {x, shape});
+}
+
+// Adds the bias, if there is one, and the activation.
+Results Finish(OperatorImport* op, TensorRef x, int bias, tflite::ActivationFunctionType activation) {
+  if (op->HasInput(bias)) {
+    PF_ASSIGN_OR_RETURN(const TensorRef addend, op->Input(bias));
+    PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kBiasAdd, {x, addend}));
+  }
+  PF_ASSIGN_OR_RETURN(x, op->Activate(x, activation));
+  return std::vector<TensorRef>{x};
+}
+
+absl::Status RequireOptions(const void* options) {
+  return options == nullptr ? absl::InvalidArgumentError("has no options") : absl::OkStatus();
+}
+
+Results Conv2D(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::Conv2DOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  // OHWI to HWIO.
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 3, 0}));
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kConv2D, {x, filter},
+                               {{"strides", Window(options->stride_h(), options->stride_w())},
+                                {"padding", PaddingAttr(options->padding())},
+                                {"dilations", Window(options->dilation_h_factor(), options->dilation_w_factor())}}));
+  return Finish(op, y, 2, options->fused_activation_function());
+}
+
+Results DepthwiseConv2D(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::DepthwiseConv2DOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const Shape input, op->InputShape(0));
+  PF_ASSIGN_OR_RETURN(const Shape shape, op->InputShape(1));
+  const int64_t channels = input.rank() == 4 ? input.dim(3) : 0;
+  if (shape.rank() != 4 || shape.dim(0) != 1 || channels < 1 || shape.dim(3) % channels != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("has a filter of shape ", shape.ToString(),
+                                                   " for an input of shape ", input.ToString(),
+                                                   ", expected [1,h,w,k x channels]"));
+  }
+  // 1HW(C x M) to HWCM: the bytes are the same.
+  PF_ASSIGN_OR_RETURN(const TensorRef filter,
+                      Reshaped(op, 1,
+                               {static_cast<int32_t>(shape.dim(1)), static_cast<int32_t>(shape.dim(2)),
+                                static_cast<int32_t>(channels), static_cast<int32_t>(shape.dim(3) / channels)}));
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kDepthwiseConv2dNative, {x, filter},
+                               {{"strides", Window(options->stride_h(), options->stride_w())},
+                                {"padding", PaddingAttr(options->padding())},
+                                {"dilations", Window(options->dilation_h_factor(), options->dilation_w_factor())}}));
+  return Finish(op, y, 2, options->fused_activation_function());
+}
+
+// Operands: output shape, weights OHWI, input, bias.
+Results TransposeConv(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::TransposeConvOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Input(0));
+  // OHWI to HWOI.
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 0, 3}));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(2));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kConv2DBackpropInput, {shape, filter, x},
+                                                  {{"strides", Window(options->stride_h(), options->stride_w())},
+                                                   {"padding", PaddingAttr(options->padding())}}));
+  return Finish(op, y, 3, options->fused_activation_function());
+}
+
+// MediaPipe's: input, weights OHWI, bias. The options are a C struct of 32-bit numbers, of which the first three are
+// the padding (1 SAME, 2 VALID), the stride along the width and that along the height.
+Results Convolution2DTransposeBias(OperatorImport* op) {
+  constexpr size_t kNumbers = 3;
+  const auto* bytes = op->op().custom_options();
+  int32_t numbers[kNumbers] = {};
+  if (bytes == nullptr || bytes->size() < sizeof(numbers)) {
+    return absl::InvalidArgumentError(absl::StrCat("has options of ", bytes == nullptr ? 0 : bytes->size(),
+                                                   " bytes, expected at least ", sizeof(numbers)));
+  }
+  std::memcpy(numbers, bytes->data(), sizeof(numbers));
+  const auto [padding, stride_w, stride_h] = std::make_tuple(numbers[0], numbers[1], numbers[2]);
+  if (padding < 1 || padding > 2 || stride_w < 1 || stride_h < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("has padding ", padding, " and strides ", stride_h, " and ",
+                                                   stride_w, ", expected padding 1 or 2 and positive strides"));
+  }
+  PF_ASSIGN_OR_RETURN(const Shape output, op->OutputShape(0));
+  std::vector<int32_t> dims;
+  for (const int64_t dim : output.dims()) dims.push_back(static_cast<int32_t>(dim));
+  if (dims.size() != 4 || std::find(dims.begin(), dims.end(), -1) != dims.end()) {
+    return absl::UnimplementedError(
+        absl::StrCat("has a result of shape ", output.ToString(), ", expected four known dimensions"));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Ints(dims));
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 0, 3}));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kConv2DBackpropInput, {shape, filter, x},
+                                                  {{"strides", Window(stride_h, stride_w)},
+                                                   {"padding", AttrValue::String(padding == 2 ? "VALID" : "SAME")}}));
+  return Finish(op, y, 2, tflite::ActivationFunctionType::NONE);
+}
+
+Results Conv3D(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::Conv3DOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, op->Input(1));
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(ops::kConv3D, {x, filter},
+               {{"strides", AttrValue::IntList({1, options->stride_d(), options->stride_h(), options->stride_w(), 1})},
+                {"padding", PaddingAttr(options->padding())},
+                {"dilations", AttrValue::IntList({1, options->dilation_d_factor(), options->dilation_h_factor(),
+                                                  options->dilation_w_factor(), 1})}}));
+  return Finish(op, y, 2, options->fused_activation_function());
+}
+
+// Weights are [out, in]; the input is flattened to rows of their width.
+Results FullyConnected(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::FullyConnectedOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  if (options->weights_format() != tflite::FullyConnectedOptionsWeightsFormat::DEFAULT) {
+    return absl::UnimplementedError("has shuffled weights, which are not supported");
+  }
+  PF_ASSIGN_OR_RETURN(const Shape input, op->InputShape(0));
+  PF_ASSIGN_OR_RETURN(const Shape weights, op->InputShape(1));
+  PF_ASSIGN_OR_RETURN(const Shape output, op->OutputShape(0));
+  if (weights.rank() != 2 || weights.dim(1) > INT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has weights of shape ", weights.ToString(), ", expected two dimensions"));
+  }
+  TensorRef x;
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, op->Input(1));
+  if (input.rank() == 2 && input.dim(1) == weights.dim(1)) {
+    PF_ASSIGN_OR_RETURN(x, op->Input(0));
+  } else {
+    PF_ASSIGN_OR_RETURN(x, Reshaped(op, 0, {-1, static_cast<int32_t>(weights.dim(1))}));
+  }
+  PF_ASSIGN_OR_RETURN(TensorRef y, op->Emit(ops::kMatMul, {x, filter}, {{"transpose_b", AttrValue::Bool(true)}}));
+  PF_ASSIGN_OR_RETURN(std::vector<TensorRef> results, Finish(op, y, 2, options->fused_activation_function()));
+  if (!options->keep_num_dims() || output.rank() == 2) return results;
+  // The leading dimensions of the input stay.
+  std::vector<int32_t> dims;
+  int num_open = 0;
+  for (const int64_t dim : output.dims()) {
+    num_open += dim < 0 ? 1 : 0;
+    dims.push_back(static_cast<int32_t>(dim));
+  }
+  if (num_open > 1) return absl::UnimplementedError("keeps several dimensions of unknown size, which is not supported");
+  PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Ints(dims));
+  PF_ASSIGN_OR_RETURN(results[0], op->Emit(ops::kReshape, {results[0], shape}));
+  return results;
+}
+
+Results BatchMatMul(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::BatchMatMulOptions>();
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kBatchMatMulV2, absl::MakeConstSpan(inputs).subspan(0, 2),
+                               {{"adj_x", AttrValue::Bool(options != nullptr && options->adj_x())},
+                                {"adj_y", AttrValue::Bool(options != nullptr && options->adj_y())}}));
+  return std::vector<TensorRef>{y};
+}
+
+absl::StatusOr<TensorRef> Pooled(OperatorImport* op, Op pool, TensorRef x, const tflite::Pool2DOptions& options) {
+  return op->Emit(pool, {x},
+                  {{"ksize", Window(options.filter_height(), options.filter_width())},
+                   {"strides", Window(options.stride_h(), options.stride_w())},
+                   {"padding", PaddingAttr(options.padding())}});
+}
+
+template <ops::OpId kPool>
+Results Pool(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::Pool2DOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, Pooled(op, kPool, x, *options));
+  return Finish(op, y, 1, options->fused_activation_function());
+}
+
+// The root of the mean square over the cells inside of the image.
+Results L2Pool(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::Pool2DOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef square, op->Emit(ops::kSquare, {x}));
+  PF_ASSIGN_OR_RETURN(const TensorRef mean, Pooled(op, ops::kAvgPool, square, *options));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kSqrt, {mean}));
+  return Finish(op, y, 1, options->fused_activation_function());
+}
+
+Results Softmax(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::SoftmaxOptions>();
+  PF_ASSIGN_OR_RETURN(TensorRef x, op->Input(0));
+  const float beta = options == nullptr ? 1.f : options->beta();
+  if (beta != 1) {
+    PF_ASSIGN_OR_RETURN(const TensorRef factor, op->ScalarLike(x, beta));
+    PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kMul, {x, factor}));
+  }
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kSoftmax, {x}));
+  return std::vector<TensorRef>{y};
+}
+
+// x / max(|x|, 1e-6) along the last dimension. The constant is that of LiteRT's float kernel.
+Results L2Normalization(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::L2NormOptions>();
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef least, op->ScalarLike(x, 1e-6));
+  PF_ASSIGN_OR_RETURN(const TensorRef axis, op->Const(Tensor::Scalar<int32_t>(-1)));
+  PF_ASSIGN_OR_RETURN(const TensorRef square, op->Emit(ops::kSquare, {x}));
+  PF_ASSIGN_OR_RETURN(const TensorRef sum, op->Emit(ops::kSum, {square, axis}, {{"keep_dims", AttrValue::Bool(true)}}));
+  PF_ASSIGN_OR_RETURN(const TensorRef length, op->Emit(ops::kSqrt, {sum}));
+  PF_ASSIGN_OR_RETURN(const TensorRef divisor, op->Emit(ops::kMaximum, {length, least}));
+  PF_ASSIGN_OR_RETURN(const TensorRef quotient, op->Emit(ops::kRealDiv, {x, divisor}));
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Activate(quotient, options == nullptr ? tflite::ActivationFunctionType::NONE
+                                                                : options->fused_activation_function()));
+  return std::vector<TensorRef>{y};
+}
+
+Results LocalResponseNormalization(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<tflite::LocalResponseNormalizationOptions>();
+  PF_RETURN_IF_ERROR(RequireOptions(options));
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kLRN, {x},
+                                                  {{"depth_radius", AttrValue::Int(options->radius())},
+                                                   {"bias", AttrValue::Float(options->bias())},
+                                                   {"alpha", AttrValue::Float(options->alpha())},
+                                                   {"beta", AttrValue::Float(options->beta())}}));
+  return std::vector<TensorRef>{y};
+}
+
+template <ops::OpId kOp, typename Options>
+Results Resize(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<Options>();
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(
+      const TensorRef y,
+      op->Emit(kOp, inputs,
+               {{"align_corners", AttrValue::Bool(options != nullptr && options->align_corners())},
+                {"half_pixel_centers", AttrValue::Bool(options != nullptr && options->half_pixel_centers())}}));
+  return std::vector<TensorRef>{y};
+}
+
+Results Rfft2D(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const TensorRef y,
+                      op->Emit(ops::kRFFT2D, inputs, {{"Tcomplex", AttrValue::Type(DType::kComplex64)}}));
+  return std::vector<TensorRef>{y};
+}
+
+// The indices are padded to the largest number of them.
+template <ops::OpId kOp>
+Results NonMaxSuppression(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(kOp, inputs, {{"pad_to_max_output_size", AttrValue::Bool(true)}}));
+  std::vector<TensorRef> results;
+  for (int i = 0; i < op->num_outputs(); ++i) results.push_back({node, i});
+  return results;
+}
+
+constexpr OperatorRow kRows[] = {
+    {BuiltinOperator::CONV_2D, 2, 1, Conv2D},
+    {BuiltinOperator::DEPTHWISE_CONV_2D, 2, 1, DepthwiseConv2D},
+    {BuiltinOperator::TRANSPOSE_CONV, 3, 1, TransposeConv},
+    {BuiltinOperator::CONV_3D, 2, 1, Conv3D},
+    {BuiltinOperator::FULLY_CONNECTED, 2, 1, FullyConnected},
+    {BuiltinOperator::BATCH_MATMUL, 2, 1, BatchMatMul},
+    {BuiltinOperator::AVERAGE_POOL_2D, 1, 1, Pool<ops::kAvgPool>},
+    {BuiltinOperator::MAX_POOL_2D, 1, 1, Pool<ops::kMaxPool>},
+    {BuiltinOperator::L2_POOL_2D, 1, 1, L2Pool},
+    {BuiltinOperator::SOFTMAX, 1, 1, Softmax},
+    {BuiltinOperator::L2_NORMALIZATION, 1, 1, L2Normalization},
+    {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, 1, 1, LocalResponseNormalization},
+    {BuiltinOperator::RESIZE_BILINEAR, 2, 1, Resize<ops::kResizeBilinear, tflite::ResizeBilinearOptions>},
+    {BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, 2, 1,
+     Resize<ops::kResizeNearestNeighbor, tflite::ResizeNearestNeighborOptions>, true},
+    {BuiltinOperator::RFFT2D, 2, 1, Rfft2D},
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V4, 5, 2, NonMaxSuppression<ops::kNonMaxSuppressionV4>},
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V5, 6, 3, NonMaxSuppression<ops::kNonMaxSuppressionV5>},
+};
+
+constexpr CustomOperatorRow kCustomRows[] = {
+    {"Convolution2DTransposeBias", {BuiltinOperator::CUSTOM, 3, 1, Convolution2DTransposeBias}},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> NeuralOperators() { return kRows; }
+absl::Span<const CustomOperatorRow> CustomOperators() { return kCustomRows; }
+
+}  // namespace permafrost

@@ -1,0 +1,13 @@
+// TensorFlow Lite models (docs/formats/tflite.md). Only read, into TensorFlow's ops.
+#ifndef PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
+#define PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
+
+#include "io/model_format.h"
+
+namespace permafrost {
+
+extern const ModelFormat kTfliteFormat;
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
