@@ -1,4 +1,4 @@
-// Checks the FlatBuffer and decodes constants.
+// Implements the verification of the FlatBuffer and the decoding of constants.
 #include "io/formats/tflite/container.h"
 
 #include <algorithm>
@@ -13,10 +13,9 @@
 namespace permafrost {
 namespace {
 
-// Tables inside each other; the schema itself needs fewer than 10.
+// Maximum nesting of tables; the schema needs fewer than 10 levels.
 constexpr uint32_t kMostDepth = 64;
-// A table takes at least this many bytes, its offset and that of its vtable, so that a file bounds how many it can
-// hold.
+// Minimum size of a table in bytes: its offset and that of its vtable. It bounds the number of tables in a file.
 constexpr uint64_t kLeastTableBytes = 4;
 constexpr uint32_t kVersion = 3;
 constexpr int kMostRank = 254;
@@ -44,7 +43,7 @@ absl::StatusOr<Shape> ShapeFrom(const flatbuffers::Vector<int32_t>* dims, bool m
   return Shape(sizes);
 }
 
-// The integers of one vector of a sparse dimension, whatever their width.
+// Returns the integers of one index vector of a sparse dimension, of any width.
 absl::StatusOr<std::vector<int64_t>> SparseIndices(tflite::SparseIndexVector type, const void* table) {
   std::vector<int64_t> values;
   const auto copy = [&values](const auto* vector) {
@@ -70,7 +69,7 @@ absl::StatusOr<std::vector<int64_t>> SparseIndices(tflite::SparseIndexVector typ
   return absl::InvalidArgumentError("a sparse dimension has no index vector");
 }
 
-// Expands a sparse tensor: one level for each dimension of the traversal, blocked ones last.
+// Expands a sparse tensor. It has one level for each dimension of the traversal, with block dimensions last.
 class Densifier {
  public:
   static absl::StatusOr<Densifier> Make(const tflite::SparsityParameters& sparsity, const Shape& shape) {
@@ -114,7 +113,7 @@ class Densifier {
       }
       result.levels_.push_back(std::move(level));
     }
-    // The size of a block is that of its level, which must be dense; it scales the dimension that it cuts.
+    // The size of a block is that of its level, which must be dense. It scales the dimension that it divides.
     result.block_size_.assign(rank, 1);
     for (const Level& level : result.levels_) {
       if (static_cast<size_t>(level.dim) < rank) continue;
@@ -136,7 +135,7 @@ class Densifier {
     return result;
   }
 
-  // Copies the kept elements, of `size` bytes each, to their places in `out`, which is zero.
+  // Copies the stored elements, of `size` bytes each, to their positions in `out`, which is zero-filled.
   absl::Status Run(absl::string_view kept, size_t size, char* out) {
     kept_ = kept;
     size_ = size;
@@ -158,8 +157,8 @@ class Densifier {
     std::vector<int64_t> segments, indices;
   };
 
-  // `parent` numbers the path so far among those of its level. The recursion is as deep as the traversal is long, at
-  // most twice kMostRank.
+  // Visits one level. `parent` is the index of the current path in the level above. The recursion depth is the length
+  // of the traversal, at most twice kMostRank.
   absl::Status Visit(size_t depth, int64_t parent, std::vector<int64_t>* position) {
     if (depth == levels_.size()) return Place(*position);
     const Level& level = levels_[depth];
@@ -285,7 +284,7 @@ absl::StatusOr<TfliteContainer> TfliteContainer::Open(FileView file, uint64_t ma
   if (!HasTfliteIdentifier(bytes)) {
     return absl::InvalidArgumentError("found no identifier 'TFL3' at byte 4, expected a TensorFlow Lite model");
   }
-  // The FlatBuffer lies in the first 2 GiB; buffers may lie behind it.
+  // The FlatBuffer is in the first 2 GiB; buffers may follow it.
   const size_t length = std::min(bytes.size(), static_cast<size_t>(FLATBUFFERS_MAX_BUFFER_SIZE) - 1);
   const uint64_t most_tables = std::min<uint64_t>(length / kLeastTableBytes + 1, UINT32_MAX);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), length, kMostDepth,
@@ -390,7 +389,7 @@ bool TfliteContainer::IsConstant(const tflite::Tensor& tensor) const {
   if (tensor.buffer() == 0 || tensor.is_variable()) return false;
   const tflite::Buffer& buffer = *model_->buffers()->Get(tensor.buffer());
   if (buffer.offset() > 1 ? buffer.size() > 0 : buffer.data() != nullptr && buffer.data()->size() > 0) return true;
-  // A constant without elements has an empty buffer that is not the first.
+  // A constant without elements has an empty buffer other than buffer 0.
   const auto* shape = tensor.shape();
   return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
 }
@@ -428,7 +427,7 @@ absl::StatusOr<Tensor> TfliteContainer::Value(const tflite::Tensor& tensor) {
 }
 
 absl::StatusOr<Tensor> TfliteContainer::Strings(const Shape& shape, absl::string_view bytes) {
-  // The number of strings, their offsets and the end of the last one as 32-bit numbers, then the characters.
+  // Layout: the number of strings, their offsets and the end of the last one as 32-bit numbers, then the characters.
   const int64_t count = shape.num_elements();
   const uint64_t found = bytes.size() < 4 ? 0 : Reads32(bytes.data());
   if (count < 0 || found != static_cast<uint64_t>(count) || bytes.size() / 4 < found + 2) {

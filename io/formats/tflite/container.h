@@ -1,4 +1,4 @@
-// The container of a TensorFlow Lite model: a verified FlatBuffer, and the values of its constants.
+// The container of a TensorFlow Lite model: a verified FlatBuffer and the values of its constants.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_CONTAINER_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_CONTAINER_H_
 
@@ -18,12 +18,12 @@ namespace permafrost {
 // True if `head`, the first bytes of a file, has the identifier of the format.
 bool HasTfliteIdentifier(absl::string_view head);
 
-// Every index that the model holds is checked when it is opened: tensors, buffers, operator codes, subgraphs. Copies
-// share the file.
+// A model whose indices (tensors, buffers, operator codes, subgraphs) are all checked when it is opened. Copies share
+// the file.
 class TfliteContainer {
  public:
-  // DataLoss for a FlatBuffer that leaves its bounds; InvalidArgument for an index out of range, with its place.
-  // Decoded constants (int4, sparse, strings) may take `max_decoded_bytes` together.
+  // Opens a file. Decoded constants (int4, sparse, strings) may take at most `max_decoded_bytes` in total. Returns
+  // DataLoss for a FlatBuffer that exceeds its bounds, InvalidArgument, with the place, for an index out of range.
   static absl::StatusOr<TfliteContainer> Open(FileView file, uint64_t max_decoded_bytes);
 
   const tflite::Model& model() const { return *model_; }
@@ -32,17 +32,17 @@ class TfliteContainer {
     return *this->subgraph(subgraph).tensors()->Get(static_cast<uint32_t>(i));
   }
 
-  // The number of the operator: the larger of the two fields that may hold it.
+  // Returns the number of the operator: the larger of the two fields that may hold it.
   tflite::BuiltinOperator OperatorOf(const tflite::Operator& op) const;
-  // The name of a custom operator; empty if it has none.
+  // Returns the name of a custom operator, or an empty string if it has none.
   absl::string_view CustomName(const tflite::Operator& op) const;
-  // "CONV_2D", or "CUSTOM 'name'".
+  // Returns "CONV_2D", or "CUSTOM 'name'".
   std::string OperatorName(const tflite::Operator& op) const;
 
   // True if the tensor has a value in the file.
   bool IsConstant(const tflite::Tensor& tensor) const;
-  // The value of a constant: a view of the file where the layout is the same, otherwise decoded. int4 and int2 become
-  // int8, sparse tensors dense. DataLoss if the buffer has another size than type and shape ask for.
+  // Returns the value of a constant, as a view of the file if the layout is the same, otherwise decoded: int4 and int2
+  // become int8, sparse tensors become dense. Returns DataLoss if the size of the buffer does not match type and shape.
   absl::StatusOr<Tensor> Value(const tflite::Tensor& tensor);
 
  private:
@@ -60,13 +60,13 @@ class TfliteContainer {
   uint64_t decoded_bytes_left_ = 0;
 };
 
-// The element type of values of this type in a graph; kInvalid for a type without one. INT4, INT2 and UINT4 count as
-// INT8 and UINT8: see Value.
+// Returns the element type in a graph; kInvalid if there is none. INT4, INT2 and UINT4 map to INT8 and UINT8 (see
+// Value).
 DType DTypeOfTflite(tflite::TensorType type);
 
-// The stored shape. InvalidArgument for a negative dimension or more elements than fit.
+// Returns the stored shape. Returns InvalidArgument for a negative dimension or too many elements.
 absl::StatusOr<Shape> ShapeOfTflite(const tflite::Tensor& tensor);
-// The same with the dimensions that a caller may choose unknown (`shape_signature`).
+// Returns the shape in which the dimensions that callers may choose are unknown (`shape_signature`). Same errors.
 absl::StatusOr<Shape> OpenShapeOfTflite(const tflite::Tensor& tensor);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Makes the nodes of an operator, with the attributes that follow from their inputs.
+// Implements the creation of nodes, with the attributes that follow from their inputs.
 #include "io/formats/tflite/operator_import.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ absl::StatusOr<Node*> OperatorImport::Add(Op op, absl::Span<const TensorRef> inp
   if (schema == nullptr) return absl::InternalError(absl::StrCat("no schema of ", op.name()));
   PF_ASSIGN_OR_RETURN(Node * node, graph().AddNode(graph().UniqueName(absl::StrCat(name_, "/", op.name())), op));
   for (const TensorRef& input : inputs) graph().AddInput(node, input);
-  // Types and counts of the inputs. At most one argument is a list, which has what the others leave.
+  // Determines types and counts of the inputs. At most one argument is a list, which takes the remaining inputs.
   int num_single = 0;
   for (const ArgSpec& arg : schema->inputs) num_single += arg.number_attr.empty() && !arg.is_type_list ? 1 : 0;
   const int num_listed = static_cast<int>(inputs.size()) - num_single;

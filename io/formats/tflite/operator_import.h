@@ -1,7 +1,8 @@
-// Imports one operator of a TensorFlow Lite model: a row of the table of operators, and what it builds nodes with.
+// Imports one operator of a TensorFlow Lite model: the table of operators, and functions that create their nodes.
 //
-// A row says how the operator is spelt in TensorFlow's ops. It returns one tensor for each result; the node that
-// computes result 0 gets the name of the result's tensor, nodes before it names below that one.
+// A row of the table describes how an operator is expressed in TensorFlow's ops. Its function returns one tensor for
+// each result. The node that computes result 0 gets the name of the result's tensor, and the nodes before it get names
+// with that prefix.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_OPERATOR_IMPORT_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_OPERATOR_IMPORT_H_
 
@@ -22,7 +23,7 @@ namespace permafrost {
 
 class SubgraphImport;
 
-// One operator while it is imported. Input(i) and the nodes made here belong to the graph of the subgraph.
+// The state of the import of one operator. Input(i) and the nodes created here belong to the graph of the subgraph.
 class OperatorImport {
  public:
   using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
@@ -36,44 +37,44 @@ class OperatorImport {
   // --- Operands and results ---------------------------------------------------------------------------------------
   int num_inputs() const { return op_.inputs() == nullptr ? 0 : static_cast<int>(op_.inputs()->size()); }
   int num_outputs() const { return op_.outputs() == nullptr ? 0 : static_cast<int>(op_.outputs()->size()); }
-  // False for an operand that is left out, at the end or by index -1.
+  // False for an omitted operand, either at the end or with index -1.
   bool HasInput(int i) const;
-  // InvalidArgument for an operand that is left out.
+  // Returns an operand, or InvalidArgument if it is omitted.
   absl::StatusOr<TensorRef> Input(int i);
   absl::StatusOr<std::vector<TensorRef>> Inputs();
   const tflite::Tensor& InputTensor(int i) const;
   const tflite::Tensor& OutputTensor(int i) const;
   DType InputType(int i) const { return DTypeOfTflite(InputTensor(i).type()); }
   DType OutputType(int i) const { return DTypeOfTflite(OutputTensor(i).type()); }
-  // The value of operand i where it is a constant of the file; null otherwise.
+  // Returns the value of operand i if it is a constant of the file, otherwise null.
   absl::StatusOr<const Tensor*> InputValue(int i);
-  // The stored shapes, which are hints only for tensors that are computed.
+  // Return the stored shapes. For computed tensors they are only hints.
   absl::StatusOr<Shape> InputShape(int i) const { return ShapeOfTflite(InputTensor(i)); }
   absl::StatusOr<Shape> OutputShape(int i) const { return OpenShapeOfTflite(OutputTensor(i)); }
 
   // --- Nodes ------------------------------------------------------------------------------------------------------
-  // Adds a node; its type and count attributes follow from the inputs and the op's schema. Attributes of `attrs` that
-  // the schema derives, too, win. Internal for an op without a schema.
+  // Adds a node. Its type and count attributes follow from the inputs and the op's schema; attributes in `attrs` take
+  // precedence. Returns Internal for an op without a schema.
   absl::StatusOr<Node*> Add(Op op, absl::Span<const TensorRef> inputs, const Attrs& attrs = {});
-  // The same; output 0 of the node.
+  // Same, and returns output 0 of the node.
   absl::StatusOr<TensorRef> Emit(Op op, absl::Span<const TensorRef> inputs, const Attrs& attrs = {});
   absl::StatusOr<TensorRef> Const(Tensor value);
   absl::StatusOr<TensorRef> Ints(absl::Span<const int32_t> values);
-  // A scalar of the type of operand 0 and the like: float, double, half or an integer.
+  // Adds a scalar constant of the same type as `like`: float, double, half or an integer.
   absl::StatusOr<TensorRef> ScalarLike(TensorRef like, double value);
-  // The type of a tensor made here or of an operand.
+  // Returns the type of an operand or of a tensor created here.
   absl::StatusOr<DType> TypeOf(TensorRef tensor);
 
-  // Adds the fused activation. Unimplemented for SIGN_BIT.
+  // Adds the fused activation. Returns Unimplemented for SIGN_BIT.
   absl::StatusOr<TensorRef> Activate(TensorRef x, tflite::ActivationFunctionType activation);
 
-  // min(max(x, least), most).
+  // Adds min(max(x, least), most).
   absl::StatusOr<TensorRef> Clamp(TensorRef x, double least, double most);
 
-  // True for a node that was made here.
+  // True for a node created by this import.
   bool IsOwn(const Node& node) const { return own_.contains(&node); }
 
-  // The function that is made of another subgraph.
+  // Returns the function made from another subgraph.
   absl::StatusOr<FunctionRef> FunctionOf(int subgraph);
 
  private:
@@ -85,17 +86,17 @@ class OperatorImport {
 
 using OperatorFunction = absl::StatusOr<std::vector<TensorRef>> (*)(OperatorImport*);
 
-// A row of the table.
+// A row of the table of operators.
 struct OperatorRow {
   tflite::BuiltinOperator op;
   int least_inputs = 0;
   int num_outputs = 1;  // -1: any number.
   OperatorFunction import = nullptr;
-  // Moves elements without looking at them, so that codes of quantised tensors pass as integers.
+  // Moves elements without interpreting them, so that codes of quantised tensors can be passed as integers.
   bool moves_elements = false;
 };
 
-// The rows by family; together they are the table.
+// Return the rows by family; together they are the table.
 absl::Span<const OperatorRow> ArrayOperators();
 absl::Span<const OperatorRow> ArithmeticOperators();
 absl::Span<const OperatorRow> NeuralOperators();
@@ -108,7 +109,7 @@ struct CustomOperatorRow {
 };
 absl::Span<const CustomOperatorRow> CustomOperators();
 
-// The row of an operator, custom ones included; null if there is none.
+// Returns the row of an operator, including custom ones, or null if there is none.
 const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::Operator& op);
 
 }  // namespace permafrost

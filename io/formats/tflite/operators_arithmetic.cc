@@ -1,4 +1,4 @@
-// Operators that compute element by element, compare, reduce or select.
+// Elementwise operators, comparisons, reductions and selections.
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
@@ -9,7 +9,7 @@ namespace {
 using tflite::BuiltinOperator;
 using Results = absl::StatusOr<std::vector<TensorRef>>;
 
-// An op with the operands as they are.
+// Adds an op with unchanged operands.
 template <ops::OpId kOp>
 Results Direct(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
@@ -17,14 +17,14 @@ Results Direct(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// The fused activation of the options `Options`; NONE where the file has none.
+// Returns the fused activation of the options `Options`, or NONE if there are none.
 template <typename Options>
 tflite::ActivationFunctionType ActivationOf(const OperatorImport& op) {
   const auto* options = op.op().builtin_options_as<Options>();
   return options == nullptr ? tflite::ActivationFunctionType::NONE : options->fused_activation_function();
 }
 
-// A binary op with a fused activation.
+// Adds a binary op with a fused activation.
 template <ops::OpId kOp, typename Options>
 Results Binary(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
@@ -33,14 +33,14 @@ Results Binary(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// Integers are divided towards zero.
+// Integer division rounds towards zero.
 Results Div(OperatorImport* op) {
   const DType type = op->InputType(0);
   const bool is_float = type == DType::kFloat || type == DType::kHalf || type == DType::kDouble;
   return is_float ? Binary<ops::kRealDiv, tflite::DivOptions>(op) : Binary<ops::kTruncateDiv, tflite::DivOptions>(op);
 }
 
-// Reductions: the axes are an operand.
+// Adds a reduction, whose axes are an operand.
 template <ops::OpId kOp>
 Results Reduce(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
@@ -80,7 +80,7 @@ Results LeakyRelu(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// max(x, 0) - alpha max(-x, 0).
+// Computes max(x, 0) - alpha max(-x, 0).
 Results PRelu(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef alpha, op->Input(1));
@@ -92,7 +92,7 @@ Results PRelu(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// x relu6(x + 3) / 6.
+// Computes x relu6(x + 3) / 6.
 Results HardSwish(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef three, op->ScalarLike(x, 3));
@@ -104,7 +104,7 @@ Results HardSwish(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// x (1 + erf(x / sqrt(2))) / 2, or x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 where it is approximate.
+// Computes x (1 + erf(x / sqrt(2))) / 2, or the approximation x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 Results Gelu(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   const auto* options = op->op().builtin_options_as<tflite::GeluOptions>();
@@ -137,8 +137,8 @@ Results Cast(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// scale (code - zero point). Products of a float and an integer of 16 bits are exact in double, so that one rounding is
-// left, that of the product in float.
+// Computes scale (code - zero point). Products of a float and a 16-bit integer are exact in double, so only the
+// conversion of the product to float rounds.
 Results Dequantize(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef numbers, op->Emit(ops::kCast, {x}, {{"DstT", AttrValue::Type(DType::kFloat)}}));
@@ -226,7 +226,7 @@ Results Bitcast(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// Real and imaginary part and magnitude: of complex64 to float, of complex128 to double.
+// Adds real part, imaginary part or magnitude: complex64 to float, complex128 to double.
 template <ops::OpId kOp>
 Results ComplexPart(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));

@@ -1,4 +1,4 @@
-// Operators that make, move, select and reshape elements.
+// Operators that create, move, select and reshape elements.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@ namespace {
 using tflite::BuiltinOperator;
 using Results = absl::StatusOr<std::vector<TensorRef>>;
 
-// An op with the operands as they are.
+// Adds an op with unchanged operands.
 template <ops::OpId kOp>
 Results Direct(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
@@ -19,7 +19,7 @@ Results Direct(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// All outputs of a node.
+// Returns all outputs of a node.
 std::vector<TensorRef> AllOutputs(Node* node, int count) {
   std::vector<TensorRef> outputs;
   for (int i = 0; i < count; ++i) outputs.push_back({node, i});
@@ -35,7 +35,7 @@ Results Concatenation(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::ConcatenationOptions>();
   const int32_t axis = options == nullptr ? 0 : options->axis();
   TensorRef joined = inputs[0];
-  // TensorFlow's op takes two values at least.
+  // TensorFlow's op takes at least two values.
   if (inputs.size() > 1) {
     PF_ASSIGN_OR_RETURN(const TensorRef axis_value, op->Const(Tensor::Scalar(axis)));
     const int64_t count = static_cast<int64_t>(inputs.size());
@@ -48,7 +48,7 @@ Results Concatenation(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// The target is the second operand, or the options where there is none.
+// The target shape is the second operand, or in the options if there is none.
 Results Reshape(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   TensorRef shape;
@@ -57,7 +57,7 @@ Results Reshape(OperatorImport* op) {
     PF_ASSIGN_OR_RETURN(shape, op->Input(1));
   } else if (options != nullptr && options->new_shape() != nullptr) {
     std::vector<int32_t> target = Copied(options->new_shape());
-    // Old converters write a scalar as one dimension of 0.
+    // Old converters write a scalar as one dimension of size 0.
     if (target.size() == 1 && target[0] == 0) target.clear();
     PF_ASSIGN_OR_RETURN(shape, op->Ints(target));
   } else {
@@ -122,7 +122,7 @@ Results StridedSlice(OperatorImport* op) {
              {"ellipsis_mask", AttrValue::Int(options->ellipsis_mask())},
              {"new_axis_mask", AttrValue::Int(options->new_axis_mask())},
              {"shrink_axis_mask", AttrValue::Int(options->shrink_axis_mask())}};
-    // The end is relative to the beginning.
+    // The end is relative to the start.
     if (options->offset()) {
       PF_ASSIGN_OR_RETURN(inputs[2], op->Emit(ops::kAddV2, {inputs[1], inputs[2]}));
     }
@@ -143,7 +143,7 @@ Results Gather(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// Rows of a table: the ids come first.
+// Selects rows of a table. The ids are the first operand.
 Results EmbeddingLookup(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef ids, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef table, op->Input(1));
@@ -213,15 +213,15 @@ Results Blocks(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// A constant that was stored sparse is dense already.
+// Forwards the constant: a sparse constant has been expanded already.
 Results Densify(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kIdentity, {x}));
   return std::vector<TensorRef>{y};
 }
 
-// The block of the update at the start, moved so that it fits: start = clamp(start, 0, shape - update's shape). Written
-// as a selection of the elements inside, for which each operand is padded to the operand's shape.
+// Replaces a block at the start, which is clamped to the operand: start = clamp(start, 0, shape - update's shape). The
+// result is a selection between operand and update, with the update padded to the operand's shape.
 Results DynamicUpdateSlice(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef update, op->Input(1));

@@ -45,7 +45,7 @@ Results While(OperatorImport* op) {
   return AllOutputs(node, op->num_outputs());
 }
 
-// Computed by its decomposition, whatever its name.
+// Imports the decomposition of the composite operator, whatever its name.
 Results Composite(OperatorImport* op) {
   const auto* options = op->op().builtin_options_2_as<tflite::StableHLOCompositeOptions>();
   if (options == nullptr) return absl::InvalidArgumentError("has no options");

@@ -19,7 +19,7 @@ AttrValue PaddingAttr(tflite::Padding padding) {
 
 AttrValue Window(int64_t height, int64_t width) { return AttrValue::IntList({1, height, width, 1}); }
 
-// The operand with its dimensions in another order; a constant is rewritten once, here.
+// Returns an operand with permuted dimensions. A constant is permuted at import.
 absl::StatusOr<TensorRef> Permuted(OperatorImport* op, int input, const std::vector<int32_t>& order) {
   PF_ASSIGN_OR_RETURN(const Tensor* value, op->InputValue(input));
   const size_t rank = order.size();
@@ -56,7 +56,7 @@ absl::StatusOr<TensorRef> Permuted(OperatorImport* op, int input, const std::vec
   return op->Const(std::move(result));
 }
 
-// The operand under another shape of as many elements.
+// Returns an operand with another shape of the same number of elements.
 absl::StatusOr<TensorRef> Reshaped(OperatorImport* op, int input, const std::vector<int32_t>& dims) {
   PF_ASSIGN_OR_RETURN(const Tensor* value, op->InputValue(input));
   if (value != nullptr) {
@@ -108,7 +108,7 @@ Results DepthwiseConv2D(OperatorImport* op) {
                                                    " for an input of shape ", input.ToString(),
                                                    ", expected [1,h,w,k x channels]"));
   }
-  // 1HW(C x M) to HWCM: the bytes are the same.
+  // 1HW(C x M) to HWCM, with the same bytes.
   PF_ASSIGN_OR_RETURN(const TensorRef filter,
                       Reshaped(op, 1,
                                {static_cast<int32_t>(shape.dim(1)), static_cast<int32_t>(shape.dim(2)),
@@ -135,8 +135,8 @@ Results TransposeConv(OperatorImport* op) {
   return Finish(op, y, 3, options->fused_activation_function());
 }
 
-// MediaPipe's: input, weights OHWI, bias. The options are a C struct of 32-bit numbers, of which the first three are
-// the padding (1 SAME, 2 VALID), the stride along the width and that along the height.
+// MediaPipe's custom operator. Operands: input, weights OHWI, bias. The options are a C struct of 32-bit numbers; the
+// first three are the padding (1 SAME, 2 VALID), the horizontal stride and the vertical stride.
 Results Convolution2DTransposeBias(OperatorImport* op) {
   constexpr size_t kNumbers = 3;
   const auto* bytes = op->op().custom_options();
@@ -182,7 +182,7 @@ Results Conv3D(OperatorImport* op) {
   return Finish(op, y, 2, options->fused_activation_function());
 }
 
-// Weights are [out, in]; the input is flattened to rows of their width.
+// Weights are [out, in]. The input is flattened to rows of that width.
 Results FullyConnected(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::FullyConnectedOptions>();
   PF_RETURN_IF_ERROR(RequireOptions(options));
@@ -206,7 +206,7 @@ Results FullyConnected(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(TensorRef y, op->Emit(ops::kMatMul, {x, filter}, {{"transpose_b", AttrValue::Bool(true)}}));
   PF_ASSIGN_OR_RETURN(std::vector<TensorRef> results, Finish(op, y, 2, options->fused_activation_function()));
   if (!options->keep_num_dims() || output.rank() == 2) return results;
-  // The leading dimensions of the input stay.
+  // Keeps the leading dimensions of the input.
   std::vector<int32_t> dims;
   int num_open = 0;
   for (const int64_t dim : output.dims()) {
@@ -245,7 +245,7 @@ Results Pool(OperatorImport* op) {
   return Finish(op, y, 1, options->fused_activation_function());
 }
 
-// The root of the mean square over the cells inside of the image.
+// Computes the root mean square over the cells inside the image.
 Results L2Pool(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::Pool2DOptions>();
   PF_RETURN_IF_ERROR(RequireOptions(options));
@@ -268,7 +268,7 @@ Results Softmax(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// x / max(|x|, 1e-6) along the last dimension. The constant is that of LiteRT's float kernel.
+// Computes x / max(|x|, 1e-6) along the last dimension. The constant is that of LiteRT's float kernel.
 Results L2Normalization(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::L2NormOptions>();
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
@@ -316,7 +316,7 @@ Results Rfft2D(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// The indices are padded to the largest number of them.
+// Pads the indices to the maximum number.
 template <ops::OpId kOp>
 Results NonMaxSuppression(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());

@@ -1,4 +1,4 @@
-// Walks the operators of each subgraph in order and adds their nodes.
+// Implements the import of subgraphs: visits their operators in order and adds their nodes.
 #include "io/formats/tflite/subgraph_import.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace permafrost {
 namespace {
 
-// More problems than this are counted, not listed.
+// Further problems are counted but not listed.
 constexpr size_t kMostProblems = 20;
-// Subgraphs that call each other deeper than this are refused; IF and WHILE of real models nest to about 5.
+// Maximum nesting of calls between subgraphs. IF and WHILE of real models nest about 5 deep.
 constexpr size_t kMostCalls = 64;
 
 bool IsQuantized(const tflite::Tensor& tensor) {
@@ -27,7 +27,7 @@ bool IsQuantized(const tflite::Tensor& tensor) {
          tensor.type() != tflite::TensorType::FLOAT32;
 }
 
-// An empty function with the types of a body's arguments and results, as a field of FunctionDefLibrary.
+// Returns an empty function with the argument and result types of a body, as a field of FunctionDefLibrary.
 std::string EmptyFunction(absl::string_view name, const Graph& body) {
   // Field numbers of OpDef (name 1, input_arg 2, output_arg 3), ArgDef (name 1, type 3), FunctionDef (signature 1, ret
   // 4) and FunctionDefLibrary (function 1): io/formats/proto/graphdef.proto.
@@ -45,7 +45,7 @@ std::string EmptyFunction(absl::string_view name, const Graph& body) {
   i = 0;
   for (const Node* result_node : RetvalsOf(body)) append(3, absl::StrCat("result", i++), *result_node);
   AppendBytesField(1, signature, &function);
-  // What each result is comes with the body; until then every one has an entry.
+  // The entries of results are filled in with the body; until then each result needs a placeholder entry.
   for (int k = 0; k < i; ++k) {
     std::string entry;
     AppendBytesField(1, absl::StrCat("result", k), &entry);
@@ -101,7 +101,7 @@ absl::Status ModelImport::Finish(Graph* graph) {
   if (bodies_.empty()) return absl::OkStatus();
   std::string functions;
   for (size_t i = 0; i < bodies_.size(); ++i) functions += EmptyFunction(body_names_[i], *bodies_[i]);
-  // GraphDef.library is field 2.
+  // Field 2 is GraphDef.library.
   std::string library;
   AppendBytesField(2, functions, &library);
   graph->set_library(library);
@@ -117,12 +117,12 @@ std::string SubgraphImport::TensorName(int i) const {
 }
 
 std::string SubgraphImport::NodeName(absl::string_view text) const {
-  // "name:0" is how converters spell the first output of a node.
+  // Converters write the first output of a node as "name:0".
   std::string name(absl::StripSuffix(text, ":0"));
   for (char& c : name) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-' && c != '/') c = '_';
   }
-  // The first character is a letter, a digit or a dot.
+  // The first character must be a letter, a digit or a dot.
   if (name.empty() || (!absl::ascii_isalnum(static_cast<unsigned char>(name[0])) && name[0] != '.'))
     name = absl::StrCat("t", name);
   return graph_->UniqueName(name);
@@ -206,8 +206,8 @@ absl::Status SubgraphImport::AddOutputs(bool is_function) {
       output_names.emplace_back(node->name());
       continue;
     }
-    // An output that is an input, a constant, one of several results of a node, or an output before gets a node of its
-    // own.
+    // An output needs a node of its own if it is an input, a constant, one of several results of a node, or listed
+    // before.
     if (value.port != 0 || value.node->op() == ops::kConst || taken.contains(value.ToString())) {
       PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(TensorName(index)), ops::kIdentity));
       graph_->AddInput(node, value);
@@ -256,7 +256,7 @@ absl::Status SubgraphImport::AddOperator(int i) {
   const std::string obstacle = Obstacle(op);
   if (!obstacle.empty()) {
     model_->AddProblem(absl::StrCat(place, " ", obstacle));
-    // Later operators are still looked at: their operands come from a stand-in.
+    // Continues with placeholder results, so that problems of later operators are reported, too.
     for (const int32_t output : op.outputs() == nullptr
                                     ? std::vector<int32_t>()
                                     : std::vector<int32_t>(op.outputs()->begin(), op.outputs()->end())) {

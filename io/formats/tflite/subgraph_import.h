@@ -1,4 +1,4 @@
-// Imports the subgraphs of a TensorFlow Lite model: the first as a graph, those that operators name as functions.
+// Imports the subgraphs of a TensorFlow Lite model: the first as a graph, those called by operators as functions.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_SUBGRAPH_IMPORT_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_SUBGRAPH_IMPORT_H_
 
@@ -18,18 +18,19 @@
 
 namespace permafrost {
 
-// The model as a graph that declares the inputs and outputs of the first subgraph, in their order. Unimplemented lists
-// all operators that have no form in TensorFlow's ops at once, with their tensors' names.
+// Converts the model to a graph that declares the inputs and outputs of the first subgraph, in order. Returns
+// Unimplemented, with a list of all operators that cannot be expressed in TensorFlow's ops and the names of their
+// tensors.
 absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container);
 
-// What the subgraphs of one model share.
+// State shared by the subgraphs of one model.
 class ModelImport {
  public:
   explicit ModelImport(TfliteContainer* container) : container_(container) {}
 
   TfliteContainer& container() { return *container_; }
 
-  // Imports a subgraph as a function on first use. InvalidArgument for one that calls itself, directly or not.
+  // Imports a subgraph as a function on first use. Returns InvalidArgument for a recursive subgraph.
   absl::StatusOr<FunctionRef> FunctionOf(int subgraph);
 
   // Records an operator that cannot be imported; Finish reports all of them.
@@ -45,13 +46,13 @@ class ModelImport {
   std::vector<std::string> problems_;
 };
 
-// One subgraph while it is imported.
+// The state of the import of one subgraph.
 class SubgraphImport {
  public:
   // Does not own `model` and `graph`.
   SubgraphImport(ModelImport* model, int index, Graph* graph) : model_(model), index_(index), graph_(graph) {}
 
-  // Adds inputs of the op `input_op` (Placeholder or _Arg), the operators, and the values of the outputs.
+  // Adds the inputs (Placeholder, or _Arg for a function), the operators and the outputs.
   absl::Status Run(bool is_function);
 
   Graph& graph() { return *graph_; }
@@ -59,13 +60,13 @@ class SubgraphImport {
   const tflite::SubGraph& subgraph() const { return model_->container().subgraph(index_); }
   const tflite::Tensor& tensor(int i) const { return model_->container().tensor(index_, i); }
 
-  // The value of a tensor of the subgraph; a constant gets its node on first use. InvalidArgument for one that nothing
-  // has computed yet.
+  // Returns the tensor in the graph. A constant is added on first use. Returns InvalidArgument for a tensor that no
+  // earlier operator computes.
   absl::StatusOr<TensorRef> ValueOf(int tensor);
-  // The value of a constant; null for other tensors.
+  // Returns the value of a constant, or null for other tensors.
   absl::StatusOr<const Tensor*> ConstantOf(int tensor);
 
-  // A name that no node has, made of `text`, in which other characters than node names may have become '_'.
+  // Returns an unused node name derived from `text`, in which characters that are not allowed are replaced by '_'.
   std::string NodeName(absl::string_view text) const;
   std::string TensorName(int i) const;
 
@@ -73,13 +74,13 @@ class SubgraphImport {
   absl::Status AddInputs(bool is_function);
   absl::Status AddOutputs(bool is_function);
   absl::Status AddOperator(int i);
-  // The reason why the operator cannot be imported; empty if there is none.
+  // Returns the reason why the operator cannot be imported, or an empty string.
   std::string Obstacle(const tflite::Operator& op) const;
 
   ModelImport* model_;
   int index_;
   Graph* graph_;
-  std::vector<TensorRef> values_;  // By tensor; a null node where there is none yet.
+  std::vector<TensorRef> values_;  // By tensor; the node is null for tensors not computed yet.
   absl::flat_hash_map<int, Tensor> constants_;
 };
 

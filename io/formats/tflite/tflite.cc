@@ -1,4 +1,4 @@
-// Recognises the format and joins container and import.
+// Registers TensorFlow Lite models as a format.
 #include "io/formats/tflite/tflite.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// TensorFlow Lite models (docs/formats/tflite.md). Only read, into TensorFlow's ops.
+// Reads TensorFlow Lite models (docs/formats/tflite.md) into TensorFlow's ops. Read-only.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
 
