@@ -109,7 +109,7 @@ class Builder {
     for (ProgramNode& node : program_.nodes) PF_RETURN_IF_ERROR(AddInputs(&node));
     if (selection::kHoldsControlFlow && program_.has_control_flow()) FindWhatMayBeDead();
     for (size_t i = 0; i < fetched.size(); ++i) {
-      PF_ASSIGN_OR_RETURN(const int tensor, Number(fetched[i]));
+      PF_ASSIGN_OR_RETURN(const int tensor, Number(BehindCopies(fetched[i])));
       program_.fetches.push_back(tensor);
       program_.fetch_names.push_back(request.fetches[i]);
     }
@@ -407,6 +407,19 @@ class Builder {
     return absl::OkStatus();
   }
 
+  // The tensor that `ref` equals, behind IdentityN and what stops gradients: readers of these read their inputs, so
+  // that the nodes are left out of the plan. Identity stays, since behind a variable it is a snapshot. Behind a Switch
+  // an IdentityN waits for all its inputs, so a program with control flow keeps it.
+  TensorRef BehindCopies(TensorRef ref) const {
+    if (program_.has_control_flow()) return ref;
+    while (!fed_nodes_.contains(ref.node) && ref.port < ref.node->num_data_inputs()) {
+      const Op op = ref.node->op();
+      if (op != ops::kIdentityN && op != ops::kStopGradient && op != ops::kPreventGradient) break;
+      ref = ref.node->input(ref.port);
+    }
+    return ref;
+  }
+
   absl::StatusOr<int> Number(TensorRef ref) const {
     const auto found = numbers_.find(ref);
     if (found == numbers_.end()) {
@@ -428,7 +441,7 @@ class Builder {
           absl::StrCat(node.Describe(), ": found ", entry->num_inputs, " inputs, expected ", expected.size()));
     }
     for (int i = 0; i < entry->num_inputs; ++i) {
-      const absl::StatusOr<int> number = Number(node.input(i));
+      const absl::StatusOr<int> number = Number(BehindCopies(node.input(i)));
       PF_RETURN_IF_ERROR(Annotate(number.status(), absl::StrCat(node.Describe(), ": input ", i)));
       ProgramTensor& tensor = program_.tensors[*number];
       if (tensor.dtype != RemoveRef(expected[i])) {

@@ -51,7 +51,7 @@ TEST(Presets, ExpandInPlace) {
   const auto calls = ExpandPresets(Parse("round_weights(num_steps=3) quantize obfuscate_names"));
   ASSERT_TRUE(calls.ok()) << calls.status();
   EXPECT_EQ(calls->front().ToString(), "round_weights(num_steps=\"3\")");
-  EXPECT_EQ((*calls)[1].name, "strip_unused_nodes");
+  EXPECT_EQ((*calls)[1].name, "remove_control_dependencies");
   EXPECT_EQ((*calls)[calls->size() - 2].name, "quantize_weights");
   EXPECT_EQ(calls->back().name, "obfuscate_names");
 }

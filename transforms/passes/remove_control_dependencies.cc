@@ -1,4 +1,6 @@
 // Removes control edges.
+#include <vector>
+
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "transforms/pass.h"
@@ -16,6 +18,38 @@ bool HasState(const Node& node) {
   return schema == nullptr || schema->Is(kStateful | kHasSideEffect);
 }
 
+// Whether the completion of the node means more than that its outputs are known: it acts, or it may be dead.
+bool Acts(const Node& node) {
+  if (node.op() == ops::kNoOp || node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2 ||
+      node.op() == ops::kPlaceholderWithDefault) {
+    return false;
+  }
+  const OpSchema* schema = FindSchema(node.op());
+  if (schema == nullptr || schema->Is(kHasSideEffect | kControlFlow)) return true;
+  return schema->Is(kStateful) && !schema->Is(kRandom);
+}
+
+// By node id: whether the node, or anything that runs before it, acts. An edge from any other node orders nothing.
+std::vector<bool> FindWhatActs(const Graph& graph) {
+  std::vector<bool> acts(graph.id_limit(), false);
+  std::vector<const Node*> open;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!Acts(*node)) continue;
+    acts[node->id()] = true;
+    open.push_back(node);
+  }
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Use& use : node->uses()) {
+      if (acts[use.consumer->id()]) continue;
+      acts[use.consumer->id()] = true;
+      open.push_back(use.consumer);
+    }
+  }
+  return acts;
+}
+
 bool HasControlFlow(const Graph& graph) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     const OpSchema* schema = FindSchema(node->op());
@@ -26,16 +60,20 @@ bool HasControlFlow(const Graph& graph) {
 
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
   const bool has_control_flow = HasControlFlow(*graph);
+  const std::vector<bool> acts = params.keep_stateful ? FindWhatActs(*graph) : std::vector<bool>();
   int64_t removed = 0, kept = 0, unframed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->num_inputs() == node->num_data_inputs()) continue;
     // What has no other inputs runs in the loop or the branch from which a control edge comes.
     const bool is_held = has_control_flow && node->num_data_inputs() == 0;
-    const bool is_stateful = params.keep_stateful && HasState(*node);
+    // A NoOp that nothing reads is run for what it waits for; any other only hands its edges on.
+    const bool is_group = node->op() == ops::kNoOp;
+    const bool is_target = is_group && (node->uses().empty() || graph->IsEndpoint(node));
+    const bool is_stateful = is_target || (!is_group && HasState(*node));
     std::vector<Node*> stay;
     for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) {
       Node* producer = node->input(i).node;
-      if (params.keep_stateful && (is_held || is_stateful || HasState(*producer))) stay.push_back(producer);
+      if (params.keep_stateful && (is_held || is_stateful || acts[producer->id()])) stay.push_back(producer);
     }
     const int64_t num_controls = node->num_inputs() - node->num_data_inputs();
     const int64_t num_kept = static_cast<int64_t>(stay.size());
@@ -68,14 +106,20 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 //   MatMul(x, w, ^assert, ^log)   =>   MatMul(x, w)
 //
 // Nothing waits for assertions, prints, assignments and initialisers any more, and a NoOp that groups them groups
-// nothing. With keep_stateful, the edges from and to ops that have state or side effects, or that nothing is known of,
-// stay, and so do those that hold a node without other inputs in a loop or a branch.
+// nothing. With keep_stateful only those edges go that order nothing: edges from a node that has no state or side
+// effect, behind which there is none either, and which does not lie in a branch or loop.
+//
+//   y(x, ^NoOp(^moving_mean, ^moving_variance))   =>   y(x)
+//
+// Edges to ops that have state or side effects, or of which nothing is known, stay then, and so do those that hold a
+// node without other inputs in a loop or a branch, and those of a NoOp that is an output or that nothing reads.
 DEFINE_PASS(remove_control_dependencies) {
   return Pass<Params>("Removes control edges.")
       .Why(
           "In a model that only answers, nothing has to wait for what it does not read, and other passes leave alone "
           "what others wait for.")
-      .Param("keep_stateful", &Params::keep_stateful, "Keep the edges from and to ops with state or side effects.")
+      .Param("keep_stateful", &Params::keep_stateful,
+             "Keep the edges through which ops with state or side effects are ordered.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Remove);

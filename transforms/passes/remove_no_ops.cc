@@ -25,10 +25,11 @@ class NoOpFinder {
   // `shapes` may be null.
   NoOpFinder(const ShapeMap* shapes, PassContext* context) : shapes_(shapes), context_(context) {}
 
-  // The input that output 0 of the node equals, or kNoSource.
+  // The input that output 0 of the node equals, kEachPort, or kNoSource.
   int SourceInput(const Node& node) const {
     if (IsCopy(node)) return 0;
-    if (IsOneOf(node.op(), {ops::kConcatV2, ops::kAddN, ops::kIdentityN, ops::kConcat, ops::kSplit, ops::kSplitV})) {
+    if (node.op() == ops::kIdentityN) return kEachPort;
+    if (IsOneOf(node.op(), {ops::kConcatV2, ops::kAddN, ops::kConcat, ops::kSplit, ops::kSplitV})) {
       return OnlyPart(node);
     }
     if (IsIdempotent(node)) return 0;
@@ -357,10 +358,11 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 
 }  // namespace
 
-// Takes out nodes that compute what they read: Identity, StopGradient, Snapshot; Cast and Bitcast to the same type;
-// Concat, AddN, IdentityN and Split of one; Reshape, Slice, Pad, Tile, a reduction or a resize that leaves the shape as
-// it is; Transpose in the order 0, 1, 2 ...; a second Relu, Floor or the like; adding zeros, multiplying by ones;
-// Select with one answer; and what dropout leaves when nothing is dropped. Of two Reshape in a row the first goes.
+// Takes out nodes that compute what they read: Identity, IdentityN port by port, StopGradient, Snapshot; Cast and
+// Bitcast to the same type; Concat, AddN and Split of one; Reshape, Slice, Pad, Tile, a reduction or a resize that
+// leaves the shape as it is; Transpose in the order 0, 1, 2 ...; a second Relu, Floor or the like; adding zeros,
+// multiplying by ones; Select with one answer; and what dropout leaves when nothing is dropped. Of two Reshape in a row
+// the first goes.
 //
 //   Add(Mul(Reshape(x, shape of x), 1), 0)   =>   x
 //

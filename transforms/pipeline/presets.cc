@@ -13,11 +13,13 @@ namespace {
 
 constexpr Preset kPresets[] = {
     {"optimize_for_inference", "The same answers from fewer nodes: what training leaves behind goes.",
-     "Start here. Cuts the graph down to what the outputs need, takes out nodes that only pass values on or\n"
-     "watch over training, computes what is constant, puts batch norms and padding into the convolutions, and\n"
-     "keeps one of each group of equal nodes. Constants are folded first, because a batch norm is only recognised\n"
+     "Start here. Drops control edges that order nothing, cuts the graph down to what the outputs need, takes out\n"
+     "nodes that only pass values on or watch over training, computes what is constant, puts batch norms and\n"
+     "padding into the convolutions, and keeps one of each group of equal nodes. Constants are folded first, because a "
+     "batch norm is only recognised\n"
      "when its factors are constants. It brings in no fused ops, so whatever ran the model runs it.",
-     R"(strip_unused_nodes
+     R"(remove_control_dependencies(keep_stateful=true)
+strip_unused_nodes
 remove_nodes(op=Identity, op=CheckNumerics, op=StopGradient, op=PreventGradient)
 fold_constants
 remove_no_ops

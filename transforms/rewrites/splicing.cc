@@ -1,11 +1,13 @@
 // Takes nodes out of a graph whose users can read what the node reads.
 #include "transforms/rewrites/splicing.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
@@ -29,6 +31,10 @@ class Removal {
  public:
   Removal(const Graph& graph, SourceInput source_input, PassContext* context)
       : context_(context), state_(graph.id_limit(), State::kStays), replaced_(graph.id_limit(), 0) {
+    for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+      const OpSchema* schema = FindSchema(node->op());
+      has_control_flow_ |= schema != nullptr && schema->Is(kControlFlow);
+    }
     for (Node* node = graph.first(); node != nullptr; node = node->next()) {
       if (node->num_data_inputs() == 0) continue;
       const int source = source_input(*node);
@@ -39,7 +45,11 @@ class Removal {
         continue;
       }
       state_[node->id()] = State::kUndecided;
-      if (source != 0) other_source_.emplace(node, source);
+      if (source == kEachPort) {
+        used_ports_.emplace(node, UsedPorts(*node));
+      } else if (source != 0) {
+        other_source_.emplace(node, source);
+      }
     }
   }
 
@@ -51,9 +61,11 @@ class Removal {
     return absl::OkStatus();
   }
 
-  int SourceOf(const Node& node) const {
-    const auto other = other_source_.find(&node);
-    return other == other_source_.end() ? 0 : other->second;
+  // Whether something reads input `i` of a node that goes in its place.
+  bool IsSource(const Node& node, int i) const {
+    const auto ports = used_ports_.find(&node);
+    if (ports != used_ports_.end()) return std::binary_search(ports->second.begin(), ports->second.end(), i);
+    return i == FirstSource(node);
   }
 
   bool Goes(const Node* node) const { return state_[node->id()] == State::kGoes; }
@@ -61,8 +73,12 @@ class Removal {
   // What stands for `ref` once the nodes are gone.
   TensorRef Now(TensorRef ref) const {
     if (!Goes(ref.node)) return ref;
-    const TensorRef source = place_[replaced_[ref.node->id()]].source;
-    return ref.is_control() ? TensorRef{source.node, kControlPort} : source;
+    const Place& place = place_[replaced_[ref.node->id()]];
+    if (ref.is_control()) return {place.sources[0].node, kControlPort};
+    const auto ports = used_ports_.find(ref.node);
+    if (ports == used_ports_.end()) return place.sources[0];
+    const auto port = std::lower_bound(ports->second.begin(), ports->second.end(), ref.port);
+    return place.sources[port - ports->second.begin()];
   }
 
   // The control inputs that the consumers of a node that goes take over. None of them goes.
@@ -71,14 +87,44 @@ class Removal {
  private:
   enum class State : uint8_t { kStays, kUndecided, kOpen, kGoes };
   struct Place {
-    TensorRef source;
+    absl::InlinedVector<TensorRef, 1> sources;  // Of kEachPort one for each used port, else one.
     std::vector<Node*> handed_on;
   };
 
-  // The inputs on which the decision about a node depends: its source, and the control inputs.
-  static int NumDeciding(const Node& node) { return 1 + node.num_inputs() - node.num_data_inputs(); }
+  // The ports of a kEachPort node that are read, sorted; all of them when something waits for the node, since it then
+  // waits for all inputs. At least one.
+  static std::vector<int> UsedPorts(const Node& node) {
+    std::vector<int> ports;
+    for (const Use& use : node.uses()) {
+      const TensorRef ref = use.consumer->input(static_cast<int>(use.index));
+      if (!ref.is_control()) {
+        ports.push_back(ref.port);
+        continue;
+      }
+      for (int i = 0; i < node.num_data_inputs(); ++i) ports.push_back(i);
+    }
+    std::sort(ports.begin(), ports.end());
+    ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
+    if (ports.empty()) ports.push_back(0);
+    return ports;
+  }
+
+  int FirstSource(const Node& node) const {
+    const auto other = other_source_.find(&node);
+    return other == other_source_.end() ? 0 : other->second;
+  }
+  int NumSources(const Node& node) const {
+    const auto ports = used_ports_.find(&node);
+    return ports == used_ports_.end() ? 1 : static_cast<int>(ports->second.size());
+  }
+
+  // The inputs on which the decision about a node depends: its sources, and the control inputs.
+  int NumDeciding(const Node& node) const { return NumSources(node) + node.num_inputs() - node.num_data_inputs(); }
   TensorRef Deciding(const Node& node, int i) const {
-    return node.input(i == 0 ? SourceOf(node) : node.num_data_inputs() + i - 1);
+    const int num_sources = NumSources(node);
+    if (i >= num_sources) return node.input(node.num_data_inputs() + i - num_sources);
+    const auto ports = used_ports_.find(&node);
+    return node.input(ports == used_ports_.end() ? FirstSource(node) : ports->second[i]);
   }
 
   // A walk in depth over candidates, with its own stack.
@@ -111,10 +157,15 @@ class Removal {
 
   // Records what takes the place of `node`, or says why it stays. All producers are decided.
   bool MayGo(Node* node) {
+    const bool has_each_port = used_ports_.contains(node);
+    if (has_each_port && has_control_flow_ && node->num_data_inputs() > 1) {
+      context_->MissIfWanted(*node, "makes its readers wait for all its inputs, which may be dead behind a Switch");
+      return false;
+    }
     bool feeds_merge = false, has_control_uses = false;
     for (const Use& use : node->uses()) {
       const int port = use.consumer->input(use.index).port;
-      if (port > 0) {
+      if (port > 0 && (!has_each_port || port >= node->num_data_inputs())) {
         context_->MissIfWanted(*node, "its output ", port, " is used too");
         return false;
       }
@@ -125,9 +176,11 @@ class Removal {
       }
     }
     Place place;
-    place.source = Now(Deciding(*node, 0));
-    if (has_control_uses && IsBranchPoint(place.source.node->op())) {
-      context_->MissIfWanted(*node, "carries control edges of one branch of ", place.source.node->Describe());
+    const int num_sources = NumSources(*node);
+    for (int i = 0; i < num_sources; ++i) place.sources.push_back(Now(Deciding(*node, i)));
+    Node* source = place.sources[0].node;
+    if (has_control_uses && IsBranchPoint(source->op())) {
+      context_->MissIfWanted(*node, "carries control edges of one branch of ", source->Describe());
       return false;
     }
     absl::flat_hash_set<const Node*> seen;
@@ -138,9 +191,10 @@ class Removal {
           if (seen.insert(handed_on).second) place.handed_on.push_back(handed_on);
         }
       }
-      if (i == 0) continue;
-      Node* control = Now({producer, kControlPort}).node;
-      if (control != place.source.node && seen.insert(control).second) place.handed_on.push_back(control);
+      // Further sources are only waited for where something waits for the node.
+      if (i == 0 || (i < num_sources && !has_control_uses)) continue;
+      Node* control = i < num_sources ? place.sources[i].node : Now({producer, kControlPort}).node;
+      if (control != source && seen.insert(control).second) place.handed_on.push_back(control);
     }
     if (place.handed_on.size() > kMostHandedOn) {
       context_->MissIfWanted(*node, "has more than ", kMostHandedOn, " control inputs to hand on");
@@ -160,7 +214,9 @@ class Removal {
   std::vector<State> state_;        // By node id.
   std::vector<uint32_t> replaced_;  // By node id, the index in place_ of a node that goes.
   std::vector<Place> place_;
-  absl::flat_hash_map<const Node*, int> other_source_;  // Where it is not input 0.
+  absl::flat_hash_map<const Node*, int> other_source_;             // Where it is not input 0.
+  absl::flat_hash_map<const Node*, std::vector<int>> used_ports_;  // Of nodes with kEachPort.
+  bool has_control_flow_ = false;
 };
 
 }  // namespace
@@ -198,12 +254,12 @@ absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassCo
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (removal.Goes(node)) {
       for (int i = 0; i < node->num_data_inputs(); ++i) {
-        if (i != removal.SourceOf(*node) && !removal.Goes(node->input(i).node))
+        if (!removal.IsSource(*node, i) && !removal.Goes(node->input(i).node))
           no_longer_read.push_back(node->input(i).node);
       }
       remove[node->id()] = true;
       ++removed_by_op[node->op().name()];
-      graph->AddOrigins(removal.Now({node, 0}).node, node);
+      graph->AddOrigins(removal.Now({node, kControlPort}).node, node);
       ++removed;
       continue;
     }

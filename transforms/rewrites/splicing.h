@@ -13,17 +13,20 @@
 namespace permafrost {
 
 inline constexpr int kNoSource = -1;
+// Input i may stand for output i, for all of them.
+inline constexpr int kEachPort = -2;
 
-// The data input that may stand for output 0 of the node, or kNoSource for a node that stays.
+// The data input that may stand for output 0 of the node, kEachPort, or kNoSource for a node that stays.
 using SourceInput = absl::FunctionRef<int(const Node&)>;
 
 // Removes every node with a source; its users read the source. Its control inputs become control inputs of its users,
 // and who waited for it waits for the source's node. What computed its other inputs goes too, if nobody else needs it
 // and it has neither state nor side effects.
 //
-// Stays, with a miss: a declared input or output; a node whose second or later output is used; one that carries control
-// edges of a branch, right behind Switch or Merge; one with control inputs right before a Merge, which would wait for
-// them in every branch; one with more control inputs than can be handed on in linear time.
+// Stays, with a miss: a declared input or output; a node whose second or later output is used, unless it has kEachPort;
+// one of kEachPort with several inputs in a graph with control flow, where its readers wait for all of them; one that
+// carries control edges of a branch, right behind Switch or Merge; one with control inputs right before a Merge, which
+// would wait for them in every branch; one with more control inputs than can be handed on in linear time.
 //
 // Returns how many nodes went, and notes how many of which op. InvalidArgument for nodes that read each other in a
 // cycle. O(nodes + edges).
