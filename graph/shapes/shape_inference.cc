@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "graph/shapes/integer_propagation.h"
+#include "graph/shapes/known_integers.h"
 #include "graph/shapes/shape_reads.h"
 
 namespace permafrost {
@@ -123,6 +125,11 @@ class ShapeWalk {
     return std::move(map_);
   }
 
+  // Moves out the integers. REQUIRES: Run has been called.
+  std::unique_ptr<const ValueSource> TakeIntegers() {
+    return std::make_unique<const IntegerPropagation>(std::move(integers_));
+  }
+
   // Returns the nodes read by shapes. REQUIRES: recording was enabled, and Run has been called.
   std::vector<bool> NodesRead() const { return recording_.Reached(graph_.id_limit()); }
 
@@ -208,6 +215,12 @@ class ShapeWalk {
 
 absl::StatusOr<ShapeMap> InferShapes(const Graph& graph, const ShapeInferenceOptions& options) {
   return ShapeWalk(graph, options).Run();
+}
+
+absl::StatusOr<ShapesAndIntegers> InferShapesAndIntegers(const Graph& graph, const ShapeInferenceOptions& options) {
+  ShapeWalk walk(graph, options);
+  PF_ASSIGN_OR_RETURN(ShapeMap shapes, walk.Run());
+  return ShapesAndIntegers{std::move(shapes), walk.TakeIntegers()};
 }
 
 absl::StatusOr<std::vector<bool>> NodesReadByShapes(const Graph& graph) {

@@ -8,14 +8,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
 #include "graph/functions/function.h"
+#include "graph/ops/op_schema.h"
+#include "graph/shapes/known_integers.h"
 #include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/body_copy.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/constant_evaluation.h"
+#include "transforms/rewrites/function_bodies.h"
 #include "transforms/rewrites/function_evaluation.h"
 
 namespace permafrost {
@@ -208,6 +212,43 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
   return removed;
 }
 
+// Gives each Reshape of which all dimensions but one are known a constant shape, with -1 in that place: it follows from
+// the number of elements. Returns how many. `order` holds the needed nodes. Not in graphs with control flow, where the
+// shape decides in which frame, and whether, the node runs.
+absl::StatusOr<int64_t> ReshapeToOpenDimension(Graph* graph, const std::vector<Node*>& order,
+                                               const ValueSource& integers, PassContext* context) {
+  for (const Node* node : order) {
+    const OpSchema* schema = FindSchema(node->op());
+    if (schema != nullptr && schema->Is(kControlFlow)) return 0;
+  }
+  int64_t changed = 0;
+  for (Node* node : order) {
+    if (node->op() != ops::kReshape || node->num_data_inputs() != 2 || graph->IsInput(node)) continue;
+    const TensorRef shape = node->input(1);
+    if (shape.node->op() == ops::kConst || graph->IsInput(shape.node)) continue;
+    const KnownIntegers* known = integers.Integers(shape);
+    if (known == nullptr || known->shape.rank() != 1) continue;
+    std::vector<int64_t> dims = known->elements;
+    if (std::count(dims.begin(), dims.end(), KnownIntegers::kUnknown) != 1) continue;
+    // Beside a dimension of 0, -1 has no meaning, and beside another -1 it is refused.
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d != KnownIntegers::kUnknown && d <= 0; }))
+      continue;
+    std::replace(dims.begin(), dims.end(), KnownIntegers::kUnknown, int64_t{-1});
+    const absl::StatusOr<DType> type = TypeAttr(*node, "Tshape");
+    if (!type.ok()) continue;
+    const RewriteScope rewrite(context, graph, {node, shape.node});
+    if (!rewrite) break;
+    const Shape vector({static_cast<int64_t>(dims.size())});
+    Tensor value = *type == DType::kInt64 ? Tensor::FromVector(vector, dims)
+                                          : Tensor::FromVector(vector, std::vector<int32_t>(dims.begin(), dims.end()));
+    PF_ASSIGN_OR_RETURN(
+        Node * made, graph->AddConst(graph->UniqueName(absl::StrCat(node->name(), "/shape")), std::move(value), node));
+    graph->SetInput(node, 1, {made, 0});
+    ++changed;
+  }
+  return changed;
+}
+
 // Folds in one body, and returns how many constants that made.
 absl::StatusOr<int64_t> FoldBody(Graph* body, const EvaluationLimits& limits, FunctionEvaluation* functions,
                                  PassContext* context) {
@@ -218,49 +259,23 @@ absl::StatusOr<int64_t> FoldBody(Graph* body, const EvaluationLimits& limits, Fu
   for (Node* node = body->first(); node != nullptr; node = node->next()) {
     if (body->IsOutput(node) || HasEffect(*node)) roots.push_back(node);
   }
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(*body);
+  const absl::StatusOr<ShapesAndIntegers> known = InferShapesAndIntegers(*body);
   const std::vector<bool> is_needed = ReachedBackwards(*body, roots, is_arg);
   PF_ASSIGN_OR_RETURN(std::vector<Node*> order, StableTopologicalOrder(*body));
   order.erase(std::remove_if(order.begin(), order.end(), [&](const Node* node) { return !is_needed[node->id()]; }),
               order.end());
-  ConstantEvaluation evaluation(body, limits, shapes.ok() ? &*shapes : nullptr, functions, context);
+  ConstantEvaluation evaluation(body, limits, known.ok() ? &*known : nullptr, functions, context);
   PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
   Replacement replacement(body, evaluation, context);
   PF_RETURN_IF_ERROR(replacement.Run(order));
-  if (replacement.constants() == 0) return 0;
+  int64_t constants = replacement.constants();
+  if (known.ok()) {
+    PF_ASSIGN_OR_RETURN(const int64_t reshapes, ReshapeToOpenDimension(body, order, *known->integers, context));
+    constants += reshapes;
+  }
+  if (constants == 0) return 0;
   PF_RETURN_IF_ERROR(Prune(body, roots, is_arg).status());
   DropDanglingColocations(body);
-  return replacement.constants();
-}
-
-// Folds in the functions that the graph may call. Bodies that depend on their callers' attributes, and those that no
-// graph can be made of, are left alone.
-absl::StatusOr<int64_t> FoldBodies(Graph* graph, const EvaluationLimits& limits, FunctionEvaluation* functions,
-                                   PassContext* context) {
-  PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(*graph));
-  const auto needed = library.Reachable(library.CalledBy(*graph));
-  if (!needed.ok()) return 0;
-  std::vector<std::string> names;
-  for (const Function* function : library.functions()) {
-    if (needed->contains(function->name()) && function->signature().attrs.empty()) names.emplace_back(function->name());
-  }
-  int64_t constants = 0;
-  for (const std::string& name : names) {
-    absl::StatusOr<std::unique_ptr<Graph>> body = library.Instantiate({name, {}});
-    if (!body.ok()) {
-      context->Note(absl::StrCat("not folded: ", body.status().message()));
-      continue;
-    }
-    const absl::StatusOr<int64_t> made = FoldBody(body->get(), limits, functions, context);
-    if (!made.ok() || *made == 0) continue;
-    const absl::Status written = library.SetBody(name, **body);
-    if (!written.ok()) {
-      context->Note(absl::StrCat("not folded: ", written.message()));
-      continue;
-    }
-    constants += *made;
-  }
-  library.Store(graph);
   return constants;
 }
 
@@ -286,8 +301,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 
   ShapeInferenceOptions shape_options;
   shape_options.use_output_shapes_attr = !params.clear_output_shapes;
-  const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph, shape_options);
-  if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
+  const absl::StatusOr<ShapesAndIntegers> known = InferShapesAndIntegers(*graph, shape_options);
+  if (!known.ok()) context->Note(absl::StrCat("without shapes, since ", known.status().message()));
 
   EvaluationLimits limits;
   limits.exclude_ops.insert(params.exclude_op.begin(), params.exclude_op.end());
@@ -302,19 +317,26 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   if (!library.ok()) context->Note(absl::StrCat("without functions, since ", library.status().message()));
   if (library.ok() && context->evaluator != nullptr) functions.emplace(*library, limits.exclude_ops, context);
   FunctionEvaluation* const functions_or_null = functions.has_value() ? &*functions : nullptr;
-  ConstantEvaluation evaluation(graph, limits, shapes.ok() ? &*shapes : nullptr, functions_or_null, context);
+  ConstantEvaluation evaluation(graph, limits, known.ok() ? &*known : nullptr, functions_or_null, context);
   PF_RETURN_IF_ERROR(evaluation.Run(order, is_needed));
 
   Replacement replacement(graph, evaluation, context);
   PF_RETURN_IF_ERROR(replacement.Run(order));
   rewrites += replacement.rewrites();
+  if (known.ok()) {
+    PF_ASSIGN_OR_RETURN(const int64_t reshapes, ReshapeToOpenDimension(graph, order, *known->integers, context));
+    if (reshapes > 0) context->Note(absl::StrCat("Reshape nodes with -1 in the place of a computed size: ", reshapes));
+    rewrites += reshapes;
+  }
   int64_t removed = 0;
   if (context->AllowRewrite(about)) {
     PF_ASSIGN_OR_RETURN(removed, Prune(graph, outputs, is_input));
   }
   rewrites += removed;
   if (functions_or_null != nullptr && !library->empty()) {
-    PF_ASSIGN_OR_RETURN(const int64_t in_bodies, FoldBodies(graph, limits, functions_or_null, context));
+    PF_ASSIGN_OR_RETURN(const int64_t in_bodies, EditFunctionBodies(graph, context, [&](Graph* body) {
+                          return FoldBody(body, limits, functions_or_null, context);
+                        }));
     if (in_bodies > 0) context->Note(absl::StrCat("constants in bodies of functions: ", in_bodies));
     rewrites += in_bodies;
   }
@@ -333,10 +355,12 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 //
 //   Relu r(Add a(Const, Const), x)   =>   Relu r(Const a/_0__cf__0, x)
 //
-// Shape, Rank and Size count as constant where the shape of their input is known. An output that is constant becomes a
-// Const under its own name. Nodes that no output needs go. What reads one Const through several Identity nodes shares
-// it. A call of a function, an If, Case or While whose inputs are constant is computed as one node; and the same is
-// done in the bodies of the functions that the graph may call.
+// Shape, Rank and Size count as constant where the shape of their input is known, and what computes with shapes
+// (slices, Pack, ConcatV2, arithmetic) where the dimensions that it needs are known. A Reshape to dimensions of which
+// all but one are known has -1 in the place of the other. An output that is constant becomes a Const under its own
+// name. Nodes that no output needs go. What reads one Const through several Identity nodes shares it. A call of a
+// function, an If, Case or While whose inputs are constant is computed as one node; and the same is done in the bodies
+// of the functions that the graph may call.
 //
 // Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the
 // limit, or that cannot be computed here; each is a miss, and the rest is folded.

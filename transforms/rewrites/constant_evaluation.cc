@@ -26,19 +26,16 @@ bool PassesThrough(Op op) {
          op == ops::kPlaceholderWithDefault;
 }
 
-// The numbers as a tensor of the type that the node gives; false when one does not fit.
-bool MakeIntegers(const Node& node, Shape shape, const std::vector<int64_t>& numbers, std::vector<Tensor>* outputs) {
-  const absl::StatusOr<DType> type =
-      node.op() == ops::kRank ? absl::StatusOr<DType>(DType::kInt32) : TypeAttr(node, "out_type");
-  if (!type.ok()) return false;
-  if (*type == DType::kInt64) {
+// The numbers as a tensor of `type`; false when one does not fit.
+bool MakeIntegers(DType type, Shape shape, const std::vector<int64_t>& numbers, std::vector<Tensor>* outputs) {
+  if (type == DType::kInt64) {
     outputs->push_back(Tensor::FromVector(std::move(shape), numbers));
     return true;
   }
-  if (*type != DType::kInt32) return false;
+  if (type != DType::kInt32) return false;
   std::vector<int32_t> narrow;
   for (const int64_t number : numbers) {
-    if (number > std::numeric_limits<int32_t>::max()) return false;
+    if (number > std::numeric_limits<int32_t>::max() || number < std::numeric_limits<int32_t>::min()) return false;
     narrow.push_back(static_cast<int32_t>(number));
   }
   outputs->push_back(Tensor::FromVector(std::move(shape), std::move(narrow)));
@@ -47,11 +44,12 @@ bool MakeIntegers(const Node& node, Shape shape, const std::vector<int64_t>& num
 
 }  // namespace
 
-ConstantEvaluation::ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes,
+ConstantEvaluation::ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapesAndIntegers* known,
                                        FunctionEvaluation* functions, PassContext* context)
     : graph_(graph),
       limits_(limits),
-      shapes_(shapes),
+      shapes_(known == nullptr ? nullptr : &known->shapes),
+      integers_(known == nullptr ? nullptr : known->integers.get()),
       functions_(functions),
       context_(context),
       values_(graph->id_limit()),
@@ -102,7 +100,7 @@ bool ConstantEvaluation::Decide(Node* node, Value* value) {
     value->root = node;
     return true;
   }
-  if (IsShapeLike(node->op()) && FoldShape(*node, value)) return true;
+  if (IsShapeLike(node->op()) ? FoldShape(*node, value) : FoldIntegers(*node, value)) return true;
   for (int i = 0; i < node->num_data_inputs(); ++i) {
     if (!values_[node->input(i).node->id()].is_constant) return false;
   }
@@ -126,20 +124,47 @@ bool ConstantEvaluation::Decide(Node* node, Value* value) {
 // The answers of these ops are known where shapes are, even if their input is not constant.
 bool ConstantEvaluation::FoldShape(const Node& node, Value* value) {
   if (shapes_ == nullptr || node.num_data_inputs() == 0) return false;
+  const absl::StatusOr<DType> type =
+      node.op() == ops::kRank ? absl::StatusOr<DType>(DType::kInt32) : TypeAttr(node, "out_type");
+  if (!type.ok()) return false;
   std::vector<Tensor> outputs;
   for (int i = 0; i < node.num_data_inputs(); ++i) {
     const Shape shape = shapes_->Of(node.input(i));
     if (!shape.has_rank() || (node.op() != ops::kRank && !shape.IsFullyKnown())) return false;
     bool fits;
     if (node.op() == ops::kRank) {
-      fits = MakeIntegers(node, Shape(), {shape.rank()}, &outputs);
+      fits = MakeIntegers(*type, Shape(), {shape.rank()}, &outputs);
     } else if (node.op() == ops::kSize) {
       const absl::StatusOr<int64_t> count = shape.CheckedNumElements();
-      fits = count.ok() && MakeIntegers(node, Shape(), {*count}, &outputs);
+      fits = count.ok() && MakeIntegers(*type, Shape(), {*count}, &outputs);
     } else {
-      fits = MakeIntegers(node, Shape({shape.rank()}), {shape.dims().begin(), shape.dims().end()}, &outputs);
+      fits = MakeIntegers(*type, Shape({shape.rank()}), {shape.dims().begin(), shape.dims().end()}, &outputs);
     }
     if (!fits) return false;
+  }
+  if (!GatherControls(node, /*with_data=*/has_control_flow_, value)) return false;
+  num_known_shapes_ += static_cast<int64_t>(outputs.size());
+  value->outputs = std::move(outputs);
+  ++num_evaluated_;
+  return true;
+}
+
+// What computes with shapes may be known although its inputs are not constant: a dimension that is known, next to one
+// that is not.
+bool ConstantEvaluation::FoldIntegers(const Node& node, Value* value) {
+  if (integers_ == nullptr || node.num_data_inputs() == 0) return false;
+  if (integers_->Integers({const_cast<Node*>(&node), 0}) == nullptr) return false;
+  bool is_constant = true;
+  for (int i = 0; i < node.num_data_inputs(); ++i) is_constant &= values_[node.input(i).node->id()].is_constant;
+  if (is_constant) return false;  // Computed as any other node.
+  if (limits_.exclude_ops.contains(node.op().name()) || limits_.exclude_nodes.contains(node.name())) return false;
+  const absl::StatusOr<std::vector<DType>> types = OutputTypes(node);
+  if (!types.ok()) return false;
+  std::vector<Tensor> outputs;
+  for (size_t port = 0; port < types->size(); ++port) {
+    const KnownIntegers* known = integers_->Integers({const_cast<Node*>(&node), static_cast<int>(port)});
+    if (known == nullptr || !known->AllKnown()) return false;
+    if (!MakeIntegers((*types)[port], known->shape, known->elements, &outputs)) return false;
   }
   if (!GatherControls(node, /*with_data=*/has_control_flow_, value)) return false;
   num_known_shapes_ += static_cast<int64_t>(outputs.size());

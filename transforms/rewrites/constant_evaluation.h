@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
+#include "graph/shapes/known_integers.h"
 #include "graph/shapes/shape_inference.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/function_evaluation.h"
@@ -38,9 +39,9 @@ class ConstantEvaluation {
     std::shared_ptr<const std::vector<Node*>> controls;
   };
 
-  // `shapes` may be null, and so may `functions`: then nodes that call functions are not computed. All arguments must
+  // `known` may be null, and so may `functions`: then nodes that call functions are not computed. All arguments must
   // outlive this.
-  ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapeMap* shapes,
+  ConstantEvaluation(Graph* graph, const EvaluationLimits& limits, const ShapesAndIntegers* known,
                      FunctionEvaluation* functions, PassContext* context);
 
   // Looks at the nodes of `order` for which `is_needed` (by id) is set: `order` is topological. A node whose kernel is
@@ -52,12 +53,13 @@ class ConstantEvaluation {
   bool CanBecomeConst(const Node& node) const;
   int64_t num_evaluated() const { return num_evaluated_; }
   int64_t num_refused() const { return num_refused_; }
-  // How many outputs of Shape, ShapeN, Rank and Size were known from shapes alone.
+  // How many outputs of Shape, ShapeN, Rank, Size and what computes with them were known from shapes alone.
   int64_t num_known_shapes() const { return num_known_shapes_; }
 
  private:
   bool Decide(Node* node, Value* value);
   bool FoldShape(const Node& node, Value* value);
+  bool FoldIntegers(const Node& node, Value* value);
   bool GatherControls(const Node& node, bool with_data, Value* value);
   bool Compute(const Node& node, Value* value);
   bool Refuse(const Node& node, absl::string_view reason, absl::string_view way_out = "");
@@ -66,7 +68,8 @@ class ConstantEvaluation {
 
   Graph* graph_;
   const EvaluationLimits& limits_;
-  const ShapeMap* shapes_;
+  const ShapeMap* shapes_;       // Null where shapes are not known.
+  const ValueSource* integers_;  // The same.
   FunctionEvaluation* functions_;
   PassContext* context_;
   std::vector<Value> values_;          // By node id.
