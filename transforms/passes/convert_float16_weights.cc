@@ -12,6 +12,7 @@
 #include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/float_ranges.h"
+#include "transforms/rewrites/function_bodies.h"
 
 namespace permafrost {
 namespace {
@@ -92,7 +93,7 @@ std::string Objection(const Loss& loss, float max_error) {
   return "";
 }
 
-absl::StatusOr<int64_t> ConvertWeights(Graph* graph, const Params& params, PassContext* context) {
+absl::StatusOr<int64_t> ConvertIn(Graph* graph, const Params& params, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> nodes,
                       SelectConstants(graph, {params.minimum_size, params.exclude_node, params.exclude_op}, context));
   std::vector<Conversion> jobs;
@@ -115,8 +116,8 @@ absl::StatusOr<int64_t> ConvertWeights(Graph* graph, const Params& params, PassC
     if (!rewrite) continue;
     PF_ASSIGN_OR_RETURN(Node * half, AddCompanion(graph, job.node, "/half", std::move(job.half)));
     TurnInto(graph, job.node, ops::kCast, {half});
-    job.node->SetAttr("SrcT", AttrValue::Type(DType::kHalf));
     job.node->SetAttr("DstT", AttrValue::Type(DType::kFloat));
+    job.node->SetAttr("SrcT", AttrValue::Type(DType::kHalf));
     ++rewrites;
     bytes += job.tensor.bytes().size();
   }
@@ -127,11 +128,21 @@ absl::StatusOr<int64_t> ConvertWeights(Graph* graph, const Params& params, PassC
   return rewrites;
 }
 
+absl::StatusOr<int64_t> ConvertWeights(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const int64_t in_graph, ConvertIn(graph, params, context));
+  PF_ASSIGN_OR_RETURN(const int64_t in_bodies, EditFunctionBodies(graph, context, [&](Graph* body) {
+                        return ConvertIn(body, params, context);
+                      }));
+  return in_graph + in_bodies;
+}
+
 }  // namespace
 
 // Puts each float constant into the file as half and widens it when the model is loaded.
 //
 //   Const n (float)   =>   Cast n (half to float) of Const n/half
+//
+// Constants in the bodies of functions that the graph may call are converted too.
 //
 // Half keeps eleven bits of a number between 6.1e-05 and 65504, about three digits; smaller ones lose more, down to
 // 6e-08. NaN and infinities stay what they are.

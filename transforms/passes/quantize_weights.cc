@@ -11,6 +11,7 @@
 #include "transforms/pass.h"
 #include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/compact_constants.h"
+#include "transforms/rewrites/function_bodies.h"
 #include "transforms/rewrites/weight_channels.h"
 #include "transforms/rewrites/weight_codes.h"
 
@@ -228,8 +229,7 @@ class Builder {
   absl::flat_hash_map<std::string, Node*> shared_;
 };
 
-absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const CodeFormat format, FormatOf(params));
+absl::StatusOr<int64_t> QuantizeIn(Graph* graph, const Params& params, const CodeFormat& format, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> nodes,
                       SelectConstants(graph, {params.minimum_size, params.exclude_node, params.exclude_op}, context));
   std::vector<Job> jobs(nodes.size());
@@ -276,12 +276,23 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
   return rewrites;
 }
 
+absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
+  PF_ASSIGN_OR_RETURN(const CodeFormat format, FormatOf(params));
+  PF_ASSIGN_OR_RETURN(const int64_t in_graph, QuantizeIn(graph, params, format, context));
+  PF_ASSIGN_OR_RETURN(const int64_t in_bodies, EditFunctionBodies(graph, context, [&](Graph* body) {
+                        return QuantizeIn(body, params, format, context);
+                      }));
+  return in_graph + in_bodies;
+}
+
 }  // namespace
 
 // Puts each large float constant into the file as one byte per element and decodes it when the model is loaded.
 //
 //   Const n (float)   =>   Dequantize n (MIN_FIRST) of Const n_quantized_const (quint8), n_quantized_min,
 //   n_quantized_max
+//
+// Constants in the bodies of functions that the graph may call are coded too.
 //
 // One range for a tensor of weights is too coarse where channels differ in size, as those of depthwise convolutions do.
 // per_channel=true gives each output channel a range, and rounds so that each channel's weights keep their sum, which
