@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "graph/analysis/order.h"
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
@@ -68,8 +69,40 @@ struct Weights {
   std::vector<Node*> gathers;
   std::vector<Node*> readers;      // The source and every Identity or ReadVariableOp of it.
   std::vector<Node*> assignments;  // To a variable.
+  std::vector<Node*> unneeded;     // Other readers that no output needs, with what reads them.
   bool has_caretaker = false;      // So that the variable stays.
 };
+
+// Whether a node that no output needs may go with the weights that it reads: not one that assigns or saves, or may, and
+// no gather, which may be about to become a lookup.
+bool MayGoWithWeights(const Node& node) {
+  if (node.op() == ops::kGather || node.op() == ops::kGatherV2) return false;
+  return MayGoUnread(node) || absl::EndsWith(node.op().name(), "Summary") || node.op() == ops::kPrint ||
+         node.op() == ops::kAssert;
+}
+
+// Adds `reader`, and what needs its outputs, to what goes with the weights. FailedPrecondition when one of them stays.
+absl::Status AddUnneeded(const Graph& graph, const std::vector<bool>& is_needed, Node* reader, Weights* weights) {
+  if (reader->id() >= is_needed.size() || is_needed[reader->id()]) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(reader->Describe(), " reads the weights too, so they would stay beside the table"));
+  }
+  const size_t first = weights->unneeded.size();
+  absl::flat_hash_set<const Node*> seen(weights->unneeded.begin(), weights->unneeded.end());
+  if (seen.insert(reader).second) weights->unneeded.push_back(reader);
+  for (size_t i = first; i < weights->unneeded.size(); ++i) {
+    Node* node = weights->unneeded[i];
+    if (graph.IsEndpoint(node) || !MayGoWithWeights(*node)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(reader->Describe(), " reads the weights too, and ", node->Describe(), " needs it"));
+    }
+    for (const Use& use : node->uses()) {
+      if (use.consumer->input(static_cast<int>(use.index)).is_control()) continue;
+      if (seen.insert(use.consumer).second) weights->unneeded.push_back(use.consumer);
+    }
+  }
+  return absl::OkStatus();
+}
 
 // An assignment of `weights`, which goes with them.
 absl::Status AddAssignment(const Graph& graph, Node* assignment, Weights* weights) {
@@ -83,9 +116,9 @@ absl::Status AddAssignment(const Graph& graph, Node* assignment, Weights* weight
   return absl::OkStatus();
 }
 
-// Collects what belongs to the weights. FailedPrecondition when somebody else needs them, so that they would have to
-// stay.
-absl::Status RequireOnlyGathers(const Graph& graph, Weights* weights) {
+// Collects what belongs to the weights. FailedPrecondition when an output needs them otherwise, so that they would have
+// to stay.
+absl::Status RequireOnlyGathers(const Graph& graph, const std::vector<bool>& is_needed, Weights* weights) {
   const absl::flat_hash_set<const Node*> gathers(weights->gathers.begin(), weights->gathers.end());
   weights->readers = {weights->source};
   const bool is_variable = IsVariable(weights->source->op());
@@ -110,12 +143,19 @@ absl::Status RequireOnlyGathers(const Graph& graph, Weights* weights) {
       } else if (is_variable && IsCaretaker(op)) {
         weights->has_caretaker = true;
       } else if (use.index != 0 || !gathers.contains(use.consumer)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(use.consumer->Describe(), " reads the weights too, so they would stay beside the table"));
+        PF_RETURN_IF_ERROR(AddUnneeded(graph, is_needed, use.consumer, weights));
       }
     }
   }
   return absl::OkStatus();
+}
+
+// By node id: what the declared outputs need; everything where none is declared.
+std::vector<bool> FindNeeded(const Graph& graph) {
+  if (graph.outputs().empty()) return std::vector<bool>(graph.id_limit(), true);
+  std::vector<Node*> outputs;
+  for (const Endpoint& output : graph.outputs()) outputs.push_back(output.node);
+  return ReachedBackwards(graph, outputs, {});
 }
 
 class Sparsification {
@@ -126,12 +166,13 @@ class Sparsification {
   absl::StatusOr<int64_t> Run() {
     if (!params_.input_checkpoint.empty()) PF_RETURN_IF_ERROR(OpenCheckpoint());
     PF_ASSIGN_OR_RETURN(std::vector<Weights> found, Find());
-    for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(&weights));
+    const std::vector<bool> is_needed = FindNeeded(*graph_);
+    for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(is_needed, &weights));
     if (num_gathers_ == 0) {
       context_->Note("no gather reads a column of float weights that nobody else reads");
       return 0;
     }
-    for (const std::string& name : assigned_) {
+    for (const std::string& name : maybe_unread_) {
       if (Node* node = graph_->Find(name); node != nullptr) no_longer_read_.push_back(node);
     }
     PF_ASSIGN_OR_RETURN(const int64_t unread, RemoveUnread(graph_, std::move(no_longer_read_)));
@@ -141,7 +182,10 @@ class Sparsification {
     context_->Note(absl::StrCat("run '", params_.group_init_node,
                                 "' once before the outputs: it fills the tables; declare it as an output where later "
                                 "passes drop what no output needs"));
-    return num_gathers_ + unread;
+    if (num_unneeded_ > 0) {
+      context_->Note(absl::StrCat("removed ", num_unneeded_, " nodes that read the weights and that no output needs"));
+    }
+    return num_gathers_ + num_unneeded_ + unread;
   }
 
  private:
@@ -187,7 +231,7 @@ class Sparsification {
     for (const Node* gather : weights.gathers) context_->Miss(*gather, why);
   }
 
-  absl::Status Convert(Weights* weights) {
+  absl::Status Convert(const std::vector<bool>& is_needed, Weights* weights) {
     const Node& source = *weights->source;
     PF_ASSIGN_OR_RETURN(const Tensor value, Value(source));
     const Shape& shape = value.shape();
@@ -196,7 +240,7 @@ class Sparsification {
                                                                 shape.ToString(), ", expected float[?,1]")));
       return absl::OkStatus();
     }
-    if (const absl::Status status = RequireOnlyGathers(*graph_, weights); !status.ok()) {
+    if (const absl::Status status = RequireOnlyGathers(*graph_, is_needed, weights); !status.ok()) {
       Miss(*weights, status);
       return absl::OkStatus();
     }
@@ -324,9 +368,19 @@ class Sparsification {
   // Nobody reads the weights any more, and who only waits for them waits for nothing. A variable that is still saved
   // stays, with what reads it for that and what gives it its value.
   absl::Status RemoveReaders(const Weights& weights) {
+    if (!weights.unneeded.empty()) {
+      std::vector<bool> remove(graph_->id_limit(), false);
+      for (Node* node : weights.unneeded) {
+        for (int i = 0; i < node->num_inputs(); ++i) maybe_unread_.emplace_back(node->input(i).node->name());
+        RemoveWaiting(node);
+        remove[node->id()] = true;
+      }
+      PF_RETURN_IF_ERROR(graph_->RemoveNodes(remove));
+      num_unneeded_ += static_cast<int64_t>(weights.unneeded.size());
+    }
     if (!weights.has_caretaker) {
       for (Node* assignment : weights.assignments) {
-        assigned_.emplace_back(assignment->input(1).node->name());
+        maybe_unread_.emplace_back(assignment->input(1).node->name());
         RemoveWaiting(assignment);
         PF_RETURN_IF_ERROR(graph_->RemoveNode(assignment));
       }
@@ -350,8 +404,8 @@ class Sparsification {
   absl::flat_hash_map<TensorRef, Node*> wide_ids_;
   std::vector<Node*> initialisers_;
   std::vector<Node*> no_longer_read_;
-  std::vector<std::string> assigned_;  // What variables were assigned; by name, since it may go before the end.
-  int64_t num_gathers_ = 0, num_kept_ = 0, num_weights_ = 0;
+  std::vector<std::string> maybe_unread_;  // Inputs of nodes that went; by name, since they may go before the end.
+  int64_t num_gathers_ = 0, num_kept_ = 0, num_weights_ = 0, num_unneeded_ = 0;
 };
 
 absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext* context) {
@@ -374,8 +428,10 @@ absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext
 // of a partitioned variable included, or what the checkpoint has under the variable's name. The variable goes, with its
 // initialiser, unless something saves it.
 //
-// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph, or give the checkpoint), that
-// something else reads or that are a declared output, and gathers along another axis or with batch_dims.
+// Nodes that read the weights and that no output needs go with them, unless they assign or save.
+//
+// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph, or give the checkpoint), that an
+// output needs otherwise or that are a declared output, and gathers along another axis or with batch_dims.
 DEFINE_PASS(sparsify_gather) {
   return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
       .Why("Weights of a wide model that are nearly all zero take their space in the file and in memory for nothing.")
