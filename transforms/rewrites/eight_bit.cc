@@ -31,21 +31,28 @@ std::string Mangled(TensorRef tensor) {
   return tensor.port == 0 ? std::string(name) : absl::StrCat(name, "__port__", tensor.port);
 }
 
-// True when input 1 of `node` is the constant [value].
-bool HasDims(const Node& node, int32_t value) {
-  if (node.num_data_inputs() != 2) return false;
+// The only element of input 1 of `node`, a constant of int32; nothing for any other node. Sets *is_scalar.
+std::optional<int32_t> OnlyDim(const Node& node, bool* is_scalar) {
+  if (node.num_data_inputs() != 2) return std::nullopt;
   const Node* constant = ConstantBehind(node.input(1));
-  if (constant == nullptr) return false;
+  if (constant == nullptr) return std::nullopt;
   const absl::StatusOr<Tensor> tensor = ConstValue(*constant);
-  return tensor.ok() && tensor->dtype() == DType::kInt32 && tensor->shape() == Shape({1}) &&
-         tensor->elements<int32_t>()[0] == value;
+  if (!tensor.ok() || tensor->dtype() != DType::kInt32) return std::nullopt;
+  *is_scalar = tensor->shape() == Shape();
+  if (!*is_scalar && tensor->shape() != Shape({1})) return std::nullopt;
+  return tensor->elements<int32_t>()[0];
 }
 
 // True when `ref` is the Min or Max, as `op` says, of all elements of `tensor`.
 bool IsExtremeOf(TensorRef ref, Op op, TensorRef tensor) {
-  if (ref.port != 0 || ref.node->op() != op || !HasDims(*ref.node, 0)) return false;
+  if (ref.port != 0 || ref.node->op() != op) return false;
+  bool is_scalar = false;
+  // The axis of a vector: 0 and -1 are the same, in a vector or by itself.
+  const std::optional<int32_t> axis = OnlyDim(*ref.node, &is_scalar);
+  if (axis != 0 && axis != -1) return false;
   const TensorRef flat = ref.node->input(0);
-  return flat.port == 0 && flat.node->op() == ops::kReshape && HasDims(*flat.node, -1) && flat.node->input(0) == tensor;
+  return flat.port == 0 && flat.node->op() == ops::kReshape && OnlyDim(*flat.node, &is_scalar) == -1 && !is_scalar &&
+         flat.node->input(0) == tensor;
 }
 
 bool HasType(const Node& node, absl::string_view attr, DType expected) {

@@ -2,6 +2,7 @@
 #include "transforms/rewrites/eight_bit_ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +99,24 @@ bool RepeatsAtTheEnd(const Shape& a, const Shape& b) {
   return repeats(a, b) || repeats(b, a);
 }
 
+// What pads with an infinity, as a PadV2 in front of a MaxPool does, and what is padded has no range.
+std::string PaddingObjection(const Node& node, const EightBitForm& form) {
+  for (int i = 0; i < node.num_data_inputs(); ++i) {
+    if (i == form.raw_input) continue;
+    const Node* pad = node.input(i).node;
+    for (int reads = 0; reads < kMaxReads && pad->op() == ops::kIdentity && pad->num_data_inputs() == 1; ++reads) {
+      pad = pad->input(0).node;
+    }
+    if (pad->op() != ops::kPadV2 || pad->num_data_inputs() != 3) continue;
+    const Node* constant = ConstantBehind(pad->input(2));
+    const absl::StatusOr<Tensor> value = constant == nullptr ? Tensor() : ConstValue(*constant);
+    if (!value.ok() || value->dtype() != DType::kFloat || value->num_elements() != 1) continue;
+    const float padded = value->elements<float>()[0];
+    if (!std::isfinite(padded)) return absl::StrCat("it reads ", pad->Describe(), ", which pads with ", padded);
+  }
+  return "";
+}
+
 }  // namespace
 
 const EightBitForm* FindEightBitForm(Op op) {
@@ -160,6 +179,7 @@ absl::StatusOr<std::string> EightBitConverter::Objection(const Node& node, const
   PF_ASSIGN_OR_RETURN(std::string objection, AttrObjection(node));
   if (objection.empty()) objection = ShapeObjection(node);
   if (objection.empty()) objection = ConstantObjection(node, form);
+  if (objection.empty()) objection = PaddingObjection(node, form);
   return objection;
 }
 
