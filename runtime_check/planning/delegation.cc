@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
@@ -103,7 +104,7 @@ class Splitter {
       : program_(program), state_(*state), delegate_(delegate), environment_(environment), prepare_(prepare) {}
 
   absl::StatusOr<std::unique_ptr<Delegated>> Run() {
-    FindRunners();
+    PF_RETURN_IF_ERROR(FindRunners());
     FindReaders();
     result_ = std::make_unique<Delegated>();
     result_->lowered = std::make_unique<LoweredProgram>();
@@ -150,20 +151,55 @@ class Splitter {
     to->left.push_back({std::string(node.name()), std::string(node.op().name()), refusal, ""});
   }
 
-  void FindRunners() {
-    const std::vector<bool> live = FindLive(program_, state_).live;
-    for (size_t i = 0; i < live.size(); ++i) {
-      runners_.push_back(!live[i]                       ? Runner::kNobody
-                         : state_.nodes[i].is_candidate ? Runner::kDelegate
-                                                        : Runner::kKernel);
+  absl::Status FindRunners() {
+    const NodeLiveness liveness = FindLive(program_, state_);
+    const std::vector<bool> is_flow = FindFlow();
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      NodeState& state = state_.nodes[i];
+      if (is_flow[i]) {
+        if (state.is_candidate) {
+          state.is_candidate = false;
+          state.refusal = "it waits for a node of V1 control flow";
+          PF_RETURN_IF_ERROR(prepare_(static_cast<int>(i)));
+        }
+        // Constants of a loop or branch stay where it is known whether they are dead.
+        const bool is_kept = liveness.live[i] || liveness.guarded[i] || state.kind == NodeState::Kind::kFolded;
+        runners_.push_back(is_kept ? Runner::kFlow : Runner::kNobody);
+        continue;
+      }
+      runners_.push_back(!liveness.live[i]    ? Runner::kNobody
+                         : state.is_candidate ? Runner::kDelegate
+                                              : Runner::kKernel);
     }
+    return absl::OkStatus();
+  }
+
+  // By node: whether it is part of V1 control flow, or depends on such a node. All others may run before these.
+  std::vector<bool> FindFlow() const {
+    std::vector<bool> is_flow(program_.nodes.size(), false);
+    if (!program_.has_control_flow()) return is_flow;
+    std::vector<bool> from_flow(program_.tensors.size(), false);
+    absl::flat_hash_set<const Node*> flow_nodes;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      const ProgramNode& node = program_.nodes[i];
+      bool found = node.role != FlowRole::kNone || node.frame != 0 || node.may_be_dead;
+      for (const int tensor : program_.InputsOf(node)) found = found || from_flow[tensor];
+      for (int j = node.node->num_data_inputs(); j < node.node->num_inputs() && !found; ++j) {
+        found = flow_nodes.contains(node.node->input(j).node);
+      }
+      if (!found) continue;
+      is_flow[i] = true;
+      flow_nodes.insert(node.node);
+      for (int j = 0; j < node.num_outputs; ++j) from_flow[node.first_output + j] = true;
+    }
+    return is_flow;
   }
 
   // By tensor, how often nodes that run read it, and fetches.
   void FindReaders() {
     readers_.assign(program_.tensors.size(), 0);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (runners_[i] == Runner::kNobody) continue;
+      if (runners_[i] == Runner::kNobody || state_.nodes[i].kind == NodeState::Kind::kFolded) continue;
       for (const int tensor : program_.InputsOf(program_.nodes[i])) ++readers_[tensor];
     }
     for (const int tensor : program_.fetches) ++readers_[tensor];
@@ -227,6 +263,7 @@ class Splitter {
 
   void BeginProgram() {
     new_number_.assign(program_.tensors.size(), kNone);
+    new_position_.assign(program_.nodes.size(), kNone);
     Program& to = result_->lowered->program;
     to.constants = program_.constants;
     to.calls = program_.calls;
@@ -238,7 +275,8 @@ class Splitter {
     }
     // Constants lie before all that runs, in which groups they would have been.
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (state_.nodes[i].kind == NodeState::Kind::kFolded) AddNode(static_cast<int>(i));
+      if (state_.nodes[i].kind == NodeState::Kind::kFolded && runners_[i] != Runner::kFlow)
+        AddNode(static_cast<int>(i));
     }
   }
 
@@ -257,14 +295,25 @@ class Splitter {
     const absl::Span<const int> inputs = program_.InputsOf(node);
     node.first_input = static_cast<int>(to.inputs.size());
     if (state_.nodes[position].kind == NodeState::Kind::kFolded) {
-      node.num_inputs = 0;  // What it was computed from may lie inside a partition.
+      // What it was computed from may lie inside a partition. What comes from control flow says whether it is dead.
+      node.num_inputs = 0;
+      for (const int tensor : inputs) {
+        if (runners_[position] != Runner::kFlow || new_number_[tensor] == kNone) continue;
+        to.inputs.push_back(new_number_[tensor]);
+        ++node.num_inputs;
+      }
     } else {
-      for (const int tensor : inputs) to.inputs.push_back(new_number_[tensor]);
+      for (const int tensor : inputs) {
+        // What a NextIteration hands to a Merge is made later.
+        if (new_number_[tensor] == kNone) late_inputs_.emplace_back(to.inputs.size(), tensor);
+        to.inputs.push_back(new_number_[tensor]);
+      }
       NoteRefusal(position, &report());
     }
     const int first_output = node.first_output;
     node.first_output = static_cast<int>(to.tensors.size());
     for (int i = 0; i < node.num_outputs; ++i) AddTensor(first_output + i);
+    new_position_[position] = static_cast<int>(to.nodes.size());
     to.nodes.push_back(node);
     result_->state.nodes.push_back(std::move(state_.nodes[position]));
   }
@@ -303,7 +352,34 @@ class Splitter {
   }
 
   void FinishProgram() {
-    for (const int tensor : program_.fetches) result_->lowered->program.fetches.push_back(new_number_[tensor]);
+    Program& to = result_->lowered->program;
+    for (const int tensor : program_.fetches) to.fetches.push_back(new_number_[tensor]);
+    for (const auto& [index, tensor] : late_inputs_) to.inputs[index] = new_number_[tensor];
+    if (!program_.has_control_flow()) return;
+    // Nodes of control flow follow each other as before, so a frame is a stretch of them still.
+    for (ProgramNode& node : to.nodes) {
+      const absl::Span<const int> controls = program_.ControlsOf(node);
+      node.first_control = static_cast<int>(to.controls.size());
+      for (const int position : controls) {
+        if (new_position_[position] != kNone) to.controls.push_back(new_position_[position]);
+      }
+      node.num_controls = static_cast<int>(to.controls.size()) - node.first_control;
+    }
+    to.frames = program_.frames;
+    to.frames[0].begin = 0;
+    to.frames[0].end = static_cast<int>(to.nodes.size());
+    for (size_t i = 1; i < to.frames.size(); ++i) {
+      Frame& frame = to.frames[i];
+      int begin = 0, end = 0;
+      for (int position = frame.begin; position < frame.end; ++position) {
+        const int now = new_position_[position];
+        if (now == kNone) continue;
+        if (end == 0) begin = now;
+        end = now + 1;
+      }
+      frame.begin = begin;
+      frame.end = end;
+    }
   }
 
   const Program& program_;
@@ -311,10 +387,12 @@ class Splitter {
   const Delegate& delegate_;
   const Environment& environment_;
   absl::FunctionRef<absl::Status(int position)> prepare_;
-  std::vector<Runner> runners_;  // By node.
-  std::vector<int> readers_;     // By tensor.
-  std::vector<Ends> ends_;       // By group.
-  std::vector<int> new_number_;  // By tensor; kNone inside partitions, and of what nobody runs.
+  std::vector<Runner> runners_;                      // By node.
+  std::vector<int> readers_;                         // By tensor.
+  std::vector<Ends> ends_;                           // By group.
+  std::vector<int> new_number_;                      // By tensor; kNone inside partitions, and of what nobody runs.
+  std::vector<int> new_position_;                    // By node; kNone in partitions, and of what nobody runs.
+  std::vector<std::pair<size_t, int>> late_inputs_;  // Places in the new inputs, and the old tensors.
   std::unique_ptr<Delegated> result_;
 };
 
@@ -343,6 +421,7 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
   };
   for (size_t i = 0; i < count; ++i) {
     const ProgramNode& node = program.nodes[i];
+    if (runners[i] == Runner::kFlow) continue;
     if (runners[i] != Runner::kNobody) {
       for (const int tensor : program.InputsOf(node)) {
         if (producer[tensor] != kNone) depend(i, producer[tensor]);
@@ -377,7 +456,7 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
     }
   };
   for (size_t i = 0; i < count; ++i) {
-    if (pending[i] == 0) settle(static_cast<int>(i));
+    if (pending[i] == 0 && runners[i] != Runner::kFlow) settle(static_cast<int>(i));
   }
   pass();
   std::vector<std::vector<int>> groups;
@@ -391,6 +470,13 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
       pass();
     }
   }
+  std::vector<int> flow;
+  for (size_t i = 0; i < count; ++i) {
+    if (runners[i] == Runner::kFlow) flow.push_back(static_cast<int>(i));
+  }
+  if (flow.empty()) return groups;
+  if (groups.size() % 2 == 0) groups.emplace_back();
+  groups.back().insert(groups.back().end(), flow.begin(), flow.end());
   return groups;
 }
 

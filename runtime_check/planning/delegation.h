@@ -23,13 +23,15 @@ enum class Runner : uint8_t {
   kNobody,  // Computed before the run, or not needed.
   kKernel,
   kDelegate,
+  kFlow,  // By a kernel too, or as the frame executor does, after all others: it lies behind a branch or in a loop.
 };
 
 // Splits the nodes that run into as few groups as the order of the graph allows: by turns all nodes that are ready for
 // their kernels, and all that are ready for the delegate. Returns the groups in the order in which they run, each a
 // list of positions that ascend; the first, third and so on are for kernels, and only the first may be empty. Control
-// inputs count as inputs. A node that nobody runs is in no group, and orders others by its control inputs alone. Linear
-// in nodes and edges but for a heap. REQUIRES: no control flow.
+// inputs count as inputs. A node that nobody runs is in no group, and orders others by its control inputs alone. Nodes
+// of Runner::kFlow end the last group for kernels, in the order of the program. Linear in nodes and edges but for a
+// heap. REQUIRES: no other node depends on one of Runner::kFlow.
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners);
 
 struct Delegated {

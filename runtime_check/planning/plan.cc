@@ -189,7 +189,9 @@ class Preparer {
 
   // What keeps a node from any delegate; empty for nothing.
   absl::string_view ReasonToKeep(const ProgramNode& node) const {
-    if (program_.has_control_flow()) return "the graph has V1 control flow, which only the reference kernels follow";
+    if (node.may_be_dead || node.frame != 0) {
+      return "lies behind a branch or in a loop of V1 control flow, which only the reference kernels follow";
+    }
     if (!node.is_pure || node.kernel->uses_state()) return "does more than its outputs show";
     if (node.kernel->reads_shapes_only()) return "reads shapes only";
     for (const int number : program_.InputsOf(node)) {

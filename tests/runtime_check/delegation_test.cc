@@ -397,7 +397,7 @@ TEST(DelegationTest, DynamicShapesInAPartOfTheGraph) {
   EXPECT_EQ(report.delegation.left[1].reason, "its shapes are known only during the run");
 }
 
-TEST(DelegationTest, ControlFlowStaysWithTheKernels) {
+TEST(DelegationTest, WhatBranchesAndLoopsDecideStaysWithTheKernels) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {2});
   small.Placeholder("is", DType::kBool, {});
@@ -406,13 +406,51 @@ TEST(DelegationTest, ControlFlowStaysWithTheKernels) {
   Op(&small, "no", "Neg", {"switch"});
   Op(&small, "yes", "Relu", {"switch:1"});
   small.Add("merge", "Merge", {"no", "yes"}, {{"T", AttrValue::Type(DType::kFloat)}, {"N", AttrValue::Int(2)}});
+  Op(&small, "after", "Neg", {"merge"});
+  Op(&small, "beside", "Neg", {"a"});
   PlanReport report;
   for (const bool is : {false, true}) {
-    EXPECT_THAT(RunBoth(small, {"x", "is"}, {"merge"}, {Floats({2}, {1, -2}), Tensor::Scalar<bool>(is)}, &report),
-                IsEmpty());
+    const std::vector<Partition> partitions =
+        RunBoth(small, {"x", "is"}, {"after", "beside"}, {Floats({2}, {1, -2}), Tensor::Scalar<bool>(is)}, &report);
+    ASSERT_THAT(partitions, SizeIs(1));
+    EXPECT_THAT(NodesOf(partitions[0]), ElementsAre("a", "beside"));
   }
-  ASSERT_FALSE(report.delegation.left.empty());
-  EXPECT_EQ(report.delegation.left[0].reason, "the graph has V1 control flow, which only the reference kernels follow");
+  ASSERT_THAT(report.delegation.left, SizeIs(3));
+  EXPECT_EQ(report.delegation.left[0].reason, "its shapes are known only during the run");
+}
+
+// while (v < limit) v = v + step, over what a partition makes; the step is a constant within the loop.
+TEST(DelegationTest, LoopsRunAfterTheStaticParts) {
+  SmallGraph small;
+  small.Placeholder("x", DType::kFloat, {});
+  small.Const("limit", Floats({}, {10}));
+  const auto enter = [&](const std::string& name, const std::string& input, bool is_constant) {
+    small.Add(name, "Enter", {input},
+              {{"T", AttrValue::Type(DType::kFloat)},
+               {"frame_name", AttrValue::String("loop")},
+               {"is_constant", AttrValue::Bool(is_constant)}});
+  };
+  Op(&small, "start", "Neg", {"x"});
+  enter("enter", "start", false);
+  enter("enter_limit", "limit", true);
+  small.Add("merge", "Merge", {"enter", "enter"}, {{"T", AttrValue::Type(DType::kFloat)}, {"N", AttrValue::Int(2)}});
+  Op(&small, "less", "Less", {"merge", "enter_limit"});
+  small.Add("cond", "LoopCond", {"less"}, {});
+  Op(&small, "switch", "Switch", {"merge", "cond"});
+  small.Const("step", Floats({}, {3}));
+  small.mutable_graph().AddControlInput(small.graph().Find("step"), small.graph().Find("switch"));
+  Op(&small, "twice", "Mul", {"step", "step"});
+  Op(&small, "body", "AddV2", {"switch:1", "twice"});
+  Op(&small, "next", "NextIteration", {"body"});
+  small.mutable_graph().SetInput(small.graph().Find("merge"), 1, {small.graph().Find("next"), 0});
+  Op(&small, "exit", "Exit", {"switch"});
+  Op(&small, "y", "AddV2", {"exit", "start"});
+  Op(&small, "z", "Mul", {"start", "start"});
+  for (const float x : {-1.0f, -100.0f, 50.0f}) {
+    const std::vector<Partition> partitions = RunBoth(small, {"x"}, {"y", "z"}, {Floats({}, {x})});
+    ASSERT_THAT(partitions, SizeIs(1));
+    EXPECT_THAT(NodesOf(partitions[0]), ElementsAre("start", "z"));
+  }
 }
 
 TEST(DelegationTest, EffectsStayWithTheKernelsAndInOrder) {

@@ -2,10 +2,12 @@
 #include "runtime_check/delegates/xnnpack/compiled.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "graph/base/status.h"
@@ -19,6 +21,27 @@
 namespace permafrost {
 namespace xnnpack {
 namespace {
+
+// Infinities that a Pad brings in may only reach a max pooling: clamps and products make other numbers of them than
+// TensorFlow does.
+absl::Status CheckInfinitePads(const std::vector<Operation>& operations) {
+  absl::flat_hash_set<int> infinite;
+  for (const Operation& operation : operations) {
+    for (const int input : operation.inputs) {
+      if (!infinite.contains(input) || operation.kind == OperationKind::kMaxPool) continue;
+      if (operation.kind == OperationKind::kAlias) {
+        infinite.insert(operation.outputs.begin(), operation.outputs.end());
+        continue;
+      }
+      return absl::UnimplementedError(
+          absl::StrCat("'", operation.nodes[0]->name(), "' reads what is padded with infinity"));
+    }
+    if (operation.kind == OperationKind::kPad && std::isinf(operation.alpha)) {
+      infinite.insert(operation.outputs.begin(), operation.outputs.end());
+    }
+  }
+  return absl::OkStatus();
+}
 
 constexpr int kNone = -1;
 constexpr size_t kLeastPage = 4096;
@@ -200,6 +223,7 @@ absl::Status Compiled::Build(const Partition& partition) {
     operations.push_back(*std::move(operation));
   }
   Fuse(partition, &operations);
+  PF_RETURN_IF_ERROR(CheckInfinitePads(operations));
   FindPlaces(partition, operations);
   PF_RETURN_IF_ERROR(MakeSteps(std::move(operations)));
   PF_RETURN_IF_ERROR(PlaceScratch());

@@ -2,6 +2,7 @@
 #include "runtime_check/delegates/xnnpack/fuse.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "runtime_check/delegates/xnnpack/translate.h"
@@ -140,16 +141,24 @@ class Fuser {
     return true;
   }
 
-  // The number of the operation is that of the convolution.
+  // The number of the operation is that of the convolution, or of the max pooling, whose own padding is -infinity.
   void FusePad(int number) {
     Operation& convolution = operations_[number];
-    if (convolution.kind != OperationKind::kConvolution) return;
+    const bool is_pooling = convolution.kind == OperationKind::kMaxPool;
+    if (convolution.kind != OperationKind::kConvolution && !is_pooling) return;
     const int producer = SoleProducer(convolution, 0);
     if (producer == kNone || operations_[producer].kind != OperationKind::kPad) return;
     const Operation& pad = operations_[producer];
     WindowGeometry& window = convolution.window;
-    if (pad.alpha != 0 || pad.pad_before.size() != 4 || pad.pad_before[0] + pad.pad_after[0] != 0 ||
+    const float neutral = is_pooling ? -std::numeric_limits<float>::infinity() : 0;
+    if (pad.alpha != neutral || pad.pad_before.size() != 4 || pad.pad_before[0] + pad.pad_after[0] != 0 ||
         pad.pad_before[3] + pad.pad_after[3] != 0) {
+      return;
+    }
+    // Each window of a pooling must hold a pixel: XNNPACK takes the nearest one for taps outside of the image.
+    if (is_pooling &&
+        (std::max(window.pad_top + pad.pad_before[1], window.pad_bottom + pad.pad_after[1]) >= window.kernel_height ||
+         std::max(window.pad_left + pad.pad_before[2], window.pad_right + pad.pad_after[2]) >= window.kernel_width)) {
       return;
     }
     window.pad_top += static_cast<uint32_t>(pad.pad_before[1]);

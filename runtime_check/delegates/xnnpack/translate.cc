@@ -141,7 +141,8 @@ absl::StatusOr<Operation> Pad(const NodeView& view) {
   operation.kind = OperationKind::kPad;
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> paddings, view.Integers(1, "the sizes of its padding"));
   if (view.num_inputs() > 2) {
-    PF_ASSIGN_OR_RETURN(operation.alpha, view.OneFloat(2, "what it pads with"));
+    // Infinities too: a max pooling behind it never takes them.
+    PF_ASSIGN_OR_RETURN(operation.alpha, view.OneFloat(2, "what it pads with", /*may_be_infinite=*/true));
   }
   const Shape& shape = view.input_shape(0);
   if (shape.rank() > kMostDims) return No("it has a tensor of more than 6 dimensions");
@@ -304,13 +305,15 @@ absl::StatusOr<std::vector<int64_t>> NodeView::Integers(int i, absl::string_view
   return IntegerValues(*constant);
 }
 
-absl::StatusOr<float> NodeView::OneFloat(int i, absl::string_view what) const {
+absl::StatusOr<float> NodeView::OneFloat(int i, absl::string_view what, bool may_be_infinite) const {
   const std::optional<Tensor>& constant = input_tensor(i).constant;
   if (!constant.has_value() || constant->dtype() != DType::kFloat || constant->num_elements() != 1) {
     return No(absl::StrCat(what, " is not one constant float"));
   }
   const float value = constant->elements<float>()[0];
-  if (!std::isfinite(value)) return No(absl::StrCat(what, " is not finite"));
+  if (std::isnan(value) || (!may_be_infinite && !std::isfinite(value))) {
+    return No(absl::StrCat(what, " is not finite"));
+  }
   return value;
 }
 

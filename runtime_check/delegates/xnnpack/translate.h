@@ -30,8 +30,8 @@ class NodeView {
 
   // The integers of an input; Unimplemented, with `what` in the message, when they are not known.
   absl::StatusOr<std::vector<int64_t>> Integers(int i, absl::string_view what) const;
-  // The same for one float.
-  absl::StatusOr<float> OneFloat(int i, absl::string_view what) const;
+  // The same for one float, which is never NaN.
+  absl::StatusOr<float> OneFloat(int i, absl::string_view what, bool may_be_infinite = false) const;
   // Unimplemented unless input i is a constant of floats that are all finite.
   absl::StatusOr<Tensor> Weights(int i, absl::string_view what) const;
 

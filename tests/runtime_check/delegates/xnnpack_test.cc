@@ -50,6 +50,23 @@ TEST(XnnpackTest, FusesConvolutionBiasAndClamp) {
   EXPECT_GE(report.partitions[0].constant_bytes, 3 * 3 * 3 * 5 * 4);
 }
 
+TEST(XnnpackTest, TakesMaxPoolingBehindInfinitePads) {
+  ImageGraph graph({1, 9, 7, 3});
+  graph.Convolution("conv", "x", {3, 3, 3, 4});
+  graph.Const("paddings", Tensor::FromVector<int32_t>({4, 2}, {0, 0, 1, 1, 1, 1, 0, 0}));
+  graph.Const("lowest", Tensor::Scalar<float>(-std::numeric_limits<float>::infinity()));
+  graph.Float("pad", "PadV2", {"conv", "paddings", "lowest"});
+  Node* pool = graph.Float("pool", "MaxPool", {"pad"});
+  pool->SetAttr("ksize", AttrValue::IntList({1, 3, 3, 1}));
+  pool->SetAttr("strides", AttrValue::IntList({1, 2, 2, 1}));
+  pool->SetAttr("padding", AttrValue::String("VALID"));
+  graph.Float("relu", "Relu", {"pool"});
+  const DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({1, 9, 7, 3}, 1)}}, {"relu"});
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].nodes, ElementsAre("conv", "pad", "pool", "relu"));
+  EXPECT_THAT(report.partitions[0].pieces, ElementsAre(HasSubstr("conv"), HasSubstr("clamp")));
+}
+
 TEST(XnnpackTest, KeepsWhatOthersRead) {
   ImageGraph graph({1, 5, 5, 3});
   graph.Convolution("conv", "x", {3, 3, 3, 4});
