@@ -58,6 +58,10 @@ absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& 
   return std::vector<DType>{type};
 }
 
+std::string JoinedNames(const std::vector<DType>& types) {
+  return absl::StrJoin(types, ", ", [](std::string* out, DType dtype) { absl::StrAppend(out, DTypeName(dtype)); });
+}
+
 // " with T = float": what a selective build would need besides the op. Nothing in a build that holds all types, where
 // they make no difference.
 std::string NeededTypes(const Node& node) {
@@ -68,6 +72,28 @@ std::string NeededTypes(const Node& node) {
     if (type.ok()) absl::StrAppend(&text, text.empty() ? " with " : ", ", attr.key, " = ", DTypeName(*type));
   }
   return text;
+}
+
+// The types that a kernel says nothing about are those of the schema: an index, the type of a result.
+absl::Status CheckUnconstrainedTypes(const Node& node, const Kernel& kernel) {
+  const OpSchema* schema = FindSchema(node.op());
+  if (schema == nullptr || kernel.is_done_by_session()) return absl::OkStatus();
+  for (const AttrSpec& spec : schema->attrs) {
+    if (spec.allowed_types.empty()) continue;
+    const bool is_constrained =
+        std::any_of(kernel.constraints().begin(), kernel.constraints().end(),
+                    [&](const TypeConstraint& constraint) { return constraint.attr == spec.name; });
+    if (is_constrained) continue;
+    const absl::StatusOr<std::vector<DType>> types = TypesIn(node, spec.name);
+    if (!types.ok()) continue;  // Resolving the types of the tensors says so, where one depends on it.
+    for (const DType type : *types) {
+      if (std::find(spec.allowed_types.begin(), spec.allowed_types.end(), RemoveRef(type)) != spec.allowed_types.end())
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": attr '", spec.name, "' is ", DTypeName(type),
+                                                     ", expected ", JoinedNames(spec.allowed_types)));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Whether the build holds the op for a type that its kernel knows. A kernel from elsewhere is not of the build.
@@ -108,6 +134,8 @@ absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
   if (kernel == nullptr) {
     return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "'", NeededTypes(node)));
   }
+  PF_RETURN_IF_ERROR(CheckTypeRelations(node));
+  PF_RETURN_IF_ERROR(CheckUnconstrainedTypes(node, *kernel));
   for (const TypeConstraint& constraint : kernel->constraints()) {
     PF_ASSIGN_OR_RETURN(const std::vector<DType> types, TypesIn(node, constraint.attr));
     for (const DType type : types) {
@@ -117,10 +145,9 @@ absl::Status CheckKernel(const Node& node, const Kernel* kernel) {
         return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "' with ", constraint.attr,
                                                      " = ", DTypeName(type), " in this build"));
       }
-      return absl::UnimplementedError(absl::StrCat(
-          "no kernel for op '", node.op().name(), "' with ", constraint.attr, " = ", DTypeName(type), ", expected ",
-          absl::StrJoin(constraint.types, ", ",
-                        [](std::string* out, DType dtype) { absl::StrAppend(out, DTypeName(dtype)); })));
+      return absl::UnimplementedError(absl::StrCat("no kernel for op '", node.op().name(), "' with ", constraint.attr,
+                                                   " = ", DTypeName(type), ", expected ",
+                                                   JoinedNames(constraint.types)));
     }
   }
   return absl::OkStatus();

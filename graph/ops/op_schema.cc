@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -214,6 +215,20 @@ AttrSpec ParseAttr(absl::string_view text) {
   return attr;
 }
 
+// "Tout==complex(T)" or "U==T".
+TypeRelation ParseRelation(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, absl::MaxSplits("==", 1));
+  TypeRelation relation;
+  relation.attr = std::string(sides.first);
+  absl::string_view other = sides.second;
+  if (absl::ConsumePrefix(&other, "complex(")) {
+    absl::ConsumeSuffix(&other, ")");
+    relation.is_complex_of = true;
+  }
+  relation.other = std::string(other);
+  return relation;
+}
+
 // Returns the number of arguments if it does not depend on attributes, otherwise -1.
 int FixedCount(const std::vector<ArgSpec>& args) {
   for (const ArgSpec& arg : args) {
@@ -228,7 +243,11 @@ OpSchema ParseRow(const RawRow& row) {
   schema.traits = row.traits;
   schema.shape_function = row.shape_function;
   for (const absl::string_view attr : absl::StrSplit(row.attributes, ' ', absl::SkipEmpty())) {
-    schema.attrs.push_back(ParseAttr(attr));
+    if (absl::StrContains(attr, "==")) {
+      schema.type_relations.push_back(ParseRelation(attr));
+    } else {
+      schema.attrs.push_back(ParseAttr(attr));
+    }
   }
   std::vector<ArgSpec>* args = &schema.inputs;
   for (const absl::string_view arg : absl::StrSplit(row.signature, ' ', absl::SkipEmpty())) {
@@ -252,6 +271,27 @@ absl::StatusOr<int> ResolveCounts(const Node& node, const std::vector<ArgSpec>& 
     total += count;
   }
   return static_cast<int>(total);
+}
+
+// The types that an attribute names, or its default; empty where it is missing or holds something else.
+std::vector<DType> TypesNamed(const Node& node, const std::string& attr) {
+  const AttrValue* value = node.FindAttr(attr);
+  if (value == nullptr) value = DefaultAttr(node.op(), attr);
+  if (value == nullptr) return {};
+  if (value->kind() == AttrValue::Kind::kList) return value->AsTypeList().value_or(std::vector<DType>());
+  const absl::StatusOr<DType> type = value->AsType();
+  return type.ok() ? std::vector<DType>{*type} : std::vector<DType>();
+}
+
+DType ComplexOf(DType part) {
+  switch (part) {
+    case DType::kFloat:
+      return DType::kComplex64;
+    case DType::kDouble:
+      return DType::kComplex128;
+    default:
+      return DType::kInvalid;
+  }
 }
 
 absl::StatusOr<const OpSchema*> RequireSchema(const Node& node) {
@@ -337,6 +377,24 @@ absl::StatusOr<std::vector<DType>> InputTypes(const Node& node) {
 absl::StatusOr<std::vector<DType>> OutputTypes(const Node& node) {
   PF_ASSIGN_OR_RETURN(const OpSchema* schema, RequireSchema(node));
   return ResolveTypes(node, schema->outputs);
+}
+
+absl::Status CheckTypeRelations(const Node& node) {
+  const OpSchema* schema = FindSchema(node.op());
+  if (schema == nullptr || schema->type_relations.empty()) return absl::OkStatus();
+  for (const TypeRelation& relation : schema->type_relations) {
+    for (const DType other : TypesNamed(node, relation.other)) {
+      const DType expected = relation.is_complex_of ? ComplexOf(RemoveRef(other)) : RemoveRef(other);
+      for (const DType type : TypesNamed(node, relation.attr)) {
+        if (RemoveRef(type) == expected) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat(node.Describe(), ": attr '", relation.attr, "' is ", DTypeName(type), " and '", relation.other,
+                         "' is ", DTypeName(other), ", expected '", relation.attr, "' to be ",
+                         relation.is_complex_of ? "the complex type with parts of that type" : "the same type"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> NumInputs(const Node& node) {

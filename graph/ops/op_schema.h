@@ -39,11 +39,19 @@ struct AttrSpec {
   std::vector<DType> allowed_types;  // Empty: all types.
 };
 
+// A type attribute that another one determines.
+struct TypeRelation {
+  std::string attr;
+  std::string other;
+  bool is_complex_of = false;  // `attr` is the complex type with parts of the type `other`; else both are the same.
+};
+
 struct OpSchema {
   Op op;
   std::vector<ArgSpec> inputs;
   std::vector<ArgSpec> outputs;
   std::vector<AttrSpec> attrs;
+  std::vector<TypeRelation> type_relations;
   int fixed_inputs = 0;   // Number of data inputs; -1 if it depends on attributes.
   int fixed_outputs = 0;  // Number of outputs; -1 if it depends on attributes.
   uint32_t traits = kPure;
@@ -64,6 +72,11 @@ const AttrValue* DefaultAttr(Op op, absl::string_view attr);
 // specifies more than 2^16 tensors.
 absl::StatusOr<std::vector<DType>> InputTypes(const Node& node);
 absl::StatusOr<std::vector<DType>> OutputTypes(const Node& node);
+
+// Returns InvalidArgument (node, both attributes) if type attributes of the node contradict a relation in the schema of
+// its op; every type of a list counts. Returns OK for an unknown op and for attributes that are missing or hold no
+// types: InputTypes and OutputTypes report those.
+absl::Status CheckTypeRelations(const Node& node);
 
 // Same, for arguments from elsewhere, such as a function's signature. Attributes are those of the node.
 absl::StatusOr<int64_t> ResolveCount(const Node& node, const ArgSpec& arg);

@@ -64,6 +64,7 @@ class Validator {
     const OpSchema* schema = FindSchema(node.op());
     if (schema == nullptr) return;
     const int expected = schema->fixed_inputs >= 0 ? schema->fixed_inputs : NumInputs(node).value_or(kNotKnown);
+    if (const absl::Status related = CheckTypeRelations(node); !related.ok()) Report(related.message());
     if (expected == kNotKnown) return;
     if (expected != node.num_data_inputs()) {
       Report(absl::StrCat(node.Describe(), ": found ", node.num_data_inputs(),

@@ -10,6 +10,7 @@ namespace permafrost {
 // Checks the nodes of `graph`. Returns InvalidArgument with up to five problems in one message, each with its node:
 //   - a node of a known op has another number of data inputs than its schema and attributes specify;
 //   - an input, or a declared input or output, refers to an output that its producer does not have;
+//   - type attributes of a node contradict each other (a Complex of float with output complex128);
 //   - an input has another type than the output that it reads (if both are known);
 //   - a Const lacks `dtype` or `value`, they disagree, or the value is malformed (its elements are not read);
 //   - the nodes form a cycle other than a loop of V1 control flow.

@@ -37,6 +37,13 @@ TEST(OpSchemaTest, EveryRowIsWellFormed) {
       const AttrValue::Kind expected = attr.is_list ? AttrValue::Kind::kList : attr.kind;
       EXPECT_EQ(attr.default_value.kind(), expected) << op.name() << " " << attr.name;
     }
+    for (const TypeRelation& relation : schema.type_relations) {
+      for (const std::string& name : {relation.attr, relation.other}) {
+        const AttrSpec* attr = schema.FindAttr(name);
+        ASSERT_NE(attr, nullptr) << op.name() << " " << name;
+        EXPECT_EQ(attr->kind, AttrValue::Kind::kType) << op.name() << " " << name;
+      }
+    }
     EXPECT_NE(schema.shape_function, nullptr);
   }
 }
@@ -62,6 +69,42 @@ TEST(OpSchemaTest, TypesAndCountsComeFromAttributes) {
   pack->RemoveAttr("N");
   EXPECT_FALSE(InputTypes(*pack).ok());
   EXPECT_EQ(OutputTypes(*g.Add("f", Op::Named("Foreign"))).status().code(), absl::StatusCode::kNotFound);
+}
+
+// All ops with a type attribute for complex numbers and one for real ones, of which one determines the other.
+TEST(OpSchemaTest, ComplexTypesAreRelatedToTheirParts) {
+  int related = 0;
+  for (uint32_t id = 0; id < ops::kNumKnownOps; ++id) {
+    const Op op = static_cast<ops::OpId>(id);
+    const OpSchema& schema = *FindSchema(op);
+    const AttrSpec *complex = nullptr, *real = nullptr;
+    for (const AttrSpec& attr : schema.attrs) {
+      if (attr.allowed_types == std::vector<DType>{DType::kComplex64, DType::kComplex128}) complex = &attr;
+      if (attr.allowed_types == std::vector<DType>{DType::kFloat, DType::kDouble}) real = &attr;
+    }
+    if (complex == nullptr || real == nullptr) continue;
+    ++related;
+    ASSERT_EQ(schema.type_relations.size(), 1u) << op.name();
+    EXPECT_EQ(schema.type_relations[0].attr, complex->name) << op.name();
+    EXPECT_EQ(schema.type_relations[0].other, real->name) << op.name();
+    EXPECT_TRUE(schema.type_relations[0].is_complex_of) << op.name();
+  }
+  EXPECT_GE(related, 9);
+}
+
+TEST(OpSchemaTest, RelationsAreChecked) {
+  TestGraph g;
+  Node* node = g.Add("n", ops::kRFFT);
+  EXPECT_EQ(CheckTypeRelations(*node), absl::OkStatus()) << "the defaults fit";
+  node->SetAttr("Treal", AttrValue::Type(DType::kDouble));
+  EXPECT_EQ(
+      CheckTypeRelations(*node).message(),
+      "node 'n' (RFFT): attr 'Tcomplex' is complex64 and 'Treal' is double, expected 'Tcomplex' to be the complex "
+      "type with parts of that type");
+  node->SetAttr("Tcomplex", AttrValue::Type(DType::kComplex128));
+  EXPECT_EQ(CheckTypeRelations(*node), absl::OkStatus());
+  node->SetAttr("Treal", AttrValue::Type(DType::kBool));
+  EXPECT_EQ(CheckTypeRelations(*node).code(), absl::StatusCode::kInvalidArgument) << "nothing is complex of bool";
 }
 
 }  // namespace

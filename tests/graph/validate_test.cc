@@ -43,6 +43,16 @@ TEST_F(ValidateTest, Types) {
   EXPECT_EQ(Problem(), "node 'y' (Relu): input 0 is 'x' of type float, expected int32");
 }
 
+TEST_F(ValidateTest, TypesThatDoNotBelongTogether) {
+  g.Float("x", {2});
+  Node* c = g.Add("c", ops::kComplex, {"x", "x"}, {FloatT()});
+  EXPECT_EQ(Validate(g.graph()), absl::OkStatus()) << "the default of Tout fits";
+  c->SetAttr("Tout", AttrValue::Type(DType::kComplex128));
+  EXPECT_EQ(Problem(),
+            "node 'c' (Complex): attr 'Tout' is complex128 and 'T' is float, expected 'Tout' to be the complex type "
+            "with parts of that type");
+}
+
 TEST_F(ValidateTest, Constants) {
   Node* c = g.Int("c", 1);
   c->SetAttr("dtype", AttrValue::Type(DType::kFloat));
