@@ -48,6 +48,7 @@ struct Value {
   char* data = nullptr;                         // 64-byte aligned. Null for strings and objects.
   std::vector<std::string>* strings = nullptr;  // Only for DType::kString.
   std::vector<ObjectRef>* objects = nullptr;    // Only for the types of HoldsObjects.
+  int64_t bytes = 0;                            // Size of the memory at `data`: no less than the elements occupy.
 };
 
 // Resource and variant: elements are references to objects, made during the run.
@@ -132,20 +133,62 @@ class ComputeContext {
 
   const Shape& input_shape(int i) const { return input_at(i).shape; }
   const Shape& output_shape(int i) { return output_at(i).shape; }
-  // REQUIRES: the dtype is that of T.
+  DType input_type(int i) const { return input_at(i).dtype; }
+  DType output_type(int i) { return output_at(i).dtype; }
+
+  // Views of the elements, the only way for a kernel to reach them. Each call compares the type and the size of the
+  // tensor with those of the view, in release builds too. A view that does not fit is zeroed spare memory for as many
+  // elements as the shape has, and RunKernel then returns an error: a missing check elsewhere costs an error status,
+  // never memory of other tensors. Null for an input that was released. Thread-safe.
   template <typename T>
   const T* input(int i) const {
-    return reinterpret_cast<const T*>(input_at(i).data);
+    return reinterpret_cast<const T*>(View(input_at(i), i, "input", DTypeOf<T>::value, sizeof(T)));
   }
   template <typename T>
   T* output(int i) {
-    return reinterpret_cast<T*>(output_at(i).data);
+    return reinterpret_cast<T*>(View(output_at(i), i, "output", DTypeOf<T>::value, sizeof(T)));
   }
+  // The same for elements of any type of the size of T: codes as integers, elements that are moved as they are.
+  template <typename T>
+  const T* input_bits(int i) const {
+    return reinterpret_cast<const T*>(View(input_at(i), i, "input", DType::kInvalid, sizeof(T)));
+  }
+  template <typename T>
+  T* output_bits(int i) {
+    return reinterpret_cast<T*>(View(output_at(i), i, "output", DType::kInvalid, sizeof(T)));
+  }
+  // The same for elements of any fixed size, SizeOf(input_type(i)).
+  const char* input_bytes(int i) const { return View(input_at(i), i, "input", DType::kInvalid, 0); }
+  char* output_bytes(int i) { return View(output_at(i), i, "output", DType::kInvalid, 0); }
+  // REQUIRES: nothing; a tensor of another type has as many empty strings, or null references, as its shape elements.
+  const std::vector<std::string>& input_strings(int i) const { return Strings(input_at(i), i, "input"); }
+  std::vector<std::string>& output_strings(int i) { return Strings(output_at(i), i, "output"); }
+  const std::vector<ObjectRef>& input_objects(int i) const { return Objects(input_at(i), i, "input"); }
+  std::vector<ObjectRef>& output_objects(int i) { return Objects(output_at(i), i, "output"); }
+
   template <typename State>
   const State& state() const {
     return *static_cast<const State*>(raw_state());
   }
+
+ private:
+  friend absl::Status RunKernel(ComputeFunction compute, ComputeContext* context);
+
+  // Memory in place of views that do not fit, and the first reason.
+  struct SpareViews;
+
+  // `dtype` kInvalid: of any type with elements of `size` bytes; `size` 0: of any fixed size.
+  char* View(const Value& value, int i, absl::string_view role, DType dtype, size_t size) const;
+  std::vector<std::string>& Strings(const Value& value, int i, absl::string_view role) const;
+  std::vector<ObjectRef>& Objects(const Value& value, int i, absl::string_view role) const;
+  SpareViews& Spare(const Value& value, int i, absl::string_view role, absl::string_view wanted) const;
+
+  mutable std::shared_ptr<SpareViews> spare_;  // Null while every view fits.
 };
+
+// Calls Compute. Internal when it asked for a view of a type or a size that the tensor does not have: then the outputs
+// are undefined. Everything that computes a node goes through this function.
+absl::Status RunKernel(ComputeFunction compute, ComputeContext* context);
 
 // A type constraint: the node's type attribute `attr` must be one of `types`.
 struct TypeConstraint {

@@ -22,6 +22,7 @@ void Bind(absl::Span<const Value> feeds, absl::Span<char* const> memory, Plan* p
       plan->values[value].data = fed.data;
       plan->values[value].strings = fed.strings;
       plan->values[value].objects = fed.objects;
+      plan->values[value].bytes = fed.bytes;
     }
   }
   for (size_t i = 0; i < memory.size(); ++i) {

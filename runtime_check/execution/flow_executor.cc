@@ -161,6 +161,7 @@ class FlowExecutor {
     output.data = value.data;
     output.strings = value.strings;
     output.objects = value.objects;
+    output.bytes = value.bytes;
     plan_.held[to] = std::move(held);
   }
 

@@ -49,7 +49,7 @@ std::vector<bool> OwnedInputs(const Plan& plan, const Program& program, const Pr
 absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
   if (step->dynamic != nullptr) {
     PF_RETURN_IF_ERROR(RunDynamic(step, release));
-  } else if (absl::Status status = step->compute(&step->context); !status.ok()) {
+  } else if (absl::Status status = RunKernel(step->compute, &step->context); !status.ok()) {
     return Annotate(status, step->context.node().Describe());
   }
   for (const int tensor : release) plan_.held[tensor].reset();
@@ -154,6 +154,7 @@ void StepRunner::Alias(const DynamicNode& dynamic, const NodeContext& context) {
   output.data = input.data;
   output.strings = input.strings;
   output.objects = input.objects;
+  output.bytes = input.bytes;
   plan_.held[node.first_output] = plan_.held[program_.InputsOf(node)[0]];
 }
 

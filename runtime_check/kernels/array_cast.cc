@@ -210,10 +210,11 @@ absl::Status PrepareCast(PrepareContext* context) {
 absl::Status ComputeCast(ComputeContext* context) {
   const auto& state = context->state<CastState>();
   const Value& input = context->input_at(0);
-  char* output = context->output_at(0).data;
+  const char* elements = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   const bool same_type = input.dtype == context->output_at(0).dtype;
   context->threads().ParallelFor(input.shape.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
-    const char* from = input.data + begin * state.from_size;
+    const char* from = elements + begin * state.from_size;
     char* to = output + begin * state.to_size;
     if (same_type) {
       std::memmove(to, from, (end - begin) * state.from_size);

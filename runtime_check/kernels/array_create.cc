@@ -37,7 +37,7 @@ absl::Status PrepareFill(PrepareContext* context) {
 absl::Status ComputeZeros(ComputeContext* context) {
   const Value& output = context->output_at(0);
   const size_t bytes = output.shape.num_elements() * SizeOf(output.dtype);
-  if (bytes > 0) std::memset(output.data, 0, bytes);
+  if (bytes > 0) std::memset(context->output_bytes(0), 0, bytes);
   return absl::OkStatus();
 }
 
@@ -219,8 +219,8 @@ absl::Status ComputeOneHot(ComputeContext* context) {
   state.off.Run(context);
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
   const size_t size = SizeOf(context->output_at(0).dtype);
-  const char* on = context->input_at(2).data;
-  char* output = context->output_at(0).data;
+  const char* on = context->input_bytes(2);
+  char* output = context->output_bytes(0);
   const int64_t count = context->input_shape(0).num_elements();
   DispatchOn<uint8_t, int8_t, int32_t, int64_t>(context->input_at(0).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -94,8 +94,8 @@ absl::Status GatherSlices(ComputeContext* context) {
   const Index* indices = context->input<Index>(1);
   PF_RETURN_IF_ERROR(CheckIndices(indices, context->input_shape(1).num_elements(), state.size));
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
-  const char* params = context->input_at(0).data;
-  char* output = context->output_at(0).data;
+  const char* params = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   const int64_t bytes = state.inner_bytes;
   context->threads().ParallelFor(state.batch * state.outer * state.count, std::max<int64_t>(1, kGrainBytes / bytes),
                                  [&](int64_t begin, int64_t end) {
@@ -138,8 +138,8 @@ absl::Status GatherRows(ComputeContext* context) {
   const int64_t depth = static_cast<int64_t>(state.dims.size());
   const int64_t bytes = state.slice_elements * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
   const Index* indices = context->input<Index>(1);
-  const char* params = context->input_at(0).data;
-  char* output = context->output_at(0).data;
+  const char* params = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
   std::atomic<int64_t> bad_row{-1};
   context->threads().ParallelFor(state.num_rows, std::max<int64_t>(1, kGrainBytes / bytes),

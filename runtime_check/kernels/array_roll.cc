@@ -52,8 +52,8 @@ absl::Status ComputeRoll(ComputeContext* context) {
   const int64_t count = context->output_shape(0).num_elements();
   if (count == 0) return absl::OkStatus();
   const auto bytes = static_cast<int64_t>(SizeOf(context->output_at(0).dtype));
-  const char* input = context->input_at(0).data;
-  char* output = context->output_at(0).data;
+  const char* input = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   const int outer = static_cast<int>(state.dims.size()) - 1;
   const int64_t row_bytes = state.dims[outer] * bytes, shift_bytes = state.shifts[outer] * bytes;
   context->threads().ParallelFor(count / state.dims[outer], std::max<int64_t>(1, kGrainBytes / row_bytes),
@@ -108,8 +108,8 @@ absl::Status ComputeBand(ComputeContext* context) {
   const int64_t rows = shape.dim(shape.rank() - 2), columns = shape.dim(shape.rank() - 1);
   if (shape.num_elements() == 0) return absl::OkStatus();
   const auto bytes = static_cast<int64_t>(SizeOf(context->output_at(0).dtype));
-  const char* input = context->input_at(0).data;
-  char* output = context->output_at(0).data;
+  const char* input = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / (columns * bytes));
   context->threads().ParallelFor(shape.num_elements() / columns, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -123,11 +123,11 @@ size_t OutputBytes(ComputeContext* context) {
 
 absl::Status ComputeScatterNd(ComputeContext* context) {
   if (context->output_at(0).dtype == DType::kString) {
-    std::vector<std::string>& output = *context->output_at(0).strings;
+    std::vector<std::string>& output = context->output_strings(0);
     output.assign(static_cast<size_t>(context->output_shape(0).num_elements()), "");
-    return ScatterElements<Append, std::string>(context, 0, context->input_at(1).strings->data(), output.data());
+    return ScatterElements<Append, std::string>(context, 0, context->input_strings(1).data(), output.data());
   }
-  if (const size_t bytes = OutputBytes(context); bytes > 0) std::memset(context->output_at(0).data, 0, bytes);
+  if (const size_t bytes = OutputBytes(context); bytes > 0) std::memset(context->output_bytes(0), 0, bytes);
   return Scatter<Plus, float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                  uint64_t, bool, std::complex<float>, std::complex<double>>(context, 0);
 }
@@ -135,8 +135,8 @@ absl::Status ComputeScatterNd(ComputeContext* context) {
 // The output begins as the tensor, whose memory it may have taken over.
 void CopyTensor(ComputeContext* context) {
   const size_t bytes = OutputBytes(context);
-  if (bytes == 0 || context->output_at(0).data == context->input_at(0).data) return;
-  std::memcpy(context->output_at(0).data, context->input_at(0).data, bytes);
+  if (bytes == 0 || context->output_bytes(0) == context->input_bytes(0)) return;
+  std::memcpy(context->output_bytes(0), context->input_bytes(0), bytes);
 }
 
 // Moved as they are, whatever the type.
@@ -144,8 +144,7 @@ absl::Status ComputeUpdate(ComputeContext* context) {
   CopyTensor(context);
   const auto scatter = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return ScatterElements<Replace>(context, 1, reinterpret_cast<const T*>(context->input_at(2).data),
-                                    reinterpret_cast<T*>(context->output_at(0).data));
+    return ScatterElements<Replace>(context, 1, context->input_bits<T>(2), context->output_bits<T>(0));
   };
   switch (SizeOf(context->output_at(0).dtype)) {
     case 1:

@@ -55,10 +55,10 @@ absl::Status PrepareQuantizedReshape(PrepareContext* context) {
 
 absl::Status ComputeQuantizedReshape(ComputeContext* context) {
   SetRangeOutput(context, RangeInput(*context, 2));
-  const Value& input = context->input_at(0);
-  char* output = context->output_at(0).data;
-  const size_t bytes = static_cast<size_t>(input.shape.num_elements()) * SizeOf(input.dtype);
-  if (bytes > 0 && output != input.data) std::memcpy(output, input.data, bytes);
+  const char* input = context->input_bytes(0);
+  char* output = context->output_bytes(0);
+  const size_t bytes = static_cast<size_t>(context->input_shape(0).num_elements()) * SizeOf(context->input_type(0));
+  if (bytes > 0 && output != input) std::memcpy(output, input, bytes);
   return absl::OkStatus();
 }
 

@@ -66,7 +66,7 @@ absl::Status Run(ComputeContext* context, const T* x) {
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, shape));
   for (size_t i = 0; i < first.size(); ++i) {
     if constexpr (std::is_same_v<T, std::string>) {
-      (*context->output_at(0).strings)[i] = x[first[i]];
+      (context->output_strings(0))[i] = x[first[i]];
     } else {
       context->output<T>(0)[i] = x[first[i]];
     }
@@ -84,7 +84,7 @@ absl::Status RunFor(ComputeContext* context, const T* x) {
 }
 
 absl::Status Compute(ComputeContext* context) {
-  if (context->input_at(0).dtype == DType::kString) return RunFor(context, context->input_at(0).strings->data());
+  if (context->input_at(0).dtype == DType::kString) return RunFor(context, context->input_strings(0).data());
   absl::Status status;
   DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
              bool>(context->input_at(0).dtype, [&](auto tag) {

@@ -30,10 +30,10 @@ absl::Status PrepareIdentityN(PrepareContext* context) {
 
 absl::Status ComputeIdentityN(ComputeContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) {
-    const Value& input = context->input_at(i);
-    char* output = context->output_at(i).data;
-    const size_t bytes = input.shape.num_elements() * SizeOf(input.dtype);
-    if (bytes > 0 && output != input.data) std::memcpy(output, input.data, bytes);
+    const char* input = context->input_bytes(i);
+    char* output = context->output_bytes(i);
+    const size_t bytes = context->input_shape(i).num_elements() * SizeOf(context->input_type(i));
+    if (bytes > 0 && output != input) std::memcpy(output, input, bytes);
   }
   return absl::OkStatus();
 }
@@ -82,8 +82,8 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
                                                    has_infinity ? "Inf" : "", " values"));
   }
   const size_t bytes = input.shape.num_elements() * SizeOf(input.dtype);
-  if (bytes > 0 && context->output_at(0).data != input.data) {
-    std::memcpy(context->output_at(0).data, input.data, bytes);
+  if (bytes > 0 && context->output_bytes(0) != context->input_bytes(0)) {
+    std::memcpy(context->output_bytes(0), context->input_bytes(0), bytes);
   }
   return absl::OkStatus();
 }

@@ -44,8 +44,8 @@ void CopyList::Run(ComputeContext* context) const {
   for (const Piece& piece : pieces_) {
     const char* from = piece.from == kScratch ? context->scratch()
                        : piece.from == kZero  ? kZeroElement
-                                              : context->input_at(piece.from).data;
-    char* to = piece.to == kScratch ? context->scratch() : context->output_at(piece.to).data;
+                                              : context->input_bytes(piece.from);
+    char* to = piece.to == kScratch ? context->scratch() : context->output_bytes(piece.to);
     piece.copy.Run(from + piece.from_bytes, to + piece.to_bytes, &context->threads());
   }
 }

@@ -189,8 +189,8 @@ absl::Status PrepareUnaryLoops(PrepareContext* context, const UnaryLoops* loops)
 
 absl::Status ComputeUnaryLoops(ComputeContext* context) {
   const auto& state = context->state<UnaryState>();
-  const char* x = context->input_at(0).data;
-  char* y = context->output_at(0).data;
+  const char* x = context->input_bytes(0);
+  char* y = context->output_bytes(0);
   std::atomic<bool> ok{true};
   context->threads().ParallelFor(context->input_shape(0).num_elements(), state.grain, [&](int64_t begin, int64_t end) {
     if (!state.Run(x + begin * state.input_size, y + begin * state.output_size, end - begin)) ok = false;
@@ -226,8 +226,8 @@ absl::Status PrepareBinaryLoops(PrepareContext* context, const BinaryLoops* loop
 
 absl::Status ComputeBinaryLoops(ComputeContext* context) {
   const auto& state = context->state<BinaryState>();
-  const char* inputs[] = {context->input_at(0).data, context->input_at(1).data};
-  char* output = context->output_at(0).data;
+  const char* inputs[] = {context->input_bytes(0), context->input_bytes(1)};
+  char* output = context->output_bytes(0);
   std::atomic<bool> ok{true};
   const size_t size = state.input_size;
   if (state.repeated_input >= 0) {

@@ -267,7 +267,7 @@ absl::Status PrepareAdd(PrepareContext* context) {
 
 absl::Status ComputeAdd(ComputeContext* context) {
   if (context->input_at(0).dtype != DType::kString) return ComputeBinaryLoops(context);
-  std::vector<std::string>& output = *context->output_at(0).strings;
+  std::vector<std::string>& output = context->output_strings(0);
   output.resize(context->output_shape(0).num_elements());
   ForEachStringPair(context, [&](const std::string& x, const std::string& y, int64_t to) { output[to] = x + y; });
   return absl::OkStatus();
@@ -314,7 +314,7 @@ absl::Status ComputeAddN(ComputeContext* context) {
     for (; begin < end; begin += kBlock) {
       const int64_t n = std::min(kBlock, end - begin);
       for (int i = 0; i < context->num_inputs(); ++i) {
-        const char* input = context->input_at(i).data + begin * size;
+        const char* input = context->input_bytes(i) + begin * size;
         if (state.conversion != nullptr) {
           state.conversion->widen(input, i == 0 ? sum : term, n);
           input = term;
@@ -323,7 +323,7 @@ absl::Status ComputeAddN(ComputeContext* context) {
         }
         if (i > 0) state.add(sum, false, input, false, sum, n);
       }
-      char* output = context->output_at(0).data + begin * size;
+      char* output = context->output_bytes(0) + begin * size;
       if (state.conversion != nullptr) {
         state.conversion->narrow(sum, output, n);
       } else {

@@ -54,14 +54,14 @@ absl::Status ComputePrint(ComputeContext* context) {
   if (log != nullptr && log->Admits(context->node(), state.first_n)) {
     log->Write("stderr", absl::StrCat(state.message, TextOfInputs(*context, state.summarize, ""), "\n"));
   }
-  const Value& input = context->input_at(0);
-  Value& output = context->output_at(0);
-  if (input.dtype == DType::kString) {
-    *output.strings = *input.strings;
+  if (context->input_type(0) == DType::kString) {
+    context->output_strings(0) = context->input_strings(0);
     return absl::OkStatus();
   }
-  const size_t bytes = input.shape.num_elements() * SizeOf(input.dtype);
-  if (bytes > 0 && output.data != input.data) std::memcpy(output.data, input.data, bytes);
+  const char* input = context->input_bytes(0);
+  char* output = context->output_bytes(0);
+  const size_t bytes = context->input_shape(0).num_elements() * SizeOf(context->input_type(0));
+  if (bytes > 0 && output != input) std::memcpy(output, input, bytes);
   return absl::OkStatus();
 }
 
@@ -91,7 +91,7 @@ absl::Status PreparePrintV2(PrepareContext* context) {
 absl::Status ComputePrintV2(ComputeContext* context) {
   const auto& state = context->state<PrintV2State>();
   if (context->log() != nullptr) {
-    context->log()->Write(state.stream, absl::StrCat(context->input_at(0).strings->front(), state.end));
+    context->log()->Write(state.stream, absl::StrCat(context->input_strings(0).front(), state.end));
   }
   return absl::OkStatus();
 }

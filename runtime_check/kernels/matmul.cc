@@ -214,7 +214,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
     DispatchOn<double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>(
         dtype, [&](auto tag) { MultiplyElements<typename decltype(tag)::type>(context, state); });
   }
-  BoundPostOps(state.post_ops, context).ApplyToRows(context, dtype, state.a.rows, context->output_at(0).data);
+  BoundPostOps(state.post_ops, context).ApplyToRows(context, dtype, state.a.rows, context->output_bytes(0));
   return absl::OkStatus();
 }
 

@@ -94,7 +94,7 @@ absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int6
 
 BoundPostOps::BoundPostOps(const PostOps& ops, ComputeContext* context) : ops_(ops) {
   if (ops.is_empty()) return;
-  if (ops.scaling == PostOps::Scaling::kBias) bias_ = context->input_at(ops.first_arg).data;
+  if (ops.scaling == PostOps::Scaling::kBias) bias_ = context->input_bytes(ops.first_arg);
   if (ops.scaling != PostOps::Scaling::kBatchNorm) return;
   if (context->output_at(0).dtype == DType::kDouble) {
     for (int i = 0; i < 4; ++i) doubles_[i] = context->input<double>(ops.first_arg + i);

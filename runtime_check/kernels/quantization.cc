@@ -129,7 +129,7 @@ absl::Status ComputeDequantize(ComputeContext* context) {
   DispatchOn<QInt8, QUint8, QInt16, QUint16, QInt32>(context->input_at(0).dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
     using Code = CodeOf<Element>;
-    const auto* codes = reinterpret_cast<const Code*>(context->input_at(0).data);
+    const auto* codes = context->input_bits<Code>(0);
     ForEachStretch(context, state, [&](int64_t slice, int64_t first, int64_t count) {
       const Range range = {context->input<float>(1)[slice], context->input<float>(2)[slice]};
       if (to_float) {

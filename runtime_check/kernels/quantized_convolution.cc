@@ -131,13 +131,12 @@ absl::Status ComputeConvolution(ComputeContext* context) {
                                                  input_range.max, ", which is more than 128 times its width from 0"));
   }
   const int64_t outside = state.is_padded ? zero : 0;
-  const auto* input = reinterpret_cast<const uint8_t*>(context->input_at(0).data);
+  const auto* input = context->input_bits<uint8_t>(0);
   const auto gather = [&](int64_t first, int64_t count, int16_t* rows, uint32_t* sums) {
     GatherCodes(state, input, static_cast<int16_t>(outside), first, count, rows, sums);
   };
   state.product.Run(context, static_cast<uint32_t>(zero), is_signed ? 128 : ZeroPoint<uint8_t>(filter_range),
-                    std::max<int64_t>(255, std::abs(outside)), gather,
-                    reinterpret_cast<int32_t*>(context->output_at(0).data));
+                    std::max<int64_t>(255, std::abs(outside)), gather, context->output_bits<int32_t>(0));
   return absl::OkStatus();
 }
 

@@ -40,9 +40,9 @@ absl::Status PrepareBinary(PrepareContext* context) {
 template <typename Combine>
 void ForEachPair(ComputeContext* context, Combine combine) {
   const Broadcast& broadcast = context->state<BinaryState>().broadcast;
-  const auto* x = reinterpret_cast<const uint8_t*>(context->input_at(0).data);
-  const auto* y = reinterpret_cast<const uint8_t*>(context->input_at(1).data);
-  auto* z = reinterpret_cast<int32_t*>(context->output_at(0).data);
+  const auto* x = context->input_bits<uint8_t>(0);
+  const auto* y = context->input_bits<uint8_t>(1);
+  auto* z = context->output_bits<int32_t>(0);
   const int64_t x_step = broadcast.IsScalarInRow(0) ? 0 : 1, y_step = broadcast.IsScalarInRow(1) ? 0 : 1;
   context->threads().ParallelFor(broadcast.num_elements(), kGrain, [&](int64_t begin, int64_t end) {
     broadcast.ForEachRow(begin, end, [&](const int64_t* offsets, int64_t output, int64_t count) {
@@ -69,7 +69,7 @@ absl::Status ComputeAdd(ComputeContext* context) {
   const WidenedCodes widen_x(x, z), widen_y(y, z);
   for (int scalar = 0; scalar < 2; ++scalar) {
     if (context->input_shape(scalar).num_elements() != 1) continue;
-    const auto code = *reinterpret_cast<const uint8_t*>(context->input_at(scalar).data);
+    const auto code = *context->input_bits<uint8_t>(scalar);
     const int32_t added = NearestCode<int32_t>(RealOf(code, scalar == 0 ? x : y), z);
     ForEachPair(context,
                 [&](uint8_t a, uint8_t b) { return WrappingSum(added, scalar == 0 ? widen_y(b) : widen_x(a)); });
@@ -125,11 +125,11 @@ absl::Status ComputeBias(ComputeContext* context) {
   const int64_t channels = context->input_shape(1).dim(0);
   const RealsToCodes<int32_t> to_sum(sum);
   const int32_t zero = NearestCode<int32_t>(0.f, sum);
-  auto* output = reinterpret_cast<int32_t*>(context->output_at(0).data);
+  auto* output = context->output_bits<int32_t>(0);
   DispatchOn<QUint8, QInt8>(context->input_at(0).dtype, [&](auto tag) {
     using Code = CodeOf<typename decltype(tag)::type>;
-    const auto* x = reinterpret_cast<const Code*>(context->input_at(0).data);
-    const auto* b = reinterpret_cast<const Code*>(context->input_at(1).data);
+    const auto* x = context->input_bits<Code>(0);
+    const auto* b = context->input_bits<Code>(1);
     const CodesToReals<Code> input_reals(input), bias_reals(bias);
     // Codes are few: one table holds what each becomes.
     int32_t table[256];
@@ -164,8 +164,8 @@ void Clamp(ComputeContext* context, Range range, float most) {
   SetRangeOutput(context, range);
   DispatchOn<QUint8, QInt32>(context->input_at(0).dtype, [&](auto tag) {
     using Code = CodeOf<typename decltype(tag)::type>;
-    const auto* x = reinterpret_cast<const Code*>(context->input_at(0).data);
-    auto* y = reinterpret_cast<Code*>(context->output_at(0).data);
+    const auto* x = context->input_bits<Code>(0);
+    auto* y = context->output_bits<Code>(0);
     const Code bottom = NearestCode<Code>(0.f, range);
     const Code top = std::isinf(most) ? static_cast<Code>(kHighest<Code>) : NearestCode<Code>(most, range);
     context->threads().ParallelFor(context->input_shape(0).num_elements(), kGrain, [&](int64_t begin, int64_t end) {

@@ -81,8 +81,8 @@ absl::Status ComputeInstanceNorm(ComputeContext* context) {
   const auto& state = context->state<InstanceNormState>();
   const Range from = RangeInput(*context, 1);
   PF_RETURN_IF_ERROR(CheckRange(from, "x"));
-  const auto* codes = reinterpret_cast<const uint8_t*>(context->input_at(0).data);
-  auto* output = reinterpret_cast<uint8_t*>(context->output_at(0).data);
+  const auto* codes = context->input_bits<uint8_t>(0);
+  auto* output = context->output_bits<uint8_t>(0);
   const int64_t image = state.pixels * state.channels;
   if (context->output_shape(0).num_elements() == 0) {
     SetRangeOutput(context, state.range_is_given ? state.given : Range{0, state.min_separation});

@@ -76,11 +76,11 @@ absl::Status ComputeJoin(ComputeContext* context) {
     }
     SetRangeOutput(context, all);
     if (state.outer == 0) return;
-    auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
+    auto* output = context->output_bits<Code>(0);
     const RealsToCodes<Code> to_codes(all);
     for (int i = 0; i < state.count; ++i) {
       const Range own = RangeOf(*context, state, i);
-      const auto* input = reinterpret_cast<const Code*>(context->input_at(1 + i).data);
+      const auto* input = context->input_bits<Code>(1 + i);
       const CodesToReals<Code> to_reals(own);
       const bool is_same = own.min == all.min && own.max == all.max;
       const int64_t size = state.own[i];

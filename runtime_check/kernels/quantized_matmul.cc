@@ -50,7 +50,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
   PF_RETURN_IF_ERROR(CheckRange(a_range, "a"));
   PF_RETURN_IF_ERROR(CheckRange(b_range, "b"));
   SetRangeOutput(context, ProductRange<uint8_t, uint8_t>(a_range, b_range));
-  const auto* a = reinterpret_cast<const uint8_t*>(context->input_at(0).data);
+  const auto* a = context->input_bits<uint8_t>(0);
   const auto gather = [&](int64_t first, int64_t count, int16_t* rows, uint32_t* sums) {
     const int64_t padded = state.product.padded_depth();
     for (int64_t r = 0; r < count; ++r, rows += padded) {
@@ -66,7 +66,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
     }
   };
   state.product.Run(context, ZeroPoint<uint8_t>(a_range), ZeroPoint<uint8_t>(b_range), 255, gather,
-                    reinterpret_cast<int32_t*>(context->output_at(0).data));
+                    context->output_bits<int32_t>(0));
   return absl::OkStatus();
 }
 

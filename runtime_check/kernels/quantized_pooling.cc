@@ -48,8 +48,8 @@ void Pool(ComputeContext* context, int32_t initial, Combine combine, Finish fini
   const int64_t channels = state.channels;
   SetRangeOutput(context, RangeInput(*context, 1));
   if (context->output_shape(0).num_elements() == 0) return;
-  const auto* input = reinterpret_cast<const Code*>(context->input_at(0).data);
-  auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
+  const auto* input = context->input_bits<Code>(0);
+  auto* output = context->output_bits<Code>(0);
   constexpr int64_t kChannels = 64;  // As many sums as stay in the first-level cache with their pixels.
   const int64_t line_cost = x.output * channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
   const auto line = [&](int64_t i) {

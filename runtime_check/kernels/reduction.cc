@@ -149,9 +149,7 @@ absl::Status PrepareL2Loss(PrepareContext* context) {
 class Reducer {
  public:
   explicit Reducer(ComputeContext* context)
-      : state_(context->state<ReductionState>()),
-        input_(context->input_at(0).data),
-        output_(context->output_at(0).data) {}
+      : state_(context->state<ReductionState>()), input_(context->input_bytes(0)), output_(context->output_bytes(0)) {}
 
   // Outputs [begin, end), each of which has contiguous elements.
   void ReduceInner(int64_t begin, int64_t end) const {

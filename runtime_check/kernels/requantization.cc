@@ -61,8 +61,8 @@ class Narrowing {
 // Writes the codes of output 0, each the result of convert(code).
 template <typename Code, typename Convert>
 void ConvertAll(ComputeContext* context, Convert convert) {
-  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
-  auto* narrow = reinterpret_cast<Code*>(context->output_at(0).data);
+  const auto* codes = context->input_bits<int32_t>(0);
+  auto* narrow = context->output_bits<Code>(0);
   context->threads().ParallelFor(context->input_shape(0).num_elements(), 16 << 10, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) narrow[i] = convert(codes[i]);
   });
@@ -84,7 +84,7 @@ absl::Status PrepareRequantizationRange(PrepareContext* context) {
 }
 
 absl::Status ComputeRequantizationRange(ComputeContext* context) {
-  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  const auto* codes = context->input_bits<int32_t>(0);
   SetRangeOutput(context, UsedRange(codes, context->input_shape(0).num_elements(), RangeInput(*context, 1)), 0);
   return absl::OkStatus();
 }
@@ -116,7 +116,7 @@ absl::Status PrepareShrink(PrepareContext* context) {
 }
 
 absl::Status ComputeShrink(ComputeContext* context) {
-  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  const auto* codes = context->input_bits<int32_t>(0);
   const Range from = RangeInput(*context, 1);
   const Range to = UsedRange(codes, context->input_shape(0).num_elements(), from);
   Narrow(context, from, to);

@@ -58,7 +58,7 @@ absl::Status PrepareRange(PrepareContext* context) {
 }
 
 absl::Status ComputeRange(ComputeContext* context) {
-  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
+  const auto* codes = context->input_bits<int32_t>(0);
   const int64_t channels = context->input_shape(0).dim(3), count = context->input_shape(0).num_elements();
   auto* largest = reinterpret_cast<int64_t*>(context->scratch());  // By channel, the distance from 0.
   std::fill_n(largest, channels, int64_t{0});
@@ -92,8 +92,8 @@ absl::Status PrepareRequantize(PrepareContext* context) {
 
 template <typename Code>
 void Requantize(ComputeContext* context, float target) {
-  const auto* codes = reinterpret_cast<const int32_t*>(context->input_at(0).data);
-  auto* narrow = reinterpret_cast<Code*>(context->output_at(0).data);
+  const auto* codes = context->input_bits<int32_t>(0);
+  auto* narrow = context->output_bits<Code>(0);
   const int64_t channels = context->input_shape(0).dim(3);
   float* scales = reinterpret_cast<float*>(context->scratch());
   const auto highest = static_cast<float>(kHighest<Code>);

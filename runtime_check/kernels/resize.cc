@@ -60,8 +60,8 @@ absl::Status ComputeBilinear(ComputeContext* context) {
 absl::Status ComputeNearest(ComputeContext* context) {
   const auto& state = context->state<ResizeState<Tap>>();
   const int64_t pixel_bytes = state.channels * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
-  const char* input = context->input_at(0).data;
-  char* output = context->output_at(0).data;
+  const char* input = context->input_bytes(0);
+  char* output = context->output_bytes(0);
   ForEachLine(context, state, [&](int64_t image, const Tap& y, int64_t first) {
     const char* line = input + (image * state.height + y.lower) * state.width * pixel_bytes;
     char* out = output + first / state.channels * pixel_bytes;
@@ -89,8 +89,8 @@ absl::Status PrepareQuantizedBilinear(PrepareContext* context) {
 template <typename Code, int kBits>
 void QuantizedBilinear(ComputeContext* context) {
   const auto& state = context->state<ResizeState<Tap>>();
-  const auto* input = reinterpret_cast<const Code*>(context->input_at(0).data);
-  auto* output = reinterpret_cast<Code*>(context->output_at(0).data);
+  const auto* input = context->input_bits<Code>(0);
+  auto* output = context->output_bits<Code>(0);
   constexpr int64_t kOne = int64_t{1} << kBits;
   const int64_t channels = state.channels;
   if (state.y.empty() || state.x.empty()) return;

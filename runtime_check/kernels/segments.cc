@@ -141,12 +141,12 @@ absl::Status ComputePartition(ComputeContext* context) {
   std::vector<char*> targets;
   for (int i = 0; i < context->num_outputs(); ++i) {
     PF_RETURN_IF_ERROR(context->AllocateOutput(i, WithFirst(counts[i], shape, prefix)));
-    targets.push_back(context->output_at(i).data);
+    targets.push_back(context->output_bytes(i));
   }
   if (shape.num_elements() == 0) return absl::OkStatus();
   const auto bytes =
       ProductOfDims(shape, prefix, shape.rank()) * static_cast<int64_t>(SizeOf(context->input_at(0).dtype));
-  const char* data = context->input_at(0).data;
+  const char* data = context->input_bytes(0);
   for (int64_t i = 0; i < rows; ++i) {
     char*& target = targets[numbers[i]];
     std::memcpy(target, data + i * bytes, bytes);
@@ -197,11 +197,11 @@ absl::Status ComputeStitch(ComputeContext* context) {
   if (elements == 0) return absl::OkStatus();
   const auto size = static_cast<int64_t>(SizeOf(context->input_at(count).dtype));
   const int64_t bytes = ProductOfDims(output, 1, output.rank()) * size;
-  char* target = context->output_at(0).data;
+  char* target = context->output_bytes(0);
   std::memset(target, 0, elements * size);  // Rows without data.
   for (int i = 0; i < count; ++i) {
     const int32_t* numbers = context->input<int32_t>(i);
-    const char* data = context->input_at(count + i).data;
+    const char* data = context->input_bytes(count + i);
     for (int64_t e = 0; e < context->input_shape(i).num_elements(); ++e) {
       std::memcpy(target + numbers[e] * bytes, data + e * bytes, bytes);
     }

@@ -77,9 +77,9 @@ template <typename T>
 void SelectAll(ComputeContext* context) {
   const Broadcast& broadcast = context->state<SelectState>().broadcast;
   const bool* condition = context->input<bool>(0);
-  const T* x = context->input<T>(1);
-  const T* y = context->input<T>(2);
-  T* z = context->output<T>(0);
+  const T* x = context->input_bits<T>(1);
+  const T* y = context->input_bits<T>(2);
+  T* z = context->output_bits<T>(0);
   context->threads().ParallelFor(broadcast.num_elements(), 1 << 15, [&](int64_t begin, int64_t end) {
     broadcast.ForEachRow(begin, end, [&](const int64_t* offsets, int64_t to, int64_t count) {
       SelectRow(condition + offsets[0], broadcast.IsScalarInRow(0), x + offsets[1], broadcast.IsScalarInRow(1),

@@ -81,18 +81,31 @@ absl::Status ForPlaces(ComputeContext* context, Put put) {
                                                      : ForPlaces<int32_t>(context, put);
 }
 
+// Writes `count` copies of one element. What is written is copied in turn, so that small elements cost no more than
+// large ones.
+void FillWith(const char* from, size_t element, int64_t count, char* output) {
+  if (count == 0) return;
+  const size_t total = static_cast<size_t>(count) * element;
+  std::memcpy(output, from, element);
+  for (size_t done = element; done < total;) {
+    const size_t more = std::min(done, total - done);
+    std::memcpy(output + done, output, more);
+    done += more;
+  }
+}
+
 absl::Status Compute(ComputeContext* context) {
   const int64_t size = context->output_shape(0).num_elements();
   if (context->output_at(0).dtype == DType::kString) {
-    std::vector<std::string>& output = *context->output_at(0).strings;
-    const std::vector<std::string>& values = *context->input_at(2).strings;
-    output.assign(size, (*context->input_at(3).strings)[0]);
+    std::vector<std::string>& output = context->output_strings(0);
+    const std::vector<std::string>& values = context->input_strings(2);
+    output.assign(size, (context->input_strings(3))[0]);
     return ForPlaces(context, [&](int64_t at, int64_t value) { output[at] = values[value]; });
   }
   const size_t element = SizeOf(context->output_at(0).dtype);
-  char* output = context->output_at(0).data;
-  const char* values = context->input_at(2).data;
-  for (int64_t i = 0; i < size; ++i) std::memcpy(output + i * element, context->input_at(3).data, element);
+  char* output = context->output_bytes(0);
+  const char* values = context->input_bytes(2);
+  FillWith(context->input_bytes(3), element, size, output);
   return ForPlaces(context, [&](int64_t at, int64_t value) {
     std::memcpy(output + at * element, values + value * element, element);
   });

@@ -140,8 +140,10 @@ class StandInComputation final : public ComputeContext {
       seen.dtype = Seen(kind, value.dtype);
       if (state_.known[i].dtype() != DType::kInvalid) {
         seen.data = const_cast<char*>(state_.known[i].bytes().data());  // Kernels write to outputs alone.
-      } else if (value.data != nullptr || value.strings != nullptr) {   // Else it was released.
+        seen.bytes = static_cast<int64_t>(state_.known[i].bytes().size());
+      } else if (value.data != nullptr || value.strings != nullptr) {  // Else it was released.
         seen.data = outer->scratch() + state_.input_parts[i];
+        seen.bytes = BytesSeen(seen);
         ConvertInput(state_, i, value.dtype, value.data, value.shape.num_elements(), &outer->threads(), seen.data);
       }
       seen.strings = nullptr;
@@ -151,7 +153,12 @@ class StandInComputation final : public ComputeContext {
       seen.dtype = Seen(kind, seen.dtype);
       if (seen.dtype == outer->output_at(i).dtype) continue;
       seen.strings = nullptr;
-      seen.data = state_.output_parts[i] < 0 ? nullptr : outer->scratch() + state_.output_parts[i];
+      if (state_.output_parts[i] < 0) {
+        seen.data = nullptr;
+      } else {
+        seen.data = outer->scratch() + state_.output_parts[i];
+        seen.bytes = BytesSeen(seen);
+      }
     }
     tensors_.resize(outputs_.size());
     reservations_.resize(outputs_.size());
@@ -183,6 +190,7 @@ class StandInComputation final : public ComputeContext {
     }
     PF_ASSIGN_OR_RETURN(reservations_[i], Reservation::Take(&budget(), bytes, absl::StrCat("output ", i)));
     PF_ASSIGN_OR_RETURN(tensors_[i], Tensor::Allocate(dtype, std::move(shape), &seen.data));
+    seen.bytes = bytes;
     seen.strings = nullptr;
     return absl::OkStatus();
   }
@@ -208,6 +216,11 @@ class StandInComputation final : public ComputeContext {
   }
 
  private:
+  // What Finish asked for.
+  static int64_t BytesSeen(const Value& seen) {
+    return seen.shape.num_elements() * static_cast<int64_t>(SizeOf(seen.dtype));
+  }
+
   const StandInState& State() const { return *static_cast<const StandInState*>(outer_->raw_state()); }
 
   absl::Status GiveStrings(const int64_t* numbers, int64_t count, std::vector<std::string>* strings) const {
@@ -271,7 +284,7 @@ absl::Status ComputeWithStandIn(ComputeContext* context, StandIn kind, ComputeFu
   }
   if (!any) return compute(context);
   StandInComputation inner(context, kind);
-  PF_RETURN_IF_ERROR(compute(&inner));
+  PF_RETURN_IF_ERROR(RunKernel(compute, &inner));
   return inner.ConvertOutputs();
 }
 

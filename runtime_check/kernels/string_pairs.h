@@ -33,8 +33,8 @@ inline absl::Status PrepareStringPairs(PrepareContext* context) {
 template <typename F>
 void ForEachStringPair(ComputeContext* context, F f) {
   const Broadcast& broadcast = context->state<StringPairsState>().broadcast;
-  const std::string* x = context->input_at(0).strings->data();
-  const std::string* y = context->input_at(1).strings->data();
+  const std::string* x = context->input_strings(0).data();
+  const std::string* y = context->input_strings(1).data();
   const int64_t x_step = broadcast.IsScalarInRow(0) ? 0 : 1, y_step = broadcast.IsScalarInRow(1) ? 0 : 1;
   broadcast.ForEachRow(0, broadcast.num_elements(), [&](const int64_t* offsets, int64_t to, int64_t count) {
     for (int64_t i = 0; i < count; ++i) f(x[offsets[0] + i * x_step], y[offsets[1] + i * y_step], to + i);

@@ -41,7 +41,7 @@ absl::Status ComputeNew(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t size, IntegerOf(context->input_at(0)));
   PF_RETURN_IF_ERROR(array->elements.Resize(size, &context->budget()));
   array->cleared.resize(static_cast<size_t>(size), false);
-  context->output_at(0).objects->front() = std::move(array);
+  context->output_objects(0).front() = std::move(array);
   PF_RETURN_IF_ERROR(context->AllocateOutput(1, Shape()));
   *context->output<float>(1) = 0;
   return absl::OkStatus();
@@ -87,8 +87,8 @@ absl::StatusOr<ElementRef> Get(TensorArray* array, int64_t index) {
 
 absl::Status GiveFlow(ComputeContext* context) {
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape()));
-  const Value& flow = context->input_at(context->num_inputs() - 1);
-  *context->output<float>(0) = flow.shape.num_elements() > 0 ? *reinterpret_cast<const float*>(flow.data) : 0;
+  const int flow = context->num_inputs() - 1;
+  *context->output<float>(0) = context->input_shape(flow).num_elements() > 0 ? *context->input<float>(flow) : 0;
   return absl::OkStatus();
 }
 

@@ -29,7 +29,7 @@ using ListRef = std::shared_ptr<TensorList>;
 
 absl::StatusOr<ListRef> InputList(const ComputeContext* context) { return ObjectInput<TensorList>(context, 0); }
 
-void GiveList(ComputeContext* context, ListRef list) { context->output_at(0).objects->front() = std::move(list); }
+void GiveList(ComputeContext* context, ListRef list) { context->output_objects(0).front() = std::move(list); }
 
 // The list of input 0, for this node to change: itself where nobody else has it, else a copy that shares the elements.
 absl::StatusOr<ListRef> ListToChange(ComputeContext* context) {

@@ -356,6 +356,7 @@ class Layout {
       const int region_number = region_of_[i];
       if (region_number == kNone) continue;  // Of a node that is not live.
       const Region& region = regions_[region_number];
+      if (!region.is_feed && !region.is_strings) value.bytes = region.buffer.bytes;
       if (region.is_feed) {
         plan_->feed_values[region_number].push_back(static_cast<int>(i));  // The feeds' regions are the first.
       } else if (region.is_bound) {

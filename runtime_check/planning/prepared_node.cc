@@ -112,6 +112,7 @@ Value ViewOf(const Tensor& tensor) {
     value.strings = const_cast<std::vector<std::string>*>(&tensor.strings());
   } else {
     value.data = const_cast<char*>(tensor.bytes().data());
+    value.bytes = static_cast<int64_t>(tensor.bytes().size());
   }
   return value;
 }
@@ -187,6 +188,7 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
   value->data = nullptr;
   value->strings = nullptr;
   value->objects = nullptr;
+  value->bytes = 0;
   if (dtype == DType::kString) {
     output.strings = std::make_unique<std::vector<std::string>>(static_cast<size_t>(shape.num_elements()));
     value->strings = output.strings.get();
@@ -195,6 +197,7 @@ absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBu
     value->objects = output.objects.get();
   } else {
     PF_ASSIGN_OR_RETURN(output.tensor, Tensor::Allocate(dtype, shape, &value->data));
+    value->bytes = bytes;
   }
   value->shape = std::move(shape);
   return output;
@@ -228,6 +231,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Prep
     outputs[i].data = nullptr;
     outputs[i].strings = nullptr;
     outputs[i].objects = nullptr;
+    outputs[i].bytes = 0;
     if (spec.depends_on_values) continue;
     absl::StatusOr<HeapOutput> output = AllocateHeapOutput(spec.dtype, spec.shape, budget, &outputs[i]);
     PF_RETURN_IF_ERROR(Annotate(output.status(), node.Describe()));
@@ -254,7 +258,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Prep
   };
   const NodeContext::AllocateFunction allocate_function = allocate;
   context.set_allocate(&allocate_function);
-  PF_RETURN_IF_ERROR(Annotate(prepared.compute(&context), node.Describe()));
+  PF_RETURN_IF_ERROR(Annotate(RunKernel(prepared.compute, &context), node.Describe()));
   for (int i = 0; i < num_outputs; ++i) {
     if (prepared.outputs[i].depends_on_values && !allocated[i]) {
       return absl::InternalError(absl::StrCat(node.Describe(), ": the kernel did not allocate output ", i));

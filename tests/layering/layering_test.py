@@ -110,6 +110,16 @@ class LayeringTest(unittest.TestCase):
                   if not path.read_text(encoding='utf-8').startswith('//')]
         self.assertEqual(silent, [])
 
+    def test_kernels_reach_elements_through_views(self):
+        """The views of ComputeContext check types and sizes; the members of a Value do not."""
+        members = re.compile(r'\b\w+(?:\.|->)(?:data|strings|objects)\b(?![(<])')
+        # These take a Value as it is, whatever its type.
+        whole_values = ('element_store.cc', 'element_store.h', 'lookup_table.cc', 'stand_in.cc', 'tensor_text.cc')
+        problems = [f'{path.name}: {found.group()}' for path in sources()
+                    if path.parts[-3:-1] == ('runtime_check', 'kernels') and path.name not in whole_values
+                    for found in members.finditer(re.sub(r'//.*', '', path.read_text(encoding='utf-8')))]
+        self.assertEqual(problems, [])
+
     def test_the_table_refuses_what_it_should(self):
         for path, header in [('graph/graph.cc', 'io/model_file.h'), ('io/model_file.cc', 'transforms/pass.h'),
                              ('transforms/passes/a.cc', 'runtime_check/session.h'),

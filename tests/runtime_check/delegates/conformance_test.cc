@@ -64,7 +64,11 @@ class ReferencePartition final : public CompiledPartition {
       values[i].shape = partition_.tensors[i].shape;
       if (constants_[i].has_value()) values[i] = ViewOf(*constants_[i]);
     }
-    for (size_t i = 0; i < inputs.size(); ++i) values[partition_.inputs[i]].data = const_cast<char*>(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value& value = values[partition_.inputs[i]];
+      value.data = const_cast<char*>(inputs[i]);
+      PF_ASSIGN_OR_RETURN(value.bytes, ValueBytes(value.dtype, value.shape));
+    }
     std::vector<const Value*> pointers;
     for (const int input : node.inputs) pointers.push_back(&values[input]);
     std::vector<Value> results(node.outputs.size());
