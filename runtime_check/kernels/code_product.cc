@@ -159,10 +159,10 @@ void CodeProduct::Run(ComputeContext* context, uint32_t zero_a, uint32_t zero_b,
   const auto* packed = reinterpret_cast<const int16_t*>(packed_.bytes().data());
   const auto* sums = reinterpret_cast<const uint32_t*>(sums_.bytes().data());
   char* scratch = context->scratch();
-  if (context->input_at(right_).data != nullptr) {
+  if (packed_.dtype() == DType::kInvalid) {
     auto* own_packed = reinterpret_cast<int16_t*>(scratch + packed_part_);
     auto* own_sums = reinterpret_cast<uint32_t*>(scratch + sums_part_);
-    Pack(reinterpret_cast<const uint8_t*>(context->input_at(right_).data), own_packed, own_sums);
+    Pack(context->input_bits<uint8_t>(right_), own_packed, own_sums);
     packed = own_packed;
     sums = own_sums;
   }
