@@ -71,7 +71,8 @@ absl::StatusOr<Tensor> ViewOfCaller(const pf_tensor& tensor) {
                              nullptr);
   }
   std::vector<std::string> strings;
-  strings.reserve(count);
+  constexpr uint64_t kMostReserved = 1 << 12;  // The rest grows as the strings turn out to be there.
+  strings.reserve(std::min(count, kMostReserved));
   for (const pf_string& text : absl::MakeConstSpan(static_cast<const pf_string*>(tensor.data), count)) {
     if (text.data == nullptr && text.size > 0) return absl::InvalidArgumentError("found a string without data");
     strings.emplace_back(text.data == nullptr ? "" : text.data, text.size);

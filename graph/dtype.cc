@@ -33,8 +33,9 @@ constexpr Row kRows[] = {
 };
 
 const Row* FindRow(DType dtype) {
-  const int index = static_cast<int>(dtype) - 1;  // Type numbers start at 1 and have no gaps.
-  if (index < 0 || index >= static_cast<int>(std::size(kRows))) return nullptr;
+  // Type numbers start at 1 and have no gaps. A file may hold any int32, the smallest too.
+  const uint32_t index = static_cast<uint32_t>(dtype) - 1;
+  if (index >= std::size(kRows)) return nullptr;
   return &kRows[index];
 }
 

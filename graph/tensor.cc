@@ -2,6 +2,7 @@
 #include "graph/tensor.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -61,7 +62,8 @@ Tensor Tensor::FromStrings(Shape shape, std::vector<std::string> values) {
 int64_t Tensor::InHugePages(int64_t bytes) {
   constexpr auto kPage = static_cast<int64_t>(kHugePageBytes);
   const int64_t rest = bytes % kPage;
-  return rest < kPage / 4 ? bytes : bytes - rest + kPage;
+  const bool has_room = bytes <= std::numeric_limits<int64_t>::max() - kPage;
+  return rest < kPage / 4 || !has_room ? bytes : bytes - rest + kPage;
 }
 
 absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, char** data) {

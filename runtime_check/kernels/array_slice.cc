@@ -50,9 +50,10 @@ absl::Status PrepareSlice(PrepareContext* context) {
   std::vector<Range> ranges;
   Shape output;
   for (int d = 0; d < input.rank(); ++d) {
-    const int64_t room = input.dim(d) - std::min(begin[d], input.dim(d));
+    const bool begins_inside = begin[d] >= 0 && begin[d] <= input.dim(d);
+    const int64_t room = begins_inside ? input.dim(d) - begin[d] : 0;
     const int64_t count = size[d] == -1 ? room : size[d];
-    if (begin[d] < 0 || begin[d] > input.dim(d) || count < 0 || count > room) {
+    if (!begins_inside || count < 0 || count > room) {
       return absl::InvalidArgumentError(
           absl::StrCat("dimension ", d, " of ", input.ToString(), " has no ", size[d], " elements from ", begin[d]));
     }

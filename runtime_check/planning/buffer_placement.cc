@@ -144,10 +144,10 @@ absl::StatusOr<int64_t> PlaceBuffers(std::vector<Buffer>* buffers) {
   std::vector<Buffer> rounded = *buffers;
   for (Buffer& buffer : rounded) {
     buffer.offset = 0;
-    if (buffer.bytes > kMost) return absl::InvalidArgumentError("a buffer exceeds 2^63 bytes");
+    if (buffer.bytes > kMost) return absl::ResourceExhaustedError("a buffer exceeds 2^63 bytes");
     buffer.bytes = (buffer.bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     if (__builtin_add_overflow(sum, buffer.bytes, &sum)) {
-      return absl::InvalidArgumentError("all buffers together exceed 2^63 bytes");
+      return absl::ResourceExhaustedError("all buffers together exceed 2^63 bytes");
     }
   }
   std::vector<Buffer> by_time = rounded;

@@ -20,8 +20,8 @@ struct Buffer {
   int64_t offset = 0;  // The result, a multiple of kBufferAlignment.
 };
 
-// Chooses the offsets and returns the size of the block. InvalidArgument when the sizes exceed 2^63 bytes. O(n^2) for a
-// few thousand buffers, O(n log n) for more.
+// Chooses the offsets and returns the size of the block. ResourceExhausted when the sizes exceed 2^63 bytes. O(n^2) for
+// a few thousand buffers, O(n log n) for more.
 absl::StatusOr<int64_t> PlaceBuffers(std::vector<Buffer>* buffers);
 
 }  // namespace permafrost

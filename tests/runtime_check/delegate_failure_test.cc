@@ -68,6 +68,19 @@ TEST(DelegateFailureTest, APartitionThatIsNotWorthwhileStays) {
   EXPECT_EQ(report.failure, "");
 }
 
+// Sizes that no memory has, and whose sum no integer holds.
+TEST(DelegateFailureTest, ADelegateThatAsksForAbsurdMemoryIsLeftOut) {
+  SmallGraph small;
+  Fill(&small);
+  for (const int64_t scratch : {int64_t{1} << 40, INT64_MAX / 2, INT64_MAX - 63, INT64_MAX}) {
+    ArithmeticOptions arithmetic;
+    arithmetic.scratch_bytes = scratch;
+    const Delegating run = Make(small, {"e"}, arithmetic);
+    EXPECT_THAT(Results(run.session.get(), Floats({2}, {1, 2})), ElementsAre(1, 1)) << scratch;
+    EXPECT_THAT(run.session->report().delegation.failure, HasSubstr("does not fit the memory limit")) << scratch;
+  }
+}
+
 TEST(DelegateFailureTest, ADelegateThatFailsToCompileIsLeftOut) {
   SmallGraph small;
   Fill(&small);

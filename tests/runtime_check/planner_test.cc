@@ -64,9 +64,9 @@ TEST(PlannerTest, ChainTakesTwoBuffers) {
 
 TEST(PlannerTest, SizesBeyondInt64AreAnError) {
   std::vector<Buffer> buffers = {{INT64_MAX / 2, 0, 1, 0}, {INT64_MAX / 2, 2, 3, 0}, {4096, 0, 1, 0}};
-  EXPECT_EQ(PlaceBuffers(&buffers).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlaceBuffers(&buffers).status().code(), absl::StatusCode::kResourceExhausted);
   buffers = {{INT64_MAX, 0, 0, 0}};
-  EXPECT_EQ(PlaceBuffers(&buffers).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlaceBuffers(&buffers).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(PlannerTest, NothingTakesNothing) {
