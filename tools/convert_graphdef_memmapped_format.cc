@@ -293,7 +293,7 @@ absl::Status Pack(const ConvertGraphdefMemmappedFormatOptions& options, Graph* g
   package.alignment = options.page_aligned ? kPageAlignment : kTensorAlignment;
   package.dedupe = options.dedupe;
   package.include_quantized = options.include_quantized;
-  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kPackageFormat.name, files));
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kPackageFormat.name, files, &console));
   absl::StatusOr<PackagePlan> plan = PlanPackage(graph, package);
   PF_RETURN_IF_ERROR(Annotate(plan.status(), absl::StrCat("'", options.in_graph, "'")));
   Report report;
@@ -326,7 +326,7 @@ absl::Status Unpack(const ConvertGraphdefMemmappedFormatOptions& options, const 
     if (value != nullptr && value->held_tensor() != nullptr) ++report.converted;
   }
   const uint64_t size = GraphDefSize(graph);
-  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kGraphDefFormat.name, files));
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kGraphDefFormat.name, files, &console));
   if (!options.dry_run) {
     PF_RETURN_IF_ERROR(SaveModel(files, graph, options.out_graph, save));
     report.was_written = true;

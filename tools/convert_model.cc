@@ -55,7 +55,8 @@ absl::StatusOr<absl::string_view> FormatOfPath(absl::string_view path) {
                                                  absl::StrJoin(known, ", "), ", or --to"));
 }
 
-absl::StatusOr<SaveOptions> OutputOptions(const ConvertModelOptions& options, FileSystem& files) {
+absl::StatusOr<SaveOptions> OutputOptions(const ConvertModelOptions& options, FileSystem& files,
+                                          const Console& console) {
   absl::string_view path = options.out;
   WriteFlags write = options.write;
   if (absl::ConsumeSuffix(&path, kCompressedExtension) && write.compress.empty()) write.compress = "zstd";
@@ -63,7 +64,7 @@ absl::StatusOr<SaveOptions> OutputOptions(const ConvertModelOptions& options, Fi
   if (format.empty()) {
     PF_ASSIGN_OR_RETURN(format, FormatOfPath(path));
   }
-  return MakeSaveOptions(write, format, files);
+  return MakeSaveOptions(write, format, files, &console);
 }
 
 absl::StatusOr<int64_t> Defuse(std::unique_ptr<Graph>* graph) {
@@ -84,7 +85,7 @@ std::vector<std::string> Names(const std::vector<Endpoint>& endpoints) {
 absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files, Console& console) {
   if (options.in.empty()) return absl::InvalidArgumentError("--in is missing, expected the model to read");
   if (options.out.empty()) return absl::InvalidArgumentError("--out is missing, expected where to write");
-  PF_ASSIGN_OR_RETURN(const SaveOptions save, OutputOptions(options, files));
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, OutputOptions(options, files, console));
   console.Progress(absl::StrCat("reading ", options.in));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModelFile(files, options.in, options.read, console));
   int64_t defused = 0;

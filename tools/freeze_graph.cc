@@ -184,7 +184,7 @@ void WriteJson(const FrozenModel& model, uint64_t size, const FreezeGraphOptions
 
 absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
-  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files));
+  PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files, &console));
   const KernelEvaluator evaluator;
   console.Progress("reading the model");
   FrozenModelRequest request = MakeRequest(options);

@@ -133,7 +133,8 @@ class Run {
     PF_ASSIGN_OR_RETURN(calls_, ExpandPresets(*calls));
     if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
     PF_RETURN_IF_ERROR(CheckPipeline(calls_));
-    PF_ASSIGN_OR_RETURN(save_, MakeSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb", files_));
+    PF_ASSIGN_OR_RETURN(save_,
+                        MakeSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb", files_, &console_));
     if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {
       PF_RETURN_IF_ERROR(OpenOutput());
     }

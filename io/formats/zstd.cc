@@ -29,6 +29,9 @@ constexpr absl::string_view kSkippableMagic("\x2a\x4d\x18", 3);
 constexpr int kMostWindowLog = 27;
 // From this size on, long-distance matching finds repetitions beyond the default window of the levels.
 constexpr uint64_t kLongDistanceBytes = uint64_t{8} << 20;
+// Of a window of 128 MiB, how much of the bytes before it a thread's job sees: 1 / 2^(9 - 6), which is 16 MiB. zstd
+// makes jobs no smaller than that, so that a model of 90 MB keeps six threads busy.
+constexpr int kOverlapLog = 6;
 
 // RFC 8878, 3.1.1.2: a block has a header of 3 bytes and at least 1 byte of content, and expands to at most 128 KiB.
 constexpr uint64_t kMostBlockBytes = uint64_t{128} << 10;
@@ -246,6 +249,8 @@ struct ZstdSink::State {
   ByteSink* out = nullptr;
   ZSTD_CCtx* context = nullptr;
   std::string scratch;
+  uint64_t size = 0, done = 0;
+  std::function<void(uint64_t done, uint64_t size)> progress;
 
   absl::Status Compress(absl::string_view bytes, ZSTD_EndDirective mode) {
     if (context == nullptr) return absl::ResourceExhaustedError("no memory to compress");
@@ -258,24 +263,34 @@ struct ZstdSink::State {
       }
       if (ZSTD_isError(left)) return absl::InternalError(absl::StrCat("cannot compress: ", ZSTD_getErrorName(left)));
       if (output.pos > 0) PF_RETURN_IF_ERROR(out->Append({scratch.data(), output.pos}));
-      if (mode == ZSTD_e_end ? left == 0 : input.pos == input.size) return absl::OkStatus();
+      if (mode == ZSTD_e_end ? left > 0 : input.pos < input.size) continue;
+      done += bytes.size();
+      if (progress != nullptr && size > 0 && mode != ZSTD_e_end) progress(done, size);
+      return absl::OkStatus();
     }
   }
 };
 
-ZstdSink::ZstdSink(ByteSink* out, int level, uint64_t size) : state_(std::make_unique<State>()) {
+ZstdSink::ZstdSink(ByteSink* out, const ZstdOptions& options, uint64_t size) : state_(std::make_unique<State>()) {
   state_->out = out;
+  state_->size = size;
+  state_->progress = options.progress;
   state_->context = ZSTD_createCCtx();
   state_->scratch.resize(ZSTD_CStreamOutSize());
   if (state_->context == nullptr) return;
   const auto set = [&](ZSTD_cParameter parameter, int value) {
     ZSTD_CCtx_setParameter(state_->context, parameter, value);
   };
-  set(ZSTD_c_compressionLevel, std::clamp(level, kFastestZstdLevel, kSmallestZstdLevel));
+  set(ZSTD_c_compressionLevel, std::clamp(options.level, kFastestZstdLevel, kSmallestZstdLevel));
   set(ZSTD_c_checksumFlag, 1);
+  if (options.num_threads > 0) set(ZSTD_c_nbWorkers, std::min(options.num_threads, kMostZstdThreads));
   if (size > kLongDistanceBytes) {
     set(ZSTD_c_enableLongDistanceMatching, 1);
     set(ZSTD_c_windowLog, kMostWindowLog);  // zstd reduces it for small sizes.
+    if (options.num_threads > 0) {
+      set(ZSTD_c_overlapLog, kOverlapLog);
+      set(ZSTD_c_jobSize, 1);  // zstd raises it to the overlap.
+    }
   }
   if (size > 0) ZSTD_CCtx_setPledgedSrcSize(state_->context, size);
 }
@@ -286,9 +301,9 @@ absl::Status ZstdSink::Append(absl::string_view bytes) { return state_->Compress
 
 absl::Status ZstdSink::Finish() { return state_->Compress({}, ZSTD_e_end); }
 
-MakeFilter ZstdFilter(int level) {
-  return [level](ByteSink* out, uint64_t size) -> absl::StatusOr<std::unique_ptr<FilterSink>> {
-    return std::make_unique<ZstdSink>(out, level, size);
+MakeFilter ZstdFilter(const ZstdOptions& options) {
+  return [options](ByteSink* out, uint64_t size) -> absl::StatusOr<std::unique_ptr<FilterSink>> {
+    return std::make_unique<ZstdSink>(out, options, size);
   };
 }
 

@@ -3,6 +3,7 @@
 #define PERMAFROST_IO_FORMATS_ZSTD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -24,13 +25,26 @@ inline constexpr int kSmallestZstdLevel = 19;  // Higher levels need most of a g
 // required.
 extern const ModelWrapping kZstdWrapping;
 
+struct ZstdOptions {
+  ZstdOptions(int level = kDefaultZstdLevel) : level(level) {}
+
+  int level;  // 1 (fast) to 19 (small); other values are clamped.
+  // Number of threads that compress, at most kMostZstdThreads; 0 for the caller's own. The output is the same for any
+  // number from 1 on, and slightly larger than for 0.
+  int num_threads = 0;
+  // Called from time to time with the number of bytes compressed so far, of `size`. May be null.
+  std::function<void(uint64_t done, uint64_t size)> progress;
+};
+
+// Each thread needs about 100 MB at level 19, for its tables and its job.
+inline constexpr int kMostZstdThreads = 8;
+
 // Compresses into one frame with a checksum. Reading needs no dictionary and no more memory than every decoder accepts:
 // the window has at most 128 MiB.
 class ZstdSink : public FilterSink {
  public:
-  // Does not own `out`. `level` is 1 (fast) to 19 (small); other values are clamped. `size` is the number of bytes that
-  // will be appended, or 0 if unknown.
-  ZstdSink(ByteSink* out, int level, uint64_t size);
+  // Does not own `out`. `size` is the number of bytes that will be appended, or 0 if unknown.
+  ZstdSink(ByteSink* out, const ZstdOptions& options, uint64_t size);
   ~ZstdSink() override;
 
   absl::Status Append(absl::string_view bytes) override;
@@ -43,7 +57,7 @@ class ZstdSink : public FilterSink {
 };
 
 // Returns a filter for SaveModel.
-MakeFilter ZstdFilter(int level);
+MakeFilter ZstdFilter(const ZstdOptions& options);
 
 // Returns the size of the graph as a binary GraphDef compressed by ZstdSink. Memory use does not depend on the graph.
 absl::StatusOr<uint64_t> CompressedSize(const Graph& graph, int level = kDefaultZstdLevel);

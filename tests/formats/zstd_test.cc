@@ -82,6 +82,33 @@ TEST(Zstd, FindsRepetitionsFarApart) {
   EXPECT_LT(Frame(random + random, 1).size(), random.size() * 11 / 10);
 }
 
+TEST(Zstd, GivesTheSameBytesOnAnyNumberOfThreads) {
+  const std::string sample = Sample(size_t{40} << 20);  // Several jobs.
+  std::string one;
+  for (const int num_threads : {1, 3}) {
+    StringSink out;
+    uint64_t told = 0;
+    ZstdOptions options;
+    options.level = kFastestZstdLevel;
+    options.num_threads = num_threads;
+    options.progress = [&](uint64_t done, uint64_t size) {
+      EXPECT_EQ(size, sample.size());
+      EXPECT_GE(done, told);
+      told = done;
+    };
+    ZstdSink sink(&out, options, sample.size());
+    for (size_t at = 0; at < sample.size(); at += size_t{2} << 20) {
+      ASSERT_TRUE(sink.Append(absl::string_view(sample).substr(at, size_t{2} << 20)).ok());
+    }
+    ASSERT_TRUE(sink.Finish().ok());
+    EXPECT_EQ(told, sample.size());
+    const std::string frame = out.Release();
+    EXPECT_EQ(*Opened(frame), sample);
+    if (one.empty()) one = frame;
+    EXPECT_EQ(frame, one) << num_threads;
+  }
+}
+
 TEST(Zstd, ReportsAWrongSize) {
   StringSink out;
   ZstdSink sink(&out, 3, 10);

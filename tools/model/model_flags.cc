@@ -1,6 +1,8 @@
 // Turns the flags into what io/ takes.
 #include "tools/model/model_flags.h"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -111,12 +113,21 @@ absl::StatusOr<int> ZstdLevel(absl::string_view compress) {
                                                  kFastestZstdLevel, " to ", kSmallestZstdLevel));
 }
 
-absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files) {
+absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files,
+                                            const Console* console) {
   SaveOptions options;
   options.format = format;
   if (!write.compress.empty()) {
-    PF_ASSIGN_OR_RETURN(const int level, ZstdLevel(write.compress));
-    options.filters.push_back(ZstdFilter(level));
+    ZstdOptions zstd;
+    PF_ASSIGN_OR_RETURN(zstd.level, ZstdLevel(write.compress));
+    // At least one, so that the bytes do not depend on the machine.
+    zstd.num_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (console != nullptr) {
+      zstd.progress = [console](uint64_t done, uint64_t size) {
+        console->Progress(done >= size ? "" : absl::StrCat("compressing: ", done * 100 / size, " %"));
+      };
+    }
+    options.filters.push_back(ZstdFilter(zstd));
   }
   AgeRecipients recipients;
   PF_ASSIGN_OR_RETURN(recipients.recipients, ReadRecipients(write.encrypt_to, write.encrypt_to_file, files));

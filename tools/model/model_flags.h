@@ -59,6 +59,9 @@ class ModelOpener {
   // other graphs come without one.
   absl::StatusOr<std::unique_ptr<Graph>> Open(const std::string& path) const;
 
+  // For a tool that only looks at the graph: see OpenOptions::allow_dangling_inputs.
+  void AllowDanglingInputs() { options_.allow_dangling_inputs = true; }
+
   // What OpenModel takes for this path. This must outlive the result.
   OpenOptions OptionsFor(const std::string& path) const;
 
@@ -89,7 +92,9 @@ void AddWriteFlags(WriteFlags* write, FlagTable* flags);
 
 // How SaveModel has to save in `format`, which must outlive the result. To be asked for before any work is done:
 // InvalidArgument and the errors of reading files say what is wrong with the flags.
-absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files);
+// `console`, which may be null and must outlive the result, shows the progress of compression.
+absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files,
+                                            const Console* console = nullptr);
 
 // The passphrase to encrypt with, null when none is named. InvalidArgument for more than one.
 absl::StatusOr<std::shared_ptr<const LockedMemory>> ReadPassphrase(const KeyFlags& keys, FileSystem& files);
