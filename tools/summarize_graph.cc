@@ -158,10 +158,16 @@ void PrintAdditions(const GraphSummary& summary, const Graph& graph, const Model
                   type == "string" ? "" : FormatCount(use.bytes)});
   }
   types.Print(console, "  ");
+  if (summary.num_functions > 0) {
+    console.out << "  of these in the bodies of " << FormatCount(summary.num_functions)
+                << (summary.num_functions == 1 ? " function: " : " functions: ")
+                << FormatCount(static_cast<uint64_t>(summary.function_parameters)) << " parameters\n";
+  }
   console.out << "\nLargest constants\n";
   Table largest({{"name"}, {"type"}, {"shape"}, {"bytes", true}});
   for (const ConstantInfo& info : summary.largest) {
-    largest.AddRow({std::string(info.node->name()), DTypeName(info.dtype), info.shape.ToString(),
+    const std::string place = info.function.empty() ? "" : absl::StrCat(" (function ", info.function, ")");
+    largest.AddRow({absl::StrCat(info.node->name(), place), DTypeName(info.dtype), info.shape.ToString(),
                     info.dtype == DType::kString ? "" : FormatCount(info.bytes)});
   }
   largest.Print(console, "  ");
@@ -226,6 +232,8 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
   json.Key("outputs_doubt").Text(summary.interface.outputs_doubt);
   json.Key("variables").Count(summary.variables.size());
   json.Key("const_parameters").Integer(summary.const_parameters);
+  json.Key("functions").Count(summary.num_functions);
+  json.Key("function_parameters").Integer(summary.function_parameters);
   json.Key("control_edges").Integer(summary.control_edges);
   json.Key("devices").BeginObject();
   for (const auto& [device, count] : summary.devices) json.Key(device).Integer(count);
@@ -246,6 +254,7 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
   for (const ConstantInfo& info : summary.largest) {
     json.BeginObject();
     json.Key("name").Text(info.node->name());
+    json.Key("function").Text(info.function);
     json.Key("type").Text(DTypeName(info.dtype));
     json.Key("shape").Text(info.shape.ToString());
     json.Key("bytes").Count(info.bytes);

@@ -20,12 +20,13 @@ struct FlopsEstimate {
   // A multiplication and an addition count as two, of convolutions and matrix products; the rest is small beside them.
   uint64_t total = 0;
   std::vector<std::pair<std::string, uint64_t>> by_op;  // Largest first.
-  // Nodes of such ops whose shapes are not known.
+  // Nodes of such ops whose shapes are not known, and calls of functions whose bodies cannot be counted.
   size_t num_unknown = 0;
   // Not OK when shapes could not be inferred; nothing is counted then.
   absl::Status status;
 };
 
+// Bodies of functions count at each call: of an If or Case the branch that takes most, of a While one iteration.
 // Inputs with an unknown first dimension are taken for batches of one. `fed` has the shapes that are really fed, by the
 // name of the node.
 FlopsEstimate EstimateFlops(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed = {});

@@ -5,6 +5,7 @@
 
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/functions/function.h"
 #include "graph/ops/op_schema.h"
 #include "runtime_check/kernel.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr size_t kLargestShown = 10;
 
-// Fields of FunctionDefLibrary, FunctionDef and NodeDef.
+// Fields of GraphDef, FunctionDefLibrary, FunctionDef and NodeDef.
+constexpr uint32_t kGraphLibrary = 2;
 constexpr uint32_t kLibraryFunction = 1;
 constexpr uint32_t kFunctionNode = 3;
 constexpr uint32_t kNodeOp = 2;
@@ -29,20 +31,24 @@ absl::Status ForEachField(absl::string_view message, uint32_t number, Use use) {
   return reader.status();
 }
 
+// `library` has the tag of GraphDef.library in front, as Graph keeps it.
 absl::Status CountFunctionOps(absl::string_view library, std::map<std::string, int64_t>* counts) {
-  return Annotate(ForEachField(library, kLibraryFunction,
-                               [&](absl::string_view function) {
-                                 return ForEachField(function, kFunctionNode, [&](absl::string_view node) {
-                                   std::string op;  // Of a field given twice the last counts.
-                                   PF_RETURN_IF_ERROR(ForEachField(node, kNodeOp, [&](absl::string_view text) {
-                                     op = std::string(text);
-                                     return absl::OkStatus();
-                                   }));
-                                   ++(*counts)[op];
-                                   return absl::OkStatus();
-                                 });
-                               }),
-                  "function library");
+  const auto count_node = [&](absl::string_view node) {
+    std::string op;  // Of a field given twice the last counts.
+    PF_RETURN_IF_ERROR(ForEachField(node, kNodeOp, [&](absl::string_view text) {
+      op = std::string(text);
+      return absl::OkStatus();
+    }));
+    ++(*counts)[op];
+    return absl::OkStatus();
+  };
+  const auto count_function = [&](absl::string_view function) {
+    return ForEachField(function, kFunctionNode, count_node);
+  };
+  const auto count_library = [&](absl::string_view functions) {
+    return ForEachField(functions, kLibraryFunction, count_function);
+  };
+  return Annotate(ForEachField(library, kGraphLibrary, count_library), "function library");
 }
 
 bool IsUnreadResult(const Node& node) {
@@ -54,7 +60,7 @@ bool IsUnreadResult(const Node& node) {
 }
 
 absl::StatusOr<ConstantInfo> InfoOf(const Node& node) {
-  ConstantInfo info{&node, DType::kInvalid, Shape(), 0, 0};
+  ConstantInfo info{&node, "", DType::kInvalid, Shape(), 0, 0};
   const AttrValue* value = node.FindAttr("value");
   if (value == nullptr) return absl::NotFoundError("no value");
   PF_RETURN_IF_ERROR(value->TensorTypeAndShape(&info.dtype, &info.shape));
@@ -82,6 +88,50 @@ bool NeedsKernel(Op op) {
   return true;
 }
 
+// What is said of constants, and of ops that are not known or cannot be run.
+absl::Status AddNode(const Node& node, absl::string_view function, int64_t* parameters, GraphSummary* summary,
+                     std::vector<ConstantInfo>* constants) {
+  const Op op = node.op();
+  if (op == ops::kConst) {
+    absl::StatusOr<ConstantInfo> info = InfoOf(node);
+    if (!info.ok()) return absl::OkStatus();
+    if (__builtin_add_overflow(*parameters, info->num_elements, parameters)) {
+      return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": the graph has more than 2^63 parameters"));
+    }
+    info->function = std::string(function);
+    TypeUse& use = summary->weights_by_type[DTypeName(info->dtype)];
+    ++use.num_tensors;
+    use.num_elements += info->num_elements;
+    use.bytes += info->bytes;
+    constants->push_back(*std::move(info));
+  } else if (!op.is_known()) {
+    AddIssue(node, "no schema is known", &summary->unknown_ops);
+  }
+  if (!NeedsKernel(op)) return absl::OkStatus();
+  const absl::Status status = CheckKernel(node);
+  if (!status.ok()) AddIssue(node, std::string(status.message()), &summary->without_kernel);
+  return absl::OkStatus();
+}
+
+// Bodies that depend on attributes of their callers, and those that no graph can be made of, are left out.
+absl::Status AddFunctions(const Graph& graph, GraphSummary* summary, std::vector<ConstantInfo>* constants) {
+  if (graph.library().empty()) return absl::OkStatus();
+  const absl::StatusOr<FunctionLibrary> library = FunctionLibrary::Of(graph);
+  if (!library.ok()) return Annotate(library.status(), "function library");
+  summary->num_functions = library->size();
+  for (const Function* function : library->functions()) {
+    absl::StatusOr<std::unique_ptr<Graph>> body = library->Instantiate({std::string(function->name()), {}});
+    if (!body.ok()) continue;
+    for (const Node* node = (*body)->first(); node != nullptr; node = node->next()) {
+      const bool is_signature = node->op() == ops::k_Arg || node->op() == ops::k_Retval;
+      if (is_signature || library->Find(node->op().name()) != nullptr) continue;
+      PF_RETURN_IF_ERROR(AddNode(*node, function->name(), &summary->function_parameters, summary, constants));
+    }
+    summary->bodies.push_back(*std::move(body));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GraphSummary> Summarize(const Graph& graph) {
@@ -96,25 +146,9 @@ absl::StatusOr<GraphSummary> Summarize(const Graph& graph) {
     if (op == ops::kPlaceholder) summary.placeholders.push_back(node);
     if (op == ops::kVariable || op == ops::kVariableV2) summary.variables.push_back(node);
     if (IsUnreadResult(*node)) summary.unread.push_back(node);
-    if (op == ops::kConst) {
-      absl::StatusOr<ConstantInfo> info = InfoOf(*node);
-      if (!info.ok()) continue;
-      if (__builtin_add_overflow(summary.const_parameters, info->num_elements, &summary.const_parameters)) {
-        return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": the graph has more than 2^63 parameters"));
-      }
-      TypeUse& use = summary.weights_by_type[DTypeName(info->dtype)];
-      ++use.num_tensors;
-      use.num_elements += info->num_elements;
-      use.bytes += info->bytes;
-      constants.push_back(*std::move(info));
-    } else if (!op.is_known()) {
-      AddIssue(*node, "no schema is known", &summary.unknown_ops);
-    }
-    if (NeedsKernel(op)) {
-      const absl::Status status = CheckKernel(*node);
-      if (!status.ok()) AddIssue(*node, std::string(status.message()), &summary.without_kernel);
-    }
+    PF_RETURN_IF_ERROR(AddNode(*node, "", &summary.const_parameters, &summary, &constants));
   }
+  PF_RETURN_IF_ERROR(AddFunctions(graph, &summary, &constants));
   PF_RETURN_IF_ERROR(CountFunctionOps(graph.library(), &op_counts));
   summary.ops.assign(op_counts.begin(), op_counts.end());
   // The original leaves ties to the standard library's sort, so it takes the same sort over the same order to give its

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct TypeUse {
 
 struct ConstantInfo {
   const Node* node;
+  std::string function;  // Whose body it is in; empty for the graph itself.
   DType dtype;
   Shape shape;
   int64_t num_elements;
@@ -46,13 +48,16 @@ struct GraphSummary {
   std::map<std::string, int64_t> devices;
   std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first, function bodies included.
 
-  // What the original does not say.
+  // What the original does not say. Constants and ops in the bodies of functions count.
+  size_t num_functions = 0;
+  int64_t function_parameters = 0;  // Of constants in their bodies.
   std::map<std::string, TypeUse> weights_by_type;
   std::vector<ConstantInfo> largest;  // At most 10, largest first.
   std::vector<OpIssue> unknown_ops;   // Outside the schema table.
   std::vector<OpIssue> without_kernel;
   FlopsEstimate flops;
   FoundInterface interface;
+  std::vector<std::unique_ptr<Graph>> bodies;  // In which nodes of `largest` lie.
 };
 
 // DataLoss for a malformed function library.
