@@ -32,6 +32,8 @@ struct OpenOptions {
   bool require_locked_memory = false;
   // The whole model will be read, for example to write it again. A background thread maps its pages.
   bool reads_all = false;
+  // Accept a GraphDef with inputs that name no node, for tools that only inspect it (see ReadGraphDef).
+  bool allow_dangling_inputs = false;
   // Called with one-line notes about a model that opens successfully. May be null.
   std::function<void(absl::string_view note)> tell;
   // If non-null and the model is a package, set to it, for access to its other regions.

@@ -42,7 +42,8 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
   if (options.tolerance.has_value() && *options.tolerance < 0) {
     return absl::InvalidArgumentError("--tolerance is negative");
   }
-  const ModelOpener opener(files, options.read, console);
+  ModelOpener opener(files, options.read, console);
+  opener.AllowDanglingInputs();
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> actual, opener.Open(options.actual));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> expected, opener.Open(options.expected));
   OriginsByName origins;

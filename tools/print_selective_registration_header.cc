@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "graph/wire_format/node_def.h"
+#include "io/formats/graphdef.h"
 #include "tools/selective/kernel_classes.h"
 #include "tools/selective/model_nodes.h"
 #include "tools/selective/permafrost_header.h"
@@ -40,6 +41,7 @@ void Note(absl::string_view reason, const std::string& path, const ModelNode& no
 absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelClasses* classes, OpsAndKernels* pairs,
                           UnservedNodes* unserved) {
   return VisitNodes(graph, [&](const ModelNode& node) {
+    if (node.op == kNoSuchNodeOp) return absl::OkStatus();
     if (node.is_call) return absl::OkStatus();
     const absl::StatusOr<std::string> kernel = classes->Find(node.op, node.device, node.attrs);
     if (kernel.ok()) {
@@ -144,7 +146,8 @@ absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHe
   if (options.style == "permafrost") return PrintForPermafrost(options, paths, files, console);
 
   PF_ASSIGN_OR_RETURN(KernelClasses classes, KernelClasses::OfTensorFlow());
-  const ModelOpener opener(files, options.read, console);
+  ModelOpener opener(files, options.read, console);
+  opener.AllowDanglingInputs();
   OpsAndKernels pairs;
   UnservedNodes unserved;
   for (const std::string& path : paths) {

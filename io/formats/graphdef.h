@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,7 +25,13 @@ namespace permafrost {
 // message that is not a valid graph: a node without name or op, two nodes with the same name, inputs that name no node
 // or are malformed, a control input before a data input. These errors include byte offsets only with `name_offsets`;
 // without it, bytes that the user never sees are not mentioned.
-absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDef(absl::string_view bytes, Owner owner, bool name_offsets = true);
+//
+// With `dangling`, an input that names no node is no error: a node of op kNoSuchNodeOp is added at the end of the graph
+// in its place, and a description of the input is appended to `*dangling`. Such a graph can be inspected, not run.
+absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDef(absl::string_view bytes, Owner owner, bool name_offsets = true,
+                                                    std::vector<std::string>* dangling = nullptr);
+
+inline constexpr absl::string_view kNoSuchNodeOp = "_NoSuchNode";
 
 // Returns the number of bytes that WriteGraphDef writes.
 uint64_t GraphDefSize(const Graph& graph);

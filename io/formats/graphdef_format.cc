@@ -1,6 +1,10 @@
 // Registers the binary and the text form of a GraphDef as formats.
 #include "io/formats/graphdef_format.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "graph/base/status.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/graphdef_text.h"
@@ -8,14 +12,26 @@
 namespace permafrost {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadBinary(const ModelSource& source, const OpenOptions& /*options*/) {
-  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
-  return ReadGraphDef(file.bytes, file.owner);
+// `graph`, after telling the user of inputs that name no node.
+absl::StatusOr<std::unique_ptr<Graph>> Told(absl::StatusOr<std::unique_ptr<Graph>> graph,
+                                            const std::vector<std::string>& dangling, const OpenOptions& options) {
+  if (!graph.ok() || options.tell == nullptr) return graph;
+  for (const std::string& line : dangling) options.tell(line);
+  return graph;
 }
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const OpenOptions& /*options*/) {
+absl::StatusOr<std::unique_ptr<Graph>> ReadBinary(const ModelSource& source, const OpenOptions& options) {
   PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
-  return ReadGraphDefText(file.bytes);
+  std::vector<std::string> dangling;
+  std::vector<std::string>* const allowed = options.allow_dangling_inputs ? &dangling : nullptr;
+  return Told(ReadGraphDef(file.bytes, file.owner, /*name_offsets=*/true, allowed), dangling, options);
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> ReadText(const ModelSource& source, const OpenOptions& options) {
+  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
+  std::vector<std::string> dangling;
+  std::vector<std::string>* const allowed = options.allow_dangling_inputs ? &dangling : nullptr;
+  return Told(ReadGraphDefText(file.bytes, allowed), dangling, options);
 }
 
 // True for text that is not JSON, which starts with a brace.

@@ -40,10 +40,11 @@ bool ParseInput(absl::string_view text, InputText* input) {
 
 class GraphDefReader {
  public:
-  GraphDefReader(absl::string_view bytes, Owner owner, bool name_offsets)
+  GraphDefReader(absl::string_view bytes, Owner owner, bool name_offsets, std::vector<std::string>* dangling)
       : bytes_(bytes),
         owner_(std::move(owner)),
         name_offsets_(name_offsets),
+        dangling_(dangling),
         node_reader_(owner_),
         graph_(std::make_unique<Graph>()) {}
 
@@ -119,7 +120,8 @@ class GraphDefReader {
     std::vector<absl::string_view> candidates;  // Filled when the first dangling input is found.
     std::vector<std::string> dangling;
     size_t num_dangling = 0;
-    for (Node* node = graph_->first(); node != nullptr; node = node->next()) {
+    const size_t num_read = input_ends_.size();  // Nodes that stand for missing ones follow, without inputs.
+    for (Node* node = graph_->first(); node != nullptr && node->id() < num_read; node = node->next()) {
       bool after_control = false;
       for (const size_t begin = next; next < input_ends_[node->id()]; ++next) {
         InputText input;
@@ -142,16 +144,27 @@ class GraphDefReader {
           continue;
         }
         constexpr size_t kMaxListed = 5;
-        if (++num_dangling > kMaxListed) continue;
-        if (candidates.empty()) {
-          for (const Node* other = graph_->first(); other != nullptr; other = other->next()) {
-            candidates.push_back(other->name());
+        if (++num_dangling <= kMaxListed) {
+          if (candidates.empty()) {
+            for (const Node* other = graph_->first(); other != nullptr; other = other->next()) {
+              candidates.push_back(other->name());
+            }
           }
+          dangling.push_back(absl::StrCat(place(), ", but there is no such node", DidYouMean(input.name, candidates)));
         }
-        dangling.push_back(absl::StrCat(place(), ", but there is no such node", DidYouMean(input.name, candidates)));
+        if (dangling_ == nullptr) continue;
+        PF_ASSIGN_OR_RETURN(Node * stand_in, graph_->AddNodeView(input.name, Op::Named(kNoSuchNodeOp), ""));
+        graph_->AddInput(node, {stand_in, input.port}, input.spells_zero);
       }
     }
     if (num_dangling == 0) return absl::OkStatus();
+    if (dangling_ != nullptr) {
+      if (num_dangling > dangling.size()) {
+        dangling.push_back(absl::StrCat(num_dangling - dangling.size(), " more inputs name no node"));
+      }
+      *dangling_ = std::move(dangling);
+      return absl::OkStatus();
+    }
     std::string message;
     for (const std::string& line : dangling) absl::StrAppend(&message, message.empty() ? "" : "\n", line);
     if (num_dangling > dangling.size()) {
@@ -167,6 +180,7 @@ class GraphDefReader {
   absl::string_view bytes_;
   Owner owner_;
   bool name_offsets_;
+  std::vector<std::string>* dangling_;  // Null: such inputs are an error.
   NodeDefReader node_reader_;
   std::unique_ptr<Graph> graph_;
   std::vector<absl::string_view> inputs_;  // Inputs of all nodes, in order.
@@ -175,8 +189,9 @@ class GraphDefReader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDef(absl::string_view bytes, Owner owner, bool name_offsets) {
-  return GraphDefReader(bytes, std::move(owner), name_offsets).Read();
+absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDef(absl::string_view bytes, Owner owner, bool name_offsets,
+                                                    std::vector<std::string>* dangling) {
+  return GraphDefReader(bytes, std::move(owner), name_offsets, dangling).Read();
 }
 
 }  // namespace permafrost

@@ -37,12 +37,12 @@ class SinkStream : public pb::io::CopyingOutputStream {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text) {
+absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text, std::vector<std::string>* dangling) {
   graphdef::GraphDef message;
   PF_ASSIGN_OR_RETURN(std::string binary, TextToBinary(text, {}, &message));
   message.Clear();
   auto kept = std::make_shared<const std::string>(std::move(binary));
-  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(*kept, kept, /*name_offsets=*/false);
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDef(*kept, kept, /*name_offsets=*/false, dangling);
   // Only one such error is possible here: a string whose escapes are not UTF-8.
   if (absl::IsDataLoss(graph.status())) return Annotate(graph.status(), "in the binary form of the text");
   return graph;

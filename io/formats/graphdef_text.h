@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,7 +17,8 @@ namespace permafrost {
 
 // Parses a text GraphDef. Returns InvalidArgument, with line and column, for malformed text; other errors are those of
 // ReadGraphDef. Attributes are sorted by key. Does not keep `text`.
-absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text);
+absl::StatusOr<std::unique_ptr<Graph>> ReadGraphDefText(absl::string_view text,
+                                                        std::vector<std::string>* dangling = nullptr);
 
 // Writes the graph. Attributes are sorted by key, so that equal graphs have equal text. Needs memory for the text of
 // the largest node only.

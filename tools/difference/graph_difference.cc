@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime_check/checking/compare.h"
 #include "tools/command_line/console.h"
+#include "tools/difference/canonical_library.h"
 #include "tools/difference/node_pairing.h"
 
 namespace permafrost {
@@ -169,7 +170,7 @@ class Comparison {
       }
     }
     if (options_.is_strict) {
-      CompareBytes("the function library", actual.library(), expected.library());
+      CompareLibraries(actual.library(), expected.library());
       CompareBytes("versions", actual.versions(), expected.versions());
       CompareBytes("further fields of the graph", actual.extra_fields(), expected.extra_fields());
     }
@@ -184,6 +185,12 @@ class Comparison {
   void CompareBytes(absl::string_view what, absl::string_view actual, absl::string_view expected) {
     if (actual == expected) return;
     differences_.push_back({"surroundings", "", absl::StrCat(what, ": the bytes differ")});
+  }
+
+  void CompareLibraries(absl::string_view actual, absl::string_view expected) {
+    if (actual == expected) return;
+    const absl::StatusOr<std::string> a = CanonicalLibrary(actual), e = CanonicalLibrary(expected);
+    if (!a.ok() || !e.ok() || *a != *e) CompareBytes("the function library", actual, expected);
   }
 
   void CompareNodes(const Node& actual, const Node& expected) {
