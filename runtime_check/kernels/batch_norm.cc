@@ -193,33 +193,19 @@ absl::Status ComputeGlobal(ComputeContext* context) {
   return absl::OkStatus();
 }
 
+// FusedBatchNorm and its later versions, which differ in their types alone.
+Kernel FusedKernel() {
+  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
+      .InPlace(0)
+      .Prepare(PrepareWidened<PrepareFused>)
+      .Compute(ComputeWidened<ComputeFused>);
+}
+
 }  // namespace
 
-DEFINE_KERNEL(FusedBatchNorm) {
-  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
-      .Types<float>("T")
-      .InPlace(0)
-      .Prepare(PrepareWidened<PrepareFused>)
-      .Compute(ComputeWidened<ComputeFused>);
-}
-
-DEFINE_KERNEL(FusedBatchNormV2) {
-  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
-      .Types<float, Half, BFloat16>("T")
-      .Types<float>("U")
-      .InPlace(0)
-      .Prepare(PrepareWidened<PrepareFused>)
-      .Compute(ComputeWidened<ComputeFused>);
-}
-
-DEFINE_KERNEL(FusedBatchNormV3) {
-  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
-      .Types<float, Half, BFloat16>("T")
-      .Types<float>("U")
-      .InPlace(0)
-      .Prepare(PrepareWidened<PrepareFused>)
-      .Compute(ComputeWidened<ComputeFused>);
-}
+DEFINE_KERNEL(FusedBatchNorm) { return FusedKernel().Types<float>("T"); }
+DEFINE_KERNEL(FusedBatchNormV2) { return FusedKernel().Types<float, Half, BFloat16>("T").Types<float>("U"); }
+DEFINE_KERNEL(FusedBatchNormV3) { return FusedKernel().Types<float, Half, BFloat16>("T").Types<float>("U"); }
 
 DEFINE_KERNEL(BatchNormWithGlobalNormalization) {
   return Kernel("result = (t - m) * gamma / sqrt(v + epsilon) + beta, channel by channel")

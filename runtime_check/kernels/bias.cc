@@ -12,6 +12,7 @@
 #include "runtime_check/kernels/channel_rows.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -59,23 +60,9 @@ void AddPlane(int64_t count, const T* x, T bias, T* y) {
   }
 }
 
-// Integers wrap round: the sum is taken on the unsigned type, where that is defined.
-template <typename T>
-struct SumType {
-  using type = T;
-};
-template <>
-struct SumType<int32_t> {
-  using type = uint32_t;
-};
-template <>
-struct SumType<int64_t> {
-  using type = uint64_t;
-};
-
 template <typename Element>
 void AddBias(ComputeContext* context) {
-  using T = typename SumType<Element>::type;
+  using T = Wrapping<Element>;
   const auto& state = context->state<BiasState>();
   const T* x = reinterpret_cast<const T*>(context->input<Element>(0));
   const T* bias = reinterpret_cast<const T*>(context->input<Element>(1));
@@ -93,7 +80,7 @@ void AddBias(ComputeContext* context) {
 }
 
 // The 16-bit floats are added as float and rounded.
-template <typename T, T (*kRound)(float)>
+template <typename T>
 void AddBiasOf16Bits(ComputeContext* context) {
   const auto& state = context->state<BiasState>();
   const T* x = context->input<T>(0);
@@ -101,7 +88,7 @@ void AddBiasOf16Bits(ComputeContext* context) {
   T* y = context->output<T>(0);
   const int64_t count = state.outer * state.channels * state.inner;
   for (int64_t i = 0; i < count; ++i) {
-    y[i] = kRound(ToFloat(x[i]) + ToFloat(bias[i / state.inner % state.channels]));
+    y[i] = Narrow<T>(Widen(x[i]) + Widen(bias[i / state.inner % state.channels]));
   }
 }
 
@@ -109,9 +96,9 @@ absl::Status ComputeBias(ComputeContext* context) {
   if (context->input_shape(0).num_elements() == 0) return absl::OkStatus();
   const DType dtype = context->input_at(0).dtype;
   if (dtype == DType::kHalf) {
-    AddBiasOf16Bits<Half, ToHalf>(context);
+    AddBiasOf16Bits<Half>(context);
   } else if (dtype == DType::kBFloat16) {
-    AddBiasOf16Bits<BFloat16, ToBFloat16>(context);
+    AddBiasOf16Bits<BFloat16>(context);
   } else {
     DispatchOn<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
                std::complex<float>, std::complex<double>>(

@@ -3,6 +3,7 @@
 
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {

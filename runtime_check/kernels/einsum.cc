@@ -12,6 +12,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -140,31 +141,6 @@ absl::Status Prepare(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-template <typename T>
-struct Sum {
-  using Type = T;
-};
-template <>
-struct Sum<Half> {
-  using Type = float;
-};
-template <>
-struct Sum<BFloat16> {
-  using Type = float;
-};
-template <typename T>
-T Widen(T x) {
-  return x;
-}
-float Widen(Half x) { return ToFloat(x); }
-float Widen(BFloat16 x) { return ToFloat(x); }
-template <typename T>
-void Store(T x, T* y) {
-  *y = x;
-}
-void Store(float x, Half* y) { *y = ToHalf(x); }
-void Store(float x, BFloat16* y) { *y = ToBFloat16(x); }
-
 // The offsets in both inputs of the number-th combination of values.
 void Locate(const std::vector<Label>& labels, int64_t number, int64_t* at) {
   for (int d = static_cast<int>(labels.size()) - 1; d >= 0; --d) {
@@ -197,7 +173,7 @@ constexpr int64_t kLanes = 64;  // Sums that are kept at once.
 
 template <typename T>
 void ComputeRows(ComputeContext* context) {
-  using S = typename Sum<T>::Type;
+  using S = decltype(Widen(T()));
   const auto& state = context->state<EinsumState>();
   const T* a = context->input<T>(0);
   const T* b = state.has_two ? context->input<T>(1) : nullptr;
@@ -231,7 +207,7 @@ void ComputeRows(ComputeContext* context) {
                                          walk.Next(at);
                                        }
                                        for (int64_t lane = 0; lane < count; ++lane)
-                                         Store(sums[lane], &output[row * lanes + first + lane]);
+                                         output[row * lanes + first + lane] = Narrow<T>(sums[lane]);
                                      }
                                    }
                                  });

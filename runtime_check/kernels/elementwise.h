@@ -210,10 +210,6 @@ PF_INLINE inline T LogOnePlus(const T& x) {
   }
 }
 
-// Signed integers that wrap round as TensorFlow's do, where C++ leaves overflow undefined.
-template <typename T>
-using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, TypeTag<T>>::type;
-
 }  // namespace permafrost
 
 #endif  // PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_

@@ -7,6 +7,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -36,13 +37,6 @@ absl::Status Prepare(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-float Wide(float x) { return x; }
-float Wide(Half x) { return ToFloat(x); }
-float Wide(BFloat16 x) { return ToFloat(x); }
-void Narrow(float x, float* y) { *y = x; }
-void Narrow(float x, Half* y) { *y = ToHalf(x); }
-void Narrow(float x, BFloat16* y) { *y = ToBFloat16(x); }
-
 template <typename T>
 void Normalize(ComputeContext* context) {
   const auto& state = context->state<LrnState>();
@@ -57,8 +51,8 @@ void Normalize(ComputeContext* context) {
       for (int64_t c = 0; c < state.depth; ++c) {
         float squares = 0;
         const int64_t last = std::min(c + radius, state.depth - 1);
-        for (int64_t i = std::max<int64_t>(0, c - radius); i <= last; ++i) squares += Wide(x[i]) * Wide(x[i]);
-        Narrow(Wide(x[c]) * std::pow(state.bias + state.alpha * squares, -state.beta), &y[c]);
+        for (int64_t i = std::max<int64_t>(0, c - radius); i <= last; ++i) squares += Widen(x[i]) * Widen(x[i]);
+        y[c] = Narrow<T>(Widen(x[c]) * std::pow(state.bias + state.alpha * squares, -state.beta));
       }
     }
   });

@@ -12,20 +12,15 @@
 #include "graph/base/multiversion.h"
 #include "graph/dtype.h"
 #include "runtime_check/kernels/elementwise.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost::reduction {
 
 // Independent accumulators of one output: enough to hide the latency of an addition in vector registers.
 inline constexpr int64_t kLanes = 16;
 
-// --- What is combined, and how
-// ------------------------------------------------------------------------------------------ Accumulator<T>, Start,
-// Add, Merge (of two accumulators) and Finish (for a number of elements).
-
-// Integers wrap round: the low bits of the sum of the high ones are right.
-template <typename T>
-using Total = std::conditional_t<std::is_floating_point_v<T>, double,
-                                 std::conditional_t<std::is_integral_v<T>, uint64_t, std::complex<double>>>;
+// --- What is combined, and how: Accumulator<T>, Start, Add, Merge (of two accumulators) and Finish (for a number of
+// elements).
 
 struct SumOf {
   template <typename T>
@@ -118,17 +113,19 @@ constexpr T Infinity() {
   return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 
-// NaN wins, here and below.
-struct MaximumOf {
+// The largest element, or the smallest. NaN wins.
+template <bool kIsLargest>
+struct BestOf {
   template <typename T>
   using Accumulator = T;
   template <typename T>
   static PF_INLINE T Start() {
+    if (!kIsLargest) return Infinity<T>();
     return std::is_floating_point_v<T> ? -Infinity<T>() : std::numeric_limits<T>::min();
   }
   template <typename T>
   static PF_INLINE T Add(T best, T x) {
-    return (x > best) | (x != x) ? x : best;
+    return (kIsLargest ? x > best : x < best) | (x != x) ? x : best;
   }
   template <typename T>
   static PF_INLINE T Merge(T a, T b) {
@@ -139,72 +136,35 @@ struct MaximumOf {
     return best;
   }
 };
+using MaximumOf = BestOf<true>;
+using MinimumOf = BestOf<false>;
 
-struct MinimumOf {
-  template <typename T>
-  using Accumulator = T;
-  template <typename T>
-  static PF_INLINE T Start() {
-    return Infinity<T>();
-  }
-  template <typename T>
-  static PF_INLINE T Add(T best, T x) {
-    return (x < best) | (x != x) ? x : best;
-  }
-  template <typename T>
-  static PF_INLINE T Merge(T a, T b) {
-    return Add<T>(a, b);
-  }
-  template <typename T>
-  static T Finish(T best, int64_t) {
-    return best;
-  }
-};
-
-struct AllOf {
+// Whether all elements are true, or any.
+template <bool kIsAll>
+struct TruthOf {
   template <typename T>
   using Accumulator = bool;
   template <typename T>
   static PF_INLINE bool Start() {
-    return true;
+    return kIsAll;
   }
   template <typename T>
-  static PF_INLINE bool Add(bool all, T x) {
-    return all & x;
-  }
-  template <typename T>
-  static PF_INLINE bool Merge(bool a, bool b) {
-    return a & b;
-  }
-  template <typename T>
-  static bool Finish(bool all, int64_t) {
-    return all;
-  }
-};
-
-struct AnyOf {
-  template <typename T>
-  using Accumulator = bool;
-  template <typename T>
-  static PF_INLINE bool Start() {
-    return false;
-  }
-  template <typename T>
-  static PF_INLINE bool Add(bool any, T x) {
-    return any | x;
+  static PF_INLINE bool Add(bool truth, T x) {
+    return kIsAll ? truth & x : truth | x;
   }
   template <typename T>
   static PF_INLINE bool Merge(bool a, bool b) {
-    return a | b;
+    return kIsAll ? a & b : a | b;
   }
   template <typename T>
-  static bool Finish(bool any, int64_t) {
-    return any;
+  static bool Finish(bool truth, int64_t) {
+    return truth;
   }
 };
+using AllOf = TruthOf<true>;
+using AnyOf = TruthOf<false>;
 
-// --- Loops for one type
-// -------------------------------------------------------------------------------------------------
+// --- Loops for one type.
 
 struct ReductionLoops {
   void (*start)(char* accumulators, int64_t count);

@@ -3,11 +3,11 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
 
 #include "graph/base/status.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -32,31 +32,6 @@ absl::Status PrepareScan(PrepareContext* context) {
   return SameShape(context);
 }
 
-// Floating-point types run in double; integers wrap round.
-template <typename T>
-using Running = std::conditional_t<std::is_integral_v<T>, uint64_t,
-                                   std::conditional_t<kIsComplex<T>, std::complex<double>, double>>;
-
-template <typename T>
-Running<T> Widen(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return ToFloat(x);
-  } else {
-    return static_cast<Running<T>>(x);
-  }
-}
-
-template <typename T>
-T Narrow(Running<T> x) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(static_cast<float>(x));
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
 template <typename T, bool is_product>
 void Scan(ComputeContext* context) {
   const auto& state = context->state<ScanState>();
@@ -68,10 +43,11 @@ void Scan(ComputeContext* context) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t start = line / state.inner * state.size * state.inner + line % state.inner;
       const int64_t first = state.reverse ? start + (state.size - 1) * state.inner : start;
-      Running<T> total = is_product ? 1 : 0;
+      Total<T> total = is_product ? 1 : 0;
       for (int64_t i = 0, at = first; i < state.size; ++i, at += step) {
-        const Running<T> before = total;
-        total = is_product ? total * Widen(input[at]) : total + Widen(input[at]);
+        const Total<T> before = total;
+        const auto element = static_cast<Total<T>>(Comparable(input[at]));
+        total = is_product ? total * element : total + element;
         output[at] = Narrow<T>(state.exclusive ? before : total);
       }
     }

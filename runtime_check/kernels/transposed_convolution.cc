@@ -16,6 +16,7 @@
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/kernels/wide_elements.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {

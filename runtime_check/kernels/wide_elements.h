@@ -1,7 +1,8 @@
-// Elements as the types that they are compared and added in: 16-bit floats as float; sums of integers wrap round.
+// The types that elements are compared, added and accumulated in: 16-bit floats as float, integers without overflow.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_WIDE_ELEMENTS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_WIDE_ELEMENTS_H_
 
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 
@@ -13,7 +14,18 @@ namespace permafrost {
 template <typename T>
 inline constexpr bool kIs16BitFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-// What elements are compared by.
+// Signed integers that wrap round as TensorFlow's do, where C++ leaves overflow undefined.
+template <typename T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, TypeTag<T>>::type;
+
+// The type that long sums and products of T accumulate in: double for all floats, and 64 bits for integers, which wrap
+// round, since the low bits of the result do not depend on the high ones.
+template <typename T>
+using Total = std::conditional_t<
+    std::is_integral_v<T>, uint64_t,
+    std::conditional_t<std::is_floating_point_v<T> || kIs16BitFloat<T>, double, std::complex<double>>>;
+
+// The value that elements are compared by.
 template <typename T>
 PF_INLINE inline auto Comparable(T x) {
   if constexpr (kIs16BitFloat<T>) {
@@ -23,23 +35,24 @@ PF_INLINE inline auto Comparable(T x) {
   }
 }
 
-// What sums and products are taken of.
+// The value that short sums and products are taken of. Integers are unsigned and of 32 bits or more, so that they wrap
+// round.
 template <typename T>
-auto Widen(T x) {
+PF_INLINE inline auto Widen(T x) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(x);
+    return static_cast<std::conditional_t<(sizeof(T) > sizeof(uint32_t)), uint64_t, uint32_t>>(x);
   } else {
     return Comparable(x);
   }
 }
 
-// And back; floats are rounded.
+// Rounds a wide value to T: floats to the nearest, integers to their low bits.
 template <typename T, typename Wide>
-T Narrow(Wide x) {
+PF_INLINE inline T Narrow(Wide x) {
   if constexpr (std::is_same_v<T, Half>) {
-    return ToHalf(x);
+    return ToHalf(static_cast<float>(x));
   } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(x);
+    return ToBFloat16(static_cast<float>(x));
   } else {
     return static_cast<T>(x);
   }

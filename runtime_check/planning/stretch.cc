@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime_check/threads/spin_wait.h"
+
 namespace permafrost {
 namespace {
 
@@ -19,17 +21,6 @@ constexpr double kCaution = 1.2;
 // Pairs of a begin and an end that are tried at most, which takes some 0.1 s; the length follows.
 constexpr size_t kMostPairs = size_t{1} << 22;
 constexpr size_t kShortest = 16, kLongest = 1024;
-
-// Turns of the waiting loop before a thread yields, about 20 us.
-constexpr int kSpins = 500;
-
-void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Tasks one after the other to the thread that can start them first, which is near what a run does.
 class Schedule {

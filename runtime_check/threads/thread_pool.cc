@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime_check/threads/spin_wait.h"
 #include "runtime_check/threads/thread_lane.h"
 #include "runtime_check/threads/thread_work.h"
 
@@ -25,18 +26,6 @@ thread_local bool runs_loops_alone = false;
 int64_t NowNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-// Turns of the waiting loop before a thread parks or yields: about 20 us, which bridges the gap between two loops of
-// one inference and costs little when none follows.
-constexpr int kSpins = 500;
-
-void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
 }
 
 struct Piece {

@@ -21,53 +21,43 @@ namespace {
 #define PERMAFROST_CLONES
 #endif
 
-#define UNARY_LOOP(name, expression)                                                       \
-  PERMAFROST_CLONES void name(int64_t count, const float* a, [[maybe_unused]] float alpha, \
-                              [[maybe_unused]] float beta, float* y) {                     \
-    for (int64_t i = 0; i < count; ++i) {                                                  \
-      const float x = a[i];                                                                \
-      y[i] = expression;                                                                   \
-    }                                                                                      \
+// clang-format off
+#define LOOP_UNARY(name, text, expression)                                                             \
+  PERMAFROST_CLONES void name(int64_t count, const float* a, const float*, [[maybe_unused]] float alpha, \
+                              [[maybe_unused]] float beta, float* y) {                                 \
+    for (int64_t i = 0; i < count; ++i) {                                                              \
+      const float x = a[i];                                                                            \
+      y[i] = expression;                                                                               \
+    }                                                                                                  \
   }
-#define BINARY_LOOP(name, expression)                                                    \
-  PERMAFROST_CLONES void name(int64_t count, const float* a, const float* b, float* y) { \
-    for (int64_t i = 0; i < count; ++i) {                                                \
-      const float x = a[i], z = b[i];                                                    \
-      y[i] = expression;                                                                 \
-    }                                                                                    \
+#define LOOP_BINARY(name, text, expression)                                                                      \
+  PERMAFROST_CLONES void name(int64_t count, const float* a, const float* b, float /*alpha*/, float /*beta*/, float* y) { \
+    for (int64_t i = 0; i < count; ++i) {                                                                        \
+      const float x = a[i], z = b[i];                                                                            \
+      y[i] = expression;                                                                                         \
+    }                                                                                                            \
   }
+#define LOOP_FUNCTION(name, text)
+#include "runtime_check/delegates/onednn/loop_ops.def"
+// clang-format on
 
-UNARY_LOOP(Copy, x)
-UNARY_LOOP(Relu, x < 0 ? 0.0f : x)
-UNARY_LOOP(Clip, x < alpha ? alpha : (x > beta ? beta : x))
-UNARY_LOOP(LeakyRelu, x < 0 ? alpha * x : x)
-UNARY_LOOP(Abs, std::fabs(x))
-UNARY_LOOP(Neg, -x)
-UNARY_LOOP(Square, x* x)
-UNARY_LOOP(Sqrt, std::sqrt(x))
-UNARY_LOOP(Rsqrt, 1.0f / std::sqrt(x))
-UNARY_LOOP(Reciprocal, 1.0f / x)
-UNARY_LOOP(HardSwish, x*(x + 3.0f < 0 ? 0.0f : (x + 3.0f > 6.0f ? 6.0f : x + 3.0f)) * (1.0f / 6.0f))
-UNARY_LOOP(Affine, alpha* x + beta)
+void Sigmoid(int64_t count, const float* x, const float*, float, float, float* y) {
+  BestInnerLoops().sigmoid(count, x, y);
+}
 
-BINARY_LOOP(Add, x + z)
-BINARY_LOOP(Sub, x - z)
-BINARY_LOOP(Mul, x* z)
-BINARY_LOOP(Div, x / z)
-BINARY_LOOP(Max, (x > z || x != x) ? x : z)
-BINARY_LOOP(Min, (x < z || x != x) ? x : z)
-BINARY_LOOP(SquaredDifference, (x - z) * (x - z))
-BINARY_LOOP(Prelu, x < 0 ? z * x : x)
+void Tanh(int64_t count, const float* x, const float*, float, float, float* y) { BestInnerLoops().tanh(count, x, y); }
+
+void Exp(int64_t count, const float* x, const float*, float, float, float* y) { BestInnerLoops().exp(count, x, y); }
 
 // y may be x: what is still needed of x is kept in pieces.
 constexpr int64_t kPiece = 512;
 
-void Swish(int64_t count, const float* x, float* y) {
+void Swish(int64_t count, const float* x, const float*, float, float, float* y) {
   float gate[kPiece];
   for (int64_t i = 0; i < count; i += kPiece) {
     const int64_t size = count - i < kPiece ? count - i : kPiece;
     BestInnerLoops().sigmoid(size, x + i, gate);
-    Mul(size, x + i, gate, y + i);
+    Mul(size, x + i, gate, 0, 0, y + i);
   }
 }
 
@@ -75,7 +65,7 @@ PERMAFROST_CLONES void SelectElu(int64_t count, float alpha, const float* x, con
   for (int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? alpha * (grown[i] - 1.0f) : x[i];
 }
 
-void Elu(int64_t count, float alpha, const float* x, float* y) {
+void Elu(int64_t count, const float* x, const float*, float alpha, float, float* y) {
   float grown[kPiece];
   for (int64_t i = 0; i < count; i += kPiece) {
     const int64_t size = count - i < kPiece ? count - i : kPiece;
@@ -294,64 +284,22 @@ bool HasNonFinite(const char* floats, int64_t count) { return CountNonFinite(flo
 
 absl::string_view NameOf(LoopOp op) {
   static constexpr absl::string_view kNames[] = {
-      "copy",   "relu", "clip",  "leaky_relu",         "elu",        "sigmoid", "tanh",   "exp", "abs", "neg",
-      "square", "sqrt", "rsqrt", "reciprocal",         "hard_swish", "swish",   "affine", "add", "sub", "mul",
-      "div",    "max",  "min",   "squared_difference", "prelu"};
+#define LOOP_UNARY(name, text, expression) text,
+#define LOOP_BINARY(name, text, expression) text,
+#define LOOP_FUNCTION(name, text) text,
+#include "runtime_check/delegates/onednn/loop_ops.def"
+  };
   return kNames[static_cast<int>(op)];
 }
 
 void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y) {
   switch (op) {
-    case LoopOp::kCopy:
-      return Copy(count, a, alpha, beta, y);
-    case LoopOp::kRelu:
-      return Relu(count, a, alpha, beta, y);
-    case LoopOp::kClip:
-      return Clip(count, a, alpha, beta, y);
-    case LoopOp::kLeakyRelu:
-      return LeakyRelu(count, a, alpha, beta, y);
-    case LoopOp::kElu:
-      return Elu(count, alpha, a, y);
-    case LoopOp::kSigmoid:
-      return BestInnerLoops().sigmoid(count, a, y);
-    case LoopOp::kTanh:
-      return BestInnerLoops().tanh(count, a, y);
-    case LoopOp::kExp:
-      return BestInnerLoops().exp(count, a, y);
-    case LoopOp::kAbs:
-      return Abs(count, a, alpha, beta, y);
-    case LoopOp::kNeg:
-      return Neg(count, a, alpha, beta, y);
-    case LoopOp::kSquare:
-      return Square(count, a, alpha, beta, y);
-    case LoopOp::kSqrt:
-      return Sqrt(count, a, alpha, beta, y);
-    case LoopOp::kRsqrt:
-      return Rsqrt(count, a, alpha, beta, y);
-    case LoopOp::kReciprocal:
-      return Reciprocal(count, a, alpha, beta, y);
-    case LoopOp::kHardSwish:
-      return HardSwish(count, a, alpha, beta, y);
-    case LoopOp::kSwish:
-      return Swish(count, a, y);
-    case LoopOp::kAffine:
-      return Affine(count, a, alpha, beta, y);
-    case LoopOp::kAdd:
-      return Add(count, a, b, y);
-    case LoopOp::kSub:
-      return Sub(count, a, b, y);
-    case LoopOp::kMul:
-      return Mul(count, a, b, y);
-    case LoopOp::kDiv:
-      return Div(count, a, b, y);
-    case LoopOp::kMax:
-      return Max(count, a, b, y);
-    case LoopOp::kMin:
-      return Min(count, a, b, y);
-    case LoopOp::kSquaredDifference:
-      return SquaredDifference(count, a, b, y);
-    case LoopOp::kPrelu:
-      return Prelu(count, a, b, y);
+#define LOOP_FUNCTION(name, text) \
+  case LoopOp::k##name:           \
+    return name(count, a, b, alpha, beta, y);
+#define LOOP_UNARY(name, text, expression) LOOP_FUNCTION(name, text)
+#define LOOP_BINARY(name, text, expression) LOOP_FUNCTION(name, text)
+#include "runtime_check/delegates/onednn/loop_ops.def"
   }
 }
 

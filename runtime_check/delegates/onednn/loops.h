@@ -11,34 +11,12 @@
 namespace permafrost {
 namespace onednn {
 
+// loop_ops.def says what each op computes. `alpha` and `beta` are numbers of the op.
 enum class LoopOp : uint8_t {
-  // Of one operand; alpha and beta are numbers of the op.
-  kCopy,
-  kRelu,       // x < 0 ? 0 : x
-  kClip,       // below alpha: alpha; above beta: beta
-  kLeakyRelu,  // x < 0 ? alpha * x : x
-  kElu,        // x < 0 ? alpha * (exp(x) - 1) : x
-  kSigmoid,
-  kTanh,
-  kExp,
-  kAbs,
-  kNeg,
-  kSquare,
-  kSqrt,
-  kRsqrt,
-  kReciprocal,
-  kHardSwish,  // x * min(max(x + 3, 0), 6) / 6
-  kSwish,      // x * sigmoid(x)
-  kAffine,     // alpha * x + beta
-  // Of two.
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMax,
-  kMin,
-  kSquaredDifference,
-  kPrelu,  // a < 0 ? b * a : a
+#define LOOP_UNARY(name, text, expression) k##name,
+#define LOOP_BINARY(name, text, expression) k##name,
+#define LOOP_FUNCTION(name, text) k##name,
+#include "runtime_check/delegates/onednn/loop_ops.def"
 };
 
 inline bool IsBinary(LoopOp op) { return op >= LoopOp::kAdd; }
