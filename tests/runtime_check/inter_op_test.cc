@@ -14,6 +14,7 @@
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/session.h"
 #include "runtime_check/threads/thread_lane.h"
+#include "tests/runtime_check/random_graph.h"
 #include "tests/runtime_check/small_graph.h"
 
 namespace permafrost {
@@ -38,67 +39,17 @@ Tensor SomeInput() {
 }
 
 // A graph of many branches, of nodes that alias, work in place, reduce, multiply and join.
-class BranchyGraph {
+class BranchyGraph : public RandomGraph {
  public:
-  explicit BranchyGraph(uint32_t seed) : random_(seed) {
-    small_.Placeholder("x", DType::kFloat, {kRows, kColumns});
-    small_.Placeholder("index", DType::kInt32, {});
-    small_.Const("c", Floats({kColumns}, std::vector<float>(kColumns, 1.5f)));
-    small_.Const("shape",
-                 Tensor::FromVector<int32_t>({2}, {static_cast<int32_t>(kRows), static_cast<int32_t>(kColumns)}));
-    std::vector<float> weights;
-    for (int64_t i = 0; i < kColumns * kColumns; ++i)
-      weights.push_back(static_cast<float>(random_() % 200) / 1000 - 0.1f);
-    small_.Const("w", Floats({kColumns, kColumns}, std::move(weights)));
-    tensors_ = {"x"};
-    const int count = 10 + static_cast<int>(random_() % 40);
-    for (int i = 0; i < count; ++i) AddNode(absl::StrCat("n", i));
+  explicit BranchyGraph(uint32_t seed) : RandomGraph(seed, {kRows, kColumns}) {
+    Const("c", Floats({kColumns}, std::vector<float>(kColumns, 1.5f)));
+    Const("shape", Tensor::FromVector<int32_t>({2}, {static_cast<int32_t>(kRows), static_cast<int32_t>(kColumns)}));
+    Const("w", RandomFloats({kColumns, kColumns}, 0.1f));
+    AddNodes(10, 49,
+             {RandomNode::kRelu, RandomNode::kAdd, RandomNode::kSubtract, RandomNode::kMultiply, RandomNode::kReshape,
+              RandomNode::kMatMul, RandomNode::kTanh, RandomNode::kSoftmax},
+             8);
   }
-
-  const SmallGraph& small() const { return small_; }
-  SmallGraph& small() { return small_; }
-  std::vector<std::string> SomeTensors(size_t count) {
-    std::vector<std::string> some = {tensors_.back()};
-    while (some.size() < count) some.push_back(Any());
-    return some;
-  }
-
- private:
-  std::string Any() { return tensors_[tensors_.size() - 1 - random_() % std::min<size_t>(tensors_.size(), 8)]; }
-
-  void AddNode(const std::string& name) {
-    switch (random_() % 8) {
-      case 0:
-        small_.Float(name, "Relu", {Any()});
-        break;
-      case 1:
-        small_.Float(name, "AddV2", {Any(), Any()});
-        break;
-      case 2:
-        small_.Float(name, "Sub", {Any(), Any()});
-        break;
-      case 3:
-        small_.Float(name, "Mul", {Any(), "c"});
-        break;
-      case 4:
-        small_.Add(name, "Reshape", {Any(), "shape"},
-                   {{"T", AttrValue::Type(DType::kFloat)}, {"Tshape", AttrValue::Type(DType::kInt32)}});
-        break;
-      case 5:
-        small_.Float(name, "MatMul", {Any(), "w"});
-        break;
-      case 6:
-        small_.Float(name, "Tanh", {Any()});
-        break;
-      default:
-        small_.Float(name, "Softmax", {Any()});
-    }
-    tensors_.push_back(name);
-  }
-
-  SmallGraph small_;
-  std::mt19937 random_;
-  std::vector<std::string> tensors_;
 };
 
 std::vector<std::string> BytesOf(const std::vector<Tensor>& tensors) {
@@ -114,14 +65,13 @@ TEST(InterOpTest, RandomGraphsGiveTheSameBitsAsOneNodeAtATime) {
     BranchyGraph branchy(seed);
     const std::vector<std::string> fetches = branchy.SomeTensors(3);
     for (const int num_threads : {1, 2}) {
-      const auto serial = Session::Create(branchy.small().graph(), {"x"}, fetches, Threads(num_threads, 1));
+      const auto serial = Session::Create(branchy.graph(), {"x"}, fetches, Threads(num_threads, 1));
       ASSERT_TRUE(serial.ok()) << serial.status();
       const auto expected = (*serial)->Run({x});
       ASSERT_TRUE(expected.ok()) << expected.status();
       EXPECT_EQ((*serial)->report().num_beside, 0);
       for (const int inter_op_threads : {2, 3, 4}) {
-        const auto session =
-            Session::Create(branchy.small().graph(), {"x"}, fetches, Threads(num_threads, inter_op_threads));
+        const auto session = Session::Create(branchy.graph(), {"x"}, fetches, Threads(num_threads, inter_op_threads));
         ASSERT_TRUE(session.ok()) << session.status();
         for (int run = 0; run < 5; ++run) {
           const auto outputs = (*session)->Run({x});

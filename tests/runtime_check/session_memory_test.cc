@@ -1,82 +1,32 @@
 // Memory that nodes share: results stay what they are when every tensor has its own, and copies are made only where
 // they must be.
-#include <algorithm>
 #include <cstring>
-#include <random>
 
+#include "absl/container/flat_hash_map.h"
 #include "gtest/gtest.h"
 #include "runtime_check/checking/evaluate.h"
 #include "runtime_check/session.h"
+#include "tests/runtime_check/random_graph.h"
 #include "tests/runtime_check/small_graph.h"
 
 namespace permafrost {
 namespace {
 
-// A graph of nodes that alias, work in place, broadcast, split and join, over tensors of 6 elements. Every fourth input
-// is a value that only the run tells the shape of.
-class RandomGraph {
+// A graph of nodes that alias, work in place, broadcast, split and join, over tensors of 6 elements. The shapes of some
+// values are known only during the run.
+class AliasingGraph : public RandomGraph {
  public:
-  explicit RandomGraph(uint32_t seed) : random_(seed) {
-    small_.Placeholder("x", DType::kFloat, {kUnknownDim, 3});
-    small_.Placeholder("dims", DType::kInt32, {2});
-    small_.Const("c", Floats({3}, {1, -2, 3}));
-    small_.Const("flat", Tensor::FromVector<int32_t>({2}, {2, 3}));
-    small_.Const("axis", Tensor::Scalar<int32_t>(0));
-    tensors_ = {"x"};
-    const int count = 5 + static_cast<int>(random_() % 30);
-    for (int i = 0; i < count; ++i) AddNode(absl::StrCat("n", i));
+  explicit AliasingGraph(uint32_t seed) : RandomGraph(seed, {kUnknownDim, 3}) {
+    Placeholder("dims", DType::kInt32, {2});
+    Const("c", Floats({3}, {1, -2, 3}));
+    Const("shape", Tensor::FromVector<int32_t>({2}, {2, 3}));
+    Const("axis", Tensor::Scalar<int32_t>(0));
+    AddNodes(5, 34,
+             {RandomNode::kNeg, RandomNode::kRelu, RandomNode::kAdd, RandomNode::kSubtract, RandomNode::kMultiply,
+              RandomNode::kIdentity, RandomNode::kReshape, RandomNode::kReshapeByFeed, RandomNode::kSplitAndJoin,
+              RandomNode::kSoftmax},
+             6);
   }
-
-  const SmallGraph& small() const { return small_; }
-  std::vector<std::string> SomeTensors(size_t count) {
-    std::vector<std::string> some;
-    for (size_t i = 0; i < count; ++i) some.push_back(Any());
-    return some;
-  }
-
- private:
-  std::string Any() { return tensors_[tensors_.size() - 1 - random_() % std::min<size_t>(tensors_.size(), 6)]; }
-
-  void AddNode(const std::string& name) {
-    const auto float_type = std::pair<std::string, AttrValue>("T", AttrValue::Type(DType::kFloat));
-    switch (random_() % 9) {
-      case 0:
-        small_.Float(name, "Neg", {Any()});
-        break;
-      case 1:
-        small_.Float(name, "Relu", {Any()});
-        break;
-      case 2:
-        small_.Float(name, "AddV2", {Any(), Any()});
-        break;
-      case 3:
-        small_.Float(name, "Sub", {Any(), Any()});
-        break;
-      case 4:
-        small_.Float(name, "Mul", {Any(), "c"});
-        break;
-      case 5:
-        small_.Float(name, "Identity", {Any()});
-        break;
-      case 6:
-        small_.Add(name, "Reshape", {Any(), random_() % 4 == 0 ? "dims" : "flat"},
-                   {float_type, {"Tshape", AttrValue::Type(DType::kInt32)}});
-        break;
-      case 7:
-        small_.Add(name, "Split", {"axis", Any()}, {float_type, {"num_split", AttrValue::Int(2)}});
-        small_.Add(name + "_joined", "ConcatV2", {name + ":1", name, "axis"},
-                   {float_type, {"N", AttrValue::Int(2)}, {"Tidx", AttrValue::Type(DType::kInt32)}});
-        tensors_.push_back(name + "_joined");
-        return;
-      default:
-        small_.Float(name, "Softmax", {Any()});
-    }
-    tensors_.push_back(name);
-  }
-
-  SmallGraph small_;
-  std::mt19937 random_;
-  std::vector<std::string> tensors_;
 };
 
 // The value of every output by evaluating node after node, each tensor in memory of its own.
@@ -102,11 +52,11 @@ std::vector<Tensor> Expected(const Graph& graph, const std::vector<Tensor>& feed
 TEST(SessionMemoryTest, RandomGraphsGiveTheSameAsNodeByNode) {
   const std::vector<Tensor> feeds = {Floats({2, 3}, {0.5, -1, 2, 3, -4, 5}), Tensor::FromVector<int32_t>({2}, {2, 3})};
   for (uint32_t seed = 0; seed < 300; ++seed) {
-    RandomGraph random(seed);
+    AliasingGraph random(seed);
     const std::vector<std::string> fetches = random.SomeTensors(3);
-    const auto session = Session::Create(random.small().graph(), {"x", "dims"}, fetches);
+    const auto session = Session::Create(random.graph(), {"x", "dims"}, fetches);
     ASSERT_TRUE(session.ok()) << session.status();
-    const std::vector<Tensor> expected = Expected(random.small().graph(), feeds, fetches);
+    const std::vector<Tensor> expected = Expected(random.graph(), feeds, fetches);
     const std::vector<float> x = ToVector(feeds[0]);
     for (int run = 0; run < 2; ++run) {
       const auto outputs = (*session)->Run(feeds);
