@@ -10,6 +10,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/wide_elements.h"
 
 namespace permafrost {
 namespace {
@@ -22,36 +23,22 @@ constexpr int64_t kShortRow = 128;
 constexpr int64_t kRepeatedElements = 512;
 
 template <typename T, typename Wide>
-void Widen(const char* from, char* to, int64_t count) {
+void WidenAll(const char* from, char* to, int64_t count) {
   const T* x = reinterpret_cast<const T*>(from);
   Wide* y = reinterpret_cast<Wide*>(to);
-  for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_class_v<T>) {
-      y[i] = ToFloat(x[i]);
-    } else {
-      y[i] = x[i];
-    }
-  }
+  for (int64_t i = 0; i < count; ++i) y[i] = Comparable(x[i]);
 }
 
 template <typename T, typename Wide>
-void Narrow(const char* from, char* to, int64_t count) {
+void NarrowAll(const char* from, char* to, int64_t count) {
   const Wide* x = reinterpret_cast<const Wide*>(from);
   T* y = reinterpret_cast<T*>(to);
-  for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<T, Half>) {
-      y[i] = ToHalf(x[i]);
-    } else if constexpr (std::is_same_v<T, BFloat16>) {
-      y[i] = ToBFloat16(x[i]);
-    } else {
-      y[i] = static_cast<T>(x[i]);
-    }
-  }
+  for (int64_t i = 0; i < count; ++i) y[i] = Narrow<T>(x[i]);
 }
 
 template <typename T, typename Wide>
 constexpr Conversion MakeConversion() {
-  return {DTypeOf<Wide>::value, sizeof(T), sizeof(Wide), Widen<T, Wide>, Narrow<T, Wide>};
+  return {DTypeOf<Wide>::value, sizeof(T), sizeof(Wide), WidenAll<T, Wide>, NarrowAll<T, Wide>};
 }
 
 struct UnaryState : KernelState {

@@ -17,18 +17,17 @@ namespace onednn {
 
 struct Fused {
   std::vector<std::unique_ptr<Piece>> pieces;  // In the order in which they run.
-  // By tensor of the partition: where it is stored, the number of the first tensor with the same elements.
+  // By tensor of the partition: its storage, which has the number of the first tensor with the same elements.
   std::vector<int> storage;
-  std::vector<int64_t> bytes;  // Of each storage; there are some behind those of the tensors.
+  std::vector<int64_t> bytes;  // By storage; some storages have no tensor and come behind the others.
   std::vector<int> order;      // By piece: how many were made before it.
-  bool wants_finite = false;   // Some piece computes with what holds no NaN and no infinity: eight bits, split floats.
+  bool wants_finite = false;   // Some piece computes in a type without NaN and infinity: eight bits, split floats.
 };
 
-// What stands alone between a convolution and the next is fused to it as far as oneDNN can; what is left of elementwise
-// work is joined into as few passes over memory as its shape allows. What lies between pieces is stored as narrow as
-// the plan has those that read it compute. Errors as of the pieces.
-// `packed` may be null. `is_beside` has, in the order in which pieces are made, those that are for one thread; what is
-// beyond its end is for all.
+// Fuses elementwise nodes to the convolution or matrix product before them as far as oneDNN can, and joins the others
+// into as few passes over memory as their shapes allow. Storages between pieces are as narrow as the precisions of
+// their readers in the plan allow. Errors of the pieces.
+// `packed` may be null. `is_beside[i]`: the i-th piece that is made runs on one thread; pieces past the end use all.
 absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
                            PackedWeights* packed, const std::vector<bool>& is_beside = {});
 
