@@ -79,8 +79,8 @@ struct Piece {
 
 }  // namespace
 
-absl::StatusOr<CodeProduct> CodeProduct::Plan(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
-                                              int right, int64_t row_step, int64_t column_step) {
+absl::StatusOr<CodeProduct> CodeProduct::Prepare(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
+                                                 int right, int64_t row_step, int64_t column_step) {
   if (rows == 0 || columns == 0) return CodeProduct();  // Nothing is computed, and sizes may be any.
   CodeProduct product;
   product.rows_ = rows;

@@ -31,8 +31,8 @@ class CodeProduct {
   // `right` is the input with the right matrix, whose element [k][j] lies at k * row_step + j * column_step; codes of
   // qint8 count from -128, so that the zero point of theirs is 128 more than it is for quint8. Packs it now if its
   // value is known. Requests the scratch memory of the node. InvalidArgument when sizes exceed what can be addressed.
-  static absl::StatusOr<CodeProduct> Plan(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
-                                          int right, int64_t row_step, int64_t column_step);
+  static absl::StatusOr<CodeProduct> Prepare(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
+                                             int right, int64_t row_step, int64_t column_step);
 
   int64_t padded_depth() const { return padded_depth_; }
 

@@ -73,8 +73,8 @@ absl::Status PrepareConvolution(PrepareContext* context) {
     state->is_padded = ReachesOver(y) || ReachesOver(x);
   }
   // The filter's own element count fits int64, so this product does.
-  PF_ASSIGN_OR_RETURN(state->product, CodeProduct::Plan(context, state->rows, y.taps * x.taps * state->channels,
-                                                        state->output_channels, 1, state->output_channels, 1));
+  PF_ASSIGN_OR_RETURN(state->product, CodeProduct::Prepare(context, state->rows, y.taps * x.taps * state->channels,
+                                                           state->output_channels, 1, state->output_channels, 1));
   context->SetState(std::move(state));
   return absl::OkStatus();
 }

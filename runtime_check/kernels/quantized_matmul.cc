@@ -39,7 +39,7 @@ absl::Status PrepareMatMul(PrepareContext* context) {
   SetRangeOutputShapes(context);
   const int64_t b_row_step = transpose_b ? 1 : b.dim(1), b_column_step = transpose_b ? b.dim(1) : 1;
   PF_ASSIGN_OR_RETURN(state->product,
-                      CodeProduct::Plan(context, rows, state->depth, columns, 1, b_row_step, b_column_step));
+                      CodeProduct::Prepare(context, rows, state->depth, columns, 1, b_row_step, b_column_step));
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
