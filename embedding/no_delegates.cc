@@ -8,19 +8,19 @@ namespace permafrost {
 
 absl::StatusOr<std::shared_ptr<const Delegate>> ChooseDelegate(const std::string& name,
                                                                const DelegateOptions& options) {
-  if (name != "reference") {
+  if (name != kReferenceDelegate) {
     return absl::InvalidArgumentError(
         absl::StrCat("no delegate '", name, "'; this build has the reference kernels only"));
   }
   if (options.precision != "f32") {
     return absl::InvalidArgumentError(
-        absl::StrCat("delegate 'reference': found precision '", options.precision, "', expected f32"));
+        absl::StrCat("delegate '", kReferenceDelegate, "': found precision '", options.precision, "', expected f32"));
   }
   return nullptr;
 }
 
 std::string PackingIdentityOf(const std::string& name) {
-  return kKeepsPackedWeights && name == "reference" ? ReferencePackingIdentity() : "";
+  return kKeepsPackedWeights && name == kReferenceDelegate ? ReferencePackingIdentity() : "";
 }
 
 }  // namespace permafrost

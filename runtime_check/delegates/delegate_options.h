@@ -10,6 +10,9 @@
 
 namespace permafrost {
 
+// The name of the built-in kernels where a delegate is named.
+inline constexpr char kReferenceDelegate[] = "reference";
+
 struct DelegateOptions {
   std::string precision = "f32";
   std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that want one; see ChoosePrecision.

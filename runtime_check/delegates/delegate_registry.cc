@@ -22,17 +22,35 @@ struct Row {
   std::string (*packing_identity)() = nullptr;  // Null for one that keeps no packed weights.
 };
 
+DelegateInfo Reference() {
+  DelegateInfo info{kReferenceDelegate, "the built-in kernels: the truth that all others are compared with", {"f32"}};
+  info.is_reference = true;
+  return info;
+}
+
+DelegateInfo OneDnn() {
+  DelegateInfo info{"onednn",
+                    "oneDNN and fused loops on all vector units: the fastest",
+                    {"f32", "bf16x3", "bf16"},
+                    {"int8", "mixed"}};
+  info.supports_auto = true;
+  return info;
+}
+
+DelegateInfo Xnnpack() {
+  DelegateInfo info{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}};
+  info.supports_auto = true;
+  info.is_finite_only = true;
+  return info;
+}
+
 const std::vector<Row>& Rows() {
   static const auto* const rows = [] {
     auto* made = new std::vector<Row>{
-        {{"reference", "the built-in kernels: the truth that all others are compared with", {"f32"}, {}},
-         [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; },
+        {Reference(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> { return nullptr; },
          &ReferencePackingIdentity}};
     if constexpr (selection::HoldsDelegate("onednn")) {
-      made->push_back({{"onednn",
-                        "oneDNN and fused loops on all vector units: the fastest",
-                        {"f32", "bf16x3", "bf16"},
-                        {"int8", "mixed"}},
+      made->push_back({OneDnn(),
                        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
                          if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
@@ -41,8 +59,7 @@ const std::vector<Row>& Rows() {
                        &OneDnnPackingIdentity});
     }
     if constexpr (selection::HoldsDelegate("xnnpack")) {
-      made->push_back({{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}, {}},
-                       [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
+      made->push_back({Xnnpack(), [](const DelegateOptions&) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          return MakeXnnpackDelegate();
                        }});
     }
@@ -51,46 +68,66 @@ const std::vector<Row>& Rows() {
   return *rows;
 }
 
+const Row* FindRow(absl::string_view name) {
+  for (const Row& row : Rows()) {
+    if (row.info.name == name) return &row;
+  }
+  return nullptr;
+}
+
+bool IsAmong(const std::vector<std::string>& precisions, absl::string_view precision) {
+  return std::find(precisions.begin(), precisions.end(), precision) != precisions.end();
+}
+
 }  // namespace
 
-std::vector<DelegateInfo> KnownDelegates() {
-  std::vector<DelegateInfo> infos;
-  for (const Row& row : Rows()) infos.push_back(row.info);
-  return infos;
+std::vector<std::string> DelegateInfo::AllPrecisions() const {
+  std::vector<std::string> all = precisions;
+  all.insert(all.end(), planned_precisions.begin(), planned_precisions.end());
+  return all;
+}
+
+bool DelegateInfo::NeedsPlan(absl::string_view precision) const { return IsAmong(planned_precisions, precision); }
+
+const std::vector<DelegateInfo>& KnownDelegates() {
+  static const auto* const infos = [] {
+    auto* made = new std::vector<DelegateInfo>();
+    for (const Row& row : Rows()) made->push_back(row.info);
+    return made;
+  }();
+  return *infos;
+}
+
+const DelegateInfo* FindDelegateInfo(absl::string_view name) {
+  const Row* row = FindRow(name);
+  return row == nullptr ? nullptr : &row->info;
 }
 
 std::string PackingIdentity(absl::string_view name) {
-  for (const Row& row : Rows()) {
-    if (row.info.name == name && row.packing_identity != nullptr) return row.packing_identity();
-  }
-  return "";
+  const Row* row = FindRow(name);
+  return row == nullptr || row->packing_identity == nullptr ? "" : row->packing_identity();
 }
 
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options) {
-  std::vector<absl::string_view> names;
-  for (const Row& row : Rows()) {
-    const DelegateInfo& info = row.info;
-    names.push_back(info.name);
-    if (info.name != name) continue;
-    const auto is_among = [&](const std::vector<std::string>& precisions) {
-      return std::find(precisions.begin(), precisions.end(), options.precision) != precisions.end();
-    };
-    if (is_among(info.planned_precisions) && options.plan == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': precision '", options.precision,
-                                                     "' wants a plan for the model, which is made from sample inputs"));
-    }
-    if (is_among(info.precisions) || is_among(info.planned_precisions)) {
-      absl::StatusOr<std::shared_ptr<const Delegate>> made = row.make(options);
-      PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("delegate '", name, "'")));
-      return made;
-    }
-    return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': found precision '", options.precision,
-                                                   "', expected ", absl::StrJoin(info.precisions, ", "),
-                                                   info.planned_precisions.empty() ? "" : ", ",
-                                                   absl::StrJoin(info.planned_precisions, ", ")));
+  const Row* row = FindRow(name);
+  if (row == nullptr) {
+    std::vector<absl::string_view> names;
+    for (const Row& known : Rows()) names.push_back(known.info.name);
+    return absl::InvalidArgumentError(
+        absl::StrCat("no delegate '", name, "'; there are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no delegate '", name, "'; there are ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
+  const std::vector<std::string> precisions = row->info.AllPrecisions();
+  if (!IsAmong(precisions, options.precision)) {
+    return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': found precision '", options.precision,
+                                                   "', expected ", absl::StrJoin(precisions, ", ")));
+  }
+  if (row->info.NeedsPlan(options.precision) && options.plan == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': precision '", options.precision,
+                                                   "' wants a plan for the model, which is made from sample inputs"));
+  }
+  absl::StatusOr<std::shared_ptr<const Delegate>> made = row->make(options);
+  PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("delegate '", name, "'")));
+  return made;
 }
 
 }  // namespace permafrost

@@ -99,14 +99,9 @@ class Chooser {
   }
 
   absl::Status FindPrecisions() {
-    std::vector<std::string> known;
-    for (const DelegateInfo& info : KnownDelegates()) {
-      if (info.name != name_) continue;
-      known = info.precisions;
-      planned_ = info.planned_precisions;
-      known.insert(known.end(), planned_.begin(), planned_.end());
-    }
-    if (known.empty()) return MakeDelegate(name_, {}).status();
+    delegate_ = FindDelegateInfo(name_);
+    if (delegate_ == nullptr) return MakeDelegate(name_, {}).status();
+    const std::vector<std::string> known = delegate_->AllPrecisions();
     for (const std::string& wanted : options_.precisions) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
       return absl::InvalidArgumentError(absl::StrCat("delegate '", name_, "': found precision '", wanted,
@@ -128,7 +123,7 @@ class Chooser {
   }
 
   absl::StatusOr<std::unique_ptr<Session>> Try(PrecisionTrial* trial) {
-    if (std::find(planned_.begin(), planned_.end(), trial->precision) != planned_.end()) {
+    if (delegate_->NeedsPlan(trial->precision)) {
       PF_RETURN_IF_ERROR(PlanTrial(trial));
     }
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Open(trial->precision, trial->plan));
@@ -261,7 +256,8 @@ class Chooser {
   const std::string& name_;
   const SessionOptions& session_options_;
   const ChoiceOptions& options_;
-  std::vector<std::string> precisions_, planned_;
+  const DelegateInfo* delegate_ = nullptr;  // Of name_; null for an unknown one.
+  std::vector<std::string> precisions_;
   SampleOutputs expected_;
   DelegationReport report_;
   std::optional<PrecisionPlan> base_;  // With statistics alone.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "runtime_check/delegates/delegate_options.h"
 #include "tools/summary/summary_format.h"
 
 namespace permafrost {
@@ -102,7 +103,7 @@ void WriteNodes(const ProfileSummary& summary, const NodeCosts& costs, JsonWrite
                               : row.label.kind == ProfileLabel::Kind::kPiece ? "piece"
                                                                              : "partition");
     json->Key("description").Text(row.label.name);
-    json->Key("delegate").Text(is_kernel ? "reference" : row.label.op);
+    json->Key("delegate").Text(is_kernel ? kReferenceDelegate : row.label.op);
     json->Key("function").Text(row.label.function);
     json->Key("start_seconds").Number(row.start_us / runs / kMicroseconds);
     json->Key("first_seconds").Number(row.first_us / kMicroseconds);

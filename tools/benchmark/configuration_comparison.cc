@@ -31,7 +31,7 @@ absl::StatusOr<Objections> FindObjections(const BenchmarkSubject& subject,
   for (const DelegateInfo& info : KnownDelegates()) {
     const bool is_asked = std::any_of(configurations.begin(), configurations.end(),
                                       [&](const Configuration& one) { return one.delegate == info.name; });
-    if (!is_asked || info.name == "reference" || Interruption::IsRequested()) continue;
+    if (!is_asked || info.is_reference || Interruption::IsRequested()) continue;
     console.Progress(absl::StrCat("checking the answers of ", info.name));
     PF_ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoosePrecision(subject.graph(), feeds, subject.outputs(),
                                                                       {subject.feeds()}, info.name, options));
@@ -101,9 +101,7 @@ std::vector<Configuration> AllConfigurations(int most_threads) {
   threads.push_back(most);
   std::vector<Configuration> configurations;
   for (const DelegateInfo& info : KnownDelegates()) {
-    std::vector<std::string> precisions = info.precisions;
-    if (precisions.empty()) precisions.emplace_back("f32");
-    for (const std::string& precision : precisions) {
+    for (const std::string& precision : info.precisions) {
       for (const int count : threads) configurations.push_back({info.name, precision, count});
     }
   }
@@ -126,18 +124,20 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
     const auto objection = objections.find({configuration.delegate, configuration.precision});
     if (objection != objections.end()) compared.objection = objection->second;
     console.Progress(absl::StrCat("preparing ", configuration.Flags()));
+    const DelegateInfo* delegate = FindDelegateInfo(configuration.delegate);
+    const bool is_reference = delegate != nullptr && delegate->is_reference;
     absl::StatusOr<std::unique_ptr<Session>> session = NewSession(subject, configuration, options);
     if (!session.ok()) {
-      if (configuration.delegate == "reference") return session.status();
+      if (is_reference) return session.status();
       compared.objection = absl::StrCat("does not run: ", session.status().message());
       continue;
     }
-    if ((*session)->report().delegation.partitions.empty() && configuration.delegate != "reference") {
+    if ((*session)->report().delegation.partitions.empty() && !is_reference) {
       compared.objection = "the delegate takes no part";
       continue;
     }
     Session* pointer = sessions.emplace_back(*std::move(session)).get();
-    if (configuration.delegate == "reference" && comparison.notes.empty()) {
+    if (is_reference && comparison.notes.empty()) {
       PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, pointer->Run(subject.feeds()));
       comparison.notes = NonFiniteNotes(subject.outputs(), outputs);
     }

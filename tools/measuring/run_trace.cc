@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/delegates/delegate_options.h"
 #include "tools/command_line/json.h"
 #include "tools/measuring/memory_timeline.h"
 
@@ -49,7 +50,7 @@ void WriteEvents(const Profiler& profiler, const ProfileRun& run, const NodeCost
     json->Key("dur").Number(Microseconds(event.end_ns - event.start_ns));
     json->Key("args").BeginObject();
     json->Key("op").Text(label.kind == ProfileLabel::Kind::kPiece && cost != nullptr ? cost->op : label.op);
-    json->Key("delegate").Text(label.kind == ProfileLabel::Kind::kNode ? "reference" : label.op);
+    json->Key("delegate").Text(label.kind == ProfileLabel::Kind::kNode ? kReferenceDelegate : label.op);
     if (!label.function.empty()) json->Key("function").Text(label.function);
     json->Key("output_bytes")
         .Integer(event.output_bytes > 0 || cost == nullptr ? event.output_bytes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -14,27 +15,17 @@
 #include "tools/model/precision_request.h"
 
 namespace permafrost {
-namespace {
-
-bool IsAmong(const std::vector<std::string>& names, absl::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-}  // namespace
-
 absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
   std::vector<absl::string_view> packing;
-  const std::vector<DelegateInfo> known = KnownDelegates();
-  for (const DelegateInfo& info : known) {
+  for (const DelegateInfo& info : KnownDelegates()) {
     if (PackingIdentity(info.name).empty()) continue;
     packing.push_back(info.name);
     if (info.name != parts.first) continue;
     PackRequest request{parts.first, parts.second.empty() ? info.precisions[0] : parts.second};
-    request.wants_samples = request.precision == kAutoPrecision || IsAmong(info.planned_precisions, request.precision);
-    if (request.wants_samples || IsAmong(info.precisions, request.precision)) return request;
-    std::vector<std::string> precisions = info.precisions;
-    precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
+    const std::vector<std::string> precisions = info.AllPrecisions();
+    request.wants_samples = request.precision == kAutoPrecision || info.NeedsPlan(request.precision);
+    if (request.wants_samples || absl::c_linear_search(precisions, request.precision)) return request;
     return absl::InvalidArgumentError(absl::StrCat("found precision '", request.precision, "', expected ",
                                                    absl::StrJoin(precisions, ", "), " or ", kAutoPrecision));
   }

@@ -92,13 +92,8 @@ constexpr char kAuto[] = "auto";
 // Whether the precision depends on the inputs: it is then chosen, or planned, with the first feeds.
 bool IsSettledLater(const Settings& settings) {
   if (settings.precision == kAuto) return true;
-  for (const DelegateInfo& info : KnownDelegates()) {
-    const std::vector<std::string>& planned = info.planned_precisions;
-    if (info.name == settings.delegate) {
-      return std::find(planned.begin(), planned.end(), settings.precision) != planned.end();
-    }
-  }
-  return false;
+  const DelegateInfo* info = FindDelegateInfo(settings.delegate);
+  return info != nullptr && info->NeedsPlan(settings.precision);
 }
 
 absl::StatusOr<Tensor> ReadAligned(const std::string& path) {

@@ -8,11 +8,9 @@
 namespace permafrost {
 namespace {
 
-constexpr char kXnnpack[] = "xnnpack";
-
-// More than fits a row of the registry.
-const char* NoteOn(const std::string& delegate) {
-  if (delegate != kXnnpack) return "";
+// The consequences of a capability, for the page.
+const char* NoteOn(const DelegateInfo& info) {
+  if (!info.is_finite_only) return "";
   return " Its kernels turn NaN into a number\nwhere they clamp, so a partition that has one of these is for finite "
          "numbers: a run with NaN or infinity in what goes in is an\nerror, and nodes that make NaN of finite numbers "
          "are refused. A sum that overflows inside is not noticed.";
@@ -23,14 +21,15 @@ const char* NoteOn(const std::string& delegate) {
 std::vector<std::string> RegisteredDelegates() {
   std::vector<std::string> names;
   for (const DelegateInfo& info : KnownDelegates()) {
-    if (info.name != "reference") names.push_back(info.name);
+    if (!info.is_reference) names.push_back(info.name);
   }
   return names;
 }
 
 ConformanceOptions ConformanceOptionsOf(const std::string& delegate) {
   ConformanceOptions options;
-  if (delegate == kXnnpack) {
+  const DelegateInfo* info = FindDelegateInfo(delegate);
+  if (info != nullptr && info->is_finite_only) {
     options.may_decline = [](const absl::Status& status) {
       return absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "holds NaN or infinity");
     };
@@ -41,8 +40,8 @@ ConformanceOptions ConformanceOptionsOf(const std::string& delegate) {
 std::vector<DocumentedDelegate> DocumentedDelegates() {
   std::vector<DocumentedDelegate> documented;
   for (const DelegateInfo& info : KnownDelegates()) {
-    if (info.name == "reference") continue;
-    documented.push_back({info.name, absl::StrCat(info.description, ".", NoteOn(info.name)),
+    if (info.is_reference) continue;
+    documented.push_back({info.name, absl::StrCat(info.description, ".", NoteOn(info)),
                           [name = info.name] { return MakeDelegate(name, {}); }});
   }
   return documented;

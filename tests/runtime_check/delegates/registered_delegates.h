@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// All but "reference".
+// All but the reference.
 std::vector<std::string> RegisteredDelegates();
 
 // What the recorded cases may ask of it.
