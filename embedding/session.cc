@@ -17,7 +17,7 @@
 #include "embedding/session_interface.h"
 #include "embedding/tensors.h"
 #include "graph/base/status.h"
-#include "runtime_check/threads/thread_pool.h"
+#include "runtime_check/session_settings.h"
 
 namespace permafrost {
 namespace {
@@ -26,7 +26,7 @@ constexpr int64_t kMostLoopIterations = 1'000'000;
 
 absl::Status ChooseDelegate(const pf_model& model, const pf_session_options& given, SessionOptions* options,
                             pf_session* session) {
-  const std::string name = given.delegate == nullptr ? "reference" : given.delegate;
+  const std::string name = given.delegate == nullptr ? kReferenceDelegate : given.delegate;
   DelegateOptions with;
   if (given.precision != nullptr) with.precision = given.precision;
   PF_RETURN_IF_ERROR(UsePacked(model.package, name, &with, &session->packed));
@@ -35,18 +35,18 @@ absl::Status ChooseDelegate(const pf_model& model, const pf_session_options& giv
   return absl::OkStatus();
 }
 
+absl::Status CheckSetting(absl::string_view name, int64_t found, int64_t most) {
+  if (found >= 0 && found <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": found ", found, ", expected 0 to ", most));
+}
+
 absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {
   SessionOptions options;
-  if (given.num_threads < 0 || given.num_threads > ThreadPool::kMostThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found ", given.num_threads, " threads, expected 0 to ", ThreadPool::kMostThreads));
-  }
-  options.num_threads = std::max(1, given.num_threads);
-  if (given.inter_op_threads < 0 || given.inter_op_threads > ThreadPool::kMostThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found ", given.inter_op_threads, " inter_op threads, expected 0 to ", ThreadPool::kMostThreads));
-  }
-  options.inter_op_threads = std::max(1, given.inter_op_threads);
+#define PERMAFROST_SET(field, flag, preset, most, at_zero, help) \
+  PF_RETURN_IF_ERROR(CheckSetting(#field, given.field, most));   \
+  options.field = std::max(1, given.field);
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
+#undef PERMAFROST_SET
   if (given.num_processors > 0) {
     PF_RETURN_IF_ERROR(CheckGiven(given.processors, "processors"));
     options.processors.assign(given.processors, given.processors + given.num_processors);

@@ -22,7 +22,9 @@
 #include "tools/measuring/hardware_counters.h"
 #include "tools/measuring/run_trace.h"
 #include "tools/measuring/timed_runs.h"
+#include "tools/model/delegate_resolution.h"
 #include "tools/model/delegation_listing.h"
+#include "tools/model/run_options.h"
 #include "tools/validation/calibration_inputs.h"
 
 namespace permafrost {
@@ -221,7 +223,7 @@ class Benchmark {
     PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                         ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));
     if (samples.empty()) samples.push_back(subject_->feeds());
-    PF_ASSIGN_OR_RETURN(kept_, SettleDelegate(run_, model, samples, files_, &session_options_, console_));
+    PF_ASSIGN_OR_RETURN(kept_, ResolveDelegate(run_, model, samples, files_, &session_options_, console_));
     result_.precision = kept_.precision();
     if (options_.init_ops.empty()) return absl::OkStatus();
     return RunOnce(graph, SplitList(options_.init_ops), session_options_);

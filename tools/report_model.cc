@@ -17,7 +17,9 @@
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
+#include "tools/model/delegate_resolution.h"
 #include "tools/model/model_inputs.h"
+#include "tools/model/run_options.h"
 #include "tools/report/model_facts.h"
 #include "tools/report/model_runs.h"
 #include "tools/report/report_formats.h"
@@ -296,7 +298,7 @@ class Reporter {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                           ReadCalibrationInputs(files_, flags.calibration_inputs, options_.image, {}, graph.inputs()));
       if (samples.empty()) samples.push_back(subjects_[i]->feeds());
-      PF_ASSIGN_OR_RETURN(const KeptWeights kept, SettleDelegate(flags, model, samples, files_, &session, console_));
+      PF_ASSIGN_OR_RETURN(const KeptWeights kept, ResolveDelegate(flags, model, samples, files_, &session, console_));
       kept_.push_back(kept);
       runs.push_back({subjects_[i].get(), std::move(session), &report_.models[i]});
     }

@@ -15,7 +15,7 @@
 #include "tools/difference/lineage_file.h"
 #include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/run_options.h"
+#include "tools/model/tool_session.h"
 #include "tools/transform/bisection.h"
 #include "tools/transform/bisection_report.h"
 #include "tools/transform/pass_listing.h"

@@ -17,10 +17,12 @@
 #include "tools/difference/lineage_file.h"
 #include "tools/images/distortion.h"
 #include "tools/images/preprocessing.h"
+#include "tools/model/delegate_resolution.h"
 #include "tools/model/delegation_listing.h"
 #include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_flags.h"
+#include "tools/model/run_options.h"
 #include "tools/validation/batch_source.h"
 #include "tools/validation/calibration_inputs.h"
 #include "tools/validation/label_files.h"
@@ -343,7 +345,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   }
   const ModelToRun model = {*candidate, reference->inputs(), reference->outputs(), options.candidate};
   PF_ASSIGN_OR_RETURN(const KeptWeights kept,
-                      SettleDelegate(options.run, model, sets, files, &settings.candidate, console));
+                      ResolveDelegate(options.run, model, sets, files, &settings.candidate, console));
   settings.timed_runs = options.runs;
   console.Progress("running the models");
   const auto start = std::chrono::steady_clock::now();

@@ -24,11 +24,14 @@
 #include "python/native/text.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/session.h"
+#include "runtime_check/session_settings.h"
 #include "tools/command_line/console.h"
 #include "tools/difference/graph_difference.h"
+#include "tools/model/delegate_resolution.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_flags.h"
 #include "tools/model/run_options.h"
+#include "tools/model/tool_session.h"
 #include "tools/transform/verification.h"
 
 namespace py = pybind11;
@@ -48,7 +51,7 @@ struct Running {
   std::vector<std::string> feeds, fetches;
   std::unique_ptr<Session> session;
   std::vector<TensorSpec> inputs;                     // The session's.
-  std::string notes;                                  // What settling the precision had to say.
+  std::string notes;                                  // Printed while the precision was resolved.
   std::mutex mutex;                                   // A session runs one run at a time.
   std::vector<Shape> planned_shapes;                  // What PlanOutputs was asked last,
   std::vector<TensorSpec> planned;                    // and its answer; both are for who holds the mutex.
@@ -90,7 +93,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   Console console{out, err};
   const ModelToRun model = {graph, inputs, graph.outputs(), /*path=*/""};
   PF_ASSIGN_OR_RETURN(const KeptWeights kept,
-                      SettleDelegate(request.flags, model, samples, files, &options.chosen, console));
+                      ResolveDelegate(request.flags, model, samples, files, &options.chosen, console));
   running->notes = err.str();
   options.chosen.loop_limits.is_cancelled = [flag = running->is_abandoned] { return flag->load(); };
   options.chosen.loop_limits.most_iterations = 0;
@@ -113,9 +116,8 @@ absl::StatusOr<Tensor> FeedFromPython(py::handle object, const TensorSpec& spec)
   return spec.dtype == DType::kInvalid ? TensorFromBuffer(object) : TensorFromBuffer(object, spec.dtype);
 }
 
-RunningPointer MakeSession(const Model& model, const Text& delegate, const Text& precision, int threads,
-                           int inter_op_threads, std::vector<Text> custom_ops, py::handle fetches,
-                           const py::list& samples) {
+RunningPointer MakeSession(const Model& model, const Text& delegate, const Text& precision, const py::dict& counts,
+                           std::vector<Text> custom_ops, py::handle fetches, const py::list& samples) {
   ThrowIfError(model.interface);
   const auto running = std::make_shared<Running>();
   running->graph = model.graph;
@@ -124,8 +126,9 @@ RunningPointer MakeSession(const Model& model, const Text& delegate, const Text&
   const auto request = std::make_shared<SessionRequest>();
   request->flags.delegate = delegate.bytes;
   request->flags.precision = precision.bytes;
-  request->flags.threads = threads;
-  request->flags.inter_op_threads = inter_op_threads;
+#define PERMAFROST_SET(field, flag, preset, most, at_zero, help) request->flags.flag = counts[#flag].cast<int32_t>();
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
+#undef PERMAFROST_SET
   request->flags.custom_ops = Bytes(std::move(custom_ops));
   for (const py::handle sample : samples) {
     InputSet set;
@@ -394,11 +397,19 @@ py::list Compare(const Model& actual, const Model& expected, std::optional<doubl
   return list;
 }
 
+// The arguments of Model.session that are whole numbers: name, default and largest value of each.
+py::list SessionCounts() {
+  py::list list;
+#define PERMAFROST_APPEND(field, flag, preset, most, at_zero, help) list.append(py::make_tuple(#flag, preset, most));
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_APPEND)
+#undef PERMAFROST_APPEND
+  return list;
+}
+
 py::list DelegatesToPython() {
   py::list list;
   for (const DelegateInfo& info : KnownDelegates()) {
-    std::vector<std::string> precisions = info.precisions;
-    precisions.insert(precisions.end(), info.planned_precisions.begin(), info.planned_precisions.end());
+    const std::vector<std::string> precisions = info.AllPrecisions();
     list.append(py::make_tuple(info.name, info.description, ToPython(absl::MakeConstSpan(precisions))));
   }
   return list;
@@ -424,6 +435,7 @@ void BindRunning(py::module_& m) {
       .def_property_readonly("num_threads",
                              [](const RunningPointer& running) { return running->session->num_threads(); });
   m.def("session", &MakeSession);
+  m.def("session_counts", &SessionCounts);
   m.def("verify", &Verify);
   m.def("random_inputs", &RandomInputs);
   m.def("compare", &Compare);

@@ -55,6 +55,11 @@ def integer(value, name, low=0):
     return result
 
 
+def integers(**values):
+    """`integer` of each value, by name."""
+    return {name: integer(value, name) for name, value in values.items()}
+
+
 def number(value, name):
     """A float that is not negative; infinity stands for no bound."""
     if isinstance(value, (bool, str, bytes)) or not (hasattr(value, '__float__') or hasattr(value, '__index__')):

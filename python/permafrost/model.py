@@ -244,7 +244,7 @@ class Model(_closing.Closable):
         sets = session_module.sample_sets(samples, [item.name for item in endpoints], [item.dtype for item in endpoints])
         return session_module.Session(
             _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
-                            _checks.integer(threads, 'threads'), _checks.integer(inter_op_threads, 'inter_op_threads'),
+                            _checks.integers(threads=threads, inter_op_threads=inter_op_threads),
                             _checks.paths(custom_ops, 'custom_ops'), _checks.names(outputs, 'outputs'), sets))
 
     def run(self, inputs) -> Dict[str, Any]:

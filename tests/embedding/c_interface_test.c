@@ -188,17 +188,6 @@ static void test_session_errors(const pf_model* model) {
   EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
                "no delegate 'fast'");
   options.delegate = NULL;
-  options.num_threads = -1;
-  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
-               "found -1 threads");
-  options.num_threads = 1025;
-  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
-               "found 1025 threads");
-  options.num_threads = 0;
-  options.inter_op_threads = -2;
-  EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT,
-               "found -2 inter_op threads");
-  options.inter_op_threads = 0;
   options.num_processors = 1;
   EXPECT_ERROR(pf_create_session(model, &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT, "processors");
   options.processors = &no_processor;

@@ -23,6 +23,7 @@
 #include "io/formats/npy.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
+#include "runtime_check/session_settings.h"
 #include "tests/formats/age/file_builder.h"
 #include "tests/io/test_in_folder.h"
 #include "tests/runtime_check/small_graph.h"
@@ -257,6 +258,24 @@ int32_t FirstProcessor() {
   int32_t first = 0;
   while (!CPU_ISSET(first, &set)) ++first;
   return first;
+}
+
+TEST_F(RuntimeTest, RefusesCountsOutOfRange) {
+  pf::Result<pf::Model> model = pf::Model::OpenFile(ModelPath());
+  ASSERT_TRUE(model.ok());
+  const auto refuse = [&](const char* name, int32_t pf_session_options::*field, int32_t most) {
+    for (const int32_t value : {-1, most + 1}) {
+      pf_session_options options = PF_SESSION_OPTIONS_INIT;
+      options.*field = value;
+      pf_session* session = nullptr;
+      char error[256];
+      EXPECT_EQ(pf_create_session(model->get(), &options, &session, error, sizeof(error)), PF_INVALID_ARGUMENT);
+      EXPECT_EQ(std::string(error), absl::StrCat(name, ": found ", value, ", expected 0 to ", most));
+    }
+  };
+#define PERMAFROST_REFUSE(field, flag, preset, most, at_zero, help) refuse(#field, &pf_session_options::field, most);
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_REFUSE)
+#undef PERMAFROST_REFUSE
 }
 
 TEST_F(RuntimeTest, RunsWithDelegatesAndReportsThem) {

@@ -6,7 +6,7 @@ import unittest
 
 import numpy
 import permafrost
-from permafrost import passes, strip_unused_lib
+from permafrost import _native, passes, strip_unused_lib
 from permafrost.graph_transforms import TransformGraph
 
 import models
@@ -205,8 +205,9 @@ class BadInputTest(unittest.TestCase):
         model = models.small()
         self.fails(ValueError, "'gpu'", model.session, delegate='gpu')
         self.fails(ValueError, "'int4'", model.session, delegate='onednn', precision='int4')
-        self.fails(ValueError, 'threads', model.session, threads=-1)
-        self.fails(ValueError, 'inter_op_threads: found -1', model.session, inter_op_threads=-1)
+        for name, _, most in _native.session_counts():
+            self.fails(ValueError, f'^{name}: found -1', model.session, **{name: -1})
+            self.fails(ValueError, f'{name}: found {most + 1}, expected 0 to {most}', model.session, **{name: most + 1})
         self.fails(permafrost.Error, "'nothing'", model.session, outputs=['nothing'])
         self.fails(permafrost.Error, '.', model.session, custom_ops=['/no/such.so'])
         self.fails(TypeError, 'other: found None', model.verify, None)

@@ -1,9 +1,11 @@
 """Sessions: runs without copies, benchmarks, delegates."""
 
+import inspect
 import unittest
 
 import numpy
 import permafrost
+from permafrost import _native
 
 import models
 
@@ -21,6 +23,16 @@ class SessionTest(unittest.TestCase):
                 numpy.testing.assert_allclose(result['probabilities'], self.expected, atol=1e-5)
                 self.assertEqual(session.inputs, ['image'])
                 self.assertEqual(session.outputs, ['probabilities'])
+
+    def test_offers_every_count_of_a_session(self):
+        method = permafrost.Model.session
+        arguments = inspect.signature(method).parameters
+        counts = _native.session_counts()
+        self.assertIn('threads', [name for name, _, _ in counts])
+        for name, default, _ in counts:
+            with self.subTest(name):
+                self.assertEqual(arguments[name].default, default)
+                self.assertIn(f' {name}: ', method.__doc__)
 
     def test_precision_that_is_measured(self):
         session = models.digits().session(delegate='onednn', precision='auto', samples=[self.images[:8]], threads=1)

@@ -1,44 +1,120 @@
-// Sets the limits of a run, and lets it read memory regions from files.
+// Checks the flags and loads what they name.
 #include "tools/model/run_options.h"
 
-#include <string>
+#include <algorithm>
+#include <memory>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/status.h"
+#include "runtime_check/custom_ops/custom_ops.h"
+#include "runtime_check/delegates/delegate_registry.h"
+#include "runtime_check/delegates/external/external_delegate.h"
+#include "runtime_check/precision/value_range.h"
+#include "runtime_check/session_settings.h"
+#include "runtime_check/threads/processors.h"
+#include "tools/model/precision_request.h"
+#include "tools/model/processor_list.h"
+#include "tools/model/tool_session.h"
 
 namespace permafrost {
 namespace {
 
-absl::StatusOr<Tensor> ReadRegion(FileSystem& files, const std::string& region, DType dtype, const Shape& shape) {
-  if (absl::StartsWith(region, kPackagePrefix)) {
-    return absl::UnimplementedError(
-        absl::StrCat("the memory region '", region, "' lies in a memory-mapped package, which is not read here"));
+absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run) {
+  const std::string& name = run.delegate;
+  if (IsLibrary(run)) {
+    absl::StatusOr<std::shared_ptr<const Delegate>> loaded = LoadExternalDelegate(name);
+    PF_RETURN_IF_ERROR(Annotate(loaded.status(), "--delegate"));
+    return loaded;
   }
-  PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(region));
-  absl::StatusOr<Tensor> tensor = Tensor::FromBytes(dtype, shape, file.bytes, file.owner);
-  PF_RETURN_IF_ERROR(Annotate(tensor.status(), absl::StrCat("the memory region '", region, "'")));
-  return tensor;
+  DelegateOptions options;
+  if (!run.precision.empty() && !NeedsSamples(run)) options.precision = run.precision;
+  absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegate(name, options);
+  PF_RETURN_IF_ERROR(Annotate(made.status(), "--delegate"));
+  return made;
+}
+
+// InvalidArgument for a precision that the delegate does not have. An unknown name is for FindDelegate to report.
+absl::Status CheckPrecision(const RunFlags& run) {
+  if (run.precision.empty()) return absl::OkStatus();
+  if (IsLibrary(run)) {
+    return absl::InvalidArgumentError(absl::StrCat("--precision: found '", run.precision, "' with the shared library '",
+                                                   run.delegate,
+                                                   "', expected none: a library decides itself what it computes with"));
+  }
+  const DelegateInfo* info = FindDelegateInfo(run.delegate);
+  if (info == nullptr) return absl::OkStatus();
+  std::vector<std::string> precisions = info->AllPrecisions();
+  if (info->supports_auto) precisions.emplace_back(kAutoPrecision);
+  if (absl::c_linear_search(precisions, run.precision)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--precision: found '", run.precision, "', expected what --delegate=",
+                                                 run.delegate, " has: ", absl::StrJoin(precisions, ", ")));
+}
+
+absl::Status CheckCount(absl::string_view flag, int32_t found, int32_t most) {
+  if (found >= 0 && found <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": found ", found, ", expected 0 to ", most));
 }
 
 }  // namespace
 
-SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
-  SessionOptions options;
-  options.num_threads = num_threads;
-  options.loop_limits.most_iterations = kMostLoopIterations;
-  options.region_reader = [&files](const std::string& region, DType dtype, const Shape& shape) {
-    return ReadRegion(files, region, dtype, shape);
-  };
-  return options;
+bool IsLibrary(const RunFlags& run) {
+  return absl::StrContains(run.delegate, '/') || absl::EndsWith(run.delegate, ".so");
 }
 
-RegionReader PackageRegions(std::shared_ptr<const Package> package, FileSystem& files) {
-  return [package = std::move(package), &files](const std::string& region, DType dtype, const Shape& shape) {
-    if (absl::StartsWith(region, kPackagePrefix)) return package->ReadTensor(region, dtype, shape);
-    return ReadRegion(files, region, dtype, shape);
-  };
+bool NeedsSamples(const RunFlags& run) {
+  if (run.precision == kAutoPrecision) return true;
+  const DelegateInfo* info = FindDelegateInfo(run.delegate);
+  return info != nullptr && info->NeedsPlan(run.precision);
+}
+
+absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files) {
+#define PERMAFROST_CHECK(field, flag, preset, most, at_zero, help) \
+  PF_RETURN_IF_ERROR(CheckCount("--" #flag, run.flag, most));
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_CHECK)
+#undef PERMAFROST_CHECK
+  if (!run.precision_plan.empty() && !NeedsSamples(run)) {
+    return absl::InvalidArgumentError(absl::StrCat("--precision_plan: found '", run.precision_plan,
+                                                   "' with --precision=", run.precision,
+                                                   ", expected none: only auto, int8 and mixed settle on something"));
+  }
+  if (!run.calibration_inputs.empty() && !NeedsSamples(run)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--calibration_inputs: found with --precision=", run.precision.empty() ? "f32" : run.precision,
+                     ", expected none: only auto, int8 and mixed look at inputs"));
+  }
+  RunOptions run_options;
+  SessionOptions& options = run_options.reference;
+  options = ToolSessionOptions(1, files);
+#define PERMAFROST_SET(field, flag, preset, most, at_zero, help) \
+  options.field = std::max<int>(1, run.flag > 0 ? run.flag : (at_zero));
+  PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
+#undef PERMAFROST_SET
+  if (!run.cpu_affinity.empty()) {
+    absl::StatusOr<std::vector<int>> processors = ParseProcessors(run.cpu_affinity);
+    PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
+    PF_RETURN_IF_ERROR(Annotate(ProcessorBinding().Bind(*processors), "--cpu_affinity"));
+    options.processors = *std::move(processors);
+  }
+  run_options.chosen = options;
+  PF_RETURN_IF_ERROR(CheckPrecision(run));
+  PF_RETURN_IF_ERROR(Annotate(RangeMethodOf(run.calibration).status(), "--calibration"));
+  PF_ASSIGN_OR_RETURN(run_options.chosen.delegate, FindDelegate(run));
+  std::vector<std::string> paths;
+  for (const std::string& list : run.custom_ops) {
+    for (std::string& path : SplitList(list)) paths.push_back(std::move(path));
+  }
+  if (paths.empty()) return run_options;
+  absl::StatusOr<CustomOps> ops = LoadCustomOps(paths);
+  PF_RETURN_IF_ERROR(Annotate(ops.status(), "--custom_ops"));
+  options.kernel_lookup = std::move(ops->kernels_of_new_ops);
+  run_options.chosen.kernel_lookup = std::move(ops->kernels);
+  return run_options;
 }
 
 }  // namespace permafrost

@@ -1,27 +1,35 @@
-// How the tools run a model: the limits of a run.
+// Session options from the flags: loads the delegate and the custom ops, and checks what was asked for.
 #ifndef PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 #define PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 
-#include <cstdint>
-#include <memory>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "io/file_system.h"
-#include "io/formats/memmapped_package.h"
 #include "runtime_check/session.h"
+#include "tools/model/run_flags.h"
 
 namespace permafrost {
 
-// A graph whose inputs are not real may loop for ever: a tool gives up on a loop after so many iterations.
-inline constexpr int64_t kMostLoopIterations = 1'000'000;
+// The options of the same run twice: with the built-in kernels, and as the flags say. Kernels of ops that only a custom
+// library has are in both.
+struct RunOptions {
+  SessionOptions reference;
+  SessionOptions chosen;
+};
 
-// An ImmutableConst reads the file that its region names, mapped. Unimplemented for a name that begins with
-// "memmapped_package://": it lies inside a model file. InvalidArgument for a file of another size than the tensor.
-// `files` must outlive the result.
-SessionOptions ToolSessionOptions(int num_threads, FileSystem& files);
+// Loads the delegate and the custom ops that the flags name. Links the delegates. InvalidArgument for an unknown
+// delegate or precision (with the known ones), for numbers of threads that are negative or beyond
+// ThreadPool::kMostThreads, for processors that this thread may not use, and for flags that the precision does not use;
+// errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
+absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
 
-// For the graph of a package as Package::ReadGraph gives it: regions of the package are read when a session needs them,
-// those that are files as above. `files` must outlive the result.
-RegionReader PackageRegions(std::shared_ptr<const Package> package, FileSystem& files);
+// Whether the delegate is the path of a shared library.
+bool IsLibrary(const RunFlags& run);
+
+// Whether the precision depends on the model and its inputs: MakeRunOptions then leaves the delegate to
+// ResolveDelegate.
+bool NeedsSamples(const RunFlags& run);
 
 }  // namespace permafrost
 

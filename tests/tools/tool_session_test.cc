@@ -1,5 +1,5 @@
 // What the tools let a model read.
-#include "tools/model/run_options.h"
+#include "tools/model/tool_session.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -68,9 +68,9 @@ TEST(RunOptionsTest, ASessionReadsTheRegionsThatItNeeds) {
   PackageOptions packing;
   packing.min_conversion_tensor_size = 1;
   StringSink sink;
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(graph, packing);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_TRUE(WritePackage(*plan, &sink).ok());
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(graph, packing);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  ASSERT_TRUE(WritePackage(*layout, &sink).ok());
 
   const auto kept = std::make_shared<const std::string>(sink.Release());
   const auto source = std::make_shared<CountingSource>(FileView{*kept, kept});

@@ -1,0 +1,23 @@
+// The settings of a session that all interfaces share: declared once, for the flags of the tools, the fields of
+// pf_session_options and the arguments of Python's Model.session.
+#ifndef PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
+#define PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
+
+#include "runtime_check/threads/thread_pool.h"
+
+// Whole numbers from 0 on. A row is COUNT(field, flag, preset, most, at_zero, help):
+//   field    its name in SessionOptions and in pf_session_options, where 0 and 1 are the same
+//   flag     its name in the tools and in Python
+//   preset   the default there
+//   most     the largest value that is accepted
+//   at_zero  the value of SessionOptions for 0 there: an expression in which `options` has the rows above set
+//   help     of the flag
+// A new row also needs the field in embedding/permafrost_runtime.{h,hpp} and the argument in
+// python/permafrost/model.py; tests iterate over the rows.
+#define PERMAFROST_SESSION_COUNTS(COUNT)                                                                          \
+  COUNT(num_threads, threads, 0, ThreadPool::kMostThreads, static_cast<int>(std::thread::hardware_concurrency()), \
+        "Threads to compute with; 0: one for each core.")                                                         \
+  COUNT(inter_op_threads, inter_op_threads, 1, ThreadPool::kMostThreads, options.num_threads,                     \
+        "How many nodes may run at the same time, each on one thread, where that is faster; 0: as many as --threads.")
+
+#endif  // PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
