@@ -7,12 +7,14 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
+#include "graph/base/typographic_characters.h"
 #include "graph/base/wire.h"
 
 namespace permafrost {
@@ -56,12 +58,14 @@ absl::string_view LineOf(absl::string_view text, int line) {
 
 // Returns a hint about typographic quotes and dashes, which word processors and web pages substitute.
 absl::string_view TypographyHint(absl::string_view line) {
-  for (const absl::string_view quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"}) {
-    if (absl::StrContains(line, quote)) return "; the line has typographic quotes, expected plain ones (\" or ')";
-  }
-  for (const absl::string_view dash : {"\u2013", "\u2014", "\u2212"}) {
-    if (absl::StrContains(line, dash)) return "; the line has a typographic dash, expected a plain one (-)";
-  }
+  using Kind = TypographicCharacter::Kind;
+  const auto has = [&](Kind kind) {
+    return absl::c_any_of(TypographicCharacters(), [&](const TypographicCharacter& character) {
+      return character.kind == kind && absl::StrContains(line, character.bytes);
+    });
+  };
+  if (has(Kind::kQuote)) return "; the line has typographic quotes, expected plain ones (\" or ')";
+  if (has(Kind::kDash)) return "; the line has a typographic dash, expected a plain one (-)";
   return "";
 }
 

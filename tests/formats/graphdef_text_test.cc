@@ -58,7 +58,9 @@ TEST(GraphDefText, ErrorsNameLineAndColumn) {
 
 TEST(GraphDefText, HintsAtTypographicCharacters) {
   EXPECT_THAT(Error("node { name: \u201ca\u201d }"), HasSubstr("typographic quotes"));
+  EXPECT_THAT(Error("node { name: \u201aa\u2019 }"), HasSubstr("typographic quotes"));
   EXPECT_THAT(Error("node { attr { key: 'i' value { i: \u20131 } } }"), HasSubstr("typographic dash"));
+  EXPECT_THAT(Error("node { attr { key: 'i' value { i: \u20111 } } }"), HasSubstr("typographic dash"));
   EXPECT_THAT(Error("node { nam: 'a' }"), ::testing::Not(HasSubstr("typographic")));
 }
 

@@ -128,6 +128,8 @@ INSTANTIATE_TEST_SUITE_P(Typographic, RefusedTest,
                                          Refused{"foo(a=1e‑3)", "found a non-breaking hyphen (use -)", 1, 9},
                                          Refused{"foo\u00a0bar", "found a non-breaking space (use a space)", 1, 4},
                                          Refused{"„foo“", "found a typographic quote (use \")", 1, 1},
+                                         Refused{"foo(a=«x»)", "found a typographic quote (use \")", 1, 7},
+                                         Refused{"foo(a=‒1)", "found a figure dash (use -)", 1, 7},
                                          Refused{"é(a=1)", "found a character outside ASCII", 1, 1}));
 
 // Counted in characters, not bytes: the caret stands under the right one behind what is not ASCII.

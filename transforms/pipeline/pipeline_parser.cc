@@ -1,10 +1,12 @@
 // The transform-string parser: a scanner that remembers where it is, so that an error can point.
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/base/typographic_characters.h"
 #include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
@@ -13,24 +15,18 @@ namespace {
 bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 bool IsValueChar(char c) { return IsNameChar(c) || c == '-' || c == '.' || c == '/'; }
 
-// Characters that word processors and web pages put in place of the ones meant, in UTF-8.
-struct Typographic {
-  absl::string_view bytes;
-  absl::string_view what;
-};
-constexpr Typographic kTypographic[] = {
-    {"\xe2\x80\x9c", "a typographic quote (use \")"},
-    {"\xe2\x80\x9d", "a typographic quote (use \")"},
-    {"\xe2\x80\x9e", "a typographic quote (use \")"},
-    {"\xe2\x80\x98", "a typographic quote (use \")"},
-    {"\xe2\x80\x99", "a typographic quote (use \")"},
-    {"\xe2\x80\x93", "an en dash (use -)"},
-    {"\xe2\x80\x94", "an em dash (use -)"},
-    {"\xe2\x88\x92", "a minus sign (use -)"},
-    {"\xe2\x80\x90", "a typographic hyphen (use -)"},
-    {"\xe2\x80\x91", "a non-breaking hyphen (use -)"},
-    {"\xc2\xa0", "a non-breaking space (use a space)"},
-};
+// A typographic character, with the one to type.
+std::string Described(const TypographicCharacter& character) {
+  switch (character.kind) {
+    case TypographicCharacter::Kind::kQuote:
+      return "a typographic quote (use \")";
+    case TypographicCharacter::Kind::kDash:
+      return absl::StrCat(character.name, " (use -)");
+    case TypographicCharacter::Kind::kSpace:
+      break;
+  }
+  return absl::StrCat(character.name, " (use a space)");
+}
 
 class Scanner {
  public:
@@ -95,9 +91,7 @@ class Scanner {
   std::string Found(size_t where) const {
     if (where >= text_.size()) return "the end";
     const absl::string_view rest = text_.substr(where);
-    for (const Typographic& each : kTypographic) {
-      if (absl::StartsWith(rest, each.bytes)) return std::string(each.what);
-    }
+    if (const TypographicCharacter* character = LeadingTypographicCharacter(rest)) return Described(*character);
     if (rest[0] == '\'') return "a single quote (use \")";
     if (rest[0] == '\n') return "the end of the line";
     if (absl::ascii_isprint(rest[0])) return absl::StrCat("'", rest.substr(0, 1), "'");
