@@ -18,7 +18,7 @@
 #include "tools/command_line/json.h"
 #include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/run_options.h"
+#include "tools/model/tool_session.h"
 #include "tools/model/weight_packing.h"
 #include "tools/validation/calibration_inputs.h"
 
@@ -107,23 +107,23 @@ absl::Status VerifyGraph(const Graph& graph, absl::string_view written) {
   return sink.Finish();
 }
 
-absl::Status VerifyPackage(const PackagePlan& plan, std::shared_ptr<const ByteSource> written) {
+absl::Status VerifyPackage(const PackageLayout& layout, std::shared_ptr<const ByteSource> written) {
   PF_ASSIGN_OR_RETURN(const std::shared_ptr<const Package> package, OpenPackage(std::move(written)));
-  for (const PackedConstant& constant : plan.constants) {
+  for (const PackedConstant& constant : layout.constants) {
     PF_ASSIGN_OR_RETURN(const Tensor expected, ConstValue(*constant.node));
     PF_ASSIGN_OR_RETURN(const Tensor found,
-                        package->ReadTensor(plan.regions[constant.region].name, constant.dtype, constant.shape));
+                        package->ReadTensor(layout.regions[constant.region].name, constant.dtype, constant.shape));
     if (found != expected) {
       return absl::DataLossError(absl::StrCat(constant.node->Describe(), ": its region holds another value"));
     }
   }
-  for (const ExtraRegion& extra : plan.extra) {
+  for (const ExtraRegion& extra : layout.extra) {
     PF_ASSIGN_OR_RETURN(FileView region, package->Read(extra.name));
     PF_ASSIGN_OR_RETURN(const auto packed, OpenPackedWeights(std::move(region)));
     for (const PackedEntry& entry : packed->entries()) PF_RETURN_IF_ERROR(packed->Check(entry));
   }
   PF_ASSIGN_OR_RETURN(const FileView graph, package->Read(kPackageGraphName));
-  return VerifyGraph(*plan.graph, graph.bytes);
+  return VerifyGraph(*layout.graph, graph.bytes);
 }
 
 // What the report says, of a package or of what was unpacked.
@@ -146,25 +146,25 @@ uint64_t LargestConstant(const Graph& graph) {
   return largest;
 }
 
-void PrintPackage(const ConvertGraphdefMemmappedFormatOptions& options, const PackagePlan& plan, const Report& report,
-                  const Console& console) {
+void PrintPackage(const ConvertGraphdefMemmappedFormatOptions& options, const PackageLayout& layout,
+                  const Report& report, const Console& console) {
   console.out << "Converted " << report.converted << " nodes\n";
   uint64_t region_bytes = 0;
-  for (const PlannedRegion& region : plan.regions) region_bytes += region.length;
-  console.out << "Regions: " << FormatCount(plan.regions.size()) << ", " << FormatBytesExactly(region_bytes)
-              << ", aligned to " << plan.alignment << " bytes\n"
-              << "Graph: " << FormatBytesExactly(plan.graph_bytes) << "\n"
-              << "Package: " << FormatBytesExactly(plan.file_bytes)
+  for (const RegionLayout& region : layout.regions) region_bytes += region.length;
+  console.out << "Regions: " << FormatCount(layout.regions.size()) << ", " << FormatBytesExactly(region_bytes)
+              << ", aligned to " << layout.alignment << " bytes\n"
+              << "Graph: " << FormatBytesExactly(layout.graph_bytes) << "\n"
+              << "Package: " << FormatBytesExactly(layout.file_bytes)
               << (report.was_written ? "" : ", not written (--dry_run)") << (report.was_verified ? ", verified" : "")
               << "\n";
-  for (const ExtraRegion& extra : plan.extra) {
+  for (const ExtraRegion& extra : layout.extra) {
     console.out << "Packed weights: " << extra.name << ", " << FormatBytesExactly(extra.bytes) << "\n";
   }
-  if (plan.kept.for_shapes > 0) {
-    console.out << "Kept in the graph for the shapes of other nodes: " << FormatCount(plan.kept.for_shapes) << "\n";
+  if (layout.kept.for_shapes > 0) {
+    console.out << "Kept in the graph for the shapes of other nodes: " << FormatCount(layout.kept.for_shapes) << "\n";
   }
-  if (plan.kept.of_type > 0) {
-    console.out << "Kept in the graph for their type: " << FormatCount(plan.kept.of_type)
+  if (layout.kept.of_type > 0) {
+    console.out << "Kept in the graph for their type: " << FormatCount(layout.kept.of_type)
                 << (options.include_quantized ? " of text" : " of text or quantized (see --include_quantized)") << "\n";
   }
   if (report.converted == 0) {
@@ -173,21 +173,21 @@ void PrintPackage(const ConvertGraphdefMemmappedFormatOptions& options, const Pa
   }
 }
 
-void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostream& out) {
-  std::vector<std::vector<std::string>> nodes(plan.regions.size());
-  for (const PackedConstant& constant : plan.constants) nodes[constant.region].emplace_back(constant.node->name());
+void WritePackageJson(const PackageLayout& layout, const Report& report, std::ostream& out) {
+  std::vector<std::vector<std::string>> nodes(layout.regions.size());
+  for (const PackedConstant& constant : layout.constants) nodes[constant.region].emplace_back(constant.node->name());
   JsonWriter json(out);
   json.BeginObject();
   json.Key("converted_nodes").Count(report.converted);
-  json.Key("kept_for_shapes").Count(plan.kept.for_shapes);
-  json.Key("kept_for_type").Count(plan.kept.of_type);
-  json.Key("alignment").Count(plan.alignment);
-  json.Key("graph_bytes").Count(plan.graph_bytes);
-  json.Key("file_bytes").Count(plan.file_bytes);
+  json.Key("kept_for_shapes").Count(layout.kept.for_shapes);
+  json.Key("kept_for_type").Count(layout.kept.of_type);
+  json.Key("alignment").Count(layout.alignment);
+  json.Key("graph_bytes").Count(layout.graph_bytes);
+  json.Key("file_bytes").Count(layout.file_bytes);
   json.Key("written").Bool(report.was_written);
   json.Key("verified").Bool(report.was_verified);
   json.Key("packed_weights").BeginArray();
-  for (const ExtraRegion& extra : plan.extra) {
+  for (const ExtraRegion& extra : layout.extra) {
     json.BeginObject();
     json.Key("name").Text(extra.name);
     json.Key("bytes").Count(extra.bytes);
@@ -195,11 +195,11 @@ void WritePackageJson(const PackagePlan& plan, const Report& report, std::ostrea
   }
   json.End();
   json.Key("regions").BeginArray();
-  for (size_t i = 0; i < plan.regions.size(); ++i) {
+  for (size_t i = 0; i < layout.regions.size(); ++i) {
     json.BeginObject();
-    json.Key("name").Text(plan.regions[i].name);
-    json.Key("offset").Count(plan.regions[i].offset);
-    json.Key("bytes").Count(plan.regions[i].length);
+    json.Key("name").Text(layout.regions[i].name);
+    json.Key("offset").Count(layout.regions[i].offset);
+    json.Key("bytes").Count(layout.regions[i].length);
     json.Key("nodes").Texts(nodes[i]);
     json.End();
   }
@@ -294,25 +294,25 @@ absl::Status Pack(const ConvertGraphdefMemmappedFormatOptions& options, Graph* g
   package.dedupe = options.dedupe;
   package.include_quantized = options.include_quantized;
   PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, kPackageFormat.name, files, &console));
-  absl::StatusOr<PackagePlan> plan = PlanPackage(graph, package);
-  PF_RETURN_IF_ERROR(Annotate(plan.status(), absl::StrCat("'", options.in_graph, "'")));
+  absl::StatusOr<PackageLayout> layout = LayOutPackage(graph, package);
+  PF_RETURN_IF_ERROR(Annotate(layout.status(), absl::StrCat("'", options.in_graph, "'")));
   Report report;
-  report.converted = plan->constants.size();
+  report.converted = layout->constants.size();
   if (report.converted == 0) report.largest_constant = LargestConstant(graph);
   if (!options.dry_run) {
-    PF_RETURN_IF_ERROR(SaveThrough(files, options.out_graph, save.filters, plan->file_bytes,
-                                   [&](ByteSink* sink) { return WritePackage(*plan, sink); }));
+    PF_RETURN_IF_ERROR(SaveThrough(files, options.out_graph, save.filters, layout->file_bytes,
+                                   [&](ByteSink* sink) { return WritePackage(*layout, sink); }));
     report.was_written = true;
   }
   if (options.verify) {
     PF_ASSIGN_OR_RETURN(std::shared_ptr<const ByteSource> written, ReadBack(options, files, opener));
-    PF_RETURN_IF_ERROR(NotAsWritten(options, VerifyPackage(*plan, std::move(written))));
+    PF_RETURN_IF_ERROR(NotAsWritten(options, VerifyPackage(*layout, std::move(written))));
     report.was_verified = true;
   }
   if (options.json) {
-    WritePackageJson(*plan, report, console.out);
+    WritePackageJson(*layout, report, console.out);
   } else {
-    PrintPackage(options, *plan, report, console);
+    PrintPackage(options, *layout, report, console);
   }
   return absl::OkStatus();
 }

@@ -42,10 +42,10 @@ struct PackedConstant {
   DType dtype = DType::kInvalid;
   Shape shape;
   uint64_t bytes = 0;
-  size_t region = 0;  // Index into PackagePlan::regions.
+  size_t region = 0;  // Index into PackageLayout::regions.
 };
 
-struct PlannedRegion {
+struct RegionLayout {
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
@@ -59,9 +59,9 @@ struct KeptConstants {
 };
 
 // The layout of a package. Refers to the graph that it was made from.
-struct PackagePlan {
+struct PackageLayout {
   std::vector<PackedConstant> constants;  // In graph order.
-  std::vector<PlannedRegion> regions;     // Without the region of the graph.
+  std::vector<RegionLayout> regions;      // Without the region of the graph.
   std::vector<ExtraRegion> extra;         // Placed after `regions`.
   KeptConstants kept;
   std::unique_ptr<Graph> graph;  // The graph of the package.
@@ -70,16 +70,16 @@ struct PackagePlan {
   uint64_t alignment = kTensorAlignment;
 };
 
-// Plans the package. Regions are made for the values of Const nodes that have fixed-size elements and at least the
+// Lays out the package. Regions are made for the values of Const nodes that have fixed-size elements and at least the
 // minimum size, unless shapes of other nodes depend on them (TensorFlow's loaders expect those in the graph). Values
 // are not decoded or read, unless equal ones must be found. Attributes that start with "_" stay with their nodes.
 // Returns InvalidArgument, with the node, for a malformed value, FailedPrecondition if the rest of the graph exceeds
 // the limit of a GraphDef.
-absl::StatusOr<PackagePlan> PlanPackage(const Graph& graph, const PackageOptions& options);
+absl::StatusOr<PackageLayout> LayOutPackage(const Graph& graph, const PackageOptions& options);
 
-// Writes a planned package. Values are passed to the sink as views. Values that must be decoded are in memory one at a
-// time. REQUIRES: the graph of the plan is unchanged.
-absl::Status WritePackage(const PackagePlan& plan, ByteSink* sink);
+// Writes a package. Values are passed to the sink as views. Values that must be decoded are in memory one at a
+// time. REQUIRES: layout.graph is unchanged.
+absl::Status WritePackage(const PackageLayout& layout, ByteSink* sink);
 
 }  // namespace permafrost
 

@@ -17,14 +17,14 @@ absl::StatusOr<std::unique_ptr<Graph>> Read(const ModelSource& source, const Ope
 }
 
 absl::Status Write(const Graph& graph, ByteSink* sink) {
-  PF_ASSIGN_OR_RETURN(const PackagePlan plan, PlanPackage(graph, PackageOptions()));
-  return WritePackage(plan, sink);
+  PF_ASSIGN_OR_RETURN(const PackageLayout layout, LayOutPackage(graph, PackageOptions()));
+  return WritePackage(layout, sink);
 }
 
-// Returns 0 if planning fails; writing then reports the error.
+// Returns 0 if the layout fails; writing then reports the error.
 uint64_t Size(const Graph& graph) {
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(graph, PackageOptions());
-  return plan.ok() ? plan->file_bytes : 0;
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(graph, PackageOptions());
+  return layout.ok() ? layout->file_bytes : 0;
 }
 
 }  // namespace

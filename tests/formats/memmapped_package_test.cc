@@ -45,11 +45,11 @@ class CountingSource : public ByteSource {
 
 std::string Written(const Graph& graph, const PackageOptions& options) {
   StringSink sink;
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(graph, options);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  if (!plan.ok()) return "";
-  EXPECT_TRUE(WritePackage(*plan, &sink).ok());
-  EXPECT_EQ(sink.text().size(), plan->file_bytes);
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(graph, options);
+  EXPECT_TRUE(layout.ok()) << layout.status();
+  if (!layout.ok()) return "";
+  EXPECT_TRUE(WritePackage(*layout, &sink).ok());
+  EXPECT_EQ(sink.text().size(), layout->file_bytes);
   return sink.Release();
 }
 
@@ -155,21 +155,21 @@ TEST(RegionNames, ManySimilarNamesStayShort) {
   EXPECT_LT(longest, 120u);
 }
 
-TEST(PlanPackage, ConvertsLargeConstantsThatShapesDoNotRead) {
+TEST(LayOutPackage, ConvertsLargeConstantsThatShapesDoNotRead) {
   const std::unique_ptr<SmallGraph> model(Model());
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(model->graph(), AtLeast(1));
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->constants.size(), 2u);
-  EXPECT_EQ(plan->kept.for_shapes, 1u);
-  EXPECT_EQ(OpOf(*plan->graph, "w"), "ImmutableConst");
-  EXPECT_EQ(OpOf(*plan->graph, "shape"), "Const");
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(model->graph(), AtLeast(1));
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->constants.size(), 2u);
+  EXPECT_EQ(layout->kept.for_shapes, 1u);
+  EXPECT_EQ(OpOf(*layout->graph, "w"), "ImmutableConst");
+  EXPECT_EQ(OpOf(*layout->graph, "shape"), "Const");
   EXPECT_EQ(OpOf(model->graph(), "w"), "Const");
-  EXPECT_EQ(*StringAttr(*plan->graph->Find("w"), "memory_region_name"), "memmapped_package://w");
-  EXPECT_EQ(PlanPackage(model->graph(), AtLeast(13))->constants.size(), 1u);
-  EXPECT_EQ(PlanPackage(model->graph(), AtLeast(49))->constants.size(), 0u);
+  EXPECT_EQ(*StringAttr(*layout->graph->Find("w"), "memory_region_name"), "memmapped_package://w");
+  EXPECT_EQ(LayOutPackage(model->graph(), AtLeast(13))->constants.size(), 1u);
+  EXPECT_EQ(LayOutPackage(model->graph(), AtLeast(49))->constants.size(), 0u);
 }
 
-TEST(PlanPackage, InputsOfShapeComputationsStay) {
+TEST(LayOutPackage, InputsOfShapeComputationsStay) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {6});
   const AttrValue int32 = AttrValue::Type(DType::kInt32);
@@ -179,41 +179,41 @@ TEST(PlanPackage, InputsOfShapeComputationsStay) {
   small.Float("y", "Reshape", {"x", "target"});
   small.Const("c", Tensor::FromVector<int32_t>({2}, {1, 2}));
   small.Add("unrelated", "Add", {"c", "c"}, {{"T", int32}});
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(small.graph(), AtLeast(1));
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->kept.for_shapes, 2u);
-  ASSERT_EQ(plan->constants.size(), 1u);
-  EXPECT_EQ(plan->constants[0].node->name(), "c");
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(small.graph(), AtLeast(1));
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->kept.for_shapes, 2u);
+  ASSERT_EQ(layout->constants.size(), 1u);
+  EXPECT_EQ(layout->constants[0].node->name(), "c");
 }
 
-TEST(PlanPackage, AGraphWithoutShapesKeepsEverySmallInteger) {
+TEST(LayOutPackage, AGraphWithoutShapesKeepsEverySmallInteger) {
   const std::unique_ptr<SmallGraph> model(Model());
   model->Const("other", Tensor::FromVector<int32_t>({3}, {1, 2, 3}));
   model->Float("wrong", "MatMul", {"x", "b"});  // A matrix times a vector.
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(model->graph(), AtLeast(1));
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->kept.for_shapes, 2u);
-  EXPECT_EQ(plan->constants.size(), 2u);
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(model->graph(), AtLeast(1));
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->kept.for_shapes, 2u);
+  EXPECT_EQ(layout->constants.size(), 2u);
 }
 
-TEST(PlanPackage, QuantizedTypesOnRequest) {
+TEST(LayOutPackage, QuantizedTypesOnRequest) {
   SmallGraph small;
   small.Const("codes", *Tensor::FromBytes(DType::kQUint8, {4}, "abcd", nullptr));
   small.Const("text", Tensor::FromStrings({1}, {"some text"}));
-  EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1))->constants.size(), 0u);
-  EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1))->kept.of_type, 2u);
+  EXPECT_EQ(LayOutPackage(small.graph(), AtLeast(1))->constants.size(), 0u);
+  EXPECT_EQ(LayOutPackage(small.graph(), AtLeast(1))->kept.of_type, 2u);
   PackageOptions options = AtLeast(1);
   options.include_quantized = true;
-  EXPECT_EQ(PlanPackage(small.graph(), options)->constants.size(), 1u);
-  EXPECT_EQ(PlanPackage(small.graph(), options)->kept.of_type, 1u);
+  EXPECT_EQ(LayOutPackage(small.graph(), options)->constants.size(), 1u);
+  EXPECT_EQ(LayOutPackage(small.graph(), options)->kept.of_type, 1u);
 }
 
-TEST(PlanPackage, EqualBytesShareARegionOnRequest) {
+TEST(LayOutPackage, EqualBytesShareARegionOnRequest) {
   SmallGraph small;
   small.Const("a", Floats({2, 2}, {1, 2, 3, 4}));
   small.Const("b", Floats({4}, {1, 2, 3, 4}));
   small.Const("c", Floats({4}, {1, 2, 3, 5}));
-  EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1))->regions.size(), 3u);
+  EXPECT_EQ(LayOutPackage(small.graph(), AtLeast(1))->regions.size(), 3u);
   PackageOptions options = AtLeast(1);
   options.dedupe = true;
   const std::string bytes = Written(small.graph(), options);
@@ -226,20 +226,20 @@ TEST(PlanPackage, EqualBytesShareARegionOnRequest) {
   EXPECT_EQ(ConstValue(*(*read)->Find("a"))->bytes().data(), ConstValue(*(*read)->Find("b"))->bytes().data());
 }
 
-TEST(PlanPackage, ARegionOfAnotherPackageKeepsItsName) {
+TEST(LayOutPackage, ARegionOfAnotherPackageKeepsItsName) {
   SmallGraph small;
   small.Const("w", Floats({4}, {1, 2, 3, 4}));
   small.Add("foreign", "ImmutableConst", {},
             {{"dtype", AttrValue::Type(DType::kFloat)},
              {"shape", AttrValue::OfShape({4})},
              {"memory_region_name", AttrValue::String("memmapped_package://w")}});
-  EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1))->regions[0].name, "memmapped_package://w_");
+  EXPECT_EQ(LayOutPackage(small.graph(), AtLeast(1))->regions[0].name, "memmapped_package://w_");
 }
 
-TEST(PlanPackage, NamesTheNodeWhoseValueIsMalformed) {
+TEST(LayOutPackage, NamesTheNodeWhoseValueIsMalformed) {
   SmallGraph small;
   small.Add("none", "Const", {}, {{"dtype", AttrValue::Type(DType::kFloat)}});
-  EXPECT_EQ(PlanPackage(small.graph(), AtLeast(1)).status().message(), "node 'none' (Const): has no attr 'value'");
+  EXPECT_EQ(LayOutPackage(small.graph(), AtLeast(1)).status().message(), "node 'none' (Const): has no attr 'value'");
 }
 
 TEST(PackageFormat, RestoresTheGraph) {

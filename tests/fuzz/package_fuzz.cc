@@ -33,11 +33,11 @@ std::string Problem(const std::string& bytes) {
   options.min_conversion_tensor_size = 1;
   options.include_quantized = true;
   options.dedupe = true;
-  const absl::StatusOr<PackagePlan> plan = PlanPackage(**graph, options);
+  const absl::StatusOr<PackageLayout> layout = LayOutPackage(**graph, options);
   // A value that is well-formed in wire format may still not decode; there is nothing to check then.
   StringSink sink;
-  if (!plan.ok() || !WritePackage(*plan, &sink).ok()) return "";
-  if (sink.text().size() != plan->file_bytes) return "the size differs from the planned size";
+  if (!layout.ok() || !WritePackage(*layout, &sink).ok()) return "";
+  if (sink.text().size() != layout->file_bytes) return "the size differs from that of the layout";
   const absl::StatusOr<std::unique_ptr<Graph>> again = Read(sink.text());
   if (!again.ok()) return std::string(again.status().message());
   // Values may have another encoding, but nodes and their number are the same.
