@@ -1,4 +1,5 @@
-"""Holds every #include to the table of layers, and each third-party header to its one home (docs/architecture.md)."""
+"""Checks the source tree: every #include against the table of layers, each third-party header against its one home
+(docs/architecture.md), and that each tool is documented."""
 
 import pathlib
 import re
@@ -27,8 +28,17 @@ LAYERS = [
     ('embedding/', ['graph/', 'io/', 'runtime_check/', 'embedding/']),
     ('tools/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/']),
     ('python/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/']),
+    # Replaces Abseil below the whole project.
+    ('selective/', []),
+    ('install/', []),
+    # A pass, a kernel and a format that are compiled with the project.
+    ('docs/examples/extending/', ['graph/', 'io/', 'transforms/', 'runtime_check/']),
+    # All other examples are programs and libraries of users, who have the installed headers alone.
+    ('docs/examples/', []),
 ]
+# Folders whose headers are included by their paths, and those that have sources only.
 PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'embedding/', 'tools/', 'python/', 'tests/')
+OTHERS = ('selective/', 'install/', 'docs/examples/')
 
 # A third-party header and the only places that may include it. A place is a prefix of the file's path.
 HOMES = [
@@ -44,12 +54,12 @@ HOMES = [
     (r'png\.h', ['tools/images/png_codec.']),
     (r'dnnl|oneapi/', ['runtime_check/delegates/onednn/']),
     (r'xnnpack|pthreadpool|cpuinfo', ['runtime_check/delegates/xnnpack/']),
-    (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/']),
-    (r'permafrost_runtime\.hp?p?$', ['embedding/']),
+    (r'permafrost_(delegate|custom_op)\.h$', ['runtime_check/delegates/external/', 'docs/examples/']),
+    (r'permafrost_runtime\.hp?p?$', ['embedding/', 'docs/examples/']),
     (r'pybind11/|Python\.h', ['python/']),
     # What the build makes of a model.
-    (r'ops_to_register\.h$', ['graph/base/selection.', 'tests/build_defs/']),
-    (r'digits_\w+\.h$', ['tests/build_defs/']),
+    (r'ops_to_register\.h$', ['graph/base/selection.', 'tests/build_defs/', 'docs/examples/cmake/']),
+    (r'digits(_\w+)?\.h$', ['tests/build_defs/', 'docs/examples/bazel/']),
     (r'gtest/|gmock/|benchmark/', ['tests/']),
     (r'tensorflow/', ['tests/oracle/']),
 ]
@@ -84,7 +94,7 @@ def problem(path, delimiter, header):
 
 
 def sources():
-    for folder in PROJECT:
+    for folder in PROJECT + OTHERS:
         for path in sorted((WORKSPACE / folder).rglob('*')):
             if path.suffix in ('.h', '.hpp', '.c', '.cc', '.inc', '.def') and path.is_file():
                 yield path
@@ -107,7 +117,7 @@ class LayeringTest(unittest.TestCase):
 
     def test_every_file_says_what_it_is_for(self):
         silent = [path.relative_to(WORKSPACE).as_posix() for path in sources()
-                  if not path.read_text(encoding='utf-8').startswith('//')]
+                  if not path.read_text(encoding='utf-8').startswith(('//', '/*'))]
         self.assertEqual(silent, [])
 
     def test_kernels_reach_elements_through_views(self):
@@ -129,7 +139,9 @@ class LayeringTest(unittest.TestCase):
                              ('runtime_check/session.cc', 'tools/command_line/cli.h'), ('graph/graph.cc', 'gtest/gtest.h'),
                              ('io/model_file.cc', 'google/protobuf/message.h'), ('graph/attr.cc', 'io/formats/proto/a.pb.h'),
                              ('runtime_check/session.cc', 'Eigen/Core'), ('io/formats/npy.cc', 'zstd.h'),
-                             ('graph/graph.cc', 'unknown.h'), ('stray/a.cc', 'graph/graph.h')]:
+                             ('selective/status.cc', 'graph/graph.h'), ('docs/examples/bazel/app.c', 'graph/graph.h'),
+                             ('docs/examples/extending/a.cc', 'tools/command_line/cli.h'),
+                             ('selective/status.cc', 'zlib.h'), ('graph/graph.cc', 'unknown.h'), ('stray/a.cc', 'graph/graph.h')]:
             with self.subTest(path=path, header=header):
                 self.assertIsNotNone(problem(path, '"', header))
 
@@ -140,6 +152,19 @@ class LayeringTest(unittest.TestCase):
                              ('io/formats/zstd.cc', 'zstd.h'), ('tests/transforms/a_test.cc', 'transforms/pass.h')]:
             with self.subTest(path=path, header=header):
                 self.assertIsNone(problem(path, '"', header))
+
+    def test_every_tool_is_documented(self):
+        declared = re.search(r'^declare_tools\(\{\n(.*?)^\}\)', (WORKSPACE / 'tools/BUILD.bazel').read_text(encoding='utf-8'),
+                             re.MULTILINE | re.DOTALL).group(1)
+        tools = re.findall(r'^    "(\w+)": \[', declared, re.MULTILINE)
+        self.assertIn('transform_graph', tools)
+        self.assertEqual(tools, sorted(tools))
+        readme = (WORKSPACE / 'README.md').read_text(encoding='utf-8')
+        guides = [page.read_text(encoding='utf-8') for page in (WORKSPACE / 'docs/guide').glob('*.md')]
+        for tool in tools:
+            with self.subTest(tool):
+                self.assertIn(f'`{tool}`', readme)
+                self.assertTrue(any(f'{tool} --' in page for page in guides), f'no page of docs/guide/ has a call of {tool}')
 
 
 if __name__ == '__main__':
