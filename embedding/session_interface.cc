@@ -46,12 +46,6 @@ std::vector<Node*> NodesOf(const Graph& graph, const std::vector<std::string>& n
   return nodes;
 }
 
-std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints) {
-  std::vector<std::string> names;
-  for (const Node* node : ChosenNodes(endpoints)) names.emplace_back(node->name());
-  return names;
-}
-
 std::vector<std::string> Declared(const std::vector<Endpoint>& endpoints) {
   std::vector<std::string> names;
   for (const Endpoint& endpoint : endpoints) names.push_back(endpoint.text);

@@ -20,6 +20,12 @@ std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints) {
   return nodes;
 }
 
+std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints) {
+  std::vector<std::string> names;
+  for (const Node* node : ChosenNodes(endpoints)) names.emplace_back(node->name());
+  return names;
+}
+
 namespace {
 
 // With more outputs than this, the inputs that each output needs are not compared.

@@ -32,6 +32,7 @@ FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* input
 
 // Returns the chosen nodes, in the same order.
 std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints);
+std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints);
 
 }  // namespace permafrost
 

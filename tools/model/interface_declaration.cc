@@ -13,12 +13,6 @@ namespace {
 // How many candidates an error lists.
 constexpr size_t kMaxListed = 20;
 
-std::vector<std::string> Names(const std::vector<Node*>& nodes) {
-  std::vector<std::string> names;
-  for (const Node* node : nodes) names.emplace_back(node->name());
-  return names;
-}
-
 void AppendCandidates(absl::string_view kind, const std::vector<FoundEndpoint>& endpoints, std::string* text) {
   for (size_t i = 0; i < endpoints.size() && i < kMaxListed; ++i) {
     absl::StrAppend(text, "\n  ", kind, " '", endpoints[i].node->name(), "' (", endpoints[i].node->op().name(),
@@ -28,7 +22,7 @@ void AppendCandidates(absl::string_view kind, const std::vector<FoundEndpoint>& 
 }
 
 absl::Status Doubt(absl::string_view flag, absl::string_view doubt, const std::vector<FoundEndpoint>& endpoints) {
-  std::vector<std::string> names = Names(ChosenNodes(endpoints));
+  std::vector<std::string> names = ChosenNames(endpoints);
   if (names.empty()) {
     for (size_t i = 0; i < endpoints.size() && i < 1; ++i) names.emplace_back(endpoints[i].node->name());
   }
@@ -100,11 +94,11 @@ absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, co
     if (endpoints.empty()) notes->push_back(absl::StrCat("no ", kind, "s"));
   };
   if (!inputs.has_value()) {
-    input_names = Names(ChosenNodes(found.inputs));
+    input_names = ChosenNames(found.inputs);
     note("input", found.inputs);
   }
   if (!outputs.has_value()) {
-    output_names = Names(ChosenNodes(found.outputs));
+    output_names = ChosenNames(found.outputs);
     note("output", found.outputs);
   }
   return graph->DeclareInterface(input_names, output_names);
