@@ -64,7 +64,7 @@ void SetShapes(const Graph& graph, const std::vector<TensorRef>& refs, std::vect
 absl::Status Doubt(absl::string_view kind, absl::string_view reason, const std::vector<FoundEndpoint>& endpoints) {
   std::string candidates;
   for (size_t i = 0; i < endpoints.size() && i < 5; ++i) {
-    absl::StrAppend(&candidates, i == 0 ? "; candidates: '" : ", '", endpoints[i].node->name(), "'");
+    absl::StrAppend(&candidates, i == 0 ? "; candidates: '" : ", '", endpoints[i].name(), "'");
   }
   return absl::InvalidArgumentError(
       absl::StrCat("the ", kind, " of the model are ambiguous: ", reason, "; specify them in the options", candidates));

@@ -123,8 +123,8 @@ absl::Status PrintStructure(const Graph& graph, std::ostream& out) {
 void PrintFound(absl::string_view kind, const std::vector<FoundEndpoint>& endpoints, const std::string& doubt,
                 const Console& console) {
   for (const FoundEndpoint& endpoint : endpoints) {
-    console.out << "  " << (endpoint.is_chosen ? "" : "not an ") << kind << " '" << Printable(endpoint.node->name())
-                << "' (" << Printable(endpoint.node->op().name()) << "): " << endpoint.reason << "\n";
+    console.out << "  " << (endpoint.is_chosen ? "" : "not an ") << kind << " '" << Printable(endpoint.name()) << "' ("
+                << Printable(endpoint.node->op().name()) << "): " << endpoint.reason << "\n";
   }
   if (!doubt.empty()) console.out << "  the " << kind << "s are in doubt: " << Printable(doubt) << "\n";
 }
@@ -193,7 +193,7 @@ void WriteFound(const std::vector<FoundEndpoint>& endpoints, JsonWriter* json) {
   json->BeginArray();
   for (const FoundEndpoint& endpoint : endpoints) {
     json->BeginObject();
-    json->Key("name").Text(endpoint.node->name());
+    json->Key("name").Text(endpoint.name());
     json->Key("op").Text(endpoint.node->op().name());
     json->Key("is_chosen").Bool(endpoint.is_chosen);
     json->Key("reason").Text(endpoint.reason);

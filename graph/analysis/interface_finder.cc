@@ -12,18 +12,38 @@
 
 namespace permafrost {
 
-std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints) {
-  std::vector<Node*> nodes;
-  for (const FoundEndpoint& endpoint : endpoints) {
-    if (endpoint.is_chosen) nodes.push_back(endpoint.node);
-  }
-  return nodes;
+std::string FoundEndpoint::name() const {
+  return port == 0 ? std::string(node->name()) : absl::StrCat(node->name(), ":", port);
 }
 
 std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints) {
   std::vector<std::string> names;
-  for (const Node* node : ChosenNodes(endpoints)) names.emplace_back(node->name());
+  for (const FoundEndpoint& endpoint : endpoints) {
+    if (endpoint.is_chosen) names.push_back(endpoint.name());
+  }
   return names;
+}
+
+std::vector<Node*> ChosenNodes(const std::vector<FoundEndpoint>& endpoints) {
+  std::vector<Node*> nodes;
+  for (const FoundEndpoint& endpoint : endpoints) {
+    // The ports of a node are adjacent.
+    if (endpoint.is_chosen && (nodes.empty() || nodes.back() != endpoint.node)) nodes.push_back(endpoint.node);
+  }
+  return nodes;
+}
+
+std::vector<int> OutputPorts(const Node& node) {
+  const absl::StatusOr<std::vector<DType>> types = OutputTypes(node);
+  // FusedBatchNorm, V2 and V3: mean, variance and reserve spaces follow the result.
+  if (!types.ok() || types->size() < 2 || absl::StartsWith(node.op().name(), "FusedBatchNorm")) return {0};
+  std::vector<int> ports;
+  for (size_t i = 0; i < types->size(); ++i) {
+    const DType type = RemoveRef((*types)[i]);
+    if (type != DType::kResource && type != DType::kVariant) ports.push_back(static_cast<int>(i));
+  }
+  if (ports.empty()) ports.push_back(0);
+  return ports;
 }
 
 namespace {
@@ -144,7 +164,7 @@ std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Nod
   bool any_behind_input = false;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->uses().empty() || HasNoResult(*node)) continue;
-    FoundEndpoint output{node, false, ""};
+    FoundEndpoint output{node, false, "", 0};
     if (IsSummary(node->op())) {
       output.reason = "a summary";
     } else if ((mask[node->id()] & kBehindLoss) != 0) {
@@ -158,7 +178,10 @@ std::vector<FoundEndpoint> FindOutputs(const Graph& graph, const std::vector<Nod
       output.reason = "no node reads it";
       any_behind_input = any_behind_input || (mask[node->id()] & kBehindInput) != 0;
     }
-    outputs.push_back(std::move(output));
+    for (const int port : OutputPorts(*node)) {
+      output.port = port;
+      outputs.push_back(output);
+    }
   }
   for (FoundEndpoint& output : outputs) {
     if (output.is_chosen && any_behind_input && (mask[output.node->id()] & kBehindInput) == 0) {
@@ -224,14 +247,14 @@ void ChooseInputs(const Graph& graph, const std::vector<Node*>& outputs, bool ou
 FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs, const std::vector<Node*>* outputs) {
   FoundInterface found;
   if (inputs != nullptr) {
-    for (Node* node : *inputs) found.inputs.push_back({node, true, "given"});
+    for (Node* node : *inputs) found.inputs.push_back({node, true, "given", 0});
   } else {
     for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-      if (IsFeedable(node->op())) found.inputs.push_back({node, false, ""});
+      if (IsFeedable(node->op())) found.inputs.push_back({node, false, "", 0});
     }
   }
   if (outputs != nullptr) {
-    for (Node* node : *outputs) found.outputs.push_back({node, true, "given"});
+    for (Node* node : *outputs) found.outputs.push_back({node, true, "given", 0});
   } else {
     found.outputs = FindOutputs(graph, inputs, &found.outputs_doubt);
   }

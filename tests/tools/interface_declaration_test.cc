@@ -65,6 +65,24 @@ TEST(InterfaceFinder, DoubtsWhenNothingIsLeft) {
   EXPECT_TRUE(absl::StrContains(Found("x = Placeholder()\nl = L2Loss(x)"), "belongs to training"));
 }
 
+TEST(InterfaceFinder, TakesAllOutputsOfANode) {
+  const auto found = [](const std::string& op, std::optional<std::string> outputs) {
+    const std::unique_ptr<Graph> graph = GraphFromText("x = Placeholder()\na = Relu(x)\nb = Neg(x)\ny = " + op);
+    Node* node = graph->Find("y");
+    if (node->op() == ops::kIdentityN) {
+      node->SetAttr("T", AttrValue::TypeList({DType::kFloat, DType::kResource, DType::kFloat}));
+    }
+    std::vector<std::string> notes;
+    EXPECT_TRUE(DeclareOrFindInterface("x", outputs, graph.get(), &notes).ok());
+    const auto name = [](std::string* out, const Endpoint& endpoint) { out->append(endpoint.text); };
+    return absl::StrJoin(graph->outputs(), ",", name);
+  };
+  EXPECT_EQ(found("IdentityN(a, x, b)", std::nullopt), "y,y:2");
+  EXPECT_EQ(found("IdentityN(a, x, b)", "y"), "y,y:2");
+  EXPECT_EQ(found("IdentityN(a, x, b)", "y:2"), "y:2");
+  EXPECT_EQ(found("FusedBatchNorm(x, a, a, b, b)", std::nullopt), "y");
+}
+
 TEST(InterfaceFinder, AnswersMisspeltNames) {
   EXPECT_EQ(Found("image = Placeholder()\ny = Relu(image)", "imge", "y"),
             "input 'imge' is not a node of the graph; did you mean 'image'?");

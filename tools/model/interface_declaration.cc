@@ -13,9 +13,23 @@ namespace {
 // How many candidates an error lists.
 constexpr size_t kMaxListed = 20;
 
+// Expands each output without a port to all outputs of its node: "heads" becomes "heads" and "heads:1".
+std::vector<std::string> WithAllPorts(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    const Node* node = graph.Find(name);
+    if (node == nullptr) {
+      all.push_back(name);
+      continue;
+    }
+    for (const int port : OutputPorts(*node)) all.push_back(port == 0 ? name : absl::StrCat(name, ":", port));
+  }
+  return all;
+}
+
 void AppendCandidates(absl::string_view kind, const std::vector<FoundEndpoint>& endpoints, std::string* text) {
   for (size_t i = 0; i < endpoints.size() && i < kMaxListed; ++i) {
-    absl::StrAppend(text, "\n  ", kind, " '", endpoints[i].node->name(), "' (", endpoints[i].node->op().name(),
+    absl::StrAppend(text, "\n  ", kind, " '", endpoints[i].name(), "' (", endpoints[i].node->op().name(),
                     "): ", endpoints[i].reason);
   }
   if (endpoints.size() > kMaxListed) absl::StrAppend(text, "\n  and ", endpoints.size() - kMaxListed, " more");
@@ -24,7 +38,7 @@ void AppendCandidates(absl::string_view kind, const std::vector<FoundEndpoint>& 
 absl::Status Doubt(absl::string_view flag, absl::string_view doubt, const std::vector<FoundEndpoint>& endpoints) {
   std::vector<std::string> names = ChosenNames(endpoints);
   if (names.empty()) {
-    for (size_t i = 0; i < endpoints.size() && i < 1; ++i) names.emplace_back(endpoints[i].node->name());
+    for (size_t i = 0; i < endpoints.size() && i < 1; ++i) names.push_back(endpoints[i].name());
   }
   std::string text = absl::StrCat("which ", flag, " are meant is not clear: ", doubt, "; name them");
   if (!names.empty()) {
@@ -55,7 +69,7 @@ absl::Status DeclareAsSigned(const std::optional<std::string>& inputs, const std
                              Graph* graph, std::vector<std::string>* notes) {
   const auto names = [&](absl::string_view kind, const std::optional<std::string>& given,
                          const std::vector<Endpoint>& signed_ones) {
-    if (given.has_value()) return SplitList(*given);
+    if (given.has_value()) return kind == "output" ? WithAllPorts(*graph, SplitList(*given)) : SplitList(*given);
     std::vector<std::string> texts;
     for (const Endpoint& endpoint : signed_ones) {
       texts.push_back(endpoint.text);
@@ -77,7 +91,7 @@ absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, co
     return DeclareAsSigned(inputs, outputs, graph, notes);
   }
   std::vector<std::string> input_names = SplitList(inputs.value_or(""));
-  std::vector<std::string> output_names = SplitList(outputs.value_or(""));
+  std::vector<std::string> output_names = WithAllPorts(*graph, SplitList(outputs.value_or("")));
   PF_RETURN_IF_ERROR(graph->DeclareInterface(input_names, output_names));
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> input_nodes, NamedNodes(*graph, graph->inputs()));
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> output_nodes, NamedNodes(*graph, graph->outputs()));
@@ -88,8 +102,8 @@ absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, co
   if (!found.inputs_doubt.empty()) return Doubt("inputs", found.inputs_doubt, found.inputs);
   const auto note = [&](absl::string_view kind, const std::vector<FoundEndpoint>& endpoints) {
     for (const FoundEndpoint& endpoint : endpoints) {
-      notes->push_back(absl::StrCat(endpoint.is_chosen ? kind : absl::StrCat("not an ", kind), " '",
-                                    endpoint.node->name(), "' (", endpoint.node->op().name(), "): ", endpoint.reason));
+      notes->push_back(absl::StrCat(endpoint.is_chosen ? kind : absl::StrCat("not an ", kind), " '", endpoint.name(),
+                                    "' (", endpoint.node->op().name(), "): ", endpoint.reason));
     }
     if (endpoints.empty()) notes->push_back(absl::StrCat("no ", kind, "s"));
   };
