@@ -34,9 +34,10 @@ void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
   flags->Add("input_checkpoint", &options->input_checkpoint, "PREFIX",
              "The checkpoint with the values of the variables: what the names of its files have in common.");
   flags->Add("output_graph", &options->output_graph, "FILE", "Where to write the frozen graph.");
-  flags->Add("output_node_names", &options->output_node_names, "NAMES",
-             "The outputs, separated by commas; what they do not need is left out. May be left out where there is a "
-             "signature.");
+  flags->Add(
+      "output_node_names", &options->output_node_names, "NAMES",
+      "The outputs, separated by commas: nodes, or keys of the signature. Left out where there is a signature: all "
+      "its outputs, and inputs and outputs are named by its keys.");
   flags->Add("clear_devices", &options->clear_devices, "Forget which node runs on which device.");
   flags->Add("initializer_nodes", &options->initializer_nodes, "NAMES",
              "Nodes that would run before freezing: what they assign to variables takes the place of what the "
@@ -121,7 +122,8 @@ void PrintEndpoints(absl::string_view kind, const std::vector<Endpoint>& endpoin
     for (size_t i = 0; tensors != nullptr && i < tensors->size(); ++i) {
       const SignatureTensor& tensor = (*tensors)[i];
       if (tensor.name != endpoint.text) continue;
-      absl::StrAppend(&line, "  '", tensor.key, "' ", DTypeName(tensor.dtype), tensor.shape.ToString());
+      if (tensor.key != endpoint.text) absl::StrAppend(&line, "  '", tensor.key, "'");
+      absl::StrAppend(&line, "  ", DTypeName(tensor.dtype), tensor.shape.ToString());
     }
     console.out << Printable(line) << "\n";
   }

@@ -103,7 +103,8 @@ void ExpectTensorFlowsAnswers(absl::string_view model, const FrozenModelRequest&
   const auto outputs = (*session)->Run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   for (size_t i = 0; i < expected.size(); ++i) {
-    const OutputDifference difference = CompareTensors(expected[i], (*outputs)[i]);
+    OutputDifference difference = CompareTensors(expected[i], (*outputs)[i]);
+    difference.scale_floor = 1;  // Results below one may differ by the tolerance itself.
     EXPECT_TRUE(difference.IsWithin(kTolerance)) << fetches[i] << ": " << difference.ToString();
   }
 }
@@ -193,8 +194,8 @@ TEST(FrozenModelsTest, ToolsTakeSavedModelFolders) {
   std::vector<std::string> inputs, outputs;
   for (const Endpoint& input : (*graph)->inputs()) inputs.push_back(input.text);
   for (const Endpoint& output : (*graph)->outputs()) outputs.push_back(output.text);
-  EXPECT_THAT(inputs, ElementsAre("serving_default_n:0", "serving_default_x:0"));
-  EXPECT_THAT(outputs, ElementsAre("StatefulPartitionedCall:0", "StatefulPartitionedCall:1"));
+  EXPECT_THAT(inputs, ElementsAre("n", "x"));
+  EXPECT_THAT(outputs, ElementsAre("total", "y"));
   EXPECT_EQ(err.str(), "");
   ReadFlags read;
   read.signature = "serve";

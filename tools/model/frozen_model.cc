@@ -8,6 +8,7 @@
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/object_graph.h"
 #include "io/model_file.h"
+#include "tools/model/signature_names.h"
 #include "transforms/freeze/saved_names.h"
 
 namespace permafrost {
@@ -74,10 +75,35 @@ absl::StatusOr<std::unique_ptr<VariableSource>> OpenVariables(FileSystem& files,
   return OpenCheckpoint(files, prefix, request.open);
 }
 
+// Output names of which some are keys of the signature. `names` are those of tensors; keys[i] is empty where the caller
+// named a node.
+struct NamedOutputs {
+  std::vector<std::string> names;
+  std::vector<std::string> keys;
+};
+
+NamedOutputs ResolveOutputs(const FrozenModelRequest& request, const MetaGraph& meta) {
+  NamedOutputs outputs;
+  const absl::StatusOr<const Signature*> signature = FindSignature(meta, request.signature);
+  for (const std::string& name : request.outputs) {
+    outputs.names.push_back(name);
+    outputs.keys.emplace_back();
+    const bool is_node = meta.graph->Find(absl::string_view(name).substr(0, name.rfind(':'))) != nullptr;
+    if (is_node || !signature.ok()) continue;
+    for (const SignatureTensor& tensor : (*signature)->outputs) {
+      if (tensor.key != name || tensor.encoding != SignatureTensor::Encoding::kDense) continue;
+      outputs.names.back() = tensor.name;
+      outputs.keys.back() = tensor.key;
+    }
+  }
+  return outputs;
+}
+
 }  // namespace
 
 absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModelRequest& request) {
   PF_ASSIGN_OR_RETURN(MetaGraph meta, OpenGraph(files, request));
+  const NamedOutputs outputs = ResolveOutputs(request, meta);
   FrozenModel frozen;
   frozen.graph = std::move(meta.graph);
   const bool is_saved_model = !request.saved_model.empty();
@@ -86,10 +112,10 @@ absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModel
       return absl::InvalidArgumentError("--output_node_names is missing: what the outputs need is what is kept");
     }
     PF_ASSIGN_OR_RETURN(const Signature* signature, FindSignature(meta, request.signature));
-    PF_RETURN_IF_ERROR(DeclareSignature(*signature, request.outputs, frozen.graph.get()));
+    PF_RETURN_IF_ERROR(DeclareSignature(*signature, outputs.names, frozen.graph.get()));
     frozen.signature = *signature;
   } else {
-    PF_RETURN_IF_ERROR(frozen.graph->DeclareInterface({}, request.outputs));
+    PF_RETURN_IF_ERROR(frozen.graph->DeclareInterface({}, outputs.names));
   }
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<VariableSource> variables, OpenVariables(files, request, *frozen.graph));
   if (!is_saved_model && !HasVariables(*frozen.graph)) {
@@ -104,6 +130,11 @@ absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModel
   PF_ASSIGN_OR_RETURN(options.naming.saved_names, FindSavedNames(*frozen.graph, meta.restore_op));
   PF_ASSIGN_OR_RETURN(options.naming.keys_by_full_name, KeysByFullName(*variables));
   PF_ASSIGN_OR_RETURN(frozen.report, Freeze(*variables, options, frozen.graph.get()));
+  if (request.outputs.empty()) {
+    PF_RETURN_IF_ERROR(NameBySignature(frozen.graph.get(), &*frozen.signature));
+  } else {
+    PF_RETURN_IF_ERROR(NameOutputs(frozen.graph.get(), outputs.keys));
+  }
   return frozen;
 }
 

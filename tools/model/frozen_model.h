@@ -26,7 +26,8 @@ struct FrozenModelRequest {
   std::string restore_op;         // The node that restores variables, where nothing else names it.
   std::vector<std::string> tags;  // Of the SavedModel; empty: the only meta graph.
   std::string signature;          // Empty: "serving_default", or the only one.
-  // What the outputs are; empty: what the signature gives.
+  // Nodes, or keys of the signature. If empty, the outputs are those of the signature, and the placeholders and outputs
+  // of the frozen graph are named by its keys.
   std::vector<std::string> outputs;
   FreezeOptions options;  // Naming is filled in, save for the suffix of averages.
   OpenOptions open;
@@ -35,7 +36,7 @@ struct FrozenModelRequest {
 struct FrozenModel {
   std::unique_ptr<Graph> graph;  // With a declared interface.
   FreezeReport report;
-  std::optional<Signature> signature;  // That the interface is from.
+  std::optional<Signature> signature;  // That the interface is from, with the names of the frozen graph.
 };
 
 // Errors name the file, or say which flag is missing. FailedPrecondition for a graph without variables beside a
