@@ -17,8 +17,8 @@ void DefineFlags(CompareGraphsOptions* options, FlagTable* flags) {
   flags->AddPositional("GRAPH", &options->actual, "The graph in question: a GraphDef, binary or text.");
   flags->AddPositional("EXPECTED", &options->expected, "The graph that it should equal.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "Take tensors for equal when their largest difference is at most X times max(1, largest expected "
-             "magnitude). Left out: their bits must be equal.");
+             "Take tensors for equal when their difference, relative to the scale of the expected one, is at most X. "
+             "Left out: their bits must be equal.");
   flags->Add("strict", &options->strict,
              "Also compare versions, function library and attributes whose names start with _.");
   flags->Add("lineage", &options->lineage, "FILE",

@@ -264,7 +264,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertGraphdefMemmappedFor
   } else if (!calibration.empty()) {
     samples = calibration;
   } else {
-    PF_ASSIGN_OR_RETURN(samples, SeededInputSets(graph->inputs(), /*seed=*/0, /*count=*/1));
+    PF_ASSIGN_OR_RETURN(samples, SeededInputSets(*graph, graph->inputs(), /*seed=*/0, /*count=*/1));
   }
   // The number of threads changes no weights.
   const SessionOptions session_options = ToolSessionOptions(/*num_threads=*/1, files);

@@ -44,16 +44,17 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
              "The passes in order, as in: 'strip_unused_nodes round_weights(num_steps=64)'. See --list_passes.");
   flags->Add("output_as_text", &options->output_as_text, "Write protobuf's text format instead of binary.");
   flags->AddChoice(
-      "verify", &options->verify, {"auto", "off", "each"},
+      "verify", &options->verify, {"auto", "off", "each", "required"},
       "auto: run the graph before and after on the same inputs, and write nothing when the outputs differ "
-      "by more than the passes declare. each: check after each pass, and name the one at fault. off: write "
-      "without a check.");
+      "by more than the passes declare; a graph that cannot be run is written with a warning. required: as auto, and "
+      "fail where it cannot be run. each: check after each pass, and name the one at fault. off: write without a "
+      "check.");
   flags->Add("verify_inputs", &options->verify_inputs, "FILES",
              "Real inputs to verify with, instead of random ones: NPY files separated by commas, * and ? allowed; "
              "INPUT=FILE where there are several inputs.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "How far outputs may be off, relative to max(1, largest magnitude of the output), instead of what the "
-             "passes declare. Needed to fail on passes that change numbers.");
+             "How far outputs may be off, relative to their own scale (at least 1e-06), instead of what the passes "
+             "declare. Needed to fail on passes that change numbers.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
   flags->Add("threads", &options->threads, "N", "Threads to compute with; 0: one for each core.");
   flags->Add("dry_run", &options->dry_run, "Run and verify, report, and write nothing.");
@@ -83,6 +84,9 @@ absl::Status CheckOptions(const TransformGraphOptions& options) {
   if (options.transforms.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
   if (options.bisect && options.verify == "off") {
     return absl::InvalidArgumentError("--bisect verifies: it cannot go with --verify=off");
+  }
+  if (options.tolerance.has_value() && options.verify == "off") {
+    return absl::InvalidArgumentError("--tolerance asks for a check: it cannot go with --verify=off");
   }
   if (options.threads < 0) return absl::InvalidArgumentError("--threads is negative");
   if (options.tolerance.has_value() && *options.tolerance < 0) {
@@ -116,7 +120,7 @@ absl::Status VerificationFailure(const TransformReport& report) {
   std::string text;
   if (!report.failed_pass.empty()) absl::StrAppend(&text, "after ", report.failed_pass, ": ");
   absl::StrAppend(&text, "the outputs differ by ", FormatNumber(report.verdict->worst()),
-                  " relative to max(1, largest), allowed: ", report.allowance.why, "; nothing was written");
+                  " relative to their scale, allowed: ", report.allowance.why, "; nothing was written");
   if (report.failed_pass.empty()) absl::StrAppend(&text, "; --verify=each names the pass");
   return AnswerIsNo(text);
 }
@@ -181,7 +185,7 @@ class Run {
                            absl::StrCat(FormatNumber(*options_.tolerance), " (--tolerance)")};
     }
     report_.seed = options_.seed;
-    if (options_.verify == "off") return absl::OkStatus();
+    if (options_.verify == "off" && !AnyMeasuresOutputs(calls_)) return absl::OkStatus();
     console_.Progress("running the graph as it is");
     std::vector<std::string> pieces;
     for (const std::string& list : options_.verify_inputs) {
@@ -193,16 +197,34 @@ class Run {
       verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_));
     } else {
       verifier_ = std::make_unique<Verifier>(
-          MakeVerifier(*graph_, SeededInputSets(graph_->inputs(), options_.seed, kSeededInputs),
+          MakeVerifier(*graph_, SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs),
                        ToolSessionOptions(num_threads_, files_)));
     }
-    return absl::OkStatus();
+    return options_.verify == "off" ? absl::OkStatus() : CheckWasRun(verifier_->why_not());
+  }
+
+  // A check that was asked for and cannot be made is an error: FailedPrecondition.
+  absl::Status CheckWasRun(const std::string& why_not) const {
+    if (why_not.empty()) return absl::OkStatus();
+    std::string asked;
+    if (options_.verify != "auto") {
+      asked = absl::StrCat("--verify=", options_.verify);
+    } else if (options_.tolerance.has_value()) {
+      asked = "--tolerance";
+    } else {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("not verified, as ", asked, " demands: ", why_not, "; nothing was written"));
   }
 
   PassContext MakeContext() const {
     PassContext context;
     context.evaluator = &evaluator_;
     context.num_threads = num_threads_;
+    if (verifier_ != nullptr) {
+      context.measure_outputs = [this](const Graph& graph) { return verifier_->MeasureOutputs(graph); };
+    }
     context.wants_misses = options_.explain;
     context.read_file = [this](absl::string_view path) { return files_.ReadFile(std::string(path)); };
     context.open_checkpoint = [this](absl::string_view path) { return OpenCheckpoint(files_, std::string(path)); };
@@ -258,6 +280,7 @@ class Run {
     absl::StatusOr<Verdict> verdict = verifier_->Check(graph);
     if (!verdict.ok()) return Annotate(verdict.status(), pass.name);
     report_.verdict = *std::move(verdict);
+    PF_RETURN_IF_ERROR(CheckWasRun(report_.verdict->why_not));
     // Up to here only what the passes until now declare is allowed.
     Allowance allowance = report_.allowance;
     if (!options_.tolerance.has_value()) {
@@ -270,10 +293,11 @@ class Run {
   }
 
   absl::Status Finish() {
-    if (verifier_ != nullptr && options_.verify == "auto") {
+    if (options_.verify != "off" && options_.verify != "each") {
       console_.Progress("running the graph as it has become");
       PF_ASSIGN_OR_RETURN(report_.verdict, verifier_->Check(*graph_));
       console_.Progress("");
+      PF_RETURN_IF_ERROR(CheckWasRun(report_.verdict->why_not));
     }
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
@@ -291,6 +315,8 @@ class Run {
       PrintPasses(report_, console_);
       PrintVerdict(report_, console_);
     }
+    report_.way_out = WayOutOfRuin(calls_);
+    WarnOfVerdict(report_, console_);
     return passes ? absl::OkStatus() : VerificationFailure(report_);
   }
 
@@ -321,7 +347,7 @@ class Run {
   SaveOptions save_;
   std::unique_ptr<FileWriter> out_file_;  // Null where nothing is to be written.
   std::unique_ptr<Graph> graph_;
-  std::unique_ptr<Verifier> verifier_;  // Null with --verify=off.
+  std::unique_ptr<Verifier> verifier_;  // Null with --verify=off, unless a pass measures.
   TransformReport report_;
 };
 

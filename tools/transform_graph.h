@@ -27,7 +27,7 @@ struct TransformGraphOptions {
   bool bisect = false;                     // Find the rewrite that breaks the numbers, and write nothing.
   std::string lineage;                     // Write there which nodes each node of the result comes from.
   std::string dump_dir;                    // Write the graph after each pass there, as text.
-  std::string verify = "auto";             // auto, off or each.
+  std::string verify = "auto";             // auto, off, each or required.
   std::vector<std::string> verify_inputs;  // As ReadInputSets takes them, each a comma separated list.
   std::optional<double> tolerance;         // Instead of what the passes declare.
   uint64_t seed = 1;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "io/model_file.h"
+#include "runtime_check/checking/output_quality.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/difference/lineage_file.h"
@@ -82,7 +83,7 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   AddRunFlags(&options->run, flags);
   flags->Add("runs", &options->runs, "N", "Also run each model N times, in turn, and give the median time.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "Fail when a difference is larger than X times max(1, largest magnitude of the output).");
+             "Fail when an output differs by more than X, relative to its own scale (at least 1e-06).");
   flags->Add("max_accuracy_drop", &options->max_accuracy_drop, "X",
              "Fail when the candidate's share of right answers is lower by more than X.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
@@ -181,7 +182,7 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
   Questions questions;
   std::vector<InputSet> sets;
   if (pieces.empty()) {
-    PF_ASSIGN_OR_RETURN(sets, SeededInputSets(reference.inputs(), options.seed, options.samples));
+    PF_ASSIGN_OR_RETURN(sets, SeededInputSets(reference, reference.inputs(), options.seed, options.samples));
   } else {
     PF_ASSIGN_OR_RETURN(sets, ReadInputSets(files, pieces, reference.inputs(), /*any_batch=*/true));
     const int64_t fixed = FixedBatch(reference.inputs());
@@ -263,8 +264,8 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
     }
     if (options.tolerance.has_value() && !(output.difference.relative() <= *options.tolerance)) {
       return AnswerIsNo(absl::StrCat("output '", output.name, "' differs by ",
-                                     FormatNumber(output.difference.relative()),
-                                     " relative to max(1, largest), allowed ", FormatNumber(*options.tolerance)));
+                                     FormatNumber(output.difference.relative()), " relative to its scale, allowed ",
+                                     FormatNumber(*options.tolerance)));
     }
     const OutputScore& score = output.score;
     if (!options.max_accuracy_drop.has_value() || score.kind != OutputScore::Kind::kClasses) continue;
@@ -275,6 +276,21 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
     }
   }
   return absl::OkStatus();
+}
+
+// Prints on `err` which outputs are ruined, and how to find the reason.
+void WarnOfRuin(const Validation& validation, const Console& console) {
+  bool any = false;
+  for (const OutputValidation& output : validation.outputs) {
+    if (JudgeQuality(output.difference) != OutputQuality::kRuined) continue;
+    any = true;
+    console.err << console.Styled(Style::kBad, "warning") << ": output '" << Printable(output.name)
+                << "' is ruined: " << Printable(output.difference.ToString()) << "\n";
+  }
+  if (any) {
+    console.err << "  way out: --sqnr shows the layers at fault; transform_graph --transforms=quantize measures every "
+                   "output and keeps layers in float; --precision=auto chooses a precision that keeps the outputs\n";
+  }
 }
 
 absl::StatusOr<LayerNoiseReport> MeasureLayers(const ValidateModelOptions& options, const Graph& reference,
@@ -377,6 +393,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
       kept.Print(console);
     }
   }
+  WarnOfRuin(validation, console);
   if (layers.has_value() && layers->was_interrupted) return absl::CancelledError("interrupted between layers");
   if (validation.was_interrupted) {
     return absl::CancelledError(

@@ -68,6 +68,10 @@ struct PassContext {
   std::function<absl::StatusOr<std::string>(absl::string_view path)> read_file;
   // Opens a checkpoint, by what names it. Null: a pass that needs it gives FailedPrecondition.
   std::function<absl::StatusOr<std::unique_ptr<VariableSource>>(absl::string_view path)> open_checkpoint;
+  // Runs a graph that was made from the one at hand on several inputs, and returns for each declared output how large
+  // it is relative to its difference from what the graph before all passes gives: SQNR in dB, infinity where nothing
+  // differs. Null: a pass that would measure says in a note that it did not.
+  std::function<absl::StatusOr<std::vector<double>>(const Graph& graph)> measure_outputs;
   // How many threads a pass may use for heavy arithmetic; the result does not depend on it.
   int num_threads = 1;
 
@@ -137,7 +141,7 @@ class RewriteScope {
 struct Numerics {
   enum class Kind { kExact, kWithin, kChanges };
   Kind kind = Kind::kExact;
-  double tolerance = 0;  // kWithin: largest difference, relative to max(1, largest magnitude of the output).
+  double tolerance = 0;  // kWithin: largest difference, relative to the output's own scale (OutputDifference).
   std::string why;       // kChanges: what changes.
 
   // "exact", "within 1e-05", "changes numbers: ...".

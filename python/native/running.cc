@@ -22,6 +22,7 @@
 #include "python/native/model.h"
 #include "python/native/tensors.h"
 #include "python/native/text.h"
+#include "runtime_check/checking/output_quality.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/session.h"
 #include "runtime_check/session_settings.h"
@@ -86,7 +87,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   std::vector<InputSet> samples = request.samples;
   if (samples.empty() && !request.flags.precision.empty() && request.flags.precision != "f32") {
     // Only precisions that are measured or calibrated look at them; where they cannot be made up, those say so.
-    absl::StatusOr<std::vector<InputSet>> seeded = SeededInputSets(inputs, /*seed=*/1, /*count=*/2);
+    absl::StatusOr<std::vector<InputSet>> seeded = SeededInputSets(graph, inputs, /*seed=*/1, /*count=*/2);
     if (seeded.ok()) samples = *std::move(seeded);
   }
   std::ostringstream out, err;
@@ -316,6 +317,7 @@ py::dict DifferenceToPython(const VerifiedOutput& output) {
   result["cosine"] = Known(difference.cosine);
   result["top1_agreement"] = difference.top1_agreement;
   result["top5_agreement"] = difference.top5_agreement;
+  result["quality"] = ToPython(QualityName(JudgeQuality(difference)));
   result["text"] = ToPython(difference.ToString());
   return result;
 }
@@ -354,7 +356,7 @@ py::tuple Verify(const Model& before, const Model& after, const py::list& inputs
     options.loop_limits.is_cancelled = [stop] { return stop->load(); };
     std::vector<InputSet> all = sets;
     if (all.empty()) {
-      PF_ASSIGN_OR_RETURN(all, SeededInputSets(before->inputs(), seed, count));
+      PF_ASSIGN_OR_RETURN(all, SeededInputSets(*before, before->inputs(), seed, count));
     }
     const Verifier verifier(*before, std::move(all), std::move(options));
     if (stop->load()) return absl::CancelledError("interrupted");
@@ -372,7 +374,7 @@ py::list RandomInputs(const Model& model, uint64_t seed) {
   for (const Endpoint& input : model.graph->inputs()) {
     if (input.node != nullptr) inputs.push_back(input);
   }
-  const std::vector<InputSet> sets = ValueOrThrow(SeededInputSets(inputs, seed, /*count=*/1));
+  const std::vector<InputSet> sets = ValueOrThrow(SeededInputSets(*model.graph, inputs, seed, /*count=*/1));
   py::list list;
   for (size_t i = 0; i < inputs.size(); ++i) {
     list.append(py::make_tuple(ToPython(inputs[i].text), ToPython(sets[0][i])));

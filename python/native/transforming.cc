@@ -22,6 +22,9 @@
 #include "python/native/python_pass.h"
 #include "python/native/text.h"
 #include "runtime_check/checking/evaluate.h"
+#include "tools/model/model_inputs.h"
+#include "tools/model/run_options.h"
+#include "tools/transform/verification.h"
 #include "transforms/pipeline/pipeline.h"
 #include "transforms/pipeline/presets.h"
 
@@ -79,6 +82,16 @@ absl::Status Execute(Run* run, const StopFlag& stop) {
   context.wants_misses = run->explain;
   context.read_file = [&files](absl::string_view path) { return files.ReadFile(std::string(path)); };
   context.open_checkpoint = [&files](absl::string_view path) { return OpenCheckpoint(files, std::string(path)); };
+  std::unique_ptr<Verifier> verifier;
+  if (AnyMeasuresOutputs(run->calls)) {
+    absl::StatusOr<std::vector<InputSet>> sets =
+        SeededInputSets(*run->graph, run->graph->inputs(), /*seed=*/1, /*count=*/2);
+    SessionOptions session = ToolSessionOptions(run->num_threads, files);
+    session.loop_limits.is_cancelled = [stop] { return stop->load(); };
+    verifier = sets.ok() ? std::make_unique<Verifier>(*run->graph, *std::move(sets), std::move(session))
+                         : std::make_unique<Verifier>(std::string(sets.status().message()));
+    context.measure_outputs = [&verifier](const Graph& graph) { return verifier->MeasureOutputs(graph); };
+  }
   const auto checked = [&]() -> absl::Status {
     if (stop->load()) return absl::CancelledError("interrupted");
     return run->callback_error;

@@ -273,7 +273,8 @@ class Model(_closing.Closable):
         Args:
           other: the model to be held against this one.
           inputs: a dict of arrays by name, the array of the only input, or a list of these. Left out: `count` random ones.
-          tolerance: how far an output may be off, relative to max(1, its largest magnitude).
+          tolerance: how far an output may be off, relative to its own scale (its largest magnitude and
+            root mean square over all inputs, at least 1e-6).
 
         Returns:
           A Verification, which is true when the models agree.

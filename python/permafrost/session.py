@@ -190,6 +190,7 @@ class OutputDifference(NamedTuple):
     cosine: Optional[float]
     top1_agreement: Optional[float]
     top5_agreement: Optional[float]
+    quality: str  # 'fine', 'visible' or 'ruined'; docs/guide/transform_graph.md has the bounds.
     text: str
 
 
@@ -204,7 +205,7 @@ class Verification(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest difference of an output, relative to max(1, largest magnitude of the output)."""
+        """The largest difference of an output, relative to the scale of that output."""
         return max((output.relative for output in self.outputs), default=0.0)
 
     @property

@@ -150,7 +150,10 @@ double OutputDifference::relative() const {
   if (kind != Kind::kComparable || num_nonfinite_mismatches > 0 || (!has_numbers && num_different > 0)) {
     return std::numeric_limits<double>::infinity();
   }
-  return max_abs / std::max(1.0, max_abs_expected);
+  const double largest = max_abs / std::max(scale_floor, max_abs_expected);
+  if (num_finite == 0) return largest;
+  const auto count = static_cast<double>(num_finite);
+  return std::max(largest, std::sqrt(sum_error_squared / count) / std::max(scale_floor, std::sqrt(sum_ee / count)));
 }
 
 void OutputDifference::Merge(const OutputDifference& more) {
@@ -165,6 +168,7 @@ void OutputDifference::Merge(const OutputDifference& more) {
   max_abs = std::max(max_abs, more.max_abs);
   max_rel = std::max(max_rel, more.max_rel);
   max_abs_expected = std::max(max_abs_expected, more.max_abs_expected);
+  scale_floor = std::max(scale_floor, more.scale_floor);
   num_finite += more.num_finite;
   sum_error += more.sum_error;
   sum_error_squared += more.sum_error_squared;
@@ -203,6 +207,10 @@ OutputDifference CompareTensors(const Tensor& expected, const Tensor& actual) {
     return difference;
   }
   difference.num_elements = expected.num_elements();
+  for (const DType exact :
+       {DType::kInt32, DType::kUint32, DType::kInt64, DType::kUint64, DType::kBool, DType::kString}) {
+    difference.has_exact_values |= expected.dtype() == exact;
+  }
   if (expected.dtype() == DType::kString) {
     difference.has_numbers = false;
     for (size_t i = 0; i < expected.strings().size(); ++i) {

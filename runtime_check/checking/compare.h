@@ -10,6 +10,10 @@
 
 namespace permafrost {
 
+// The smallest scale that an output is judged by, so that noise about a constant zero is not infinitely large. It is
+// eight times the rounding of a float32 number of magnitude one (2^-23, about 1.2e-7).
+inline constexpr double kScaleFloor = 1e-6;
+
 // With e the expected and a the actual elements, as double; the sums and maxima run over the pairs in which both are
 // finite. The real and imaginary part of a complex number count as an element each. Strings have only the counts.
 struct OutputDifference {
@@ -42,13 +46,17 @@ struct OutputDifference {
   std::optional<double> top5_agreement;
 
   bool is_identical() const { return kind == Kind::kComparable && num_different == 0; }
-  // max |a - e| / max(1, max |e|); infinite when not comparable, with non-finite mismatches, and for unequal strings.
+  // The difference relative to the output's own scale: the larger of max |a - e| / max |e| and rms(a - e) / rms(e),
+  // with `scale_floor` for smaller denominators. The second notices an error that is spread over an output with few
+  // large elements. Infinite when not comparable, with non-finite mismatches, and for unequal strings.
   double relative() const;
   bool IsWithin(double tolerance) const { return relative() <= tolerance; }
   // One line for a person.
   std::string ToString() const;
 
-  bool has_numbers = true;  // False for strings.
+  bool has_numbers = true;        // False for strings.
+  bool has_exact_values = false;  // Integers of 32 and 64 bits, bool and strings: elements are equal or they are not.
+  double scale_floor = kScaleFloor;
 
   // What the means, ratios and shares above are made of, so that they can be made of more.
   int64_t num_finite = 0;  // Pairs of finite elements.
@@ -57,7 +65,8 @@ struct OutputDifference {
   int64_t num_rows = 0;  // Of those that the shares are of.
 
   // Makes this the difference of both together: of what was compared so far and of more of the same tensors. Where
-  // either is not comparable, so is the result, with the first mismatch. `max_rel` becomes the larger of the two.
+  // either is not comparable, so is the result, with the first mismatch. `max_rel` and `scale_floor` become the larger
+  // of the two.
   void Merge(const OutputDifference& more);
 };
 

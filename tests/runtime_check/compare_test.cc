@@ -96,5 +96,27 @@ TEST(CompareTest, Strings) {
   EXPECT_FALSE(difference.IsWithin(1e30));
 }
 
+TEST(CompareTest, SmallOutputsAreJudgedByTheirOwnScale) {
+  const OutputDifference small = CompareTensors(Floats({2}, {1e-4f, 0}), Floats({2}, {1e-4f, 5e-5f}));
+  EXPECT_NEAR(small.relative(), 0.5, 1e-6);
+  // Below the floor the scale is the floor.
+  const OutputDifference tiny = CompareTensors(Floats({1}, {1e-9f}), Floats({1}, {-1e-9f}));
+  EXPECT_NEAR(tiny.relative(), 2e-9 / kScaleFloor, 1e-6);
+  EXPECT_FALSE(CompareTensors(Floats({1}, {0}), Floats({1}, {1e-3f})).IsWithin(1));
+}
+
+TEST(CompareTest, ErrorsSpreadOverAPeakedOutputCount) {
+  std::vector<float> peaked(100, 0.f), spread(100, 0.01f);
+  peaked[0] = spread[0] = 1;
+  const OutputDifference difference = CompareTensors(Floats({100}, peaked), Floats({100}, spread));
+  EXPECT_NEAR(difference.relative(), 0.01 * std::sqrt(99.0), 1e-6);
+}
+
+TEST(CompareTest, MergedDifferencesAreOverAllInputs) {
+  OutputDifference merged = CompareTensors(Floats({1}, {1e-4f}), Floats({1}, {2e-4f}));
+  merged.Merge(CompareTensors(Floats({1}, {1}), Floats({1}, {1})));
+  EXPECT_NEAR(merged.relative(), 1e-4, 1e-9);
+}
+
 }  // namespace
 }  // namespace permafrost

@@ -220,7 +220,7 @@ PassDefinition MakeBadPass(const BadRewrite& bad, int64_t k) {
 
 absl::StatusOr<Bisection> BisectPasses(const std::string& text, std::vector<PassDefinition> own) {
   const std::unique_ptr<Graph> graph = Net().Build();
-  const Verifier verifier(*graph, SeededInputSets(graph->inputs(), 1, 2).value(), SessionOptions());
+  const Verifier verifier(*graph, SeededInputSets(*graph, graph->inputs(), 1, 2).value(), SessionOptions());
   EXPECT_TRUE(verifier.Check(*graph).value().was_run) << verifier.Check(*graph).value().why_not;
   BisectionOptions options;
   options.tolerance = kTolerance;

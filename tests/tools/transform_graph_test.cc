@@ -102,7 +102,8 @@ class VerificationTest : public testing::Test {
   }
 
   absl::StatusOr<Verdict> Check() {
-    return Verifier(*before_, SeededInputSets(before_->inputs(), 1, 2).value(), SessionOptions()).Check(*after_);
+    return Verifier(*before_, SeededInputSets(*before_, before_->inputs(), 1, 2).value(), SessionOptions())
+        .Check(*after_);
   }
 
   std::unique_ptr<Graph> before_, after_;

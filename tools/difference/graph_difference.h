@@ -21,8 +21,7 @@ struct GraphDifference {
 };
 
 struct GraphDifferenceOptions {
-  // Tensors count as equal when max |difference| <= tolerance * max(1, max |expected|); absent: when their bits are
-  // equal.
+  // Tensors count as equal when OutputDifference::relative() <= tolerance; absent: when their bits are equal.
   std::optional<double> tolerance;
   // Also compare versions, function library, and attributes whose names start with "_".
   bool is_strict = false;

@@ -10,6 +10,7 @@
 #include "graph/ops/op_schema.h"
 #include "io/formats/npy.h"
 #include "runtime_check/checking/seeded_inputs.h"
+#include "tools/model/input_sizes.h"
 
 namespace permafrost {
 namespace {
@@ -168,10 +169,13 @@ absl::StatusOr<const Endpoint*> OnlyInput(absl::Span<const Endpoint> inputs, abs
       absl::StrCat(who, " needs a model with one input, found ", names.size(), ": ", absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count) {
+absl::StatusOr<std::vector<InputSet>> SeededInputSets(const Graph& graph, absl::Span<const Endpoint> inputs,
+                                                      uint64_t seed, int count) {
+  PF_ASSIGN_OR_RETURN(const std::vector<InputShapes> shapes, ChooseInputShapes(graph, inputs, std::min(count, 2)));
   std::vector<InputSet> sets;
   for (int i = 0; i < count; ++i) {
-    PF_ASSIGN_OR_RETURN(InputSet set, SeededInputs(inputs, {}, seed + static_cast<uint64_t>(i)));
+    const InputShapes& chosen = shapes[static_cast<size_t>(i) % shapes.size()];
+    PF_ASSIGN_OR_RETURN(InputSet set, SeededInputs(inputs, chosen, seed + static_cast<uint64_t>(i)));
     sets.push_back(std::move(set));
   }
   return sets;

@@ -43,8 +43,11 @@ int64_t FixedBatch(absl::Span<const Endpoint> inputs);
 // The input of a model that has one. InvalidArgument, which says what needs it, with the names of several.
 absl::StatusOr<const Endpoint*> OnlyInput(absl::Span<const Endpoint> inputs, absl::string_view who);
 
-// `count` sets of random numbers, the same ones for the same seed. Errors as of SeededInputs.
-absl::StatusOr<std::vector<InputSet>> SeededInputSets(absl::Span<const Endpoint> inputs, uint64_t seed, int count);
+// Returns `count` sets of random numbers for `inputs` of `graph`, the same ones for the same seed. Dimensions that are
+// not known take sizes that the graph runs with, where possible another one in the second set: ChooseInputShapes(). The
+// outputs of the graph must be declared. Errors as of ChooseInputShapes and SeededInputs.
+absl::StatusOr<std::vector<InputSet>> SeededInputSets(const Graph& graph, absl::Span<const Endpoint> inputs,
+                                                      uint64_t seed, int count);
 
 // Whether `name` matches `pattern`, in which "*" stands for any text and "?" for any character.
 bool MatchesPattern(absl::string_view name, absl::string_view pattern);

@@ -78,8 +78,8 @@ void PrintBisection(const Bisection& bisection, const Console& console) {
   }
   if (bisection.failure.empty()) {
     console.out << "  error without it " << FormatNumber(bisection.error_before) << ", with it "
-                << FormatNumber(bisection.error_after)
-                << ", relative to max(1, largest); allowed: " << bisection.allowed << "\n";
+                << FormatNumber(bisection.error_after) << ", relative to its scale; allowed: " << bisection.allowed
+                << "\n";
   } else {
     console.out << "  " << Printable(bisection.failure) << "\n";
   }

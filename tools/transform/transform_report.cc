@@ -1,10 +1,12 @@
 // What transform_graph tells of a run.
 #include "tools/transform/transform_report.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "runtime_check/checking/output_quality.h"
 #include "tools/command_line/json.h"
 #include "tools/transform/explanation.h"
 
@@ -29,6 +31,52 @@ std::string DifferenceText(const VerifiedOutput& output) {
     return absl::StrCat(output.difference.num_different, " of ", output.difference.num_elements, " texts differ");
   }
   return FormatNumber(output.difference.max_abs);
+}
+
+std::string OptionalPercent(const std::optional<double>& share) {
+  return share.has_value() ? absl::StrFormat("%.1f %%", *share * 100) : "";
+}
+
+// Outputs of passes that change numbers: how much is left of each.
+void PrintQuality(const Verdict& verdict, const Console& console) {
+  Table table({{"output"},
+               {"largest difference", true},
+               {"relative to its scale", true},
+               {"SQNR dB", true},
+               {"cosine", true},
+               {"same class", true},
+               {"verdict"}});
+  for (const VerifiedOutput& output : verdict.outputs) {
+    const OutputDifference& difference = output.difference;
+    const bool has_sums = difference.mismatch.empty() && difference.has_numbers;
+    table.AddRow({output.name, DifferenceText(output), FormatNumber(difference.relative()),
+                  has_sums ? absl::StrFormat("%.1f", difference.sqnr_db) : "",
+                  has_sums ? absl::StrFormat("%.4f", difference.cosine) : "",
+                  OptionalPercent(difference.top1_agreement), std::string(QualityName(JudgeQuality(difference)))});
+  }
+  table.Print(console, "  ");
+}
+
+void PrintDifferences(const Verdict& verdict, const Console& console) {
+  Table table({{"output"}, {"largest difference", true}, {"relative to its scale", true}});
+  for (const VerifiedOutput& output : verdict.outputs) {
+    table.AddRow({output.name, DifferenceText(output), FormatNumber(output.difference.relative())});
+  }
+  table.Print(console, "  ");
+}
+
+// By which scale outputs are judged that are smaller than it.
+void PrintScaleFloors(const Verdict& verdict, const Console& console) {
+  for (const VerifiedOutput& output : verdict.outputs) {
+    const OutputDifference& difference = output.difference;
+    if (!(difference.relative() > 0) || difference.max_abs_expected >= difference.scale_floor) continue;
+    console.out << "  output '" << Printable(output.name) << "': its largest number is "
+                << FormatNumber(difference.max_abs_expected) << ", and it is judged by a scale of "
+                << FormatNumber(difference.scale_floor)
+                << (difference.scale_floor > kScaleFloor ? ", by which rounding of the inputs moves it"
+                                                         : ", the smallest there is")
+                << "\n";
+  }
 }
 
 std::string InputsText(const TransformReport& report) {
@@ -90,11 +138,9 @@ void PrintVerdict(const TransformReport& report, const Console& console) {
       console.out << console.Styled(Style::kGood, "verified") << " on " << InputsText(report)
                   << "; allowed: " << report.allowance.why << "\n";
     }
-    Table table({{"output"}, {"largest difference", true}, {"relative to max(1, largest)", true}});
-    for (const VerifiedOutput& output : report.verdict->outputs) {
-      table.AddRow({output.name, DifferenceText(output), FormatNumber(output.difference.relative())});
-    }
-    table.Print(console, "  ");
+    const bool changes_numbers = report.allowance.is_unlimited || !report.verdict->RuinedOutputs().empty();
+    changes_numbers ? PrintQuality(*report.verdict, console) : PrintDifferences(*report.verdict, console);
+    PrintScaleFloors(*report.verdict, console);
   }
   if (report.is_written) {
     console.out << "wrote '" << Printable(report.out_graph) << "': " << FormatCount(report.nodes_after) << " nodes, "
@@ -164,12 +210,60 @@ void WriteJson(const TransformReport& report, std::ostream& out) {
       json.Key("mismatch").Text(output.difference.mismatch);
       json.Key("max_abs").Number(output.difference.max_abs);
       json.Key("relative").Number(output.difference.relative());
+      json.Key("scale_floor").Number(output.difference.scale_floor);
+      json.Key("sqnr_db").Number(output.difference.sqnr_db);
+      json.Key("cosine").Number(output.difference.cosine);
+      if (output.difference.top1_agreement.has_value()) {
+        json.Key("same_class").Number(*output.difference.top1_agreement);
+      }
+      json.Key("quality").Text(QualityName(JudgeQuality(output.difference)));
       json.End();
     }
     json.End();
+    json.Key("ruined_outputs").Texts(report.verdict->RuinedOutputs());
   }
   json.End();
   json.End();
+}
+
+std::string WayOutOfRuin(absl::Span<const PassCall> calls) {
+  std::vector<std::string> ways;
+  for (const PassCall& call : calls) {
+    const auto has = [&](absl::string_view name) {
+      return std::any_of(call.arguments.begin(), call.arguments.end(),
+                         [&](const PassArgument& argument) { return argument.name == name; });
+    };
+    std::string way;
+    if (call.name == "quantize_weights" && !has("per_channel")) {
+      way = "--transforms=quantize gives each channel a range of its own and keeps layers in float that need it";
+    } else if (call.name == "quantize_weights") {
+      way = "quantize_weights(exclude_node=...) keeps layers in float";
+    } else if (call.name == "round_weights") {
+      way = "round_weights(num_steps=...) keeps more values, or --transforms=quantize measures what it does";
+    } else if (call.name == "convert_float16_weights") {
+      way = "convert_float16_weights(max_error=...) keeps constants in float";
+    } else if (call.name == "quantize_nodes") {
+      way = "leave quantize_nodes out: --transforms=quantize stores weights in eight bits and computes in float";
+    }
+    if (!way.empty() && std::find(ways.begin(), ways.end(), way) == ways.end()) ways.push_back(std::move(way));
+  }
+  ways.emplace_back("--bisect --tolerance=0.1 names the rewrite at fault");
+  return absl::StrJoin(ways, "; ");
+}
+
+void WarnOfVerdict(const TransformReport& report, const Console& console) {
+  if (!report.verdict.has_value()) return;
+  const std::string warning = absl::StrCat(console.Styled(Style::kBad, "warning"), ": ");
+  if (!report.verdict->was_run) {
+    console.err << warning << "the result is not verified: " << Printable(report.verdict->why_not)
+                << "; --verify=required makes this an error\n";
+  }
+  for (const VerifiedOutput& output : report.verdict->outputs) {
+    if (JudgeQuality(output.difference) != OutputQuality::kRuined) continue;
+    console.err << warning << "output '" << Printable(output.name)
+                << "' is ruined: " << Printable(output.difference.ToString()) << "\n";
+  }
+  if (!report.verdict->RuinedOutputs().empty()) console.err << "  way out: " << report.way_out << "\n";
 }
 
 }  // namespace permafrost

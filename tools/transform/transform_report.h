@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "tools/command_line/console.h"
 #include "tools/transform/verification.h"
 #include "transforms/pipeline/pipeline.h"
@@ -33,7 +34,14 @@ struct TransformReport {
   std::string failed_pass;         // With --verify=each, the first pass after which the outputs were too far off.
   uint64_t seed = 0;
   bool has_real_inputs = false;
+  std::string way_out;  // What to do where an output is ruined: WayOutOfRuin.
 };
+
+// What to do where these passes ruin an output.
+std::string WayOutOfRuin(absl::Span<const PassCall> calls);
+
+// Prints on `err` that the result is not verified, or that outputs of it are ruined; nothing where all is well.
+void WarnOfVerdict(const TransformReport& report, const Console& console);
 
 // The part before the verdict: files, interface, and a table of the passes with their notes.
 void PrintPasses(const TransformReport& report, const Console& console);

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/checking/coded_feeds.h"
+#include "runtime_check/checking/output_quality.h"
+#include "runtime_check/checking/split_mix.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
 #include "transforms/pass.h"
@@ -47,6 +50,46 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
   return results;
 }
 
+// The relative change of the inputs by which the sensitivity of an output is measured: eight units in the last place of
+// a float32, so that the change survives its own rounding.
+constexpr double kRelativeMove = 0x1p-20;
+
+bool IsSmall(const OutputDifference& difference) { return difference.max_abs_expected < 1; }
+
+bool AnyIsSmall(const std::vector<std::vector<Tensor>>& results) {
+  for (const std::vector<Tensor>& outputs : results) {
+    for (const Tensor& output : outputs) {
+      if (IsSmall(CompareTensors(output, output))) return true;
+    }
+  }
+  return false;
+}
+
+// Whether rounding could be all there is to the difference of a small output. In float32, rounding of numbers about one
+// seldom adds up to 1e-3, and no pass declares less than 1e-5.
+bool MayBeRounding(const OutputDifference& difference) {
+  constexpr double kMostRounding = 1e-3, kLeastDeclared = 1e-5;
+  return IsSmall(difference) && difference.max_abs <= kMostRounding && difference.relative() > kLeastDeclared;
+}
+
+template <typename T>
+Tensor MovedNumbers(const Tensor& tensor, uint64_t seed) {
+  SplitMix64 random(seed);
+  std::vector<T> moved;
+  const UnalignedSpan<T> values = tensor.elements<T>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    moved.push_back(static_cast<T>(values[i] * (random.Next() % 2 == 0 ? 1 + kRelativeMove : 1 - kRelativeMove)));
+  }
+  return Tensor::FromVector(tensor.shape(), std::move(moved));
+}
+
+// The tensor with each floating-point number moved up or down by kRelativeMove; others are as they are.
+Tensor Moved(const Tensor& tensor, uint64_t seed) {
+  if (tensor.dtype() == DType::kFloat) return MovedNumbers<float>(tensor, seed);
+  if (tensor.dtype() == DType::kDouble) return MovedNumbers<double>(tensor, seed);
+  return tensor;
+}
+
 }  // namespace
 
 Allowance DeclaredAllowance(absl::Span<const PassCall> calls) {
@@ -74,6 +117,14 @@ double Verdict::worst() const {
   return worst;
 }
 
+std::vector<std::string> Verdict::RuinedOutputs() const {
+  std::vector<std::string> ruined;
+  for (const VerifiedOutput& output : outputs) {
+    if (JudgeQuality(output.difference) == OutputQuality::kRuined) ruined.push_back(output.name);
+  }
+  return ruined;
+}
+
 bool Verdict::Passes(const Allowance& allowance) const {
   if (!was_run || outputs.empty()) return true;
   // Numbers that became infinite or another shape are wrong by any declaration.
@@ -93,6 +144,26 @@ Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOpt
     return;
   }
   expected_ = *std::move(results);
+  if (AnyIsSmall(expected_)) before_ = before.Clone();
+}
+
+const std::vector<double>& Verifier::Sensitivities() const {
+  if (sensitivities_.has_value()) return *sensitivities_;
+  sensitivities_.emplace(expected_.empty() ? 0 : expected_[0].size(), 0.0);
+  std::vector<InputSet> moved;
+  for (const InputSet& set : inputs_) {
+    InputSet& moved_set = moved.emplace_back();
+    for (const Tensor& tensor : set) moved_set.push_back(Moved(tensor, moved_set.size()));
+  }
+  const auto results = RunAll(*before_, OutputsOf(*before_), moved, options_);
+  if (!results.ok()) return *sensitivities_;
+  for (size_t set = 0; set < results->size(); ++set) {
+    for (size_t i = 0; i < (*results)[set].size(); ++i) {
+      const OutputDifference difference = CompareTensors(expected_[set][i], (*results)[set][i]);
+      (*sensitivities_)[i] = std::max((*sensitivities_)[i], difference.max_abs / kRelativeMove);
+    }
+  }
+  return *sensitivities_;
 }
 
 absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
@@ -117,17 +188,49 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   }
   verdict.was_run = true;
   verdict.num_inputs = inputs_.size();
+  for (const Endpoint& output : after.outputs()) verdict.outputs.push_back({output.text, {}});
   for (size_t set = 0; set < results->size(); ++set) {
     for (size_t i = 0; i < (*results)[set].size() && i < expected_[set].size(); ++i) {
-      VerifiedOutput output{after.outputs()[i].text, CompareTensors(expected_[set][i], (*results)[set][i])};
-      if (set == 0) {
-        verdict.outputs.push_back(std::move(output));
-      } else if (output.difference.relative() > verdict.outputs[i].difference.relative()) {
-        verdict.outputs[i] = std::move(output);
-      }
+      verdict.outputs[i].difference.Merge(CompareTensors(expected_[set][i], (*results)[set][i]));
     }
   }
+  for (size_t i = 0; i < verdict.outputs.size(); ++i) {
+    OutputDifference& difference = verdict.outputs[i].difference;
+    if (before_ == nullptr || !MayBeRounding(difference)) continue;
+    difference.scale_floor = std::max(difference.scale_floor, Sensitivities()[i]);
+  }
   return verdict;
+}
+
+absl::StatusOr<std::vector<double>> Verifier::MeasureOutputs(const Graph& after) const {
+  PF_ASSIGN_OR_RETURN(const Verdict verdict, Check(after));
+  if (!verdict.was_run) return absl::FailedPreconditionError(verdict.why_not);
+  std::vector<double> sqnr;
+  for (const VerifiedOutput& output : verdict.outputs) {
+    const OutputDifference& difference = output.difference;
+    if (std::isinf(difference.relative())) {
+      sqnr.push_back(-std::numeric_limits<double>::infinity());
+    } else if (JudgeQuality(difference) == OutputQuality::kFine && difference.sqnr_db < QualityBounds().fine_sqnr_db) {
+      // Too small to matter, or exact values of which nearly all are equal.
+      sqnr.push_back(QualityBounds().fine_sqnr_db);
+    } else if (difference.has_exact_values) {
+      const auto elements = static_cast<double>(std::max<int64_t>(1, difference.num_elements));
+      const double by_share = -10 * std::log10(static_cast<double>(difference.num_different) / elements);
+      sqnr.push_back(difference.has_numbers ? std::max(by_share, difference.sqnr_db) : by_share);
+    } else {
+      sqnr.push_back(difference.sqnr_db);
+    }
+  }
+  return sqnr;
+}
+
+bool AnyMeasuresOutputs(absl::Span<const PassCall> calls) {
+  for (const PassCall& call : calls) {
+    for (const PassArgument& argument : call.arguments) {
+      if (argument.name == "min_output_sqnr") return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace permafrost

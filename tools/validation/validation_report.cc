@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime_check/checking/output_quality.h"
 
 namespace permafrost {
 namespace {
@@ -50,18 +51,27 @@ void PrintDifferences(const Validation& validation, const Console& console) {
                {"SQNR dB", true},
                {"cosine", true},
                {"top-1", true},
-               {"top-5", true}});
+               {"top-5", true},
+               {"verdict"}});
   for (const OutputValidation& output : validation.outputs) {
     const OutputDifference& d = output.difference;
+    const std::string verdict(QualityName(JudgeQuality(d)));
     if (d.kind != OutputDifference::Kind::kComparable || !d.has_numbers) {
-      table.AddRow({output.name, d.ToString(), "", "", "", "", "", ""});
+      table.AddRow({output.name, d.ToString(), "", "", "", "", "", "", verdict});
       continue;
     }
     table.AddRow({output.name, FormatNumber(d.max_abs), FormatNumber(d.relative()), FormatNumber(d.mean_abs),
                   FormatNumber(d.sqnr_db), absl::StrFormat("%.6f", d.cosine), OptionalPercent(d.top1_agreement),
-                  OptionalPercent(d.top5_agreement)});
+                  OptionalPercent(d.top5_agreement), verdict});
   }
   table.Print(console, "  ");
+  for (const OutputValidation& output : validation.outputs) {
+    const OutputDifference& d = output.difference;
+    if (!(d.relative() > 0) || d.max_abs_expected >= d.scale_floor) continue;
+    console.out << "  output '" << Printable(output.name) << "': its largest number is "
+                << FormatNumber(d.max_abs_expected) << ", and it is judged by a scale of "
+                << FormatNumber(d.scale_floor) << ", the smallest there is\n";
+  }
 }
 
 void PrintNonFinite(const Validation& validation, const Console& console) {
@@ -341,6 +351,8 @@ void WriteValidation(const Validation& validation, JsonWriter* json) {
     json->Key("mean_abs").Number(d.mean_abs);
     json->Key("sqnr_db").Number(d.sqnr_db);
     json->Key("cosine").Number(d.cosine);
+    json->Key("scale_floor").Number(d.scale_floor);
+    json->Key("quality").Text(QualityName(JudgeQuality(d)));
     json->Key("elements").Integer(d.num_elements);
     json->Key("elements_different").Integer(d.num_different);
     json->Key("nonfinite_mismatches").Integer(d.num_nonfinite_mismatches);
