@@ -16,8 +16,7 @@
 //   # SHAPES: x=1,4; y=2                  what to feed where a placeholder does not tell
 //   # CHANGES_NUMBERS: reason             outputs differ by more than the pass declares, and that is the caller's wish
 //   # WITHIN: 0.05                        where the pass declares that numbers change: by no more than this, relative
-//   to
-//                                         max(1, largest magnitude of the output)
+//                                         to the scale of the output
 //   # NOT_RUN: reason                     why the runtime cannot run the graph
 #ifndef PERMAFROST_TESTS_TRANSFORMS_GOLDEN_CASE_H_
 #define PERMAFROST_TESTS_TRANSFORMS_GOLDEN_CASE_H_

@@ -73,7 +73,7 @@ void PrintScaleFloors(const Verdict& verdict, const Console& console) {
     console.out << "  output '" << Printable(output.name) << "': its largest number is "
                 << FormatNumber(difference.max_abs_expected) << ", and it is judged by a scale of "
                 << FormatNumber(difference.scale_floor)
-                << (difference.scale_floor > kScaleFloor ? ", by which rounding of the inputs moves it"
+                << (difference.scale_floor > kScaleFloor ? ", since it is that sensitive to rounding of the inputs"
                                                          : ", the smallest there is")
                 << "\n";
   }

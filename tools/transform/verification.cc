@@ -197,7 +197,8 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   for (size_t i = 0; i < verdict.outputs.size(); ++i) {
     OutputDifference& difference = verdict.outputs[i].difference;
     if (before_ == nullptr || !MayBeRounding(difference)) continue;
-    difference.scale_floor = std::max(difference.scale_floor, Sensitivities()[i]);
+    // Numbers about one are the largest of which small outputs are taken to be made.
+    difference.scale_floor = std::max(difference.scale_floor, std::min(1.0, Sensitivities()[i]));
   }
   return verdict;
 }

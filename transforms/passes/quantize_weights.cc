@@ -1,6 +1,9 @@
 // Stores large float constants in sixteen, eight or four bits.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "transforms/pipeline/thread_team.h"
 #include "transforms/rewrites/compact_constants.h"
 #include "transforms/rewrites/function_bodies.h"
+#include "transforms/rewrites/noise_budget.h"
 #include "transforms/rewrites/weight_channels.h"
 #include "transforms/rewrites/weight_codes.h"
 
@@ -27,6 +31,7 @@ struct Params {
   int32_t bits = 8;
   std::string mode;
   float max_error = 0;
+  float min_output_sqnr = 0;
 };
 
 // A constant with more elements than this is coded by all threads together, others by one each.
@@ -131,6 +136,91 @@ void Code(const Params& params, const CodeFormat& format, ThreadTeam* team, Job*
       "its error in ", job->format.bits, " bits is ", error, " of its size, more than max_error=", params.max_error,
       job->format.mode == CodeMode::kMinFirst ? "; per_channel=true or mode=SCALED allow 16" : ""));
 }
+
+// How often the outputs are measured to find the constants that need more bits. Halving finds ten among a hundred.
+constexpr int kMaxMeasurements = 64;
+
+// Measures the outputs with constants replaced by what their codes stand for, and gives constants more bits until each
+// output keeps the SQNR that is demanded: sixteen bits where the format has them, otherwise float.
+class OutputKeeper {
+ public:
+  OutputKeeper(const Graph& graph, const Params& params, PassContext* context, ThreadTeam* team, std::vector<Job>* jobs)
+      : graph_(graph), params_(params), context_(context), team_(team) {
+    for (Job& job : *jobs) {
+      if (job.status.ok() && job.format.bits < 16) coded_.push_back(&job);
+    }
+    decoded_.resize(coded_.size());
+  }
+
+  absl::Status Run() {
+    if (context_->measure_outputs == nullptr) {
+      context_->Note("the outputs were not measured: min_output_sqnr has no effect here");
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<NoiseChoice> choice = ChooseWithinNoise(
+        coded_.size(), [this](const std::vector<bool>& applied) { return Noise(applied); }, kMaxMeasurements);
+    if (!choice.ok()) {
+      if (absl::IsCancelled(choice.status())) return choice.status();
+      context_->Note(absl::StrCat("the outputs could not be measured, min_output_sqnr has no effect: ",
+                                  choice.status().message()));
+      return absl::OkStatus();
+    }
+    if (!choice->is_within) {
+      context_->Note(absl::StrCat("an output has less than min_output_sqnr=", params_.min_output_sqnr,
+                                  " dB before any constant is coded: see the passes before this one"));
+      return absl::OkStatus();
+    }
+    int64_t in_sixteen = 0, in_float = 0;
+    for (size_t i = 0; i < coded_.size(); ++i) {
+      if (choice->applied[i]) continue;
+      Widen(coded_[i]);
+      ++(coded_[i]->status.ok() ? in_sixteen : in_float);
+    }
+    if (coded_.empty() || in_sixteen + in_float == 0) return absl::OkStatus();
+    context_->Note(absl::StrCat("so that each output keeps an SQNR of ", params_.min_output_sqnr, " dB, ", in_sixteen,
+                                " constants take sixteen bits and ", in_float, " stay in float (",
+                                choice->num_measurements, " measurements)"));
+    return absl::OkStatus();
+  }
+
+ private:
+  // The noise power of the output with the most, relative to what is allowed.
+  absl::StatusOr<double> Noise(const std::vector<bool>& applied) {
+    const std::unique_ptr<Graph> graph = graph_.Clone();
+    for (size_t i = 0; i < coded_.size(); ++i) {
+      if (!applied[i]) continue;
+      if (!decoded_[i].has_value()) {
+        PF_ASSIGN_OR_RETURN(decoded_[i], Decode(coded_[i]->coded, coded_[i]->format));
+      }
+      graph->Find(coded_[i]->node->name())->SetAttr("value", AttrValue::OfTensor(*decoded_[i]));
+    }
+    PF_ASSIGN_OR_RETURN(const std::vector<double> sqnr, context_->measure_outputs(*graph));
+    double most = 0;
+    for (const double db : sqnr) most = std::max(most, std::pow(10, (params_.min_output_sqnr - db) / 10));
+    return most;
+  }
+
+  void Widen(Job* job) const {
+    job->coded = {};
+    if (job->format.mode != CodeMode::kMinFirst) {
+      job->format.bits = 16;
+      absl::StatusOr<CodedTensor> coded = Encode(job->tensor, job->format, team_);
+      job->status = coded.status();
+      if (coded.ok()) job->coded = *std::move(coded);
+      return;
+    }
+    job->status = absl::FailedPreconditionError(
+        absl::StrCat("an output would fall below min_output_sqnr=", params_.min_output_sqnr,
+                     "; per_channel=true or mode=SCALED allow sixteen bits"));
+  }
+
+  const Graph& graph_;
+  const Params& params_;
+  PassContext* context_;
+  ThreadTeam* team_;
+  std::vector<Job*> coded_;
+  std::vector<std::optional<Tensor>> decoded_;  // By place in coded_, when first needed.
+};
 
 // Adds the nodes that take the place of constants.
 class Builder {
@@ -245,6 +335,7 @@ absl::StatusOr<int64_t> QuantizeIn(Graph* graph, const Params& params, const Cod
     ThreadTeam alone(1);
     Code(params, format, &alone, small[i]);
   });
+  if (params.min_output_sqnr > 0) PF_RETURN_IF_ERROR(OutputKeeper(*graph, params, context, &team, &jobs).Run());
   int64_t rewrites = 0;
   uint64_t bytes = 0;
   absl::flat_hash_map<int, int64_t> count_by_bits;
@@ -276,12 +367,27 @@ absl::StatusOr<int64_t> QuantizeIn(Graph* graph, const Params& params, const Cod
   return rewrites;
 }
 
+// Notes it when an output is below min_output_sqnr with the bodies of functions coded too.
+void NoteNoiseOfBodies(const Graph& graph, const Params& params, PassContext* context) {
+  if (context->measure_outputs == nullptr) return;
+  const absl::StatusOr<std::vector<double>> sqnr = context->measure_outputs(graph);
+  if (!sqnr.ok() || sqnr->empty()) return;
+  const double least = *std::min_element(sqnr->begin(), sqnr->end());
+  if (least >= params.min_output_sqnr) return;
+  context->Note(absl::StrCat("with the constants in functions an output has ", least, " dB, less than min_output_sqnr=",
+                             params.min_output_sqnr, "; run inline_partitionedcall first"));
+}
+
 absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const CodeFormat format, FormatOf(params));
   PF_ASSIGN_OR_RETURN(const int64_t in_graph, QuantizeIn(graph, params, format, context));
+  // A body cannot be run by itself, so its constants are coded without being measured one by one.
+  Params in_function = params;
+  in_function.min_output_sqnr = 0;
   PF_ASSIGN_OR_RETURN(const int64_t in_bodies, EditFunctionBodies(graph, context, [&](Graph* body) {
-                        return QuantizeIn(body, params, format, context);
+                        return QuantizeIn(body, in_function, format, context);
                       }));
+  if (in_bodies > 0 && params.min_output_sqnr > 0) NoteNoiseOfBodies(*graph, params, context);
   return in_graph + in_bodies;
 }
 
@@ -306,6 +412,10 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 // Weights take about 0.01 in eight bits per channel and 0.15 in four. Ranges of many channels are stored as bfloat16,
 // rounded up, behind a Cast.
 //
+// min_output_sqnr runs the graph, on the inputs that the result is verified with, and measures the signal to noise
+// ratio of each output. Constants whose codes add the most noise take sixteen bits, or stay in float in the mode
+// MIN_FIRST, until each output keeps so many dB.
+//
 // bits=4 packs two codes into each byte, which LeftShift, BitwiseAnd, ConcatV2 and Bitcast unpack, since TensorFlow
 // decodes no fewer than eight; constants without a dimension of even length, or of fewer than 2048 elements, take
 // eight. TensorFlow decodes MIN_COMBINED (a range that need not hold zero in its middle, at twice the ranges) by
@@ -327,6 +437,8 @@ DEFINE_PASS(quantize_weights) {
              "How codes are decoded: MIN_FIRST, SCALED or MIN_COMBINED. Without it, MIN_FIRST, or SCALED where "
              "per_channel, symmetric or bits is given.")
       .Param("max_error", &Params::max_error, "The largest relative error of a constant; 0: any.", AtLeast(0))
+      .Param("min_output_sqnr", &Params::min_output_sqnr,
+             "The SQNR in dB that each output of the graph keeps, as measured by running it; 0: any.", AtLeast(0))
       .Numerics(Changes("weights keep few bits"))
       .Idempotent()
       .Run(Quantize);

@@ -353,6 +353,22 @@ absl::StatusOr<CodedTensor> Encode(const Tensor& values, const CodeFormat& forma
   return coded;
 }
 
+absl::StatusOr<Tensor> Decode(const CodedTensor& coded, const CodeFormat& format) {
+  const std::vector<Line> lines = LinesOf(coded, format);
+  float* values = nullptr;
+  PF_ASSIGN_OR_RETURN(Tensor decoded, Tensor::Allocate<float>(coded.codes.shape(), &values));
+  DispatchOn<QInt8, QUint8, QInt16, QUint16>(coded.codes.dtype(), [&](auto tag) {
+    using Element = typename decltype(tag)::type;
+    const UnalignedSpan<Element> codes = coded.codes.elements<Element>();
+    ChannelCursor range(format.channels);
+    for (size_t i = 0; i < codes.size(); ++i, range.Next()) {
+      const Line& line = lines[range.channel()];
+      values[i] = static_cast<float>((codes[i].value - line.zero_code) * line.step);
+    }
+  });
+  return decoded;
+}
+
 double CodingError(const Tensor& values, const CodedTensor& coded, const CodeFormat& format, Channels channels) {
   const std::vector<Line> lines = LinesOf(coded, format);
   std::vector<double> squares(channels.count), errors(channels.count);

@@ -43,6 +43,9 @@ struct CodedTensor {
 // divide. REQUIRES: float values, of which there is at least one.
 absl::StatusOr<CodedTensor> Encode(const Tensor& values, const CodeFormat& format, ThreadTeam* team);
 
+// Returns the float values that the codes stand for.
+absl::StatusOr<Tensor> Decode(const CodedTensor& coded, const CodeFormat& format);
+
 // How far what `coded` stands for is from `values`: for each channel of `channels` the root of the mean square of its
 // errors, relative to that of its values; of these the root of the mean square over the channels that are not all zero.
 // A channel that is lost counts in full, however small its values are beside those of others.
