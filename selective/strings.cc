@@ -183,8 +183,8 @@ bool SimpleAtof(std::string_view text, float* value) {
   const bool is_negative = !text.empty() && text.front() == '-';
   if (is_negative) text.remove_prefix(1);
   int64_t digits = 0, exponent = 0;
-  int num_digits = 0;
-  bool has_point = false;
+  int num_digits = 0;  // Without leading zeros.
+  bool has_point = false, has_digits = false;
   size_t i = 0;
   for (; i < text.size(); ++i) {
     if (text[i] == '.' && !has_point) {
@@ -192,11 +192,12 @@ bool SimpleAtof(std::string_view text, float* value) {
       continue;
     }
     if (!ascii_isdigit(static_cast<unsigned char>(text[i]))) break;
-    if (++num_digits > kMostDigits) return false;
+    has_digits = true;
+    if ((digits != 0 || text[i] != '0') && ++num_digits > kMostDigits) return false;
     digits = 10 * digits + (text[i] - '0');
     if (has_point) --exponent;
   }
-  if (num_digits == 0) return false;
+  if (!has_digits) return false;
   if (i < text.size()) {
     int64_t written = 0;
     if ((text[i] != 'e' && text[i] != 'E') || !internal::ParseInteger(text.substr(i + 1), -1000, 1000, &written)) {

@@ -116,7 +116,8 @@ TEST(NumbersTest, ReadsIntegersThatFit) {
 
 // Every default of type float in graph/ops/ops.def, and other forms of numbers.
 TEST(NumbersTest, ReadsTheFloatsOfTheSchemas) {
-  std::vector<std::string> texts = {"0", "-0.5", "1e-05", "1e22", "123456789012345", "3.4028234e38"};
+  std::vector<std::string> texts = {"0",           "-0.5", "1e-05", "1e22", "123456789012345", "0.800000011920929",
+                                    "3.4028234e38"};
 #define OP(name, signature, attributes, traits, shape)                   \
   for (const absl::string_view attr : absl::StrSplit(attributes, ' ')) { \
     const size_t at = attr.find(":float=");                              \

@@ -25,8 +25,8 @@ bool SimpleAtoi(std::string_view text, Int* value) {
   return ok;
 }
 
-// Parses a decimal number of up to 15 digits with an exponent of at most 22 in magnitude, which suffices for op
-// schemas. One operation in double then rounds correctly.
+// Parses a decimal number of up to 15 significant digits with an exponent of at most 22 in magnitude, which suffices
+// for op schemas. One operation in double then rounds correctly.
 bool SimpleAtof(std::string_view text, float* value);
 
 }  // namespace selective
