@@ -13,8 +13,7 @@ namespace xnnpack {
 
 // REQUIRES: the library is initialized. Unimplemented for a node that Translate refuses; otherwise the library's
 // errors.
-absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
-                                                           std::shared_ptr<Pools> pools);
+absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads);
 
 }  // namespace xnnpack
 }  // namespace permafrost

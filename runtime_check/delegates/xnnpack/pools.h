@@ -1,16 +1,18 @@
-// Teams of threads, lent out for one run at a time.
+// The threads on which XNNPACK's operators run.
+//
+// The library divides its loops with pthreadpool, whose threads spin for milliseconds while they wait. Its calls are
+// redirected to a WorkerTeam, which spins for a bounded time. A team is passed to the library as a pthreadpool_t.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 
 #include <pthreadpool.h>
 
-#include <map>
+#include <cstddef>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime_check/threads/worker_teams.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -20,37 +22,28 @@ struct PoolDeleter {
 };
 using PoolPointer = std::unique_ptr<struct pthreadpool, PoolDeleter>;
 
-// The partitions of a session run one after the other and so share a team; sessions that run at the same time get teams
-// of their own. Thread-safe; outlives what it lent.
-class Pools {
+// Threads for one run of a partition, on the thread that took them.
+class Lease {
  public:
-  // Gives the team back when it goes.
-  class Lease {
-   public:
-    Lease(Pools* pools, int num_threads, PoolPointer pool)
-        : pools_(pools), num_threads_(num_threads), pool_(std::move(pool)) {}
-    Lease(Lease&&) = default;
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
-      if (pool_ != nullptr) pools_->Return(num_threads_, std::move(pool_));
-    }
-    pthreadpool_t get() const { return pool_.get(); }  // Null for one thread, which is the caller's.
+  // ResourceExhausted if the threads cannot be started.
+  static absl::StatusOr<Lease> Take(int num_threads);
+  Lease(Lease&&) = default;
+  Lease& operator=(Lease&&) = delete;
+  ~Lease();
 
-   private:
-    Pools* pools_;
-    int num_threads_;
-    PoolPointer pool_;
-  };
-
-  // ResourceExhausted when the threads cannot be had.
-  absl::StatusOr<Lease> Take(int num_threads);
+  // Null for one thread, which is the caller's. Only for calls of the library and of DivideTiles.
+  pthreadpool_t get() const;
 
  private:
-  void Return(int num_threads, PoolPointer pool);
+  Lease() = default;
 
-  std::mutex mutex_;
-  std::map<int, std::vector<PoolPointer>> idle_;  // By number of threads.
+  WorkerTeams::Lease team_;
+  PoolPointer pool_;  // If the library's calls cannot be redirected.
 };
+
+// Calls task(context, begin, size) for the tiles of [0, range).
+void DivideTiles(pthreadpool_t pool, void (*task)(void* context, size_t begin, size_t size), void* context,
+                 size_t range, size_t tile);
 
 }  // namespace xnnpack
 }  // namespace permafrost

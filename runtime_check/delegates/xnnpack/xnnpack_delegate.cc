@@ -41,11 +41,10 @@ class XnnpackDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return xnnpack::Compile(partition, num_threads, pools_);
+    return xnnpack::Compile(partition, num_threads);
   }
 
  private:
-  const std::shared_ptr<Pools> pools_ = std::make_shared<Pools>();
 };
 
 }  // namespace
