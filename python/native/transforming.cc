@@ -23,7 +23,7 @@
 #include "python/native/text.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tools/model/model_inputs.h"
-#include "tools/model/run_options.h"
+#include "tools/model/tool_session.h"
 #include "tools/transform/verification.h"
 #include "transforms/pipeline/pipeline.h"
 #include "transforms/pipeline/presets.h"
