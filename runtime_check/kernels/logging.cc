@@ -58,6 +58,10 @@ absl::Status ComputePrint(ComputeContext* context) {
     context->output_strings(0) = context->input_strings(0);
     return absl::OkStatus();
   }
+  if (HoldsObjects(context->input_type(0))) {
+    context->output_objects(0) = context->input_objects(0);
+    return absl::OkStatus();
+  }
   const char* input = context->input_bytes(0);
   char* output = context->output_bytes(0);
   const size_t bytes = context->input_shape(0).num_elements() * SizeOf(context->input_type(0));
