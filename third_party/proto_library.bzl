@@ -13,11 +13,15 @@ def proto_cc_library(name, srcs, visibility = None):
     stems = [src[:-len(".proto")] for src in srcs]
     headers = [stem + ".pb.h" for stem in stems]
     sources = [stem + ".pb.cc" for stem in stems]
+
+    # In a workspace that uses this one, the top folder of this one lies in a folder of its own.
+    repository = native.repository_name().lstrip("@")
+    top = "external/" + repository if repository else "."
     native.genrule(
         name = name + "_protoc",
         srcs = srcs,
         outs = headers + sources,
-        cmd = "protoc --proto_path=. --cpp_out=$(GENDIR) $(SRCS)",
+        cmd = "protoc --proto_path={top} --cpp_out=$(GENDIR)/{top} $(SRCS)".format(top = top),
         message = "Generating C++ for",
         visibility = ["//visibility:private"],
     )

@@ -1,6 +1,7 @@
 """Analyses the example workspace as one of its own, with a Bazel of its own, and what users of the rules get wrong.
 
-Nothing is compiled: the same BUILD file is also a package of this workspace, whose tests build and run it.
+Only the classes of protobuf are compiled, whose rule depends on the place of the sources. For the rest, the same BUILD file
+is also a package of this workspace, whose tests build and run it.
 """
 
 import os
@@ -50,6 +51,13 @@ class WorkspaceTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         queried = self.bazel('query', '--noshow_progress', 'tests(//...)')
         self.assertEqual(sorted(queried.stdout.split()), ['//:app_test', '//:small_test'], queried.stderr)
+
+    def test_classes_of_protobuf_are_built(self):
+        result = self.bazel('build', '--noshow_progress', '--symlink_prefix=/',
+                            '@permafrost//io/formats/proto:graphdef_cc_proto')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # Neither the warnings nor the sandboxes of Permafrost's sources.
+        self.assertLess(result.stderr.count('\n'), 50, result.stderr)
 
     def test_mistakes_are_told(self):
         load = ('load("@permafrost//tools/build_defs:model_object.bzl", "model_object")\n'
