@@ -13,6 +13,10 @@ needed nor imported.
 
 from typing import Any
 
+from permafrost._loading import load_extension
+
+load_extension('permafrost._native')  # Before the modules that import it.
+
 from permafrost import _native, passes
 from permafrost.calls import PassCall
 from permafrost.errors import Error

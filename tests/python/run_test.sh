@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Runs one file of tests with the package as Bazel has built it.
+#
+#   run_test.sh FILE [LIBRARY]   LIBRARY: is loaded before all others
 set -euo pipefail
 export PYTHONPATH="$PWD/python:$PWD/tests/python" PYTHONDONTWRITEBYTECODE=1
 
@@ -15,4 +17,5 @@ if [ -n "$sanitizer" ]; then
   export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
   export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$PWD/tests/python/tsan_suppressions.txt"
 fi
+if [ -n "${2:-}" ]; then export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }$PWD/$2"; fi
 exec /usr/bin/python3 "tests/python/$1"
