@@ -1,4 +1,4 @@
-// The list of the tools, for what offers all of them.
+// The list of all tools.
 #ifndef PERMAFROST_TOOLS_ALL_TOOLS_H_
 #define PERMAFROST_TOOLS_ALL_TOOLS_H_
 
@@ -8,7 +8,7 @@
 
 namespace permafrost {
 
-// Sorted by name.
+// Returns all tools, sorted by name.
 std::vector<Tool> AllTools();
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// benchmark_model: says how long a model takes, where the time and the memory go, and what would be faster.
+// benchmark_model: measures latency, the time and memory of each node, and alternative configurations.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_MODEL_H_
 #define PERMAFROST_TOOLS_BENCHMARK_MODEL_H_
 
@@ -10,8 +10,8 @@
 
 namespace permafrost {
 
-// Prints what was measured. Cancelled after Ctrl-C, with what was measured until then printed; Aborted when the time is
-// a regression from the baseline.
+// Measures and prints. Cancelled after Ctrl-C; the results measured until then are printed. Aborted if the time is a
+// regression from the baseline.
 absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& files, Console& console);
 
 Tool BenchmarkModelTool();

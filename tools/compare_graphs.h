@@ -1,4 +1,4 @@
-// compare_graphs: says whether two graphs are equal, and if not, what differs.
+// compare_graphs: reports whether two graphs are equal, and if not, the differences.
 #ifndef PERMAFROST_TOOLS_COMPARE_GRAPHS_H_
 #define PERMAFROST_TOOLS_COMPARE_GRAPHS_H_
 
@@ -23,7 +23,7 @@ struct CompareGraphsOptions {
   ReadFlags read;
 };
 
-// Prints "Graphs are equal.", or one line for each difference and gives Aborted.
+// Prints "Graphs are equal.", or prints one line per difference and returns Aborted.
 absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& files, Console& console);
 
 Tool CompareGraphsTool();

@@ -1,4 +1,4 @@
-// convert_graphdef_memmapped_format: turns a frozen graph into a package whose weights are mapped, and back.
+// convert_graphdef_memmapped_format: converts a frozen graph into a package whose weights are memory-mapped, and back.
 #ifndef PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
 #define PERMAFROST_TOOLS_CONVERT_GRAPHDEF_MEMMAPPED_FORMAT_H_
 
@@ -26,7 +26,7 @@ struct ConvertGraphdefMemmappedFormatOptions {
   std::vector<std::string> pack_for;            // See ParsePackRequest.
   std::vector<std::string> inputs;              // Files; see ReadInputSets.
   std::vector<std::string> calibration_inputs;  // See ReadCalibrationInputs.
-  ImageFlags image;                             // Of pictures among those.
+  ImageFlags image;                             // Preprocessing of pictures in calibration_inputs.
   std::optional<std::string> outputs;           // Comma separated names.
   bool unpack = false;
   bool verify = false;
@@ -36,8 +36,8 @@ struct ConvertGraphdefMemmappedFormatOptions {
   WriteFlags write;
 };
 
-// Writes the package, or with `unpack` the GraphDef, and says what became of the constants. DataLoss when what was
-// written does not read back as it should.
+// Writes the package, or with `unpack` the GraphDef, and reports how the constants were stored. DataLoss if the written
+// file does not read back as expected.
 absl::Status ConvertGraphdefMemmappedFormat(const ConvertGraphdefMemmappedFormatOptions& options, FileSystem& files,
                                             Console& console);
 

@@ -1,4 +1,4 @@
-// A status as a Python exception.
+// Conversion of statuses to Python exceptions.
 #ifndef PERMAFROST_PYTHON_NATIVE_ERRORS_H_
 #define PERMAFROST_PYTHON_NATIVE_ERRORS_H_
 
@@ -14,8 +14,8 @@
 
 namespace permafrost::python {
 
-// Throws what permafrost.errors.from_status makes of the status and of the pass that was running, if any. REQUIRES: the
-// GIL, and a status that is not OK.
+// Throws the exception that permafrost.errors.from_status makes of the status and of the pass that was running, if any.
+// REQUIRES: the GIL, and a status that is not OK.
 [[noreturn]] void Throw(const absl::Status& status, absl::string_view pass = "");
 
 inline void ThrowIfError(const absl::Status& status) {
@@ -28,11 +28,12 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// What callbacks of one piece of work raised, for its caller to raise again: an exception does not pass through code
-// that knows none, a status does. Goes with the work, on any thread; until then nothing that was raised is lost.
+// Exceptions raised by Python callbacks during one piece of work, kept so that its caller can raise them again. Code in
+// between passes statuses, not exceptions. The object may be destroyed on any thread; until then every exception is
+// kept.
 class RaisedExceptions {
  public:
-  // A status that stands for the exception. REQUIRES: the GIL.
+  // Returns a status that stands for the exception. REQUIRES: the GIL.
   absl::Status Keep(const pybind11::error_already_set& error);
   // Throws the exception that the status stands for, if it stands for one. REQUIRES: the GIL.
   void Rethrow(const absl::Status& status) const;

@@ -1,4 +1,4 @@
-// Long work beside the interpreter: without its lock, and such that Ctrl-C ends the wait for it.
+// Runs long work without the GIL, and lets Ctrl-C end the wait for it.
 #ifndef PERMAFROST_PYTHON_NATIVE_INTERRUPTIBLE_H_
 #define PERMAFROST_PYTHON_NATIVE_INTERRUPTIBLE_H_
 
@@ -12,20 +12,20 @@
 
 namespace permafrost::python {
 
-// Set once nobody waits for the work any more. What checks it stops early; callbacks into Python must not run.
+// Set once no caller waits for the work any more. Work that checks it stops early; callbacks into Python must not run.
 using StopFlag = std::shared_ptr<std::atomic<bool>>;
 
-// Runs `work` without the GIL and returns its status. On the main thread, where Python delivers signals, the work gets
-// a thread of its own while this one looks for signals; when a handler raises (Ctrl-C), that exception is thrown at
-// once and the work is left to end by itself. So everything that the work uses must be owned by it, and Python objects
-// be held in a Kept. On other threads it runs on the calling one. REQUIRES: the GIL.
+// Runs `work` without the GIL and returns its status. On the main thread, where Python delivers signals, `work` runs on
+// a new thread while the main thread polls for signals. If a signal handler raises (Ctrl-C), the exception is thrown at
+// once and `work` is abandoned: it ends by itself. So `work` must own everything that it uses, and hold Python objects
+// in a Kept. On other threads `work` runs on the calling thread. REQUIRES: the GIL.
 absl::Status RunInterruptibly(std::function<absl::Status(const StopFlag& stop)> work);
 
-// True where Python delivers signals.
+// Returns true on the thread to which Python delivers signals.
 bool IsMainThread();
 
-// Holds a reference to a Python object; copies share it. It may go on any thread, with the GIL or without: the object
-// itself goes when a thread with the GIL next calls DropReleased, which RunInterruptibly does.
+// Holds a reference to a Python object; copies share it. May be destroyed on any thread, with or without the GIL: the
+// Python object is released when a thread that holds the GIL next calls DropReleased, as RunInterruptibly does.
 class Kept {
  public:
   Kept() = default;
@@ -38,9 +38,9 @@ class Kept {
   std::shared_ptr<PyObject> object_;
 };
 
-// Drops objects whose last Kept is gone. REQUIRES: the GIL.
+// Releases the objects whose last Kept is gone. REQUIRES: the GIL.
 void DropReleased();
-// To be called when the interpreter ends: gives work that nobody waits for a few seconds to end. REQUIRES: the GIL.
+// Waits a few seconds for abandoned work to end. Must be called when the interpreter ends. REQUIRES: the GIL.
 void AwaitAbandonedWork();
 
 }  // namespace permafrost::python

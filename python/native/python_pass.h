@@ -1,4 +1,4 @@
-// Passes that are written in Python: how the pipeline sees them, and how they see the graph.
+// Passes written in Python: adapters for the pipeline, and the editor through which they change the graph.
 #ifndef PERMAFROST_PYTHON_NATIVE_PYTHON_PASS_H_
 #define PERMAFROST_PYTHON_NATIVE_PYTHON_PASS_H_
 
@@ -12,11 +12,11 @@
 
 namespace permafrost::python {
 
-// The definitions of passes by name: each is an object with
-//   check(arguments)        raises ValueError for arguments that it does not take
-//   run(editor, arguments)  returns how many rewrites it made
-// where arguments is a list of pairs of texts. What they raise goes into `raised`, which must live as long as the
-// definitions, and is the error of the pipeline. REQUIRES: the GIL.
+// Returns the definitions of passes by name. Each pass is an object with
+//   check(arguments)        raises ValueError for invalid arguments
+//   run(editor, arguments)  returns the number of rewrites it made
+// where `arguments` is a list of pairs of strings. Exceptions are kept in `raised`, which must outlive the definitions,
+// and become the error of the pipeline. REQUIRES: the GIL.
 std::map<std::string, PassDefinition> PythonPasses(const pybind11::dict& passes, RaisedExceptions* raised);
 
 void BindPythonPass(pybind11::module_& m);

@@ -1,4 +1,4 @@
-// Sessions and comparisons, from Python.
+// Python bindings of sessions and comparisons.
 #ifndef PERMAFROST_PYTHON_NATIVE_RUNNING_H_
 #define PERMAFROST_PYTHON_NATIVE_RUNNING_H_
 

@@ -1,5 +1,5 @@
-// Text between Python and the graph. Names in a graph are bytes, which need not be UTF-8: what is not comes as
-// surrogate escapes, as Python does it with the names of files, and goes back as the bytes that it was.
+// Conversion of text between Python and the graph. Names in a graph are bytes, which need not be UTF-8: other bytes
+// become surrogate escapes, as in Python's file names, and are converted back to the original bytes.
 #ifndef PERMAFROST_PYTHON_NATIVE_TEXT_H_
 #define PERMAFROST_PYTHON_NATIVE_TEXT_H_
 

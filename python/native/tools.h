@@ -1,4 +1,4 @@
-// The command line tools, inside of the process.
+// Python bindings of the command line tools, which run inside the process.
 #ifndef PERMAFROST_PYTHON_NATIVE_TOOLS_H_
 #define PERMAFROST_PYTHON_NATIVE_TOOLS_H_
 

@@ -1,4 +1,4 @@
-// Passes over models, from Python.
+// Python bindings of the passes.
 #ifndef PERMAFROST_PYTHON_NATIVE_TRANSFORMING_H_
 #define PERMAFROST_PYTHON_NATIVE_TRANSFORMING_H_
 

@@ -14,28 +14,28 @@
 
 namespace permafrost {
 
-// Names and defaults are the original's where it has the flag.
+// Names and defaults are those of TensorFlow's benchmark_model where it has the flag.
 struct BenchmarkModelOptions {
   SubjectFlags subject;
   std::string init_ops;
 
-  // How long.
+  // Length of the measurement.
   int32_t max_num_runs = 1000;  // 0 or less: until max_time.
-  double max_time = 10;         // Seconds that a phase may take; 0 or less: until max_num_runs.
+  double max_time = 10;         // Maximum seconds of a phase; 0 or less: until max_num_runs.
   double min_secs = 0;
   double inference_delay = -1;
   double inter_benchmark_delay = -1;
   int32_t warmup_runs = 1;
   double warmup_min_secs = 0;
 
-  // Who computes.
+  // Delegate, precision and threads.
   RunFlags run;
-  ImageFlags image;          // Of pictures to calibrate with.
-  int32_t num_threads = -1;  // The original's name for --threads; 0 or less says nothing.
+  ImageFlags image;          // Preprocessing of calibration pictures.
+  int32_t num_threads = -1;  // TensorFlow's name for --threads; 0 or less: unset.
   std::string use_delegate;  // LiteRT's names for --delegate.
   std::string external_delegate_path;
 
-  // What is printed.
+  // Contents of the output.
   bool enable_op_profiling = true;
   bool show_sizes = false;
   bool show_flops = false;
@@ -46,9 +46,9 @@ struct BenchmarkModelOptions {
   std::string output_prefix;
   bool json = false;
 
-  // Other questions than how long a model takes.
+  // Modes that answer other questions than the latency of a model.
   bool compare = false;
-  double compare_time = 30;  // Seconds that --compare and --against may take.
+  double compare_time = 30;  // Maximum seconds of --compare and --against.
   std::string against;
   int32_t with_load = 0;
   std::string device;
@@ -60,9 +60,9 @@ struct BenchmarkModelOptions {
 };
 
 void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags);
-// InvalidArgument for what does not go together or out of range.
+// Checks the flags. InvalidArgument for values that are out of range or contradict each other.
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);
-// The flags with other names in their places.
+// Returns the run flags, with the values of alternative flag names merged in.
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options);
 
 }  // namespace permafrost

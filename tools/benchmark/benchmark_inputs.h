@@ -1,4 +1,4 @@
-// What benchmark_model feeds: inputs with types, shapes and values, as its flags say or as the model does.
+// Inputs of benchmark_model: types, shapes and values, taken from its flags or from the model.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_INPUTS_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_INPUTS_H_
 
@@ -15,14 +15,15 @@
 
 namespace permafrost {
 
-// The flags, as the user wrote them. Lists have one item for each input, in the order of the inputs.
+// The flags, as the user wrote them. Lists have one item per input, in the order of the inputs.
 struct BenchmarkInputFlags {
   std::optional<std::string> shapes;  // "1,224,224,3:8": items separated by ":", an empty one is a scalar.
   std::optional<std::string> types;   // "float,int32".
-  // "0.5,1:7": items separated by ":"; they fill the first elements, and the rest is zero. An empty item says nothing.
+  // "0.5,1:7": items separated by ":". The values of an item fill the first elements of its input; the rest is zero. An
+  // empty item means unset.
   std::optional<std::string> values;
   std::vector<std::string> files;  // "image=photo.npy" or "image:photo.bin"; several separated by commas.
-  uint64_t seed = 1;               // Of the random numbers that fill what nobody gives values for.
+  uint64_t seed = 1;               // Seeds the random numbers that fill inputs without given values.
 };
 
 struct BenchmarkInput {
@@ -30,11 +31,11 @@ struct BenchmarkInput {
   Tensor tensor;
 };
 
-// One for each declared input of the graph. Errors name the flag, and the input with found and expected.
+// Returns one input for each declared input of the graph. Errors name the flag, and the input with found and expected.
 absl::StatusOr<std::vector<BenchmarkInput>> MakeBenchmarkInputs(const Graph& graph, const BenchmarkInputFlags& flags,
                                                                 FileSystem& files);
 
-// By the name of the node, as shape inference takes them.
+// Returns the shapes by node name, as shape inference takes them.
 absl::flat_hash_map<std::string, Shape> FedShapes(const Graph& graph, const std::vector<BenchmarkInput>& inputs);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The questions that benchmark_model answers with a table of their own: --compare, --against, --with_load, --device.
+// The modes of benchmark_model that print a table of their own: --compare, --against, --with_load, --device.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_QUESTIONS_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_QUESTIONS_H_
 
@@ -11,11 +11,11 @@
 
 namespace permafrost {
 
-// Whether the flags ask one of them.
+// Returns whether the flags select one of these modes.
 bool AsksQuestion(const BenchmarkModelOptions& options);
 
-// Measures and prints. `session` is what the flags make of a session. REQUIRES: AsksQuestion. Cancelled after Ctrl-C,
-// with what was measured until then printed.
+// Runs the selected mode and prints its table. `session` holds the session options derived from the flags. REQUIRES:
+// AsksQuestion. Cancelled after Ctrl-C; the results measured until then are printed.
 absl::Status AnswerQuestion(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
                             const SessionOptions& session, FileSystem& files, Console& console);
 

@@ -1,4 +1,4 @@
-// What benchmark_model found, as text in the original's lines and as JSON.
+// Reports of benchmark_model: text in the format of TensorFlow's tool, and JSON.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_REPORT_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_REPORT_H_
 
@@ -35,40 +35,40 @@ struct BenchmarkResult {
   std::string delegate;
   std::string precision;
   int num_threads = 0;
-  double load_seconds = 0;  // Of the model file.
-  double init_seconds = 0;  // Of the session: checks, planning, packing of weights.
+  double load_seconds = 0;  // Time to read the model file.
+  double init_seconds = 0;  // Time to create the session: checks, planning, packing of weights.
   TimedRuns warmup, plain, profiled;
   PlanReport plan;
   ProcessFacts before, after_init, after;
-  std::vector<OutputSize> outputs;     // Of the last warm-up run.
-  std::vector<CounterValue> counters;  // Of the phase without a profile, a run each.
+  std::vector<OutputSize> outputs;     // Outputs of the last warm-up run.
+  std::vector<CounterValue> counters;  // From the phase without a profile, per run.
   std::optional<Roofline> roofline;
   std::optional<BaselineVerdict> baseline;
-  std::vector<std::string> notes;  // What the user should know before believing the numbers.
+  std::vector<std::string> notes;  // Warnings about the reliability of the numbers.
   bool was_interrupted = false;
 };
 
-// "median=5110 mean_without_outliers=5121 p90=... p99=... ...": in microseconds.
+// Returns "median=5110 mean_without_outliers=5121 p90=... p99=... ...", in microseconds.
 std::string RobustLine(const Sample& seconds);
 
-// Why the times of a phase should not be believed to the last digit, or nothing. Needs 10 runs or more.
+// Returns why the times of a phase are unreliable in their last digits, or nothing. Needs at least 10 runs.
 std::optional<std::string> NoiseNote(const Sample& seconds, int64_t involuntary_switches);
 
-// What the user should know before believing the numbers, a line each.
+// Prints warnings about the reliability of the numbers, one per line.
 void PrintWarnings(const std::vector<std::string>& notes, const Console& console);
 
-// The lines before the first run.
+// Prints the lines before the first run.
 void PrintBenchmarkHead(const BenchmarkModelOptions& options, const BenchmarkSubject& subject,
                         const BenchmarkResult& result, std::ostream& out);
 
-// The phases, the tables, sizes and FLOPs. `summary` is null without a profile.
+// Prints the phases, the tables, sizes and FLOPs. `summary` is null without a profile.
 void PrintBenchmark(const BenchmarkModelOptions& options, const BenchmarkResult& result, const ProfileSummary* summary,
                     const NodeCosts& costs, const Console& console);
 
-// The statistics of times, as an object.
+// Writes the statistics of times as an object.
 void WriteSample(const Sample& seconds, JsonWriter* json);
 
-// Everything, as members of an object that the caller has begun and ends.
+// Writes all results as members of an object that the caller begins and ends.
 void WriteBenchmark(const BenchmarkSubject& subject, const std::string& model, const BenchmarkResult& result,
                     const ProfileSummary* summary, const NodeCosts& costs, JsonWriter* json);
 

@@ -1,4 +1,4 @@
-// The model that is measured: its graph, what it is fed, and the sessions that run it.
+// The model under measurement: its graph, its inputs, and the sessions that run it.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_SUBJECT_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_SUBJECT_H_
 
@@ -20,7 +20,7 @@
 
 namespace permafrost {
 
-// Which model, and which part of it; what is left out is found.
+// The model, and the part of it to run; absent names are found.
 struct SubjectFlags {
   std::string graph;
   std::optional<std::string> input_layer;   // Comma separated names.
@@ -32,8 +32,8 @@ struct SubjectFlags {
 
 class BenchmarkSubject {
  public:
-  // Reads the model. Errors as of OpenModelFile, DeclareOrFindInterface and MakeBenchmarkInputs; InvalidArgument for a
-  // target that does not exist, with the nearest names.
+  // Reads the model. Errors are those of OpenModelFile, DeclareOrFindInterface and MakeBenchmarkInputs; InvalidArgument
+  // for a target that does not exist, with the nearest names.
   static absl::StatusOr<std::unique_ptr<BenchmarkSubject>> Open(const SubjectFlags& flags, FileSystem& files,
                                                                 Console& console);
 
@@ -45,7 +45,7 @@ class BenchmarkSubject {
   double load_seconds() const { return load_seconds_; }
   absl::flat_hash_map<std::string, Shape> fed_shapes() const { return FedShapes(*graph_, inputs_); }
 
-  // A session for this model, planned for the inputs, so that its first run is like any other but for cold caches.
+  // Returns a session for this model, already planned for the inputs, so that only caches are cold in its first run.
   absl::StatusOr<std::unique_ptr<Session>> NewSession(SessionOptions options) const;
 
  private:
@@ -58,10 +58,10 @@ class BenchmarkSubject {
   double load_seconds_ = 0;
 };
 
-// One line for each output with elements that are NaN or infinite.
+// Returns one line for each output that contains NaN or infinite elements.
 std::vector<std::string> NonFiniteNotes(const std::vector<std::string>& names, absl::Span<const Tensor> outputs);
 
-// Runs nodes once, in a session of their own. Errors name the node.
+// Runs nodes once, in a new session. Errors name the node.
 absl::Status RunOnce(const Graph& graph, const std::vector<std::string>& nodes, SessionOptions options);
 
 }  // namespace permafrost

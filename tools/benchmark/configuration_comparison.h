@@ -1,4 +1,5 @@
-// benchmark_model --compare: every delegate with every precision and number of threads, and which of them to ship.
+// benchmark_model --compare: measures every combination of delegate, precision and number of threads, and names the one
+// to ship.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_CONFIGURATION_COMPARISON_H_
 #define PERMAFROST_TOOLS_BENCHMARK_CONFIGURATION_COMPARISON_H_
 
@@ -21,38 +22,41 @@ struct Configuration {
   std::string precision;
   int num_threads = 1;
 
-  // "--delegate=onednn --precision=bf16 --threads=2".
+  // Returns the flags, such as "--delegate=onednn --precision=bf16 --threads=2".
   std::string Flags() const;
 };
 
 struct ComparedConfiguration {
   Configuration configuration;
-  // Why the answers are not good enough to win (see ChoosePrecision), or why it does not run at all; empty otherwise.
+  // The reason why the configuration cannot win: its accuracy is too low (see ChoosePrecision), or it does not run.
+  // Empty otherwise.
   std::string objection;
   ContestResult result;
 };
 
 struct Comparison {
-  std::vector<ComparedConfiguration> configurations;  // The fastest first; those that do not run last.
-  // The fastest without an objection; -1: none runs.
+  // Fastest first; those that do not run last.
+  std::vector<ComparedConfiguration> configurations;
+  // The index of the fastest without an objection; -1: none runs.
   int winner = -1;
-  std::vector<int> equals;  // Not surely slower than the winner.
+  std::vector<int> equals;  // Indices of those not significantly slower than the winner.
   bool was_interrupted = false;
-  std::vector<std::string> notes;  // NonFiniteNotes of the reference kernels' answers.
+  std::vector<std::string> notes;  // NonFiniteNotes of the outputs of the reference kernels.
 };
 
-// All known delegates and precisions, with 1, 2, 4 ... threads and one for each processor. `most_threads` 0: as many as
-// there are processors.
+// Returns all known delegates and precisions, with 1, 2, 4 ... threads and one thread per processor. `most_threads` 0:
+// the number of processors.
 std::vector<Configuration> AllConfigurations(int most_threads);
 
-// `options` without a delegate. Errors of the reference kernels alone; those of a configuration are its objection.
+// Compares configurations. `options` holds no delegate. Returns errors of the reference kernels only; an error of a
+// configuration becomes its objection.
 absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject,
                                                  const std::vector<Configuration>& configurations,
                                                  const SessionOptions& options, const ContestLimits& limits,
                                                  const Console& console);
 
 void PrintComparison(const Comparison& comparison, const Console& console);
-// As one object.
+// Writes the comparison as one object.
 void WriteComparison(const Comparison& comparison, JsonWriter* json);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// benchmark_model --with_load: how long a model takes alone and while other work runs, by number of threads.
+// benchmark_model --with_load: measures latency alone and under background load, by number of threads.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_LOAD_COMPARISON_H_
 #define PERMAFROST_TOOLS_BENCHMARK_LOAD_COMPARISON_H_
 
@@ -21,12 +21,12 @@ struct LoadedTimes {
 
 struct LoadComparison {
   int load_threads = 0;
-  std::vector<LoadedTimes> times;  // By number of threads.
+  std::vector<LoadedTimes> times;  // One entry per number of threads.
   bool was_interrupted = false;
 };
 
-// Measures with each of `threads`, as long as `limits` say, alone and while `load_threads` other threads work.
-// `options` has everything but the number of threads.
+// Measures latency with each of `threads`, within `limits`, alone and while `load_threads` other threads work.
+// `options` holds everything but the number of threads.
 absl::StatusOr<LoadComparison> CompareUnderLoad(const BenchmarkSubject& subject, const SessionOptions& options,
                                                 const std::vector<int>& threads, int load_threads,
                                                 const RunLimits& limits, const Console& console);
@@ -34,7 +34,7 @@ absl::StatusOr<LoadComparison> CompareUnderLoad(const BenchmarkSubject& subject,
 void PrintLoadComparison(const LoadComparison& comparison, const Console& console);
 void WriteLoadComparison(const LoadComparison& comparison, JsonWriter* json);
 
-// 1, 2, 4 ... and `most`.
+// Returns 1, 2, 4 ... and `most`.
 std::vector<int> ThreadCounts(int most);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// benchmark_model --against: two models, or one before and after a change, in turn.
+// benchmark_model --against: measures two models, or one before and after a change, in alternation.
 #ifndef PERMAFROST_TOOLS_BENCHMARK_MODEL_COMPARISON_H_
 #define PERMAFROST_TOOLS_BENCHMARK_MODEL_COMPARISON_H_
 
@@ -15,16 +15,16 @@
 namespace permafrost {
 
 struct ModelComparison {
-  std::vector<std::string> models;  // Two.
+  std::vector<std::string> models;  // The two names.
   std::vector<ContestResult> results;
   bool was_interrupted = false;
-  std::vector<std::string> notes;  // NonFiniteNotes of both, with the model's name.
+  std::vector<std::string> notes;  // NonFiniteNotes of both models, with the model's name.
 
-  // How many times longer the second takes.
+  // Returns the time of the second model divided by that of the first.
   Sample ratio() const { return RatioOf(results[1], results[0]); }
 };
 
-// Both with the same options. Errors name the model.
+// Compares both models with the same options. Errors name the model.
 absl::StatusOr<ModelComparison> CompareModels(const BenchmarkSubject& first, const std::string& first_name,
                                               const BenchmarkSubject& second, const std::string& second_name,
                                               const SessionOptions& options, const ContestLimits& limits,

@@ -1,4 +1,4 @@
-// What a tool is, and how every tool is run from a command line: flags, help, errors and exit codes.
+// Definition of a tool, and the driver that runs tools from a command line: flags, help, errors and exit codes.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_CLI_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_CLI_H_
 
@@ -19,7 +19,7 @@ namespace permafrost {
 
 inline constexpr absl::string_view kVersion = "0.1.0";
 
-// A command line that helps somebody get started.
+// A command line shown in the help as a starting point.
 struct Example {
   std::string says;
   std::string arguments;  // Without the tool's name.
@@ -30,14 +30,14 @@ struct Tool {
   std::string name;
   std::string summary;  // One line.
   std::vector<Example> examples;
-  // Hands the table of flags to `use`, bound to options of their own.
+  // Calls `use` with the table of flags, bound to a new options object.
   std::function<void(const std::function<void(const FlagTable&)>& use)> with_flags;
   // Parses the arguments and runs.
   std::function<absl::Status(absl::Span<const std::string> arguments, FileSystem& files, Console& console)> run;
 };
 
-// `define` binds flags to the members of Options, which carry the defaults; `run` is what the tool does, the same
-// function that other callers use.
+// Defines a tool. `define` binds flags to the members of Options, which carry the defaults. `run` is the function of
+// the tool, also called by other callers.
 template <typename Options>
 Tool DefineTool(std::string name, std::string summary, std::vector<Example> examples,
                 void (*define)(Options*, FlagTable*),
@@ -59,26 +59,27 @@ Tool DefineTool(std::string name, std::string summary, std::vector<Example> exam
   return tool;
 }
 
-// The one table of exit codes:
-//     0  done, and every check that was made holds
+// Returns the exit code of a status:
+//     0  success, and every check passed
 //     1  the tool worked and the answer is no: graphs that differ, outputs beyond the tolerance (Aborted)
-//   255  an error; the output is as it was, unless only the report could not be printed (any other status; the original
-//   tools' code for all failures)
+//   255  an error (any other status; TensorFlow's tools use it for all failures). The output file is unchanged, unless
+//   only
+//        the report could not be printed.
 int ExitCode(const absl::Status& status);
-// The answer "no", for exit code 1.
+// Returns the status for the answer "no", exit code 1.
 inline absl::Status AnswerIsNo(absl::string_view message) { return absl::AbortedError(message); }
 
-// The text of --help, derived from the definition, 100 columns wide.
+// Returns the text of --help, derived from the definition, 100 columns wide.
 std::string HelpText(const Tool& tool);
 
-// Runs a tool as the shell would: --help and --version, the flags, the tool, one line on `err` for an error, and an
-// error when `out` could not be written. Returns the exit code.
+// Runs a tool as the shell would: handles --help and --version, parses the flags, runs the tool, and prints an error as
+// one line on `err`. Failing to write to `out` is an error. Returns the exit code.
 int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console);
-// The same for a set of tools of which the first argument names one.
+// Like RunTool, for a set of tools; the first argument names the tool.
 int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> arguments, FileSystem& files,
                   Console& console);
 
-// What a main() returns. Uses the real file system and the process's streams.
+// Returns the result of main(). Uses the real file system and the process's streams.
 int ToolMain(const Tool& tool, int argc, char** argv);
 int SubcommandMain(const std::vector<Tool>& tools, int argc, char** argv);
 

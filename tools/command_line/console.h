@@ -1,4 +1,4 @@
-// Where a tool talks: its streams, and how text, tables, sizes and progress look on them.
+// Streams of a tool, and the formatting of text, tables, sizes and progress.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_CONSOLE_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_CONSOLE_H_
 
@@ -13,34 +13,35 @@ namespace permafrost {
 
 enum class Style { kPlain, kBold, kDim, kGood, kBad, kWarning };
 
-// Results go to `out`, talk and errors to `err`. Does not own the streams.
+// Results go to `out`, messages and errors to `err`. Does not own the streams.
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool color = false;     // `out` is a terminal that wants colour.
-  bool progress = false;  // `err` is a terminal: a line that overwrites itself may be shown.
+  bool color = false;     // `out` is a terminal, and colour is wanted.
+  bool progress = false;  // `err` is a terminal that can overwrite a line.
 
-  // `text` in a style where `color` is set.
+  // Returns `text` in a style if `color` is set, otherwise unchanged.
   std::string Styled(Style style, absl::string_view text) const;
-  // Shows one line of progress, or nothing where `progress` is not set. An empty line erases the last one.
+  // Shows one line of progress if `progress` is set. An empty line erases the last one.
   void Progress(absl::string_view line) const;
 };
 
-// `text` without control characters: whoever wrote a file does not get to steer the terminal. Line feeds stay.
+// Returns `text` without control characters other than line feeds, so that file contents cannot send escape sequences
+// to the terminal.
 std::string Printable(absl::string_view text);
 
-// "1,234,567".
+// Returns, for example, "1,234,567".
 std::string FormatCount(uint64_t count);
-// "89.66 MB", in units of 1000.
+// Returns, for example, "89.66 MB", in units of 1000.
 std::string FormatBytes(uint64_t bytes);
-// "89.66 MB (89,659,224 bytes)", or "512 bytes".
+// Returns, for example, "89.66 MB (89,659,224 bytes)", or "512 bytes".
 std::string FormatBytesExactly(uint64_t bytes);
-// "12.3 ms", "1.42 s", "850 us".
+// Returns, for example, "12.3 ms", "1.42 s", "850 us".
 std::string FormatSeconds(double seconds);
-// At most 4 significant digits: "0.01234", "1.2e-07", "0".
+// Returns at most 4 significant digits: "0.01234", "1.2e-07", "0".
 std::string FormatNumber(double value);
 
-// A table of text. Columns are as wide as their widest cell; numbers to the right.
+// A table of text. Columns are as wide as their widest cell; numbers are aligned right.
 class Table {
  public:
   struct Column {
@@ -49,10 +50,10 @@ class Table {
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // REQUIRES: as many cells as columns.
+  // Adds a row. REQUIRES: as many cells as columns.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
-  // Each line starts with `indent`; lines have no blanks at the end.
+  // Prints the table. Each line starts with `indent`; lines have no trailing blanks.
   void Print(const Console& console, absl::string_view indent = "") const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace permafrost {
 
-// The text as one field: between quotes where it holds what separates fields or lines.
+// Returns the text as one field, quoted if it contains a separator of fields or lines.
 std::string CsvField(absl::string_view text);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What a system installs beside a tool, from its definition: the manual page, and what shells complete.
+// Manual pages and shell completions, generated from the definition of a tool.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_DOCUMENTS_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_DOCUMENTS_H_
 
@@ -9,12 +9,13 @@
 
 namespace permafrost {
 
-// Section 1, in the macros of man(7).
+// Returns the manual page, section 1, in the macros of man(7).
 std::string ManualPage(const Tool& tool);
-// The page of the command that has all of them as subcommands.
+// Returns the manual page of the command that has all tools as subcommands.
 std::string ManualPage(absl::Span<const Tool> tools);
 
-// For each tool by its own name, and as a subcommand of permafrost: names of flags, choices, and files.
+// Returns completions of flag names, choices and files, for each tool by its own name and as a subcommand of
+// permafrost.
 std::string BashCompletion(absl::Span<const Tool> tools);
 std::string ZshCompletion(absl::Span<const Tool> tools);
 std::string FishCompletion(absl::Span<const Tool> tools);

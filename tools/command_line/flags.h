@@ -1,5 +1,4 @@
-// Flags of a tool: one table says their names, types, defaults and help, and parsing, --help and the documentation
-// follow.
+// Flags of a tool: one table holds their names, types, defaults and help. Parsing, --help and the documentation use it.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_FLAGS_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_FLAGS_H_
 
@@ -19,16 +18,17 @@ namespace permafrost {
 struct FlagSpec {
   std::string name;           // Without dashes.
   std::string value_name;     // "FILE", "N": what stands after "=". Empty for a flag that is true or false.
-  std::string default_value;  // As one would write it; empty for none.
+  std::string default_value;  // As written on a command line; empty for none.
   std::string help;
-  std::vector<std::string> choices;  // When not empty, the only values.
-  // Takes one value. InvalidArgument (expected ...) without the name of the flag, which the parser adds.
+  // If not empty, the only valid values.
+  std::vector<std::string> choices;
+  // Sets the value. InvalidArgument (expected ...) without the name of the flag, which the parser adds.
   std::function<absl::Status(const std::string& value)> set;
 
   bool is_bool() const { return value_name.empty(); }
 };
 
-// An argument without dashes, by position. All of them are required.
+// An argument without dashes, by position. All positional arguments are required.
 struct PositionalSpec {
   std::string value_name;
   std::string help;
@@ -38,8 +38,8 @@ struct PositionalSpec {
 // The flags of one tool, bound to the variables that they set.
 class FlagTable {
  public:
-  // A flag that takes a value: std::string, int32_t, int64_t, double, an optional of these, or a vector of strings,
-  // which collects the values of a repeated flag. Of any other repeated flag the last value counts.
+  // Adds a flag that takes a value: std::string, int32_t, int64_t, double, an optional of these, or a vector of
+  // strings. A vector collects the values of a repeated flag; for other types the last value counts.
   void Add(std::string name, std::string* value, std::string value_name, std::string help);
   void Add(std::string name, std::optional<std::string>* value, std::string value_name, std::string help);
   void Add(std::string name, std::vector<std::string>* values, std::string value_name, std::string help);
@@ -48,18 +48,18 @@ class FlagTable {
   void Add(std::string name, uint64_t* value, std::string value_name, std::string help);
   void Add(std::string name, double* value, std::string value_name, std::string help);
   void Add(std::string name, std::optional<double>* value, std::string value_name, std::string help);
-  // `--name`, `--name=true` or `--name=false`.
+  // Adds `--name`, `--name=true` and `--name=false`.
   void Add(std::string name, bool* value, std::string help);
-  // One of `choices`.
+  // Adds a flag whose value is one of `choices`.
   void AddChoice(std::string name, std::string* value, std::vector<std::string> choices, std::string help);
   void AddPositional(std::string value_name, std::string* value, std::string help);
 
   const std::vector<FlagSpec>& flags() const { return flags_; }
   const std::vector<PositionalSpec>& positionals() const { return positionals_; }
 
-  // Sets the variables from the arguments (without the program's name). Takes `--flag=value` and `--flag value`; `--`
-  // ends the flags. InvalidArgument: an unknown flag (with the nearest names), a value that does not parse or is
-  // missing, arguments missing or left over, and typographic dashes or quotes, which are called by their name.
+  // Sets the variables from the arguments (without the program's name). Accepts `--flag=value` and `--flag value`; `--`
+  // ends the flags. InvalidArgument: an unknown flag (with the nearest names), a value that is missing or does not
+  // parse, missing or excess arguments, and typographic dashes or quotes, which the message names.
   absl::Status Parse(absl::Span<const std::string> arguments) const;
 
  private:
@@ -70,7 +70,7 @@ class FlagTable {
   std::vector<PositionalSpec> positionals_;
 };
 
-// Cuts a list at commas, drops blanks round the pieces, and leaves out empty ones.
+// Splits a list at commas, strips blanks round the pieces, and drops empty ones.
 std::vector<std::string> SplitList(absl::string_view text);
 
 }  // namespace permafrost

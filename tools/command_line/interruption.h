@@ -1,4 +1,4 @@
-// Notices Ctrl-C, so that a long measurement can stop and print what it has.
+// Handles Ctrl-C, so that a long measurement can stop and print its results.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_INTERRUPTION_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_INTERRUPTION_H_
 
@@ -6,7 +6,8 @@
 
 namespace permafrost {
 
-// While one lives, the first SIGINT only sets a flag; a second one ends the process as always. One at a time.
+// While an object lives, the first SIGINT only sets a flag; a second one ends the process as usual. At most one object
+// may exist.
 class Interruption {
  public:
   Interruption();
@@ -14,7 +15,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  // Thread-safe.
+  // Returns whether a SIGINT arrived. Thread-safe.
   static bool IsRequested();
 
  private:

@@ -1,4 +1,4 @@
-// Writes JSON, indented, keys in the order in which they are given.
+// Writes indented JSON, with keys in the order of the calls.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_JSON_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_JSON_H_
 
@@ -11,7 +11,7 @@
 
 namespace permafrost {
 
-// Begin...() and End() must pair up; inside an object every value needs a Key before it.
+// A streaming writer. Begin...() and End() must pair up; inside an object every value needs a Key before it.
 //   JsonWriter json(out);
 //   json.BeginObject().Key("nodes").Number(3).Key("names").BeginArray().Text("a").End().End();
 class JsonWriter {
@@ -21,14 +21,14 @@ class JsonWriter {
 
   JsonWriter& BeginObject() { return Begin('{', '}'); }
   JsonWriter& BeginArray() { return Begin('[', ']'); }
-  // Ends the innermost object or array; after the outermost one a line feed follows.
+  // Ends the innermost object or array; after the outermost one writes a line feed.
   JsonWriter& End();
   JsonWriter& Key(absl::string_view key);
-  // Bytes that are no UTF-8 become U+FFFD.
+  // Writes a string. Bytes that are not UTF-8 become U+FFFD.
   JsonWriter& Text(absl::string_view value);
   JsonWriter& Integer(int64_t value);
   JsonWriter& Count(uint64_t value);
-  // The shortest text that reads back as the same double; null for NaN and infinities, which JSON does not have.
+  // Writes the shortest text that reads back as the same double; null for NaN and infinities, which JSON does not have.
   JsonWriter& Number(double value);
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
@@ -40,7 +40,7 @@ class JsonWriter {
     bool is_empty;
   };
   JsonWriter& Begin(char start, char end);
-  // What stands before a value or key: a comma, a line feed, blanks.
+  // Writes the text before a value or key: a comma, a line feed, blanks.
   void Separate();
   JsonWriter& Raw(absl::string_view text);
 

@@ -1,4 +1,4 @@
-// Notices what a web page or a word processor makes of dashes and quotes in a pasted command.
+// Detects typographic dashes and quotes in commands pasted from a web page or a word processor.
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_TYPOGRAPHY_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_TYPOGRAPHY_H_
 
@@ -7,9 +7,9 @@
 
 namespace permafrost {
 
-// InvalidArgument when `argument` starts with a dash that is not ASCII's ("–-in_graph", "—in_graph"), or when it, or
-// the value after "=", starts or ends with a typographic quote. The message names the character and shows the argument
-// as it should be. Characters further inside are left alone: a file may be called so.
+// Checks an argument. InvalidArgument if `argument` starts with a dash that is not ASCII's ("–-in_graph", "—in_graph"),
+// or if it, or the value after "=", starts or ends with a typographic quote. The message names the character and shows
+// the corrected argument. Characters further inside are accepted, since file names may contain them.
 absl::Status CheckTypography(absl::string_view argument);
 
 }  // namespace permafrost
