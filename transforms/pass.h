@@ -1,6 +1,6 @@
-// How a pass is defined. One file in passes/ is one pass; the file's name is the pass's name, its flag name and the
-// name of its folder of golden tests. What tools print about a pass, what they check of its arguments, and what tests
-// demand of its result is read from the definition; nothing is registered by hand.
+// Definition of a pass. Each file in passes/ defines one pass; the file's name is the pass's name, its flag name and
+// the name of its folder of golden tests. The definition is the source of the text that tools print, of the checks of
+// arguments and of the properties that tests verify. No pass is registered by hand.
 //
 //   // Rounds ...
 //   //
@@ -15,9 +15,10 @@
 //         .Run(Round);
 //   }
 //
-// with `absl::StatusOr<int64_t> Round(Graph*, const Params&, PassContext*)`, a pure function of its arguments that
-// returns how many rewrites it made: 0 if and only if the graph is unchanged, which the runner verifies. Each rewrite
-// is announced by a RewriteScope (below), so that --bisect can stop before it and --lineage knows what it is about.
+// Here Round is `absl::StatusOr<int64_t> Round(Graph*, const Params&, PassContext*)`, a pure function of its arguments.
+// It returns the number of rewrites: 0 if and only if the graph is unchanged, which the runner verifies. Each rewrite
+// is announced by a RewriteScope (below), so that --bisect can stop before it and --lineage can name the nodes
+// involved.
 #ifndef PERMAFROST_TRANSFORMS_PASS_H_
 #define PERMAFROST_TRANSFORMS_PASS_H_
 
@@ -43,47 +44,48 @@
 
 namespace permafrost {
 
-// A place that looked like a match and was left alone.
+// A near miss: a place that almost matched and was left unchanged.
 struct MissedRewrite {
   std::string node;
   std::string op;
   std::string reason;    // The condition that failed: "input 1, node 'w' (Add), is not constant".
   std::string way_out;   // What would make it match: "run fold_constants first". Empty where nothing is known.
-  int num_failures = 1;  // How many conditions failed, as far as that was looked at.
+  int num_failures = 1;  // Number of conditions that failed, among those checked.
 
   // "node 'm' (Mul): input 1, node 'w' (Add), is not constant; run fold_constants first".
   std::string ToString() const;
 };
 
-// A piece of MissIfWanted() that says what would help.
+// A piece of MissIfWanted() that names a remedy for the miss.
 struct WayOut {
   absl::string_view text;
 };
 
-// What a pass may use besides graph and parameters. Nothing in it changes what the pass computes, save the evaluator.
+// State that a pass may use besides the graph and the parameters. Only the evaluator affects the result of the pass.
 struct PassContext {
-  // Runs constant nodes. Null: a pass that needs it gives FailedPrecondition.
+  // Runs constant nodes. If null, a pass that needs it returns FailedPrecondition.
   const Evaluator* evaluator = nullptr;
-  // Reads a side file whole. Null: a pass that needs it gives FailedPrecondition.
+  // Reads a whole side file. If null, a pass that needs it returns FailedPrecondition.
   std::function<absl::StatusOr<std::string>(absl::string_view path)> read_file;
-  // Opens a checkpoint, by what names it. Null: a pass that needs it gives FailedPrecondition.
+  // Opens the checkpoint at `path`. If null, a pass that needs it returns FailedPrecondition.
   std::function<absl::StatusOr<std::unique_ptr<VariableSource>>(absl::string_view path)> open_checkpoint;
-  // Runs a graph that was made from the one at hand on several inputs, and returns for each declared output how large
-  // it is relative to its difference from what the graph before all passes gives: SQNR in dB, infinity where nothing
-  // differs. Null: a pass that would measure says in a note that it did not.
+  // Runs `graph`, which was derived from the graph being transformed, on several inputs. Returns for each declared
+  // output the signal-to-noise ratio (SQNR) in dB relative to the graph before all passes; infinity if there is no
+  // difference. If null, a pass that would measure notes that it did not.
   std::function<absl::StatusOr<std::vector<double>>(const Graph& graph)> measure_outputs;
-  // How many threads a pass may use for heavy arithmetic; the result does not depend on it.
+  // Number of threads that a pass may use for heavy arithmetic. The result does not depend on it.
   int num_threads = 1;
 
-  // One line on what was done, for people ("folded 12 nodes into 3 constants"). The pass does not print.
+  // Records one line for the user about the work done ("folded 12 nodes into 3 constants"). The pass does not print.
   void Note(std::string text) { notes.push_back(std::move(text)); }
-  // Why a place that looked like a match was left alone. Collected only when wanted: build a text that is not at hand
-  // inside `if (context->wants_misses)`.
+  // Records why a place that almost matched was left unchanged. Misses are collected only if `wants_misses` is set, so
+  // build an expensive text inside `if (context->wants_misses)`.
   void Miss(const Node& node, absl::string_view reason, absl::string_view way_out = "");
-  // The same from what the matcher, or a function that ends with NotMatched(), says; the way out follows from it.
+  // Records a miss reported by the matcher or by a function that ends with NotMatched(). The way out is derived from
+  // it.
   void Miss(const Node& node, const NearMiss& near_miss);
   void Miss(const Node& node, const absl::Status& status);
-  // The same in one line of code at the place of the decision: pieces of text, and the way out in front of them.
+  // Records a miss from pieces of text, which are joined only if misses are wanted. A WayOut may come first.
   //   context->MissIfWanted(*node, WayOut{"raise max_inputs"}, "has ", count, " inputs");
   template <typename... Pieces>
   void MissIfWanted(const Node& node, const Pieces&... pieces);
@@ -93,11 +95,12 @@ struct PassContext {
   bool wants_misses = false;
   std::vector<std::string> notes;
   std::vector<MissedRewrite> misses;
-  int64_t num_misses = 0;  // Also those that are not collected, except what only a wanted miss is looked for.
+  int64_t num_misses =
+      0;  // Includes misses that are not collected, but not those found by searches that run only if misses are wanted.
 
-  // Asks for leave to make one more rewrite, when all is decided and nothing is changed yet: false once the limit is
-  // reached, and the match is to be left alone. `matched` is what the rewrite is about, the most telling node first.
-  // Passes whose edits follow the decision use RewriteScope instead.
+  // Requests permission for one more rewrite. Call it when the decision is final and the graph is still unchanged.
+  // Returns false once the limit is reached; the match must then be left unchanged. `matched` names the nodes of the
+  // rewrite, the most important first. Passes whose edits follow the decision use RewriteScope instead.
   bool AllowRewrite(absl::Span<const Node* const> matched) {
     return ++num_rewrites_asked < rewrite_limit || AllowLastRewrite(matched);
   }
@@ -106,10 +109,10 @@ struct PassContext {
     return AllowRewrite(absl::MakeConstSpan(&matched, 1));
   }
 
-  // How many rewrites each pass may make. The pipeline sets num_rewrites_asked to 0 before each pass.
+  // Maximum number of rewrites of each pass. The pipeline resets num_rewrites_asked to 0 before each pass.
   int64_t rewrite_limit = std::numeric_limits<int64_t>::max();
   int64_t num_rewrites_asked = 0;
-  std::vector<std::string> last_rewrite;  // Names of the nodes of the last rewrite that the limit allowed.
+  std::vector<std::string> last_rewrite;  // Names of the nodes of the last rewrite that was permitted.
 
  private:
   bool AllowLastRewrite(absl::Span<const Node* const> matched);
@@ -118,12 +121,12 @@ struct PassContext {
 // One rewrite, from the decision to the last edit:
 //
 //   const RewriteScope rewrite(context, graph, {mul, convolution, factor});
-//   if (!rewrite) continue;  // Not allowed: leave the match alone.
+//   if (!rewrite) continue;  // Not permitted: leave the match unchanged.
 //   ... edit ...
 //
-// The edits until the end of the scope are recorded as being about these nodes: see graph/lineage.h. First comes the
-// node that keeps its place, then the others that were matched; absent ones may be null. Costs next to nothing when
-// neither a limit is set nor the lineage recorded.
+// Edits until the end of the scope are recorded as edits of these nodes: see graph/lineage.h. List first the node that
+// keeps its place, then the other matched nodes; absent ones may be null. The cost is negligible if neither a limit is
+// set nor the lineage recorded.
 class RewriteScope {
  public:
   RewriteScope(PassContext* context, Graph* graph, std::initializer_list<const Node*> matched)
@@ -137,27 +140,27 @@ class RewriteScope {
   OriginScope origins_;
 };
 
-// What a pass promises about the outputs of the graph.
+// Guarantee of a pass about the outputs of the graph.
 struct Numerics {
   enum class Kind { kExact, kWithin, kChanges };
   Kind kind = Kind::kExact;
-  double tolerance = 0;  // kWithin: largest difference, relative to the output's own scale (OutputDifference).
-  std::string why;       // kChanges: what changes.
+  double tolerance = 0;  // kWithin: largest difference, relative to the output's scale (OutputDifference).
+  std::string why;       // kChanges: the reason why outputs change.
 
-  // "exact", "within 1e-05", "changes numbers: ...".
+  // Returns "exact", "within 1e-05" or "changes numbers: ...".
   std::string ToString() const;
 };
 inline Numerics Exact() { return {}; }
 inline Numerics Within(double tolerance) { return {Numerics::Kind::kWithin, tolerance, ""}; }
 inline Numerics Changes(std::string why) { return {Numerics::Kind::kChanges, 0, std::move(why)}; }
 
-// One argument as the transform string gives it.
+// One argument of a pass, as written in the transform string.
 struct PassArgument {
   std::string name;
   std::string value;
 };
 
-// A parameter as tools describe it.
+// Description of a parameter, for tools.
 struct ParamSpec {
   std::string name;
   std::string type;           // "int32", "float", "bool", "string", "list".
@@ -168,7 +171,7 @@ struct ParamSpec {
   bool is_required = false;
 };
 
-// A bound on a number. `text` completes "expected ...".
+// A bound on a numeric parameter. `text` completes "expected ...".
 struct Bound {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -177,36 +180,37 @@ struct Bound {
 };
 Bound AtLeast(double low);
 Bound Between(double low, double high);
-// The parameter must be given.
+// Returns the bound of a parameter that must be given.
 Bound Required();
 
-// A finished definition, without the type of the parameters.
+// A complete definition of a pass, independent of the type of its parameters.
 struct PassDefinition {
-  std::string name;                  // Set from the macro.
-  std::vector<std::string> aliases;  // Other names that FindPass takes.
+  std::string name;                  // Set by the macro.
+  std::vector<std::string> aliases;  // Other names that FindPass accepts.
   std::string summary;
-  std::string why;          // What it is good for, in a sentence.
-  std::string description;  // The comment above DEFINE_PASS: before => after, and what is left alone.
+  std::string why;          // Purpose of the pass, in one sentence.
+  std::string description;  // The comment above DEFINE_PASS: before => after, and the cases left unchanged.
   std::vector<ParamSpec> params;
   Numerics numerics;
-  // The ops that the pass rewrites, where they are fixed: when it rewrites nothing though they occur, a note says so.
+  // The ops that the pass rewrites, if that set is fixed. If they occur and nothing is rewritten, a note reports it.
   std::vector<Op> ops;
-  // A second run right after makes no rewrite.
+  // True if a second run directly afterwards makes no rewrite.
   bool is_idempotent = false;
-  // Empty, or how the names, types or shapes of declared inputs and outputs may change.
+  // Describes how names, types or shapes of declared inputs and outputs may change; empty if they do not.
   std::string interface_change;
-  // It does to a graph what the caller says, wise or not: a graph that is not valid afterwards is the caller's error.
+  // True if the pass follows its arguments even where the result is invalid. An invalid graph is then the caller's
+  // error.
   bool may_invalidate = false;
   bool needs_evaluator = false;
-  // Checks and parses `arguments`, then runs. InvalidArgument for an unknown, repeated or malformed argument.
+  // Checks and parses `arguments`, then runs. Returns InvalidArgument for an unknown, repeated or malformed argument.
   std::function<absl::StatusOr<int64_t>(Graph*, const std::vector<PassArgument>& arguments, PassContext*)> run;
-  // Only the checking of the arguments: lets a pipeline fail before any work is done.
+  // Checks the arguments without running, so that a pipeline can fail before any work is done.
   std::function<absl::Status(const std::vector<PassArgument>& arguments)> check_arguments;
 };
 
 namespace pass_internal {
 
-// Parsing of one argument by type; `spec` is for the message.
+// Parses one argument by type. `spec` is used in the error message.
 absl::Status ParseInto(const ParamSpec& spec, const std::string& text, std::string* out);
 absl::Status ParseInto(const ParamSpec& spec, const std::string& text, bool* out);
 absl::Status ParseInto(const ParamSpec& spec, const std::string& text, int32_t* out);
@@ -254,18 +258,18 @@ absl::Status Missing(const ParamSpec& spec);
 
 }  // namespace pass_internal
 
-// Builds a definition. Params is a struct whose members carry the defaults.
+// Builds a definition. The members of the struct Params hold the defaults.
 template <typename Params>
 class Pass {
  public:
   explicit Pass(std::string summary) { definition_.summary = std::move(summary); }
 
-  // What it is good for: a sentence that stands behind the summary.
+  // Sets the purpose of the pass: one sentence, printed after the summary.
   Pass&& Why(std::string why) && {
     definition_.why = std::move(why);
     return std::move(*this);
   }
-  // A parameter that is given at most once: std::string, bool, int32_t, int64_t, float or an optional of these.
+  // Adds a parameter that is given at most once: std::string, bool, int32_t, int64_t, float or an optional of these.
   template <typename T>
   Pass&& Param(std::string name, T Params::*member, std::string help, Bound bound = {}) && {
     ParamSpec spec;
@@ -285,7 +289,7 @@ class Pass {
     });
     return std::move(*this);
   }
-  // A parameter that may be given any number of times.
+  // Adds a parameter that may be given any number of times.
   Pass&& Param(std::string name, std::vector<std::string> Params::*member, std::string help, Bound bound = {}) && {
     ParamSpec spec;
     spec.name = std::move(name);
@@ -302,7 +306,7 @@ class Pass {
     return std::move(*this);
   }
 
-  // Another name under which FindPass knows the pass: one that it once had.
+  // Adds an alias, such as a former name, that FindPass accepts.
   Pass&& Alias(std::string name) && {
     definition_.aliases.push_back(std::move(name));
     return std::move(*this);
@@ -315,7 +319,7 @@ class Pass {
     definition_.is_idempotent = true;
     return std::move(*this);
   }
-  // The ops at the head of what is rewritten: see PassDefinition::ops.
+  // Sets the root ops of the patterns that the pass rewrites: see PassDefinition::ops.
   Pass&& LooksFor(std::vector<Op> ops) && {
     definition_.ops = std::move(ops);
     return std::move(*this);
@@ -324,7 +328,7 @@ class Pass {
     definition_.interface_change = std::move(how);
     return std::move(*this);
   }
-  // See PassDefinition::may_invalidate.
+  // Sets PassDefinition::may_invalidate.
   Pass&& MayInvalidate() && {
     definition_.may_invalidate = true;
     return std::move(*this);
@@ -372,9 +376,9 @@ struct NoParams {};
 
 #define DEFINE_PASS(name) ::permafrost::PassDefinition DefinePass_##name()
 
-// All passes, by name. Built once; thread-safe.
+// Returns all passes, sorted by name. The list is built once; thread-safe.
 const std::vector<PassDefinition>& AllPasses();
-// By name or alias. InvalidArgument with the nearest names when there is no such pass.
+// Finds a pass by name or alias. Returns InvalidArgument with the nearest names if there is no such pass.
 absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name);
 
 template <typename... Pieces>

@@ -1,4 +1,4 @@
-// The reference page of all passes, from their definitions.
+// Generates the reference page of all passes from their definitions.
 #ifndef PERMAFROST_TRANSFORMS_PASS_DOCS_H_
 #define PERMAFROST_TRANSFORMS_PASS_DOCS_H_
 
@@ -9,13 +9,13 @@
 
 namespace permafrost {
 
-// One pass in Markdown, with a heading of the second level.
+// Returns the documentation of one pass in Markdown, under a heading of the second level.
 std::string PassDoc(const PassDefinition& pass);
 
-// One preset, likewise.
+// Returns the documentation of one preset, in the same form.
 std::string PresetDoc(const Preset& preset);
 
-// docs/passes.md.
+// Returns the text of docs/passes.md.
 std::string PassDocs();
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What would turn a near miss into a match.
+// Suggests a remedy that would turn a near miss into a match.
 #ifndef PERMAFROST_TRANSFORMS_WAY_OUT_H_
 #define PERMAFROST_TRANSFORMS_WAY_OUT_H_
 
@@ -8,8 +8,8 @@
 
 namespace permafrost {
 
-// "run fold_constants first", or empty where nothing would help that we know of. Looks at no more than a fixed number
-// of nodes.
+// Returns a remedy such as "run fold_constants first", or an empty string if none is known. Inspects at most a fixed
+// number of nodes.
 std::string WayOutOf(const NearMiss& near_miss);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// A transform string, and running it over a graph: the one way in which every tool runs passes.
+// Parses transform strings and runs them over a graph. Every tool runs passes through this interface.
 #ifndef PERMAFROST_TRANSFORMS_PIPELINE_PIPELINE_H_
 #define PERMAFROST_TRANSFORMS_PIPELINE_PIPELINE_H_
 
@@ -19,52 +19,53 @@ namespace permafrost {
 // One call of a pass: `name(arguments)`.
 struct PassCall {
   std::string name;
-  std::vector<PassArgument> arguments;  // In order; repeated names stay. Without ignore_errors.
+  std::vector<PassArgument> arguments;  // In order; repeated names are kept. Excludes ignore_errors.
   bool ignore_errors = false;
 
-  // As one would write it: `name(a="1", b="x y")`.
+  // Returns the call as written in a transform string: `name(a="1", b="x y")`.
   std::string ToString() const;
 };
 
-// Reads the original's grammar: `name(arg=value, arg="a,b") name ...`, over several lines, commas between arguments
-// optional, a backslash at the end of a line white space. Beyond it, blanks are welcome before "(", "," and ")" and
-// round
-// "=", and a transform that is not closed is an error. Every error shows the line with a caret under the offending
-// character, and names typographic quotes and dashes for what they are. Knows nothing of passes.
+// Parses a transform string in the grammar of TensorFlow's transform_graph: `name(arg=value, arg="a,b") name ...`. It
+// may span several lines, commas between arguments are optional, and a backslash at the end of a line is white space.
+// As an extension, blanks are allowed before "(", "," and ")" and around "=". A transform that is not closed is an
+// error. Every error shows the line with a caret under the offending character, and identifies typographic quotes and
+// dashes. Does not check that the passes exist.
 absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text);
 
-// InvalidArgument for the first call whose pass or whose arguments do not exist or do not parse.
+// Returns InvalidArgument for the first call whose pass does not exist or whose arguments are unknown or do not parse.
 absl::Status CheckPipeline(absl::Span<const PassCall> calls);
 
 struct PassReport {
   std::string call;
   std::string name;
   int64_t rewrites = 0;
-  int64_t rewrites_asked = 0;  // How often the pass asked for leave: see PassContext::AllowRewrite.
+  int64_t rewrites_asked = 0;  // Number of rewrites that the pass requested: see PassContext::AllowRewrite.
   size_t nodes_before = 0;
   size_t nodes_after = 0;
-  uint64_t bytes_before = 0;  // 0 when the options have no `measure_bytes`.
+  uint64_t bytes_before = 0;  // 0 if the options have no `measure_bytes`.
   uint64_t bytes_after = 0;
-  double seconds = 0;         // The pass alone, without checks.
-  std::string ignored_error;  // Set when the pass failed and ignore_errors kept the graph as it was.
+  double seconds = 0;         // Time of the pass itself, without checks.
+  std::string ignored_error;  // Set if the pass failed and ignore_errors kept the graph unchanged.
   std::vector<std::string> notes;
   std::vector<MissedRewrite> misses;
 };
 
 struct PipelineOptions {
-  // Where passes are looked up; null: FindPass. Lets a program, and the tests of the runner, bring passes of its own.
+  // Looks up passes; FindPass if null. Allows a program or a test to supply its own passes.
   std::function<absl::StatusOr<const PassDefinition*>(absl::string_view name)> find_pass;
-  // The size of the graph as a file. May be null.
+  // Returns the size of the graph as a file. May be null.
   std::function<uint64_t(const Graph&)> measure_bytes;
-  // Called before a pass runs (for progress) and after (for reports, dumps, verification); an error stops the pipeline.
+  // Called before a pass (for progress) and after it (for reports, dumps, verification). An error stops the pipeline.
   std::function<void(size_t index, const PassCall& call)> before_pass;
   std::function<absl::Status(size_t index, const PassReport& report, const Graph& graph)> after_pass;
 };
 
-// Runs the calls in order over **graph, which is replaced where a failed pass with ignore_errors must be undone. After
-// each pass the result is validated, its shapes are inferred anew, and the number of rewrites is held against the
-// structural hash: a pass that lies or breaks the graph is an Internal error that names it. If the graph does not pass
-// the checks to begin with, a note says so and they are left out. On an error the graph's state is not specified.
+// Runs the calls in order over **graph. *graph is replaced if a failed pass with ignore_errors must be undone. After
+// each pass the result is validated, its shapes are inferred again, and the reported number of rewrites is checked
+// against the structural hash. A pass that reports a wrong number or breaks the graph causes an Internal error that
+// names the pass. If the input graph already fails these checks, a note reports that and the checks are skipped. After
+// an error the state of the graph is unspecified.
 absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* graph, absl::Span<const PassCall> calls,
                                                     PassContext* context, const PipelineOptions& options = {});
 

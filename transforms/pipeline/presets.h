@@ -1,4 +1,4 @@
-// Presets: names for transform strings that people would otherwise copy from each other.
+// Presets: names for common transform strings.
 #ifndef PERMAFROST_TRANSFORMS_PIPELINE_PRESETS_H_
 #define PERMAFROST_TRANSFORMS_PIPELINE_PRESETS_H_
 
@@ -15,19 +15,19 @@ namespace permafrost {
 struct Preset {
   absl::string_view name;
   absl::string_view summary;
-  absl::string_view description;  // For whom, and why these passes in this order.
-  absl::string_view transforms;   // May name presets that stand before it in the table.
+  absl::string_view description;  // Intended use, and the reason for the order of the passes.
+  absl::string_view transforms;   // May name presets that precede it in the table.
 };
 
 absl::Span<const Preset> AllPresets();
-// Null when there is none of that name.
+// Returns the preset with that name, or null if there is none.
 const Preset* FindPreset(absl::string_view name);
 
-// The transforms of the preset, with those of the presets that it names, one a line.
+// Returns the transforms of the preset, one per line, with nested presets expanded.
 std::string TransformsOf(const Preset& preset);
 
-// Puts the calls of a preset in the place of each call of it; `ignore_errors` goes to all of them. InvalidArgument when
-// a preset is given another argument.
+// Replaces each call of a preset with the calls of that preset; `ignore_errors` is passed on to all of them. Returns
+// InvalidArgument if a preset is given another argument.
 absl::StatusOr<std::vector<PassCall>> ExpandPresets(absl::Span<const PassCall> calls);
 
 }  // namespace permafrost

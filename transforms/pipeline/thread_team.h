@@ -1,4 +1,4 @@
-// Threads that are started once and then share the work of many tensors.
+// A thread pool that is started once and shared by the work on many tensors.
 #ifndef PERMAFROST_TRANSFORMS_PIPELINE_THREAD_TEAM_H_
 #define PERMAFROST_TRANSFORMS_PIPELINE_THREAD_TEAM_H_
 
@@ -12,11 +12,11 @@
 
 namespace permafrost {
 
-// A pass makes one team and hands it all its work: starting threads for each tensor costs more than small tensors do.
-// To be used by one thread at a time; what a task calls must not use the team that runs it.
+// A thread pool. A pass creates one team for all its work, since starting threads for each tensor costs more than small
+// tensors take. A team is used by one thread at a time; a task must not use the team that runs it.
 class ThreadTeam {
  public:
-  // A team of one runs everything on the caller's thread. Threads start with the first work that needs them.
+  // A team of one runs everything on the caller's thread. Threads start when the first work needs them.
   explicit ThreadTeam(int num_threads) : num_threads_(num_threads < 1 ? 1 : num_threads) {}
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -24,11 +24,11 @@ class ThreadTeam {
 
   int num_threads() const { return num_threads_; }
 
-  // Calls task(i) for each i in [0, count), each once, on any thread; returns when all are done. They start in order.
+  // Calls task(i) once for each i in [0, count), on any thread, and returns when all are done. Tasks start in order of
+  // i.
   void ForEach(size_t count, const std::function<void(size_t i)>& task);
 
-  // Calls piece(start, end) for pieces of [0, count) that together cover it and start at multiples of kBlock
-  // (float_ranges.h).
+  // Calls piece(start, end) for pieces that partition [0, count) and start at multiples of kBlock (float_ranges.h).
   void ForPieces(size_t count, const std::function<void(size_t start, size_t end)>& piece);
 
  private:
@@ -44,8 +44,8 @@ class ThreadTeam {
   // All guarded by mutex_.
   const std::function<void(size_t)>* task_ = nullptr;
   size_t count_ = 0;
-  size_t round_ = 0;   // How many calls there were; a worker takes part in each once.
-  size_t active_ = 0;  // Workers that are not through with this round.
+  size_t round_ = 0;   // Number of calls so far; each worker joins each call once.
+  size_t active_ = 0;  // Workers that have not finished this round.
   bool stopped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What an attribute value means, whatever way it is written: for telling equal nodes.
+// Compares and hashes attribute values by content, independent of their encoding, to detect equal nodes.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_ATTR_CONTENT_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_ATTR_CONTENT_H_
 
@@ -8,17 +8,18 @@
 
 namespace permafrost {
 
-// A tensor's content is its type, shape and bytes, so that a repeated value equals the same elements written out (but
-// NaN equals only the same NaN, and 0 differs from -0). Any other value's content is its wire form, and so is that of a
-// tensor that cannot be decoded or whose elements would take far more memory than its wire form.
+// Returns true if two values have the same content. The content of a tensor is its type, shape and bytes, so that a
+// repeated value equals the same elements written out (but NaN equals only the same NaN, and 0 differs from -0). The
+// content of any other value is its wire form. That holds as well for a tensor that cannot be decoded, or whose
+// elements would take far more memory than its wire form.
 bool SameContent(const AttrValue& a, const AttrValue& b);
 
-// Equal contents have equal hashes. A sampled hash looks at a few places of a large tensor; a whole one at all of it.
-// Differs between processes.
+// Selects how much of a large tensor is hashed: a few samples, or all of it. Equal contents have equal hashes. Hashes
+// differ between processes.
 enum class ContentHashing { kSampled, kWhole };
 uint64_t ContentHash(const AttrValue& value, ContentHashing hashing);
 
-// Whether a sampled and a whole hash differ.
+// Returns true if the sampled and the whole hash differ.
 bool IsLargeTensor(const AttrValue& value);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What a batch norm computes: one multiplication and one addition per channel.
+// Batch norms as one multiplication and one addition per channel.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_BATCH_NORM_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_BATCH_NORM_H_
 
@@ -10,8 +10,8 @@
 
 namespace permafrost {
 
-// BatchNormWithGlobalNormalization, FusedBatchNorm, FusedBatchNormV2 or FusedBatchNormV3: the data is input 0 and has
-// rank 4, the result is output 0.
+// Returns true for BatchNormWithGlobalNormalization, FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The data is
+// input 0 and has rank 4; the result is output 0.
 bool IsBatchNorm(Op op);
 
 struct BatchNorm {
@@ -20,12 +20,13 @@ struct BatchNorm {
   int channel_dim = 3;  // 1 for NCHW.
 };
 
-// In float arithmetic: scale = 1 / sqrt(variance + epsilon), times gamma where the op says so; offset = beta - mean *
-// scale. FailedPrecondition says what is in the way: parameters that are not float constants (Identity nodes between
-// are fine), is_training, a use of another output. InvalidArgument: parameters of different lengths.
+// Returns the scale and offset, computed in float: scale = 1 / sqrt(variance + epsilon), times gamma if the op scales
+// by it; offset = beta - mean * scale. Returns FailedPrecondition with the reason if parameters are not float constants
+// (Identity nodes in between are allowed), is_training is set, or another output is used. Returns InvalidArgument if
+// parameters have different lengths.
 absl::StatusOr<BatchNorm> BatchNormOf(const Node& node);
 
-// The Const nodes and Identity nodes that node's parameters are read from, for removal once the node is gone.
+// Returns the Const and Identity nodes that supply the parameters of `node`, for removal after the node.
 std::vector<Node*> ParametersOf(const Node& node);
 
 }  // namespace permafrost

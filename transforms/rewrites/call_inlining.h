@@ -1,4 +1,4 @@
-// Puts the bodies of functions in the place of nodes that call them, whatever is called inside them included.
+// Inlines calls of functions, including the calls inside their bodies.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CALL_INLINING_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CALL_INLINING_H_
 
@@ -19,32 +19,32 @@
 namespace permafrost {
 
 struct InliningOptions {
-  bool stateful = true;            // Also StatefulPartitionedCall.
-  int64_t max_nodes = 10'000'000;  // That copies make, in all.
+  bool stateful = true;            // True to inline StatefulPartitionedCall as well.
+  int64_t max_nodes = 10'000'000;  // Total number of nodes that copies may add.
 };
 
 class CallInlining {
  public:
-  // All must outlive this.
+  // All arguments must outlive this.
   CallInlining(const FunctionLibrary& library, const InliningOptions& options, PassContext* context);
 
-  // A body in which nothing is left to inline.
+  // A function body with all its calls inlined.
   struct Body {
-    std::unique_ptr<Graph> graph;  // Null: `obstacle` says why calls stay.
+    std::unique_ptr<Graph> graph;  // Null if calls must stay; `obstacle` gives the reason.
     std::string obstacle;
     bool has_effect = false;
   };
-  // Made once for each function and the attributes that it is called with. InvalidArgument for a function that calls
-  // itself, and as FunctionLibrary::Instantiate; ResourceExhausted when calls are inside each other too deep or make
-  // too many nodes. `caller` is for messages.
+  // Returns the body of a function, built once for each combination of function and attributes. Returns InvalidArgument
+  // for a recursive function, ResourceExhausted if calls are nested too deep or create too many nodes, and the errors
+  // of FunctionLibrary::Instantiate. `caller` is used in messages.
   absl::StatusOr<const Body*> BodyOf(const Node& caller, const FunctionRef& function);
 
-  // Inlines every call of the graph that is not a declared input, and returns how many. NotFound for a call whose
-  // function does not exist; InvalidArgument where call and function do not fit; and as BodyOf.
+  // Inlines every call of the graph that is not a declared input, and returns the number of calls. Returns NotFound if
+  // a function does not exist, InvalidArgument if call and function do not match, and the errors of BodyOf.
   absl::StatusOr<int64_t> InlineCalls(Graph* graph);
 
-  // Puts the body in the place of `node`, whose data inputs from `first_arg` on are the arguments, and returns its
-  // nodes. `in_frame`: the graph has V1 control flow, and everything must run where the node's inputs are.
+  // Replaces `node` with the body, whose arguments are the data inputs from `first_arg` on, and returns the nodes of
+  // the copy. `in_frame`: the graph has V1 control flow, and all copies must run in the frame of the node's inputs.
   absl::StatusOr<std::vector<Node*>> InlineAt(Graph* graph, Node* node, int first_arg, const Body& body, bool in_frame);
 
   CopyBudget* budget() { return &budget_; }
@@ -78,29 +78,29 @@ class CallInlining {
   absl::flat_hash_map<std::string, std::unique_ptr<Body>> bodies_;  // By key.
 };
 
-// What has taken the place of a call.
+// The nodes and tensors that replace a call.
 struct Replacement {
   std::vector<TensorRef> outputs;
-  std::vector<DType> types;  // Of the outputs.
-  std::vector<Node*> done;   // When these have run, the call has.
-  // Of these, what does not run for the sake of the outputs, and must before an output is read.
+  std::vector<DType> types;  // Types of the outputs.
+  std::vector<Node*> done;   // The call has completed when these have run.
+  // Those of `done` that the outputs do not depend on and that must run before an output is read.
   std::vector<Node*> pending;
 };
 
-// Gives the uses of `node` what has taken its place, and removes it. It stays, as Identity, IdentityN or NoOp, where
-// its name is part of the interface, and where that is what makes others wait. O(uses + outputs + done).
+// Redirects the uses of `node` to its replacement and removes it. The node is kept as Identity, IdentityN or NoOp if
+// its name is part of the interface, or if its control edges require it. O(uses + outputs + done).
 absl::Status ReplaceCall(Graph* graph, Node* node, Replacement replacement);
 
-// The control outputs of a body that do not run for the sake of each of its outputs, in their copies.
+// Returns the copies of the control outputs of a body that not every output depends on.
 std::vector<Node*> PendingControls(const Graph& body, const BodyCopy& copy);
 
-// InvalidArgument unless the types that attribute `key` of `node` lists are those of _Arg or _Retval nodes.
+// Returns InvalidArgument unless attribute `key` of `node` lists the types of the given _Arg or _Retval nodes.
 absl::Status CheckTypes(const Node& node, absl::string_view key, const std::vector<Node*>& nodes);
 
-// One node that runs after all control inputs of `node`: the only one, or a new NoOp. Null when there are none.
+// Returns one node that runs after all control inputs of `node`: the only one, or a new NoOp. Null if there are none.
 absl::StatusOr<Node*> ControlGate(Graph* graph, Node* node);
 
-// True when the graph has ops of V1 control flow.
+// Returns true if the graph has ops of V1 control flow.
 bool HasControlFlow(const Graph& graph);
 
 }  // namespace permafrost
