@@ -1,4 +1,4 @@
-// Checked views of tensors for kernels.
+// Checks the views of tensors that kernels request.
 #include <atomic>
 #include <cstdlib>
 #include <list>
@@ -13,10 +13,10 @@
 namespace permafrost {
 namespace {
 
-constexpr size_t kAlignment = 64;        // That of every tensor.
+constexpr size_t kAlignment = 64;        // Alignment of every tensor.
 constexpr size_t kMostElementSize = 16;  // complex128
 
-// The elements of a shape that is not known yet, or too large to count, are none.
+// Returns the number of elements; 0 if the shape is unknown or the number overflows.
 size_t CountOf(const Shape& shape) {
   return shape.IsFullyKnown() ? static_cast<size_t>(shape.CheckedNumElements().value_or(0)) : 0;
 }
@@ -25,7 +25,7 @@ struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-// Views may be asked for on several threads at the same time. Only views that do not fit take this lock.
+// Several threads may request views at the same time. Only views that do not match take this lock.
 std::atomic_flag spare_lock = ATOMIC_FLAG_INIT;
 struct SpareLock {
   SpareLock() {
@@ -39,7 +39,7 @@ struct SpareLock {
 
 struct ComputeContext::SpareViews {
   absl::Status status;
-  // Lists, so that what was returned before stays where it is.
+  // Lists, so that references returned earlier stay valid.
   std::list<std::unique_ptr<void, Freed>> memory;
   std::list<std::vector<std::string>> strings;
   std::list<std::vector<ObjectRef>> objects;
@@ -56,11 +56,11 @@ char* ComputeContext::View(const Value& value, int i, absl::string_view role, DT
                             : size == 0              ? std::string("elements of a fixed size")
                                                      : absl::StrCat("elements of ", size, " bytes"));
   const size_t count = CountOf(value.shape);
-  // Zeroed pages are not touched before they are used, so that this costs little whatever the shape.
+  // The zeroed pages are not touched until they are used, so this is cheap for any shape.
   void* memory = count < SIZE_MAX / kMostElementSize - kAlignment
                      ? std::calloc(count + kAlignment, size == 0 ? kMostElementSize : size)
                      : nullptr;
-  if (memory == nullptr) std::abort();  // Without memory to give, going on would overwrite other tensors.
+  if (memory == nullptr) std::abort();  // Continuing without memory would overwrite other tensors.
   spare.memory.emplace_back(memory);
   const auto address = (reinterpret_cast<uintptr_t>(memory) + kAlignment - 1) / kAlignment * kAlignment;
   return reinterpret_cast<char*>(address);

@@ -1,9 +1,9 @@
-// What a delegate is: a faster way to compute parts of a graph than node by node with the reference kernels.
+// The interface of a delegate, which computes parts of a graph faster than the reference kernels do node by node.
 //
-// While a session plans, it shows a delegate each node whose shapes are known (Supports), joins what the delegate takes
-// into partitions, as few and as large as the order of the graph allows, and has them compiled. A partition then runs
-// as one step between the steps of the nodes that were left. What no delegate takes, or fails to compile, the reference
-// kernels run.
+// While a session plans, it offers the delegate each node whose shapes are known (Supports). It joins the supported
+// nodes into partitions, as few and as large as the order of the graph allows, and compiles them. A partition runs as
+// one step, between the steps of the other nodes. The reference kernels run every node that the delegate does not
+// support or fails to compile.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATE_H_
 
@@ -26,61 +26,61 @@ namespace permafrost {
 struct DelegateTensor {
   DType dtype = DType::kInvalid;
   Shape shape;  // Fully known.
-  // The value, where it is known before the run. Its bytes need not be aligned; they live as long as a copy of the
-  // Tensor does and the graph.
+  // Value, if it is known before the run. Its bytes may be unaligned; they stay valid as long as the graph and a copy
+  // of the Tensor live.
   std::optional<Tensor> constant;
-  // Names the value in the model, whatever shapes are fed. Empty where it is not a constant that follows from the model
-  // alone.
+  // Identifies the value within the model, independently of the shapes that are fed. Empty unless the value is a
+  // constant that depends on the model alone.
   std::string value_name = "";
 };
 
 struct DelegateNode {
   const Node* node = nullptr;  // Op and attributes, which the reference kernel has checked against the shapes.
-  std::vector<int> inputs;     // Data inputs: numbers of tensors.
+  std::vector<int> inputs;     // Data inputs: tensor numbers.
   std::vector<int> outputs;
 };
 
-// A part of a graph that runs as one: no node outside of it lies on a path between two of its own.
+// A part of a graph that runs as one step. No node outside the partition lies on a path between two nodes inside it.
 struct Partition {
   std::vector<DelegateTensor> tensors;
-  std::vector<DelegateNode> nodes;  // Each after those whose outputs it reads.
-  std::vector<int> inputs;          // The tensors that others compute, each once.
-  std::vector<int> outputs;         // The tensors that others read, each once; all are outputs of nodes.
+  std::vector<DelegateNode> nodes;  // Topological order.
+  std::vector<int> inputs;          // Tensors computed outside the partition, each once.
+  std::vector<int> outputs;         // Tensors read outside the partition, each once; all are outputs of nodes.
 };
 
 class CompiledPartition {
  public:
   virtual ~CompiledPartition() = default;
-  // Memory that Run may use, in bytes.
+  // Returns the size of the scratch memory for Run, in bytes.
   virtual int64_t scratch_bytes() const = 0;
-  // What is kept from run to run beside the graph's own constants: packed weights, in bytes.
+  // Returns the size of the memory kept between runs in addition to the graph's constants (packed weights), in bytes.
   virtual int64_t constant_bytes() const = 0;
-  // One line for each piece that runs, for --explain.
+  // Returns one line for each piece that runs, for --explain.
   virtual std::vector<std::string> Describe() const = 0;
-  // The buffers are in the order of Partition::inputs and outputs, 64-byte aligned and of exactly the tensors' sizes.
-  // No output overlaps another buffer; inputs may share memory. Allocates nothing of a size that depends on the model.
-  // After an error the session computes everything again with the reference kernels, and never calls this again.
-  // `on_piece` (may be empty) is called for each piece, in order. The names that it is given live, unchanged, as long
-  // as the partition.
+  // Computes the partition. The buffers are in the order of Partition::inputs and outputs, 64-byte aligned and of
+  // exactly the tensors' sizes. No output overlaps another buffer; inputs may share memory. Allocates nothing of a size
+  // that depends on the model. After an error the session computes everything again with the reference kernels, and
+  // never calls Run again. `on_piece` (may be empty) is called for each piece, in order; the names passed to it are
+  // valid and unchanged as long as the partition lives.
   virtual absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                            const PieceCallback& on_piece) = 0;
 };
 
-// Thread-safe, and outlives the sessions that use it.
+// A backend that compiles partitions. Thread-safe; outlives the sessions that use it.
 class Delegate {
  public:
   virtual ~Delegate() = default;
   virtual absl::string_view name() const = 0;
-  // For a partition of one node; its outputs are those that somebody reads. Any error means no, and its message
-  // is the reason that --explain prints.
+  // Returns OK if the delegate can compute the node of a partition with one node; its outputs are those that have
+  // readers. The message of an error is the reason that --explain prints.
   virtual absl::Status Supports(const Partition& single) const = 0;
-  // Whether to take the partition at all; no for what costs more to enter than it saves.
+  // Returns whether the partition is worth compiling; false if entering it costs more than it saves.
   virtual bool IsWorthwhile(const Partition& partition) const = 0;
-  // An error sends the nodes back to the reference kernels, with a note.
+  // Compiles a partition. After an error the reference kernels run its nodes, and the report has a note.
   virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                                      int num_threads) const = 0;
-  // The same where up to `num_lanes` parts of the partition may run at the same time, each on one thread, with the same
-  // results. It is for the delegate to find out whether that is faster; by default none do.
+  // Compiles a partition like Compile, but up to `num_lanes` parts of it may run at the same time, each on one thread,
+  // with the same results. The delegate decides whether that is faster; the default implementation calls Compile.
   virtual absl::StatusOr<std::unique_ptr<CompiledPartition>> CompileInLanes(const Partition& partition, int num_threads,
                                                                             int /*num_lanes*/) const {
     return Compile(partition, num_threads);

@@ -1,4 +1,4 @@
-// The table of kernels, from the list that the build generates, and the check of a node against it.
+// The table of kernels, from the list that the build generates, and the check of a node against its kernel.
 #include "runtime_check/kernel.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace permafrost {
 
 namespace {
 
-// The kernels that the build holds, by op.
+// The kernels in this build, by op.
 struct KernelRow {
   Op op;
   Kernel (*define)() = nullptr;
@@ -36,7 +36,7 @@ constexpr auto kRows = [] {
       ;
   std::array<KernelRow, kCount> rows = {};
   size_t count = 0;
-  // Each goes to its place among those before it.
+  // Inserts each kernel at its sorted position.
   const auto add = [&](Op op, Kernel (*define)()) {
     size_t i = count++;
     for (; i > 0 && op < rows[i - 1].op; --i) rows[i] = rows[i - 1];
@@ -50,7 +50,7 @@ constexpr auto kRows = [] {
   return rows;
 }();
 
-// The types that a type attribute names, be it one or a list.
+// Returns the types that a type attribute names, either one or a list.
 absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& attr) {
   const AttrValue* value = node.FindAttr(attr);
   if (value != nullptr && value->kind() == AttrValue::Kind::kList) return TypeListAttr(node, attr);
@@ -62,8 +62,8 @@ std::string JoinedNames(const std::vector<DType>& types) {
   return absl::StrJoin(types, ", ", [](std::string* out, DType dtype) { absl::StrAppend(out, DTypeName(dtype)); });
 }
 
-// " with T = float": what a selective build would need besides the op. Nothing in a build that holds all types, where
-// they make no difference.
+// Returns " with T = float": the types that a selective build needs in addition to the op. Empty in a build that
+// includes all types.
 std::string NeededTypes(const Node& node) {
   std::string text;
   if (!selection::kIsSelective) return text;
@@ -74,7 +74,7 @@ std::string NeededTypes(const Node& node) {
   return text;
 }
 
-// The types that a kernel says nothing about are those of the schema: an index, the type of a result.
+// Checks the types that the kernel does not constrain against the schema, such as the type of an index or of a result.
 absl::Status CheckUnconstrainedTypes(const Node& node, const Kernel& kernel) {
   const OpSchema* schema = FindSchema(node.op());
   if (schema == nullptr || kernel.is_done_by_session()) return absl::OkStatus();
@@ -85,7 +85,7 @@ absl::Status CheckUnconstrainedTypes(const Node& node, const Kernel& kernel) {
                     [&](const TypeConstraint& constraint) { return constraint.attr == spec.name; });
     if (is_constrained) continue;
     const absl::StatusOr<std::vector<DType>> types = TypesIn(node, spec.name);
-    if (!types.ok()) continue;  // Resolving the types of the tensors says so, where one depends on it.
+    if (!types.ok()) continue;  // Resolving the types of the tensors reports the error, if one depends on it.
     for (const DType type : *types) {
       if (std::find(spec.allowed_types.begin(), spec.allowed_types.end(), RemoveRef(type)) != spec.allowed_types.end())
         continue;
@@ -96,7 +96,8 @@ absl::Status CheckUnconstrainedTypes(const Node& node, const Kernel& kernel) {
   return absl::OkStatus();
 }
 
-// Whether the build holds the op for a type that its kernel knows. A kernel from elsewhere is not of the build.
+// Returns whether the build includes the op for a type that its kernel supports. A kernel from outside the build is not
+// checked.
 bool IsHeld(Op op, const std::string& attr, DType type) {
   if constexpr (!selection::kIsSelective) return true;
   const absl::string_view name = op.name();  // Abseil's own type in any other build.
@@ -110,13 +111,13 @@ const Kernel* FindKernel(Op op) {
   const auto row =
       std::lower_bound(kRows.begin(), kRows.end(), op, [](const KernelRow& row, Op other) { return row.op < other; });
   if (row == kRows.end() || row->op != op) return nullptr;
-  // A kernel is made when somebody asks for it: a model needs a few of hundreds.
+  // A kernel is created on first use: a model needs only a few of hundreds.
   static std::array<std::atomic<const Kernel*>, kRows.size()> made;
   std::atomic<const Kernel*>& place = made[static_cast<size_t>(row - kRows.begin())];
   const Kernel* known = place.load(std::memory_order_acquire);
   if (known != nullptr) return known;
   auto kernel = std::make_unique<const Kernel>(row->define());
-  // Another thread may have been faster: everybody is to see the same.
+  // Another thread may have stored a kernel first; all threads must return the same one.
   if (!place.compare_exchange_strong(known, kernel.get(), std::memory_order_acq_rel)) return known;
   return kernel.release();
 }

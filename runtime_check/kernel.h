@@ -1,6 +1,6 @@
-// What a kernel is: the definition of how one op is computed, and what it sees while it prepares and computes.
+// The definition of a kernel, which computes one op, and the contexts that are passed to its Prepare and Compute.
 //
-// One kernel is one definition in a family file of runtime_check/kernels; the list of kernels is generated from the
+// A kernel is one definition in a family file of runtime_check/kernels; the list of kernels is generated from the
 // files. There are no registration calls and no static constructors:
 //
 //   // min(max(x, 0), 6)
@@ -9,10 +9,10 @@
 //     int32_t>("T").InPlace(0).Prepare(SameShape).Compute(Relu6);
 //   }
 //
-// Life of a kernel: Prepare runs once for each node and set of input shapes: it checks attributes and shapes, says what
-// the outputs look like, packs constant weights and asks for scratch memory. Compute runs once for each inference and
-// allocates nothing. A kernel never throws, prints only what its op is there to print, to the
-// session's log, and checks in Prepare all that a file can get wrong.
+// Prepare runs once for each node and set of input shapes. It checks attributes and shapes, sets the shapes of the
+// outputs, packs constant weights and requests scratch memory. Compute runs once for each inference and allocates
+// nothing. A kernel throws no exceptions and prints only the text that its op prints, to the session's log. It checks
+// in Prepare everything that a malformed file can contain.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNEL_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNEL_H_
 
@@ -41,20 +41,20 @@ namespace permafrost {
 class RunLog;         // runtime_check/resources/run_log.h
 struct PackedInputs;  // runtime_check/packing/packed_weights.h
 
-// A tensor in the hands of the runtime: memory that the plan assigned. Does not own the elements.
+// A tensor in memory that the plan assigned. Does not own the elements.
 struct Value {
   DType dtype = DType::kInvalid;
   Shape shape;                                  // Fully known once the node that makes the value has run.
   char* data = nullptr;                         // 64-byte aligned. Null for strings and objects.
   std::vector<std::string>* strings = nullptr;  // Only for DType::kString.
   std::vector<ObjectRef>* objects = nullptr;    // Only for the types of HoldsObjects.
-  int64_t bytes = 0;                            // Size of the memory at `data`: no less than the elements occupy.
+  int64_t bytes = 0;                            // Size of the memory at `data`; at least the size of the elements.
 };
 
-// Resource and variant: elements are references to objects, made during the run.
+// Returns whether elements of the type are references to objects, which are created during the run.
 inline bool HoldsObjects(DType dtype) { return dtype == DType::kResource || dtype == DType::kVariant; }
 
-// Whatever a kernel wants to keep from Prepare to Compute: parsed attributes, packed weights.
+// State that a kernel keeps from Prepare to Compute, such as parsed attributes and packed weights.
 class KernelState {
  public:
   virtual ~KernelState() = default;
@@ -65,7 +65,8 @@ class ComputeContext;
 using PrepareFunction = absl::Status (*)(PrepareContext*);
 using ComputeFunction = absl::Status (*)(ComputeContext*);
 
-// What Prepare sees and decides. Errors need not name the node: the session does.
+// The node's properties that Prepare reads, and the decisions that it makes. Errors need not name the node: the session
+// adds the name.
 class PrepareContext {
  public:
   virtual ~PrepareContext() = default;
@@ -74,33 +75,34 @@ class PrepareContext {
   virtual int num_inputs() const = 0;
   virtual DType input_type(int i) const = 0;
   virtual const Shape& input_shape(int i) const = 0;  // Fully known.
-  // The value of an input that is known before the run (a constant, or computed from constants and shapes); else null.
-  // The tensor is aligned and outlives the prepared kernel.
+  // Returns the value of an input that is known before the run (a constant, or computed from constants and shapes);
+  // otherwise null. The tensor is aligned and outlives the prepared kernel.
   virtual const Tensor* input_value(int i) const = 0;
 
   virtual int num_outputs() const = 0;
   virtual DType output_type(int i) const = 0;  // From the op's schema.
   virtual void SetOutputShape(int i, Shape shape) = 0;
-  // Prepare cannot go on because it needs the value of input i, which is only known during the run. The session
-  // prepares the node again when it comes to it. Prepare returns the result of this call.
+  // Reports that Prepare needs the value of input i, which is known only during the run. Prepare returns the result of
+  // this call; the session prepares the node again during the run.
   virtual absl::Status NeedsValueOf(int i) = 0;
-  // The shape of output i is known only after Compute (NonZero, Unique): Compute calls AllocateOutput.
+  // Declares that the shape of output i is known only after Compute (NonZero, Unique), which calls AllocateOutput.
   virtual void OutputShapeDependsOnValues(int i) = 0;
 
   virtual void SetState(std::unique_ptr<KernelState> state) = 0;
-  // Compute will not read input i: its constant value lives on in the state (packed weights). The session then keeps no
-  // aligned copy of it; pointers from input_value(i) end with Prepare, and Compute finds null data there.
+  // Declares that Compute does not read input i, because the state contains its constant value (packed weights). The
+  // session then keeps no aligned copy. Pointers from input_value(i) are valid until Prepare returns, and Compute finds
+  // null data for the input.
   virtual void ReleaseInput(int i) = 0;
-  // Memory that Compute may use; its content is undefined. One block a node.
+  // Requests scratch memory for Compute, with undefined contents. One block per node.
   virtual void RequestScratch(size_t bytes) = 0;
   virtual int num_threads() const = 0;
 
-  // Kernel::Data of the kernel that is prepared.
+  // Returns the Kernel::Data of the kernel that is being prepared.
   virtual const void* kernel_data() const = 0;
-  // Compute is to be this function instead of the kernel's own.
+  // Replaces the kernel's Compute function for this node.
   virtual void ComputeWith(ComputeFunction function) = 0;
 
-  // Where forms of inputs are kept in which they were packed before; null for nowhere.
+  // Returns the cache of packed inputs; null if there is none.
   const PackedInputs* packed_inputs() const { return packed_inputs_; }
 
  protected:
@@ -119,16 +121,16 @@ class ComputeContext {
   virtual char* scratch() = 0;
   virtual const KernelState* raw_state() const = 0;
   virtual ThreadPool& threads() = 0;
-  // What a kernel that prints writes to; null outside a session.
+  // Returns the log for kernels that print; null outside a session.
   virtual RunLog* log() = 0;
   // REQUIRES: Prepare called OutputShapeDependsOnValues(i).
   virtual absl::Status AllocateOutput(int i, Shape shape) = 0;
-  // For what objects keep beyond this call.
+  // Returns the budget for memory that objects keep after this call.
   virtual MemoryBudget& budget() = 0;
-  // Null where there is no session. A kernel that needs it is marked with Kernel::UsesState.
+  // Returns the store of resources; null outside a session. A kernel that needs it is marked with Kernel::UsesState.
   virtual ResourceStore* resources() = 0;
-  // Nobody but this node will read the objects of input i: Compute may change them where it would copy. True only for
-  // an input that holds objects.
+  // Returns true if this node is the last reader of the objects of input i, so that Compute may change them instead of
+  // copying them. True only for an input that holds objects.
   virtual bool OwnsInput(int i) const = 0;
 
   const Shape& input_shape(int i) const { return input_at(i).shape; }
@@ -136,10 +138,11 @@ class ComputeContext {
   DType input_type(int i) const { return input_at(i).dtype; }
   DType output_type(int i) { return output_at(i).dtype; }
 
-  // Views of the elements, the only way for a kernel to reach them. Each call compares the type and the size of the
-  // tensor with those of the view, in release builds too. A view that does not fit is zeroed spare memory for as many
-  // elements as the shape has, and RunKernel then returns an error: a missing check elsewhere costs an error status,
-  // never memory of other tensors. Null for an input that was released. Thread-safe.
+  // Return views of the elements, the only access that a kernel has to them. Each call compares the type and the size
+  // of the tensor with those of the view, in release builds too. If the view does not match, the result is zeroed spare
+  // memory for as many elements as the shape has, and RunKernel then returns an error. So a missing check elsewhere
+  // causes an error status, but never an access to the memory of other tensors. Null for an input that was released.
+  // Thread-safe.
   template <typename T>
   const T* input(int i) const {
     return reinterpret_cast<const T*>(View(input_at(i), i, "input", DTypeOf<T>::value, sizeof(T)));
@@ -148,7 +151,8 @@ class ComputeContext {
   T* output(int i) {
     return reinterpret_cast<T*>(View(output_at(i), i, "output", DTypeOf<T>::value, sizeof(T)));
   }
-  // The same for elements of any type of the size of T: codes as integers, elements that are moved as they are.
+  // Return views of elements of any type that has the size of T, for quantised values read as integers and for elements
+  // that are moved unchanged. Checked like input() and output().
   template <typename T>
   const T* input_bits(int i) const {
     return reinterpret_cast<const T*>(View(input_at(i), i, "input", DType::kInvalid, sizeof(T)));
@@ -157,10 +161,11 @@ class ComputeContext {
   T* output_bits(int i) {
     return reinterpret_cast<T*>(View(output_at(i), i, "output", DType::kInvalid, sizeof(T)));
   }
-  // The same for elements of any fixed size, SizeOf(input_type(i)).
+  // Return views of elements of any fixed size, SizeOf(input_type(i)). Checked like input() and output().
   const char* input_bytes(int i) const { return View(input_at(i), i, "input", DType::kInvalid, 0); }
   char* output_bytes(int i) { return View(output_at(i), i, "output", DType::kInvalid, 0); }
-  // REQUIRES: nothing; a tensor of another type has as many empty strings, or null references, as its shape elements.
+  // Return the elements. For a tensor of another type, the result has as many empty strings, or null references, as the
+  // shape has elements.
   const std::vector<std::string>& input_strings(int i) const { return Strings(input_at(i), i, "input"); }
   std::vector<std::string>& output_strings(int i) { return Strings(output_at(i), i, "output"); }
   const std::vector<ObjectRef>& input_objects(int i) const { return Objects(input_at(i), i, "input"); }
@@ -174,20 +179,20 @@ class ComputeContext {
  private:
   friend absl::Status RunKernel(ComputeFunction compute, ComputeContext* context);
 
-  // Memory in place of views that do not fit, and the first reason.
+  // Memory that replaces views that do not match, and the first reason.
   struct SpareViews;
 
-  // `dtype` kInvalid: of any type with elements of `size` bytes; `size` 0: of any fixed size.
+  // Checks a view. `dtype` kInvalid accepts any type whose elements have `size` bytes; `size` 0 accepts any fixed size.
   char* View(const Value& value, int i, absl::string_view role, DType dtype, size_t size) const;
   std::vector<std::string>& Strings(const Value& value, int i, absl::string_view role) const;
   std::vector<ObjectRef>& Objects(const Value& value, int i, absl::string_view role) const;
   SpareViews& Spare(const Value& value, int i, absl::string_view role, absl::string_view wanted) const;
 
-  mutable std::shared_ptr<SpareViews> spare_;  // Null while every view fits.
+  mutable std::shared_ptr<SpareViews> spare_;  // Null while every view matches.
 };
 
-// Calls Compute. Internal when it asked for a view of a type or a size that the tensor does not have: then the outputs
-// are undefined. Everything that computes a node goes through this function.
+// Calls Compute. Returns Internal if Compute requested a view of a type or a size that the tensor does not have; the
+// outputs are then undefined. Every computation of a node uses this function.
 absl::Status RunKernel(ComputeFunction compute, ComputeContext* context);
 
 // A type constraint: the node's type attribute `attr` must be one of `types`.
@@ -196,16 +201,16 @@ struct TypeConstraint {
   std::vector<DType> types;
 };
 
-// What a schema would say of an op that has none.
+// The signature of an op that has no schema.
 struct KernelSignature {
   std::vector<ArgSpec> inputs, outputs;
-  bool is_pure = true;  // The outputs depend on inputs and attributes alone.
+  bool is_pure = true;  // The outputs depend only on inputs and attributes.
 };
 
 class Kernel {
  public:
-  // `formula` says in one line what is computed; docs/kernels.md prints it.
-  // A selective build, which prints none, does not keep it.
+  // `formula` describes the computation in one line, for docs/kernels.md. A selective build does not print it, and
+  // therefore does not keep it.
   explicit Kernel(absl::string_view formula) {
     if constexpr (!selection::kIsSelective) formula_ = std::string(formula);
   }
@@ -215,43 +220,45 @@ class Kernel {
     constraints_.push_back({std::move(attr), {DTypeOf<Ts>::value...}});
     return std::move(*this);
   }
-  // For types without a C++ type of their own (string).
+  // Adds a type constraint for types without a C++ type of their own (string).
   Kernel&& TypeNumbers(std::string attr, std::vector<DType> types) && {
     constraints_.push_back({std::move(attr), std::move(types)});
     return std::move(*this);
   }
-  // Output 0 may take over the memory of input i when both have the same size and nobody else reads the input.
+  // Lets output 0 reuse the memory of input i if both have the same size and the input has no other reader.
   Kernel&& InPlace(int input) && {
     in_place_.push_back(input);
     return std::move(*this);
   }
-  // Output 0 is input 0 under another shape: nothing is computed, and the memory is shared (Identity, Reshape).
+  // Declares that output 0 is input 0 with another shape (Identity, Reshape): nothing is computed, and the memory is
+  // shared.
   Kernel&& Alias() && {
     is_alias_ = true;
     return std::move(*this);
   }
-  // The outputs depend on the shapes of the inputs alone (Shape, Size, Rank): they are computed before the run, and
-  // Compute must not read input data.
+  // Declares that the outputs depend only on the shapes of the inputs (Shape, Size, Rank). They are computed before the
+  // run, and Compute must not read input data.
   Kernel&& ReadsShapesOnly() && {
     reads_shapes_only_ = true;
     return std::move(*this);
   }
-  // The session itself does what the op does (control flow, calls of functions): there is neither Prepare nor Compute.
+  // Declares that the session itself implements the op (control flow, function calls), without Prepare and Compute.
   Kernel&& DoneBySession() && {
     done_by_session_ = true;
     return std::move(*this);
   }
-  // Works on state of the session: cannot run outside one.
+  // Declares that the op uses state of the session and cannot run outside one.
   Kernel&& UsesState() && {
     uses_state_ = true;
     return std::move(*this);
   }
-  // For an op outside of the table of schemas.
+  // Sets the signature of an op that is not in the table of schemas.
   Kernel&& Signature(KernelSignature signature) && {
     signature_ = std::move(signature);
     return std::move(*this);
   }
-  // For a kernel that is made while the program runs: what Prepare finds as kernel_data. Must outlive the kernel's use.
+  // Sets the data of a kernel that is created at run time, which Prepare reads as kernel_data. The data must outlive
+  // all uses of the kernel.
   Kernel&& Data(const void* data) && {
     data_ = data;
     return std::move(*this);
@@ -291,22 +298,22 @@ class Kernel {
   ComputeFunction compute_ = nullptr;
 };
 
-// Defines the kernel of the op of that name. A second kernel for the same op is a link error; an op whose types need
+// Defines the kernel of the op with that name. A second kernel for the same op is a link error; an op whose types need
 // different code dispatches in Prepare or Compute.
 #define DEFINE_KERNEL(op) ::permafrost::Kernel KernelDefinition_##op()
 
-// The kernel of an op, or null. The table is generated from the family files. Thread-safe.
+// Returns the kernel of an op, or null. The table is generated from the family files. Thread-safe.
 const Kernel* FindKernel(Op op);
-// All ops that have one, by name.
+// Returns all ops that have a kernel, sorted by name.
 std::vector<Op> KernelOps();
 
-// OK when a kernel exists for the node and its types; else Unimplemented with the reason.
+// Returns OK if a kernel exists for the node and its types; otherwise Unimplemented with the reason.
 absl::Status CheckKernel(const Node& node);
-// The same for a given kernel, null for none.
+// Checks a node against the given kernel; null means that there is none. Errors are those of CheckKernel above.
 absl::Status CheckKernel(const Node& node, const Kernel* kernel);
 
-// The types of a node's data inputs and outputs, from its op's schema, or from the kernel (may be null) where there is
-// none. Errors as of InputTypes and OutputTypes.
+// Return the types of a node's data inputs and outputs, from the op's schema, or from the kernel (may be null) if there
+// is no schema. Errors are those of InputTypes and OutputTypes.
 absl::StatusOr<std::vector<DType>> InputTypesFor(const Node& node, const Kernel* kernel);
 absl::StatusOr<std::vector<DType>> OutputTypesFor(const Node& node, const Kernel* kernel);
 

@@ -1,4 +1,4 @@
-// The engine of a session: checks feeds, plans when shapes change, and passes the caller's memory to the plan.
+// Implements Session: checks feeds, plans when shapes change, and binds the caller's memory to the plan.
 #include "runtime_check/session.h"
 
 #include <algorithm>
@@ -34,17 +34,17 @@ bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) 
 
 }  // namespace
 
-// Points into itself: neither copied nor moved.
+// State of a session. Contains pointers into itself, so it is neither copied nor moved.
 class Session::Impl {
  public:
   explicit Impl(SessionOptions options);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Builds the program and fills the tables that it reads. Called once, before everything else.
+  // Builds the program and fills the tables that it reads. Called once, before all other functions.
   absl::Status Build(const Graph& graph, absl::Span<const std::string> feeds, absl::Span<const std::string> fetches);
 
-  // As the functions of Session of the same names.
+  // These implement the functions of Session with the same names.
   std::vector<TensorSpec> Inputs() const;
   absl::StatusOr<std::vector<TensorSpec>> Plan(absl::Span<const Shape> input_shapes);
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds);
@@ -57,18 +57,18 @@ class Session::Impl {
   // Compiles the functions that the program and the initialisers of its tables call, then runs the initialisers, which
   // fills the tables in `resources_`.
   absl::Status LoadTables(const Graph& graph, const ProgramContext& context);
-  // Unimplemented for resources and variants.
+  // Returns Unimplemented for feeds and fetches of resources and variants.
   absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
   absl::Status PlanFor(std::vector<Shape> shapes);
   permafrost::Plan& plan() const { return *entry_->plan; }
   // Checks the feeds, makes the plan for them if there is none, and returns them aligned.
   absl::StatusOr<std::vector<Tensor>> Accept(absl::Span<const Tensor> feeds);
-  // Run and RunInto with the current plan.
+  // These implement Run and RunInto with the current plan.
   absl::StatusOr<std::vector<Tensor>> RunPlan(absl::Span<const Tensor> aligned);
   absl::Status RunPlanInto(absl::Span<const Tensor> aligned, absl::Span<const absl::Span<char>> outputs);
-  // After a run that failed: whether another may succeed, because the plan was replaced or memory was freed.
-  // `num_refused` is how often the budget had refused memory before the run.
+  // Returns, after a failed run, whether another run may succeed because the plan was replaced or memory was freed.
+  // `num_refused` is the number of requests that the budget had refused before the run.
   bool MayRunAgain(int64_t num_refused);
   absl::Status Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory);
   absl::StatusOr<Tensor> Fetched(size_t i) const;
@@ -358,7 +358,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const Graph& graph, abs
   if (!selection::kHoldsDelegates && options.delegate != nullptr) {
     return absl::UnimplementedError("a delegate is given, and this build holds none");
   }
-  ProcessorBinding binding;  // The session's threads inherit it.
+  ProcessorBinding binding;  // The session's threads inherit the binding.
   PF_RETURN_IF_ERROR(binding.Bind(options.processors));
   auto impl = std::make_unique<Impl>(std::move(options));
   PF_RETURN_IF_ERROR(impl->Build(graph, feeds, fetches));

@@ -1,4 +1,4 @@
-// The settings of a session that all interfaces share: declared once, for the flags of the tools, the fields of
+// The settings of a session that all interfaces share. Each is declared once, for the flags of the tools, the fields of
 // pf_session_options and the arguments of Python's Model.session.
 #ifndef PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
 #define PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_

@@ -1,4 +1,4 @@
-// Binds the caller's memory, and runs the steps: one after the other, but for those that the plan has run together.
+// Binds the caller's memory and runs the steps in order, except for stretches, whose steps run at the same time.
 #include "runtime_check/execution/executor.h"
 
 #include <utility>
@@ -39,7 +39,7 @@ int64_t OutputBytes(const NodeContext& context) {
   return bytes;
 }
 
-// A step that is recorded.
+// Runs a step and records it.
 absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> release, StepRunner* runner,
                          Profiler* profiler) {
   const int64_t start = profiler->Enter();
@@ -57,7 +57,7 @@ absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> rel
   return absl::OkStatus();
 }
 
-// All steps are static.
+// Runs a stretch, in which all steps are static.
 absl::Status RunStretch(Plan* plan, PlannedStretch* stretch, const Environment& environment, StepRunner* runner) {
   stretch->runner->Begin();
   environment.lanes->ParallelFor(environment.num_lanes, 1, [&](int64_t begin, int64_t end) {
@@ -93,7 +93,7 @@ absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<c
     return absl::OkStatus();
   };
   if (selection::kHoldsControlFlow && plan->flow != nullptr) return ExecuteFlow(plan, program, environment, run);
-  // What is watched runs in order, on all threads.
+  // Runs that are observed execute in order, on all threads.
   const bool is_watched = profiler != nullptr || on_node != nullptr;
   auto stretch = plan->stretches.begin();
   for (size_t i = 0; i < plan->steps.size();) {

@@ -10,9 +10,10 @@
 
 namespace permafrost {
 
-// `feeds` are aligned values of the shapes that the plan was made for; `memory[i]` is 64-byte aligned memory of the
-// right size for each fetch with bound values, and not looked at for the others. Afterwards plan->values holds the
-// results, plan->flow which of them are dead. Allocates nothing unless a node is dynamic. Not thread-safe.
+// Runs a plan. `feeds` are aligned values of the shapes that the plan was made for. `memory[i]` is 64-byte aligned
+// memory of the right size for each fetch with bound values, and ignored for other fetches. Afterwards plan->values
+// holds the results, and plan->flow records which of them are dead. Allocates nothing unless a node is dynamic. Not
+// thread-safe.
 absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<char* const> memory,
                          const Environment* environment, const NodeCallback& on_node);
 

@@ -1,4 +1,4 @@
-// The program counter of control flow: one loop, whatever the nesting of frames.
+// Executes the instructions of control flow with one loop over a program counter, at any nesting of frames.
 #include "runtime_check/execution/flow_executor.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class FlowExecutor {
   }
 
  private:
-  // What NextIteration took, until the iteration ends.
+  // A value that NextIteration holds until the iteration ends.
   struct Taken {
     int tensor = 0;
     bool is_dead = true;
@@ -91,7 +91,7 @@ class FlowExecutor {
   absl::Status Flow(Instruction::Kind kind, int position, const ProgramNode& node) {
     if (kind == Instruction::Kind::kMerge) return Merge(position, node);
     const bool is_dead = node.role != FlowRole::kTrigger && IsDead(node);
-    // A loop runs through its Exit nodes at each iteration, and the last time the value is there.
+    // A loop executes its Exit nodes in each iteration; only the last one has a live input.
     if (kind == Instruction::Kind::kExit && is_dead) return absl::OkStatus();
     if (kind == Instruction::Kind::kNextIteration) return Take(position, node, is_dead);
     SetDead(position, node, is_dead);
@@ -113,7 +113,7 @@ class FlowExecutor {
     } else {
       int32_t index;
       std::memcpy(&index, choice.data, sizeof(index));
-      // Of several branches the last stands for any other number.
+      // An index out of range selects the last branch.
       chosen = index < 0 || index >= node.num_outputs ? node.num_outputs - 1 : index;
     }
     for (int i = 0; i < node.num_outputs; ++i) flow_.dead_tensors[node.first_output + i] = i == chosen ? 0 : 1;
@@ -134,7 +134,7 @@ class FlowExecutor {
     const auto number = static_cast<int32_t>(living - inputs.begin());
     std::memcpy(plan_.values[index_tensor].data, &number, sizeof(number));
     plan_.held[index_tensor] = std::make_shared<HeapOutput>(std::move(index));
-    // What came from the iteration before is for this Merge.
+    // This Merge takes the value from the previous iteration.
     if (program_.tensors[*living].ref.node != nullptr &&
         FlowRoleOf(program_.tensors[*living].ref.node->op()) == FlowRole::kNextIteration) {
       plan_.held[*living].reset();
@@ -142,7 +142,7 @@ class FlowExecutor {
     return absl::OkStatus();
   }
 
-  // The output becomes the value of the input, and shares its memory.
+  // Makes the output an alias of the input, with shared memory.
   absl::Status Pass(int from, int to) {
     if (flow_.is_constant[to]) return absl::OkStatus();
     const Value& input = plan_.values[from];
@@ -185,7 +185,7 @@ class FlowExecutor {
     for (const int position : flow_.frames[number].exits) SetDead(position, program_.nodes[position], true);
   }
 
-  // True when the frame runs once more.
+  // Ends an iteration. Returns true if the frame runs once more.
   absl::StatusOr<bool> EndIteration(int number) {
     const FrameInstructions& frame = flow_.frames[number];
     bool again = false;

@@ -14,9 +14,9 @@ namespace permafrost {
 // Runs a step and drops the heap memory of the tensors in `release`.
 using RunStepFunction = absl::FunctionRef<absl::Status(Step* step, absl::Span<const int> release)>;
 
-// REQUIRES: plan->flow. Afterwards plan->flow says which tensors are dead. A loop runs as often as its condition says;
-// Cancelled, at the end of an iteration, once the environment asks for it. Memory does not grow with the number of
-// iterations.
+// Runs a plan with control flow. Afterwards plan->flow records which tensors are dead. A loop runs until its condition
+// is false. Returns Cancelled, at the end of an iteration, if the environment requests it. Memory does not grow with
+// the number of iterations. REQUIRES: plan->flow.
 absl::Status ExecuteFlow(Plan* plan, const Program& program, const Environment* environment, RunStepFunction run_step);
 
 }  // namespace permafrost

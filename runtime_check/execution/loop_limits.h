@@ -1,4 +1,4 @@
-// When a loop has to end.
+// Limits on the number of iterations of a loop.
 #ifndef PERMAFROST_RUNTIME_CHECK_EXECUTION_LOOP_LIMITS_H_
 #define PERMAFROST_RUNTIME_CHECK_EXECUTION_LOOP_LIMITS_H_
 
@@ -12,9 +12,9 @@ namespace permafrost {
 
 struct LoopLimits {
   std::function<bool()> is_cancelled;  // Empty: never.
-  int64_t most_iterations = 0;         // Of one loop; 0: no limit.
+  int64_t most_iterations = 0;         // Per loop; 0: no limit.
 
-  // Cancelled or ResourceExhausted when the loop must not go on after so many iterations.
+  // Returns Cancelled or ResourceExhausted if the loop must stop after this many iterations.
   absl::Status CheckIteration(int64_t iteration, absl::string_view loop) const;
 };
 

@@ -1,4 +1,4 @@
-// The way of a node that was prepared before the run, and of one that is prepared during it.
+// Runs static nodes, which were prepared before the run, and dynamic nodes, which are prepared during it.
 #include "runtime_check/execution/step_runner.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace permafrost {
 namespace {
 
-// Whether the last preparation serves for these inputs too.
+// Returns whether the last preparation is valid for these inputs.
 bool StillFits(const DynamicNode& dynamic, const NodeContext& context) {
   if (!dynamic.is_prepared) return false;
   for (int i = 0; i < context.num_inputs(); ++i) {
@@ -28,8 +28,8 @@ bool StillFits(const DynamicNode& dynamic, const NodeContext& context) {
   return true;
 }
 
-// By input, whether its objects are for this node alone: it is the last to read them and nobody else holds them. Empty
-// when no input holds any.
+// Returns, by input, whether the node owns the objects: it is the last reader and no other reference exists. Empty if
+// no input holds objects.
 std::vector<bool> OwnedInputs(const Plan& plan, const Program& program, const ProgramNode& node,
                               absl::Span<const int> release) {
   std::vector<bool> owned;
@@ -100,8 +100,8 @@ absl::Status StepRunner::Prepare(DynamicNode* dynamic, const NodeContext& contex
     if (dynamic->constants[i] != nullptr) return dynamic->constants[i];
     return dynamic->granted[i].dtype() != DType::kInvalid ? &dynamic->granted[i] : nullptr;
   };
-  // Values are handed out only as Prepare asks for them, so that a kernel does not take an activation for a weight
-  // and pack it. Each turn grants one more.
+  // Values are granted one at a time, only when Prepare requests them. Otherwise a kernel could treat an activation as
+  // a constant weight and pack it.
   while (true) {
     PF_RETURN_IF_ERROR(PrepareNode(*node.node, *node.kernel, dynamic->inputs, output_types,
                                    environment_.threads->num_threads(), value, &dynamic->prepared));
@@ -123,7 +123,7 @@ absl::Status StepRunner::Call(const ProgramNode& node, const NodeContext& contex
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = context.input_at(static_cast<int>(i));
     if (plan_.is_overwritten[inputs[i]] && plan_.held[inputs[i]] == nullptr) {
-      // A result may be an argument as it is.
+      // A result may be an unchanged argument.
       PF_ASSIGN_OR_RETURN(arguments.emplace_back(), CopyOnHeap(value, environment_.budget));
     } else {
       arguments.push_back({value, plan_.held[inputs[i]]});

@@ -14,12 +14,12 @@ namespace permafrost {
 
 class StepRunner {
  public:
-  // All must outlive it.
+  // All arguments must outlive the runner.
   StepRunner(Plan* plan, const Program& program, const Environment* environment)
       : plan_(*plan), program_(program), environment_(*environment) {}
 
-  // Computes the step; a dynamic node is prepared first unless the last preparation still fits. Then drops the heap
-  // memory of the tensors in `release`. Errors name the node.
+  // Computes the step, then drops the heap memory of the tensors in `release`. A dynamic node is prepared first unless
+  // its last preparation is still valid. Errors name the node.
   absl::Status Run(Step* step, absl::Span<const int> release);
 
  private:

@@ -1,4 +1,4 @@
-// What the ops that call functions do: call, choose a branch, repeat.
+// Runs the ops that call functions: a plain call, a branch, a loop.
 #include <cstring>
 #include <utility>
 
@@ -9,8 +9,8 @@
 namespace permafrost {
 namespace {
 
-// As TensorFlow reads a condition: a scalar is true unless it is zero or an empty string, any other tensor unless it
-// has no elements.
+// Evaluates a condition as TensorFlow does: a scalar is true unless it is zero or an empty string, any other tensor
+// unless it has no elements.
 absl::StatusOr<bool> IsTrue(const Value& value) {
   if (value.shape.rank() > 0) return value.shape.num_elements() > 0;
   if (value.dtype == DType::kString) return !value.strings->front().empty();
@@ -34,7 +34,7 @@ absl::StatusOr<size_t> Branch(const Value& index, size_t count) {
   }
   int32_t number;
   std::memcpy(&number, index.data, sizeof(number));
-  // The last branch stands for any other number.
+  // An index out of range selects the last branch.
   return number < 0 || static_cast<size_t>(number) >= count ? count - 1 : static_cast<size_t>(number);
 }
 

@@ -1,4 +1,4 @@
-// Spreads frames over a graph, then sorts each frame by itself.
+// Assigns nodes to frames, then sorts each frame separately.
 #include "runtime_check/program/frames.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class FrameSorter {
     return frame == 0 ? std::string("outside any frame") : absl::StrCat("in frame '", frames_[frame].name, "'");
   }
 
-  // Whether consumer's input `index` counts: it is computed, by a node that is needed.
+  // Returns whether input `index` of the consumer counts: it is computed by a node that is needed.
   bool Counts(const Node& consumer, int index) const {
     const TensorRef input = consumer.input(index);
     return needed_[input.node->id()] && waits_for_(input);
@@ -75,7 +75,7 @@ class FrameSorter {
       if (!needed_[node->id()]) continue;
       ++num_needed_;
       bool is_outside = HasNoneToWaitFor(*node);
-      // What is fed is outside any frame.
+      // Fed values are outside any frame.
       for (int i = 0; i < node->num_data_inputs(); ++i) is_outside = is_outside || !Counts(*node, i);
       if (!is_outside) continue;
       frame_of_[node->id()] = 0;
@@ -88,7 +88,7 @@ class FrameSorter {
       const FlowRole role = FlowRoleOf(node->op());
       if (role == FlowRole::kEnter) PF_RETURN_IF_ERROR(Enter(*node, frame));
       if (frame == 0 && (role == FlowRole::kExit || role == FlowRole::kNextIteration)) {
-        // Said only when no edge is found that crosses frames, which says more.
+        // Reported only if no edge crosses frames, because that error is more specific.
         outside = absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": not in a frame; no Enter leads here"));
       }
       const int to = FrameOfOutputs(frames_, role, frame, entered_[node->id()]);
@@ -109,7 +109,7 @@ class FrameSorter {
     return outside;
   }
 
-  // The blocks that are sorted: nodes, and frames as blocks of their parents.
+  // The blocks to sort: nodes, and frames as blocks of their parents.
   size_t BlockOfFrame(int frame) const { return graph_.id_limit() + static_cast<size_t>(frame); }
 
   template <typename Visit>
@@ -120,15 +120,15 @@ class FrameSorter {
     }
   }
 
-  // The blocks of the node's own frame that wait for it, one for each edge.
+  // Visits the blocks of the node's own frame that wait for it, once per edge.
   template <typename Visit>
   void ForEachBlockAfter(const Node& node, Visit visit) const {
     switch (FlowRoleOf(node.op())) {
       case FlowRole::kEnter:
         visit(BlockOfFrame(entered_[node.id()]));
         return;
-      case FlowRole::kExit:           // The frame as a whole gives the value.
-      case FlowRole::kNextIteration:  // The value is for the next iteration.
+      case FlowRole::kExit:           // The value comes from the frame as a whole.
+      case FlowRole::kNextIteration:  // The value is read in the next iteration.
         return;
       default:
         ForEachConsumer(node, visit);
@@ -159,7 +159,7 @@ class FrameSorter {
     }
     std::vector<const Node*> by_id(graph_.id_limit(), nullptr);
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) by_id[node->id()] = node;
-    // A frame runs as soon as it may: its position is 0.
+    // A frame has position 0, so it runs as early as possible.
     const auto release = [&](size_t block) {
       if (--pending[block] == 0) ready.push({position[block], block});
     };
@@ -181,7 +181,7 @@ class FrameSorter {
     return CycleError(pending);
   }
 
-  // Whether every frame was placed in its parent.
+  // Returns whether every frame was placed in its parent.
   bool Complete() const {
     size_t placed = 0;
     for (const std::vector<size_t>& blocks : blocks_) {
@@ -216,7 +216,7 @@ class FrameSorter {
   void Flatten() {
     std::vector<Node*> by_id(graph_.id_limit(), nullptr);
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) by_id[node->id()] = node;
-    std::vector<std::pair<int, size_t>> open = {{0, 0}};  // A frame, and the next of its blocks.
+    std::vector<std::pair<int, size_t>> open = {{0, 0}};  // A frame, and the index of its next block.
     while (!open.empty()) {
       const int frame = open.back().first;
       if (open.back().second == blocks_[frame].size()) {
@@ -242,7 +242,7 @@ class FrameSorter {
   absl::FunctionRef<bool(TensorRef)> waits_for_;
   size_t num_needed_ = 0;
   std::vector<int> frame_of_;  // By node id: the frame that the node runs in.
-  std::vector<int> entered_;   // By node id: of an Enter, the frame that it leads into.
+  std::vector<int> entered_;   // By node id: the frame that an Enter leads into.
   std::vector<Frame> frames_;
   absl::flat_hash_map<std::string, int> by_name_;
   std::vector<std::vector<size_t>> blocks_;  // By frame, in order.

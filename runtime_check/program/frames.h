@@ -1,9 +1,9 @@
-// The loops of V1 control flow: which node belongs to which frame, and an order that runs each frame as a block.
+// Frames, the loops of V1 control flow: maps nodes to frames, and orders the nodes so that each frame is contiguous.
 //
-// Enter leads into a frame, Exit out of it, and what NextIteration takes is there for the Merge nodes of the next
-// iteration. A frame is a node of its parent in all but name: it waits for all its Enter nodes, and what reads an Exit
-// waits for it. So each frame has a fixed order of its own, in which inner frames are blocks, and the whole is one
-// list.
+// An Enter leads into a frame and an Exit out of it; NextIteration passes its input to the Merge nodes of the next
+// iteration. A frame is ordered like a node of its parent: it runs after all its Enter nodes, and before every reader
+// of one of its Exit nodes. So each frame has a fixed order of its own, in which inner frames are blocks, and the whole
+// graph is one list.
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_FRAMES_H_
 
@@ -16,7 +16,7 @@
 
 namespace permafrost {
 
-// What a node does to the flow of control.
+// The role of a node in control flow.
 enum class FlowRole : uint8_t {
   kNone,
   kSwitch,         // Also RefSwitch and _SwitchN.
@@ -24,7 +24,7 @@ enum class FlowRole : uint8_t {
   kEnter,          // Also RefEnter.
   kExit,           // Also RefExit.
   kNextIteration,  // Also RefNextIteration.
-  kTrigger,        // ControlTrigger: runs even after a node that did not.
+  kTrigger,        // ControlTrigger: runs even after a node that did not run.
 };
 FlowRole FlowRoleOf(Op op);
 
@@ -43,13 +43,14 @@ struct FrameOrder {
   std::vector<Frame> frames;
 };
 
-// The frame that the outputs of a node are in.
+// Returns the frame that contains the outputs of a node.
 int FrameOfOutputs(const std::vector<Frame>& frames, FlowRole role, int frame, int entered);
 
-// Orders the nodes for which `needed` (by id) is set; of those that may go next, the first in the file goes first.
-// `waits_for` says whether an input is computed by its producer, not fed. InvalidArgument, with the nodes named, for
-// inputs from different frames, an Exit or NextIteration outside a frame, a frame entered from two others, a value that
-// flows back into the frame it left, and for a cycle that no NextIteration closes. O(nodes log nodes + edges).
+// Orders the nodes for which `needed` (by id) is set; among nodes that are ready, the first in the file comes first.
+// `waits_for` returns whether an input is computed by its producer rather than fed. InvalidArgument, with the nodes
+// named, for inputs from different frames, an Exit or NextIteration outside a frame, a frame entered from two others, a
+// value that flows back into the frame it left, and for a cycle that no NextIteration closes. O(nodes log nodes +
+// edges).
 absl::StatusOr<FrameOrder> OrderByFrames(const Graph& graph, const std::vector<bool>& needed,
                                          absl::FunctionRef<bool(TensorRef)> waits_for);
 

@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// The result that a fetch stands for, once the plan has run.
+// Converts the fetches to results after the plan has run.
 class ResultTaker {
  public:
   ResultTaker(const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
@@ -33,7 +33,7 @@ class ResultTaker {
       result.held = plan_.held[tensor];
       return result;
     }
-    // An argument that is passed through.
+    // An argument that is returned unchanged.
     for (const Passed& argument : arguments_) {
       const Value& value = argument.value;
       if (value.dtype != result.value.dtype || value.strings != result.value.strings ||

@@ -1,5 +1,5 @@
-// The functions of a graph's library as the runtime sees them: each body compiled once, and planned once for each set
-// of argument shapes.
+// The functions of a graph's library at run time. Each body is compiled once, and planned once for each set of argument
+// shapes.
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_FUNCTIONS_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_FUNCTIONS_H_
 
@@ -20,7 +20,7 @@
 
 namespace permafrost {
 
-// What a call to a function with the same attributes shares.
+// A compiled function, shared by all calls with the same attributes.
 class CompiledFunction {
  public:
   explicit CompiledFunction(FunctionRef reference) : reference_(std::move(reference)) {}
@@ -28,16 +28,16 @@ class CompiledFunction {
   const std::string& name() const { return reference_.name; }
   const Program& program() const { return program_; }
 
-  // Computes the results. A call from within a call of the same function gets a plan of its own. InvalidArgument for
-  // arguments of the wrong number or types; errors name the function.
+  // Computes the results. A recursive call uses a plan of its own. InvalidArgument for arguments of the wrong number or
+  // types; errors name the function.
   absl::StatusOr<std::vector<Passed>> Call(absl::Span<const Passed> arguments, const Environment& environment);
-  // Adds what became of the nodes when the body was planned last.
+  // Adds the report of the nodes, as the body was planned last.
   void AddReport(PlanReport* report) const;
 
  private:
   friend class FunctionTable;
 
-  // A few shapes in turn need no new plans.
+  // Kept so that calls which alternate between a few shapes need no new plans.
   static constexpr size_t kMostIdle = 4;
 
   absl::StatusOr<std::vector<Passed>> Run(Plan* plan, absl::Span<const Passed> arguments,
@@ -49,25 +49,26 @@ class CompiledFunction {
   PlanCache plans_{kMostIdle};
 };
 
-// Not thread-safe.
+// The compiled functions of a session. Not thread-safe.
 class FunctionTable {
  public:
-  // Calls may nest so deep; a function that calls itself for ever is an error before it exhausts the stack.
+  // Maximum nesting depth of calls. A function that recurses without end fails with an error before it exhausts the
+  // stack.
   static constexpr int kMostNested = 200;
 
-  // `graph` must outlive it. Errors of FunctionLibrary::Of.
+  // Creates the table. `graph` must outlive it. Errors are those of FunctionLibrary::Of.
   static absl::StatusOr<std::unique_ptr<FunctionTable>> For(const Graph& graph);
 
-  // The function, which CompileAll compiles. InvalidArgument when the library has none of that name.
+  // Returns the function, which CompileAll compiles. InvalidArgument if the library has no function of that name.
   absl::StatusOr<CompiledFunction*> Get(const FunctionRef& reference);
-  // Null unless the library has a function of that name.
+  // Returns the definition; null unless the library has a function of that name.
   const Function* Find(absl::string_view name) const { return library_.Find(name); }
   const FunctionLibrary& library() const { return library_; }
 
-  // Compiles what Get has been asked for, and what that calls. REQUIRES: context.functions is this. Errors of
-  // BuildProgram, with the function named.
+  // Compiles all functions that were requested with Get, and those that they call. REQUIRES: context.functions is this.
+  // Errors are those of BuildProgram, with the function named.
   absl::Status CompileAll(const ProgramContext& context);
-  // CompiledFunction::AddReport of all, by name.
+  // Calls CompiledFunction::AddReport for all functions, by name.
   void AddReports(PlanReport* report) const;
 
  private:
@@ -78,8 +79,8 @@ class FunctionTable {
   std::vector<CompiledFunction*> open_;                                            // Not compiled yet.
 };
 
-// Does what a node that calls functions does (PartitionedCall, If, Case, While and the like). REQUIRES: node.call >= 0.
-// Errors do not name the node.
+// Runs a node that calls functions (PartitionedCall, If, Case, While and the like). REQUIRES: node.call >= 0. Errors do
+// not name the node.
 absl::StatusOr<std::vector<Passed>> RunCall(const Program& program, const ProgramNode& node,
                                             std::vector<Passed> arguments, const Environment& environment);
 

@@ -1,4 +1,4 @@
-// Finds the initialisers of tables by the names of the tables.
+// Finds the initialisers of tables by table name.
 #include "runtime_check/program/initializers.h"
 
 #include "absl/container/flat_hash_set.h"

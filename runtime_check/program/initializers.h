@@ -1,4 +1,4 @@
-// Which nodes must have run before a program does: those that fill the tables that it reads.
+// Finds the nodes that fill the tables of a program, which must run before it.
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_INITIALIZERS_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_INITIALIZERS_H_
 
@@ -14,8 +14,8 @@ namespace permafrost {
 inline constexpr bool kHoldsTables =
     selection::HoldsAnyOp({"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"});
 
-// The names of the nodes of `graph` that fill a table of `program` and are not in it (there they run anyway). A table
-// is known by its shared name, else by that of its node.
+// Returns the names of the nodes of `graph` that fill a table of `program`, except those that the program runs anyway.
+// A table is identified by its shared name, otherwise by the name of its node.
 std::vector<std::string> InitializersOf(const Graph& graph, const Program& program);
 
 }  // namespace permafrost

@@ -13,9 +13,9 @@ namespace permafrost {
 
 class Kernel;
 
-// The kernel of an op; null where there is none.
+// Returns the kernel of an op; null if there is none.
 using KernelLookup = std::function<const Kernel*(Op)>;
-// The content of a memory region, which holds a tensor of that type and shape.
+// Returns the content of a memory region, which holds a tensor of that type and shape.
 using RegionReader = std::function<absl::StatusOr<Tensor>(const std::string& region, DType dtype, const Shape& shape)>;
 
 }  // namespace permafrost

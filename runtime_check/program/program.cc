@@ -1,4 +1,4 @@
-// Prunes a graph to what is fetched, orders it and checks it.
+// Prunes a graph to the nodes that the fetches need, orders it and checks it.
 #include "runtime_check/program/program.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ absl::StatusOr<TensorRef> FindTensor(const Graph& graph, const std::string& name
   return TensorRef{node, port};
 }
 
-// GraphDef.versions.producer, or 0.
+// Returns GraphDef.versions.producer, or 0.
 int64_t ProducerVersion(const Graph& graph) {
   WireReader reader(graph.versions());
   int64_t version = 0;
@@ -58,7 +58,8 @@ int64_t ProducerVersion(const Graph& graph) {
   return version;
 }
 
-// The shape that a placeholder declares. Before version 24 of GraphDef a scalar stood for an unknown shape too.
+// Returns the shape that a placeholder declares. Before version 24 of GraphDef, a scalar also represented an unknown
+// shape.
 Shape DeclaredShape(const Graph& graph, const Node& node) {
   constexpr int64_t kFirstWithUnknownShapes = 24;
   if (!IsPlaceholder(node.op()) && node.op() != ops::kPlaceholderWithDefault) return Shape::UnknownRank();
@@ -70,7 +71,7 @@ Shape DeclaredShape(const Graph& graph, const Node& node) {
   return *shape;
 }
 
-// The type of a fed tensor: what its node says, else what a reader expects; kInvalid when neither is known.
+// Returns the type of a fed tensor: from its node, otherwise from a reader; kInvalid if neither is known.
 DType FedType(const Graph& graph, TensorRef ref, const KernelLookup& lookup) {
   const absl::StatusOr<std::vector<DType>> types = OutputTypesFor(*ref.node, lookup(ref.node->op()));
   if (types.ok() && static_cast<size_t>(ref.port) < types->size()) return RemoveRef((*types)[ref.port]);
@@ -181,7 +182,7 @@ class Builder {
     return absl::UnimplementedError(absl::StrCat(absl::StrJoin(parts, "; "), selection::kHint));
   }
 
-  // Whether `node` runs after the producer of its input i.
+  // Returns whether the node runs after the producer of `input`.
   bool WaitsFor(TensorRef input) const {
     return needed_[input.node->id()] && (input.is_control() || !numbers_.contains(input));
   }
@@ -216,7 +217,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // All nodes in frames, and outside of them what a Switch or an Exit leads to.
+  // Marks all nodes in frames, and outside of frames those that depend on a Switch or an Exit.
   void FindWhatMayBeDead() {
     absl::flat_hash_map<const Node*, int> positions;
     for (size_t i = 0; i < program_.nodes.size(); ++i) positions.emplace(program_.nodes[i].node, static_cast<int>(i));
@@ -240,7 +241,7 @@ class Builder {
     }
   }
 
-  // The needed nodes, the first in the file first where there is a choice.
+  // Returns the needed nodes in order; among nodes that are ready, the first in the file comes first.
   absl::StatusOr<std::vector<Node*>> Order() const {
     std::vector<uint32_t> position(graph_.id_limit(), 0);
     std::vector<uint32_t> pending(graph_.id_limit(), 0);
@@ -276,7 +277,7 @@ class Builder {
     return absl::InternalError("the order lost nodes");
   }
 
-  // Old graphs call a function by a node whose op it is.
+  // Returns whether the node's op is a function of the library, as in old graphs.
   bool CalledAsOp(const Node& node) const {
     return selection::kHoldsFunctions && !node.op().is_known() && context_.functions != nullptr &&
            context_.functions->Find(node.op().name()) != nullptr;
@@ -366,7 +367,7 @@ class Builder {
                                              : program_.nodes.back().first_output + program_.nodes.back().num_outputs;
     const TensorRef ref{const_cast<Node*>(node), number - first};
     program_.tensors.push_back({dtype, ref});
-    numbers_.emplace(ref, number);  // Keeps the feed where the tensor is fed.
+    numbers_.emplace(ref, number);  // Keeps the feed if the tensor is fed.
   }
 
   absl::Status AddConstant(const Node& node, ProgramNode* entry) {
@@ -374,7 +375,7 @@ class Builder {
     DType dtype = DType::kInvalid;
     Shape shape;
     if (attr != nullptr && attr->held_tensor() == nullptr && attr->TensorTypeAndShape(&dtype, &shape).ok()) {
-      // A few bytes may stand for many elements.
+      // A few bytes of a TensorProto may encode many elements.
       const int64_t bytes = ValueBytes(dtype, shape).value_or(0);
       if (static_cast<uint64_t>(bytes) > attr->encoded().size()) {
         PF_RETURN_IF_ERROR(Annotate(context_.budget->Take(bytes, "the value"), node.Describe()));
@@ -407,9 +408,9 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // The tensor that `ref` equals, behind IdentityN and what stops gradients: readers of these read their inputs, so
-  // that the nodes are left out of the plan. Identity stays, since behind a variable it is a snapshot. Behind a Switch
-  // an IdentityN waits for all its inputs, so a program with control flow keeps it.
+  // Returns the tensor that `ref` equals behind IdentityN and gradient stops. Their readers read the inputs instead,
+  // and the nodes are omitted from the plan. Identity is kept, because behind a variable it is a snapshot. Behind a
+  // Switch an IdentityN waits for all its inputs, so a program with control flow keeps it.
   TensorRef BehindCopies(TensorRef ref) const {
     if (program_.has_control_flow()) return ref;
     while (!fed_nodes_.contains(ref.node) && ref.port < ref.node->num_data_inputs()) {

@@ -1,5 +1,5 @@
-// What a session computes: the nodes that the fetches need, in order, with their tensors numbered and everything
-// checked that does not depend on the shapes that are fed.
+// A program: the nodes that the fetches need, in execution order, with numbered tensors. Everything that does not
+// depend on the shapes of the feeds has been checked.
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 
@@ -25,29 +25,30 @@ struct ProgramTensor {
 struct ProgramNode {
   const Node* node = nullptr;
   const Kernel* kernel = nullptr;  // Null for a Const or ImmutableConst.
-  int constant = -1;               // Of these: index into Program::constants.
-  int first_input = 0;             // Into Program::inputs; as many as the node has data inputs.
+  int constant = -1;               // For these nodes, an index into Program::constants.
+  int first_input = 0;             // Index into Program::inputs; one entry for each data input.
   int num_inputs = 0;
-  int first_output = 0;  // Tensor number; the outputs follow each other.
+  int first_output = 0;  // Tensor number; the outputs are consecutive.
   int num_outputs = 0;
-  // The outputs depend on the inputs alone, so the node may run before the run, or not at all when nobody reads it.
+  // The outputs depend only on the inputs. The node may be computed before the run, and is skipped if its outputs have
+  // no reader.
   bool is_pure = true;
 
-  int call = -1;  // Of a node that calls functions: index into Program::calls.
+  int call = -1;  // For a node that calls functions, an index into Program::calls; otherwise -1.
 
-  // Control flow; all as here in a program without.
+  // Control flow. Keeps these defaults in a program without control flow.
   FlowRole role = FlowRole::kNone;
-  int frame = 0;  // Of an Enter the parent.
+  int frame = 0;  // For an Enter, the parent.
   bool may_be_dead =
-      false;              // It lies behind a Switch or in a frame: whether it runs is known only when it is its turn.
-  int first_control = 0;  // Into Program::controls.
+      false;              // The node is behind a Switch or in a frame, so whether it runs is known only during the run.
+  int first_control = 0;  // Index into Program::controls.
   int num_controls = 0;
 };
 
 class CompiledFunction;
 class FunctionTable;
 
-// What a node calls.
+// A function call made by a node.
 struct FunctionCall {
   enum class Kind : uint8_t {
     kCall,   // PartitionedCall, and a node whose op is a function.
@@ -62,21 +63,21 @@ struct FunctionCall {
 struct ProgramFeed {
   std::string name;
   int tensor = 0;
-  Shape declared;  // Unknown dimensions are free.
+  Shape declared;  // Unknown dimensions accept any size.
 };
 
 struct Program {
-  const FunctionRef* function = nullptr;  // Whose body this is; null for the graph itself.
+  const FunctionRef* function = nullptr;  // The function whose body this is; null for the graph itself.
   std::vector<ProgramTensor> tensors;
-  std::vector<ProgramNode> nodes;  // Each after the nodes whose outputs it reads and its control inputs.
+  std::vector<ProgramNode> nodes;  // Topological order, control inputs included.
   std::vector<int> inputs;         // Tensor numbers.
-  std::vector<int> controls;       // Positions of nodes: the control inputs that may be dead, of nodes that may be.
+  std::vector<int> controls;       // Node positions: control inputs that may be dead, for nodes that may be dead.
   std::vector<Tensor> constants;
   std::vector<FunctionCall> calls;
   std::vector<ProgramFeed> feeds;
   std::vector<int> fetches;  // Tensor numbers.
   std::vector<std::string> fetch_names;
-  std::vector<Frame> frames;  // Empty without control flow; else frame 0 is the program itself.
+  std::vector<Frame> frames;  // Empty without control flow; otherwise frame 0 is the program itself.
 
   bool has_control_flow() const { return !frames.empty(); }
   absl::Span<const int> InputsOf(const ProgramNode& node) const {
@@ -89,21 +90,22 @@ struct Program {
   }
 };
 
-// The names are those of nodes, "x" or "x:1". Any output of any node may be fed; what only it needs is left out.
+// Inputs of BuildProgram. The names are those of node outputs, "x" or "x:1". Any output of any node may be fed; nodes
+// that only fed outputs need are omitted.
 struct ProgramRequest {
   absl::Span<const std::string> feeds;
   absl::Span<const std::string> fetches;
-  absl::Span<const std::string> targets;  // Nodes that run too, for what they do.
+  absl::Span<const std::string> targets;  // Nodes that run for their side effects.
 };
 
 struct ProgramContext {
   const KernelLookup& kernel_lookup;
-  MemoryBudget* budget;      // For the memory that constants need beyond the graph's own.
+  MemoryBudget* budget;      // Budget for the memory of constants that is not part of the graph.
   FunctionTable* functions;  // Null when the graph has no library.
   const RegionReader& region_reader;
 };
 
-// Functions that nodes call are only asked for (FunctionTable::Get). Errors:
+// Builds a program. Functions that nodes call are only requested (FunctionTable::Get). Errors:
 //   InvalidArgument   a name that does not exist (with the nearest), a placeholder that is needed and not fed, a cycle,
 //                     wrong number or types of inputs, malformed frames, a fetch from inside a frame
 //   Unimplemented     nodes without a kernel: all of them, by op
