@@ -217,10 +217,10 @@ AttrSpec ParseAttr(absl::string_view text) {
 
 // "Tout==complex(T)" or "U==T".
 TypeRelation ParseRelation(absl::string_view text) {
-  const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, absl::MaxSplits("==", 1));
+  const size_t sign = text.find("==");
   TypeRelation relation;
-  relation.attr = std::string(sides.first);
-  absl::string_view other = sides.second;
+  relation.attr = std::string(text.substr(0, sign));
+  absl::string_view other = text.substr(sign + 2);
   if (absl::ConsumePrefix(&other, "complex(")) {
     absl::ConsumeSuffix(&other, ")");
     relation.is_complex_of = true;

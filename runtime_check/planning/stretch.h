@@ -6,7 +6,6 @@
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_STRETCH_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -68,10 +67,8 @@ class StretchRunner {
   std::vector<double> way_ns_;             // From its start to the end of the longest way behind it.
 
   std::mutex mutex_;
-  std::condition_variable news_;  // A task is ready, or all are done.
-  int num_waiting_ = 0;           // Threads that wait for news_.
-  std::vector<int> pending_;      // By task: how many it still waits for.
-  std::vector<int> ready_;        // A heap: the longest way on top.
+  std::vector<int> pending_;  // By task: how many it still waits for.
+  std::vector<int> ready_;    // A heap: the longest way on top.
   std::vector<bool> is_done_;
   int limit_ = 0;  // No task from here on is started.
   absl::Status status_;

@@ -16,14 +16,12 @@ LAYERS = [
     ('transforms/', ['graph/', 'transforms/']),
     # The registry knows every delegate.
     ('runtime_check/delegates/delegate_', ['graph/', 'runtime_check/']),
-    ('runtime_check/delegates/imports.', ['runtime_check/delegates/imports.h']),
     # A delegate knows the interface it implements, a few tools that need no session, and its own folder (added below).
     ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h', 'runtime_check/planning/buffer_placement.h',
                                   'runtime_check/packing/packed_weights.h', 'runtime_check/precision/precision_plan.h',
                                   'runtime_check/planning/stretch.h', 'runtime_check/profiling/callbacks.h',
                                   'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
-                                  'runtime_check/kernels/window.h', 'runtime_check/delegates/imports.h',
-                                  'runtime_check/threads/']),
+                                  'runtime_check/kernels/window.h']),
     # Finds weights in packages.
     ('runtime_check/packing/', ['graph/', 'io/formats/', 'runtime_check/']),
     ('runtime_check/', ['graph/', 'runtime_check/']),

@@ -2,8 +2,6 @@
 // that are too small for all threads.
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -14,7 +12,6 @@
 #include "runtime_check/delegates/onednn/fusion.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
-#include "runtime_check/delegates/onednn/team.h"
 #include "runtime_check/planning/buffer_placement.h"
 #include "runtime_check/planning/stretch.h"
 
@@ -36,7 +33,8 @@ class Pieces final : public CompiledPartition {
  public:
   absl::Status Init(const Partition& partition, const PrecisionPlan& plan, PartitionThreads threads,
                     PackedWeights* packed) {
-    // Pieces have equal parts for all threads, so more threads than processors take longer.
+    // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it. A team that
+    // changes its size starts threads anew, so there is one size, but where pieces have one thread.
     num_threads_ = std::min(threads.num_threads, std::max(1, omp_get_num_procs()));
     num_lanes_ = std::min(threads.num_lanes, num_threads_ > 1 ? num_threads_ : std::max(1, omp_get_num_procs()));
     const ThreadsInScope in_scope(num_threads_);
@@ -72,8 +70,7 @@ class Pieces final : public CompiledPartition {
 
   absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                    const PieceCallback& on_piece) override {
-    const ThreadsInScope team(std::max(num_threads_, stretches_.empty() ? 1 : num_lanes_));
-    const ThreadsInScope threads(num_threads_);  // Of primitives outside of stretches.
+    const ThreadsInScope threads(num_threads_);
     if (scratch != arena_) {
       arena_ = scratch;
       for (size_t i = 0; i < offsets_.size(); ++i) {
@@ -165,11 +162,12 @@ class Pieces final : public CompiledPartition {
 
   absl::Status RunStretch(const RunContext& context, StretchRunner* runner) {
     runner->Begin();
-    RunTeam(num_lanes_, [&](int lane, int) {
+#pragma omp parallel num_threads(std::max(num_lanes_, num_threads_))
+    if (const int lane = omp_get_thread_num(); lane < num_lanes_) {
       RunContext own = context;
       own.scratch += lane * piece_scratch_bytes_;
       runner->Work([&](int i) { return Annotate(pieces_[i]->Run(own), pieces_[i]->name); });
-    });
+    }
     return runner->status();
   }
 

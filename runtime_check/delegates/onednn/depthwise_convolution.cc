@@ -2,6 +2,8 @@
 // line of floats, which is then stored.
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +21,6 @@
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/quantization.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
-#include "runtime_check/delegates/onednn/team.h"
 
 namespace permafrost {
 namespace onednn {
@@ -77,7 +78,8 @@ class Depthwise final : public Piece {
     const char* const source = context.tensors[reads[0]];
     char* const target = context.tensors[writes[0]];
     const int64_t tasks = (down.output + at_once_ - 1) / at_once_;
-    const auto run = [&](int64_t task, int thread) {
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t task = 0; task < window_.batch * tasks; ++task) {
       const int64_t image = task / tasks, position = task % tasks * at_once_;
       const int64_t count = std::min(at_once_, down.output - position);
       const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1];
@@ -88,18 +90,15 @@ class Depthwise final : public Piece {
       const int64_t at = (image * down.output + position) * line_;
       if (is_direct_) {
         lines_->Run(lines, count, target + at * target_.bytes());
-        return;
+        continue;
       }
-      float* const scratch = reinterpret_cast<float*>(context.scratch) + thread * scratch_each_;
+      float* const scratch = reinterpret_cast<float*>(context.scratch) + omp_get_thread_num() * scratch_each_;
       lines_->Run(lines, count, reinterpret_cast<char*>(scratch));
       for (int64_t l = 0; l < count; ++l) {
         RunSteps(context, at + l * line_, scratch + l * line_, scratch + at_once_ * line_);
       }
       StoreFloats(target_, scratch, count * line_, target, at);
-    };
-    DivideLoop(num_threads_, window_.batch * tasks, [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t task = begin; task < end; ++task) run(task, thread);
-    });
+    }
     return absl::OkStatus();
   }
 

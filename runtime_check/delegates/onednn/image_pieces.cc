@@ -1,6 +1,8 @@
 // Pooling is oneDNN's; the others are loops over rows of channels.
 #include "runtime_check/delegates/onednn/image_pieces.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -10,7 +12,6 @@
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
-#include "runtime_check/delegates/onednn/team.h"
 #include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/sampling.h"
 
@@ -113,14 +114,13 @@ class Resize final : public Piece {
     const int64_t line = input_width_ * channels_;
     const auto height = static_cast<int64_t>(rows_.size());
     const int64_t out_line = static_cast<int64_t>(columns_.size()) * channels_;
-    DivideLoop(num_threads_, batch_ * height, [&](int64_t begin, int64_t end, int thread) {
-      float* mixed = reinterpret_cast<float*>(context.scratch) + thread * line;
-      for (int64_t i = begin; i < end; ++i) {
-        const float* image = context.at<float>(reads[0]) + i / height * input_height_ * line;
-        MixLine(rows_[static_cast<size_t>(i % height)], columns_, input_width_, channels_, image, mixed,
-                context.at<float>(writes[0]) + i * out_line);
-      }
-    });
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t i = 0; i < batch_ * height; ++i) {
+      const float* image = context.at<float>(reads[0]) + i / height * input_height_ * line;
+      float* mixed = reinterpret_cast<float*>(context.scratch) + omp_get_thread_num() * line;
+      MixLine(rows_[static_cast<size_t>(i % height)], columns_, input_width_, channels_, image, mixed,
+              context.at<float>(writes[0]) + i * out_line);
+    }
     return absl::OkStatus();
   }
   int64_t scratch_bytes() const override {
@@ -176,7 +176,8 @@ class Conversion final : public Piece {
   absl::Status Run(const RunContext& context) override {
     const char* const from = context.tensors[reads[0]];
     char* const to = context.tensors[writes[0]];
-    const auto convert = [&](int64_t begin) {
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t begin = 0; begin < elements_; begin += kBlock) {
       const int64_t count = std::min(kBlock, elements_ - begin);
       if (from_.IsFloat()) {
         StoreFloats(to_, reinterpret_cast<const float*>(from) + begin, count, to, begin);
@@ -187,10 +188,7 @@ class Conversion final : public Piece {
         LoadFloats(from_, from, begin, count, block);
         StoreFloats(to_, block, count, to, begin);
       }
-    };
-    DivideLoop(num_threads_, (elements_ + kBlock - 1) / kBlock, [&](int64_t first, int64_t end, int) {
-      for (int64_t i = first; i < end; ++i) convert(i * kBlock);
-    });
+    }
     return absl::OkStatus();
   }
   std::string Describe() const override {
@@ -243,15 +241,14 @@ class Concat final : public Piece {
     const int64_t out_run = std::accumulate(runs_.begin(), runs_.end(), int64_t{0});
     char* const to = context.at<char>(writes[0]);
     const int threads = out_run * outer_ < 4 * kWorthAThread ? 1 : num_threads_;
-    DivideLoop(threads, outer_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t o = begin; o < end; ++o) {
-        char* next = to + o * out_run;
-        for (size_t i = 0; i < runs_.size(); ++i) {
-          std::memcpy(next, context.at<char>(reads[i]) + o * runs_[i], static_cast<size_t>(runs_[i]));
-          next += runs_[i];
-        }
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t o = 0; o < outer_; ++o) {
+      char* next = to + o * out_run;
+      for (size_t i = 0; i < runs_.size(); ++i) {
+        std::memcpy(next, context.at<char>(reads[i]) + o * runs_[i], static_cast<size_t>(runs_[i]));
+        next += runs_[i];
       }
-    });
+    }
     return absl::OkStatus();
   }
   std::string Describe() const override {

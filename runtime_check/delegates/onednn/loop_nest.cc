@@ -1,6 +1,8 @@
 // Runs the steps over one block after the other, each of a size that stays in the first-level cache.
 #include "runtime_check/delegates/onednn/loop_nest.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime_check/delegates/onednn/loops.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
-#include "runtime_check/delegates/onednn/team.h"
 
 namespace permafrost {
 namespace onednn {
@@ -63,7 +64,15 @@ class LoopNest final : public Piece {
           RunBlock(context, row, std::min(block_rows_, first + rows_per_image - row), thread);
         }
       };
-      DivideLoop(num_threads_, blocks, run);
+      if (num_threads_ == 1 || blocks == 1) {
+        run(0, blocks, 0);
+        continue;
+      }
+#pragma omp parallel num_threads(num_threads_)
+      {
+        const int64_t team = omp_get_num_threads(), thread = omp_get_thread_num();
+        run(blocks * thread / team, blocks * (thread + 1) / team, static_cast<int>(thread));
+      }
     }
     return absl::OkStatus();
   }

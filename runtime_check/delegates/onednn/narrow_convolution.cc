@@ -1,12 +1,13 @@
 // Each output is a few scalar products of runs of floats that lie together: all taps of a row with all their channels.
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime_check/delegates/onednn/loops.h"
-#include "runtime_check/delegates/onednn/team.h"
 
 namespace permafrost {
 namespace onednn {
@@ -65,9 +66,8 @@ class NarrowConvolution final : public Piece {
 
   absl::Status Run(const RunContext& context) override {
     const int64_t height = window_.y.output;
-    DivideLoop(num_threads_, window_.batch * height, [&](int64_t begin, int64_t end, int) {
-      for (int64_t line = begin; line < end; ++line) RunLine(context, line / height, line % height);
-    });
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1)
+    for (int64_t line = 0; line < window_.batch * height; ++line) RunLine(context, line / height, line % height);
     return absl::OkStatus();
   }
 
@@ -139,19 +139,18 @@ class NarrowTransposed final : public Piece {
       for (int64_t i = 0; i < results; ++i) std::copy(bias_.begin(), bias_.end(), image + i * outputs);
       // Lines that share no outputs may be added at the same time.
       const int threads = down.taps <= down.stride && down.dilation == 1 ? num_threads_ : 1;
-      DivideLoop(threads, down.output, [&](int64_t begin, int64_t end, int thread) {
-        float* products = products_.data() + thread * across.output;
-        for (int64_t y = begin; y < end; ++y) {
-          int64_t first_y, last_y;
-          down.TapsInside(y, &first_y, &last_y);
-          for (int64_t ty = first_y; ty < last_y; ++ty) {
-            float* row = image + (down.First(y) + ty * down.dilation) * across.input * outputs;
-            for (int64_t tx = 0; tx < across.taps; ++tx) {
-              AddTap(pixels + y * across.output * inputs, ty, tx, products, row);
-            }
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+      for (int64_t y = 0; y < down.output; ++y) {
+        float* products = products_.data() + omp_get_thread_num() * across.output;
+        int64_t first_y, last_y;
+        down.TapsInside(y, &first_y, &last_y);
+        for (int64_t ty = first_y; ty < last_y; ++ty) {
+          float* row = image + (down.First(y) + ty * down.dilation) * across.input * outputs;
+          for (int64_t tx = 0; tx < across.taps; ++tx) {
+            AddTap(pixels + y * across.output * inputs, ty, tx, products, row);
           }
         }
-      });
+      }
       pixels += down.output * across.output * inputs;
     }
     return absl::OkStatus();

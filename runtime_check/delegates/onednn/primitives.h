@@ -2,6 +2,8 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 
+#include <omp.h>
+
 #include <cstdint>
 #include <exception>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -12,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_check/delegates/onednn/piece.h"
-#include "runtime_check/delegates/onednn/team.h"
 
 namespace permafrost {
 namespace onednn {
@@ -49,6 +50,24 @@ dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64
 
 // True for the implementations that oneDNN keeps for correctness alone.
 bool IsReferenceImplementation(const char* name);
+
+// OpenMP's number of threads, a setting of the calling thread, is given back at the end. oneDNN divides the work of a
+// primitive by what it is while the primitive is made, and runs on as many while it runs.
+class ThreadsInScope {
+ public:
+  explicit ThreadsInScope(int num_threads) : before_(omp_get_max_threads()), is_changed_(before_ != num_threads) {
+    if (is_changed_) omp_set_num_threads(num_threads);
+  }
+  ~ThreadsInScope() {
+    if (is_changed_) omp_set_num_threads(before_);
+  }
+  ThreadsInScope(const ThreadsInScope&) = delete;
+  ThreadsInScope& operator=(const ThreadsInScope&) = delete;
+
+ private:
+  const int before_;
+  const bool is_changed_;
+};
 
 // A primitive with its arguments bound, but for those that are set at each run.
 class BoundPrimitive {

@@ -2,6 +2,8 @@
 // from these, tiles of neighbouring positions are multiplied where they lie.
 #include "runtime_check/delegates/onednn/split_convolution.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,7 +15,6 @@
 #include "runtime_check/delegates/onednn/quantization.h"
 #include "runtime_check/delegates/onednn/split_products.h"
 #include "runtime_check/delegates/onednn/storage_values.h"
-#include "runtime_check/delegates/onednn/team.h"
 
 namespace permafrost {
 namespace onednn {
@@ -54,13 +55,15 @@ class SplitConvolution final : public Piece {
 
   absl::Status Run(const RunContext& context) override {
     const int64_t tasks = window_.batch * num_bands_ * num_groups_;
-    DivideLoop(num_threads_, tasks, [&](int64_t begin, int64_t end, int thread) {
+#pragma omp parallel num_threads(num_threads_) if (num_threads_ > 1)
+    {
       const SplitUnits units;
-      char* const scratch = context.scratch + thread * scratch_each_;
-      for (int64_t task = begin; task < end; ++task) {
+      char* const scratch = context.scratch + omp_get_thread_num() * scratch_each_;
+#pragma omp for schedule(static)
+      for (int64_t task = 0; task < tasks; ++task) {
         RunBand(context, task / num_groups_ / num_bands_, task / num_groups_ % num_bands_, task % num_groups_, scratch);
       }
-    });
+    }
     return absl::OkStatus();
   }
 

@@ -13,7 +13,8 @@ namespace xnnpack {
 
 // REQUIRES: the library is initialized. Unimplemented for a node that Translate refuses; otherwise the library's
 // errors.
-absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads);
+absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
+                                                           std::shared_ptr<Pools> pools);
 
 }  // namespace xnnpack
 }  // namespace permafrost

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime_check/delegates/xnnpack/pools.h"
 #include "runtime_check/kernels/inner_loops.h"
 
 namespace permafrost {
@@ -54,13 +53,14 @@ void CopyBlock(const BlockCopy& copy, const float* input, float* output, pthread
   for (int dim = 0; dim < kMostBlockDims - 1; ++dim) rows *= copy.sizes[dim];
   const size_t row_bytes = copy.sizes[kMostBlockDims - 1] * sizeof(float);
   CopyArguments arguments = {&copy, input, output};
-  DivideTiles(pool, &CopyRows, &arguments, rows, std::max<size_t>(1, kBytesPerPiece / row_bytes));
+  pthreadpool_parallelize_1d_tile_1d(pool, &CopyRows, &arguments, rows, std::max<size_t>(1, kBytesPerPiece / row_bytes),
+                                     0);
 }
 
 void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthreadpool_t pool) {
   const InnerLoops& loops = BestInnerLoops();
   LoopArguments arguments = {kind == OperationKind::kSigmoid ? loops.sigmoid : loops.tanh, x, y};
-  DivideTiles(pool, &RunLoop, &arguments, count, kBytesPerPiece / sizeof(float));
+  pthreadpool_parallelize_1d_tile_1d(pool, &RunLoop, &arguments, count, kBytesPerPiece / sizeof(float), 0);
 }
 
 bool AreFinite(absl::string_view bytes) {

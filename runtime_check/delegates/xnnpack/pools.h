@@ -1,18 +1,16 @@
-// The threads on which XNNPACK's operators run.
-//
-// The library divides its loops with pthreadpool, whose threads spin for milliseconds while they wait. Its calls are
-// redirected to a WorkerTeam, which spins for a bounded time. A team is passed to the library as a pthreadpool_t.
+// Teams of threads, lent out for one run at a time.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 
 #include <pthreadpool.h>
 
-#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime_check/threads/worker_teams.h"
 
 namespace permafrost {
 namespace xnnpack {
@@ -22,28 +20,37 @@ struct PoolDeleter {
 };
 using PoolPointer = std::unique_ptr<struct pthreadpool, PoolDeleter>;
 
-// Threads for one run of a partition, on the thread that took them.
-class Lease {
+// The partitions of a session run one after the other and so share a team; sessions that run at the same time get teams
+// of their own. Thread-safe; outlives what it lent.
+class Pools {
  public:
-  // ResourceExhausted if the threads cannot be started.
-  static absl::StatusOr<Lease> Take(int num_threads);
-  Lease(Lease&&) = default;
-  Lease& operator=(Lease&&) = delete;
-  ~Lease();
+  // Gives the team back when it goes.
+  class Lease {
+   public:
+    Lease(Pools* pools, int num_threads, PoolPointer pool)
+        : pools_(pools), num_threads_(num_threads), pool_(std::move(pool)) {}
+    Lease(Lease&&) = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (pool_ != nullptr) pools_->Return(num_threads_, std::move(pool_));
+    }
+    pthreadpool_t get() const { return pool_.get(); }  // Null for one thread, which is the caller's.
 
-  // Null for one thread, which is the caller's. Only for calls of the library and of DivideTiles.
-  pthreadpool_t get() const;
+   private:
+    Pools* pools_;
+    int num_threads_;
+    PoolPointer pool_;
+  };
+
+  // ResourceExhausted when the threads cannot be had.
+  absl::StatusOr<Lease> Take(int num_threads);
 
  private:
-  Lease() = default;
+  void Return(int num_threads, PoolPointer pool);
 
-  WorkerTeams::Lease team_;
-  PoolPointer pool_;  // If the library's calls cannot be redirected.
+  std::mutex mutex_;
+  std::map<int, std::vector<PoolPointer>> idle_;  // By number of threads.
 };
-
-// Calls task(context, begin, size) for the tiles of [0, range).
-void DivideTiles(pthreadpool_t pool, void (*task)(void* context, size_t begin, size_t size), void* context,
-                 size_t range, size_t tile);
 
 }  // namespace xnnpack
 }  // namespace permafrost

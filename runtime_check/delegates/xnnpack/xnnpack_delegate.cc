@@ -41,10 +41,11 @@ class XnnpackDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return xnnpack::Compile(partition, num_threads);
+    return xnnpack::Compile(partition, num_threads, pools_);
   }
 
  private:
+  const std::shared_ptr<Pools> pools_ = std::make_shared<Pools>();
 };
 
 }  // namespace
