@@ -1,4 +1,4 @@
-// How a delegate is made.
+// Options for the creation of a delegate.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_DELEGATE_OPTIONS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_DELEGATE_OPTIONS_H_
 
@@ -10,14 +10,14 @@
 
 namespace permafrost {
 
-// The name of the built-in kernels where a delegate is named.
+// The name that selects the built-in kernels instead of a delegate.
 inline constexpr char kReferenceDelegate[] = "reference";
 
 struct DelegateOptions {
   std::string precision = "f32";
-  std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that want one; see ChoosePrecision.
-  // Of the model that the delegate is for, by a delegate that packs weights; null: nobody keeps them. A session has its
-  // own (SessionOptions::packed) for what the reference kernels pack.
+  std::shared_ptr<const PrecisionPlan> plan = nullptr;  // For precisions that need one; see ChoosePrecision.
+  // The packed weights of the model, for a delegate that packs weights; null: packed weights are not kept. The weights
+  // that the reference kernels pack are kept in SessionOptions::packed instead.
   SharedPackedWeights packed = {};
 };
 

@@ -1,4 +1,4 @@
-// The delegates that a user may name, with their capabilities.
+// The registry of delegates that can be selected by name, with their capabilities.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_DELEGATE_REGISTRY_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_DELEGATE_REGISTRY_H_
 
@@ -13,38 +13,40 @@
 
 namespace permafrost {
 
-// A delegate and what it is capable of. Code that treats delegates differently asks for a capability, not for a name.
+// A delegate and its capabilities. Code that treats delegates differently checks a capability, not the name.
 struct DelegateInfo {
   std::string name;
-  std::string description;              // One line.
-  std::vector<std::string> precisions;  // Those that need no plan; the first is the default.
-  // Those that need a plan for the model, which is made from sample inputs.
+  std::string description;              // One line of text.
+  std::vector<std::string> precisions;  // Precisions that need no plan; the first is the default.
+  // Precisions that need a plan for the model. A plan is made from sample inputs.
   std::vector<std::string> planned_precisions = {};
-  // The built-in kernels, which all other delegates are compared with. MakeDelegate returns null for it.
+  // True for the built-in kernels, to which all other delegates are compared. MakeDelegate returns null for them.
   bool is_reference = false;
-  // Whether precision "auto" may choose among its precisions.
+  // True if precision "auto" may choose among the precisions of the delegate.
   bool supports_auto = false;
-  // Whether it refuses runs that are fed NaN or infinity, because its kernels would not propagate them.
+  // True if a run with NaN or infinity in its inputs is rejected, because the kernels would not propagate them.
   bool is_finite_only = false;
 
-  // All precisions, those that need a plan last.
+  // Returns all precisions; those that need a plan come last.
   std::vector<std::string> AllPrecisions() const;
-  // Whether the precision is one of planned_precisions.
+  // Returns true if the precision is one of planned_precisions.
   bool NeedsPlan(absl::string_view precision) const;
 };
 
-// All delegates, the reference first.
+// Returns all delegates, the reference first.
 const std::vector<DelegateInfo>& KnownDelegates();
 
-// The delegate of that name, or null.
+// Returns the delegate with that name, or null.
 const DelegateInfo* FindDelegateInfo(absl::string_view name);
 
-// The properties that the layout of packed weights depends on besides model, precision and plan: library, version and
-// instruction set. Empty for a delegate that keeps no packed weights, and for an unknown name.
+// Returns the properties that determine the layout of packed weights besides model, precision and plan: library,
+// version and instruction set. Returns an empty string for an unknown name, and for a delegate that does not keep
+// packed weights.
 std::string PackingIdentity(absl::string_view name);
 
-// Null for the reference, which is what runs without a delegate. InvalidArgument for an unknown name or precision, with
-// the known ones, and for a precision that needs a plan without one.
+// Creates the delegate with that name. Returns null for the reference, which runs without a delegate. Returns
+// InvalidArgument, with the list of valid values, for an unknown name or precision. Returns InvalidArgument also for a
+// missing plan.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view name, const DelegateOptions& options);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Pieces with memory: what the session runs.
+// The compiled partition that the session runs: pieces and the memory plan for their storages.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_COMPILED_PARTITION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_COMPILED_PARTITION_H_
 
@@ -13,11 +13,11 @@ namespace permafrost {
 namespace onednn {
 
 struct PartitionThreads {
-  int num_threads = 1;  // That share a piece.
-  int num_lanes = 1;    // Pieces that may run at the same time, each on one thread.
+  int num_threads = 1;  // Threads that share a piece.
+  int num_lanes = 1;    // Number of pieces that may run concurrently, each on one thread.
 };
 
-// The plan must outlive the result. `packed` may be null.
+// Compiles the partition. The plan must outlive the result. `packed` may be null.
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
                                                                     const PrecisionPlan& plan, PartitionThreads threads,
                                                                     PackedWeights* packed);

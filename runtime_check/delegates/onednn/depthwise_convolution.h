@@ -1,4 +1,4 @@
-// Depthwise convolutions of our own, where they are faster than oneDNN's.
+// The delegate's own depthwise convolutions, used where they are faster than oneDNN's.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_DEPTHWISE_CONVOLUTION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_DEPTHWISE_CONVOLUTION_H_
 
@@ -12,13 +12,13 @@
 namespace permafrost {
 namespace onednn {
 
-// Whether a convolution of a source of that type can be computed so on this processor, and is faster.
+// Returns true if the delegate's own kernel supports the convolution on this processor and is faster than oneDNN's.
 bool IsOwnDepthwise(const ParsedNode& parsed, Element source);
 
-// Writes storages of any type. Weights of eight bits for a source of eight bits, and floats otherwise: also for
-// bfloat16, so that they lose nothing. Unimplemented for weights that are not finite, and for post-steps whose operands
-// do not lie as the result does. Takes what it found out of the weights from `packed`, and leaves it there; null for
-// nobody. REQUIRES: IsOwnDepthwise.
+// Makes a convolution that writes storages of any type. Weights have 8 bits for an 8-bit source and are floats
+// otherwise, even for a bfloat16 source, to avoid rounding them. Returns Unimplemented for weights that are not finite,
+// and for post-steps whose operands differ from the result in layout. Reads cached properties of the weights from
+// `packed` and stores new ones there; null disables this cache. REQUIRES: IsOwnDepthwise.
 absl::StatusOr<std::unique_ptr<Piece>> MakeDepthwise(WeightedOp op, const StorageTypes& types, int num_threads,
                                                      PackedWeights* packed);
 

@@ -1,4 +1,4 @@
-// Depthwise convolutions line by line, in vectors of AVX-512: of floats, bfloat16 and eight bits.
+// Depthwise convolutions line by line in AVX-512 vectors, for float, bfloat16 and 8-bit sources.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_DEPTHWISE_LINES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_DEPTHWISE_LINES_H_
 
@@ -13,56 +13,58 @@ namespace permafrost {
 namespace onednn {
 
 constexpr int64_t kMostDepthwiseTaps = 5;
-// Lines of the result that are computed at once, where neighbours read lines that are neighbours.
+// Maximum number of result lines that are computed at once, if neighbouring result lines read neighbouring input lines.
 constexpr int64_t kMostDepthwiseLines = 2;
 
-// Whether this processor, and oneDNN's setting, has the instructions for sources of that type.
+// Returns true if the processor, under oneDNN's setting, has the instructions for sources of that type.
 bool HasDepthwiseLines(Element source);
 
-// Whether lines of that axis can be computed: 3 or 5 taps, a stride of 1, or of 2 without dilation. The other axis must
-// have as many taps.
+// Returns true if lines along that axis can be computed: 3 or 5 taps, with a stride of 1, or of 2 without dilation. The
+// other axis must have the same number of taps.
 bool HasDepthwiseLines(const WindowAxis& axis);
 
-// What becomes of a sum of products, by channel: sum * factor + addend; that times slope where it is negative; clipped.
+// The operations applied to a sum of products, per channel: multiply by factor, add addend, multiply a negative result
+// by slope, clip.
 struct DepthwiseResults {
-  std::vector<float> factors;  // Of eight bits alone.
+  std::vector<float> factors;  // Only for 8-bit sources.
   std::vector<float> addends;
-  std::vector<float> slopes;  // None: 1.
+  std::vector<float> slopes;  // Empty means 1.
   float least = -std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::infinity();
 };
 
 class DepthwiseLines {
  public:
-  // Weights are [taps, taps, channels]. A source of floats or bfloat16 has a target of the same or of floats, and
-  // finite weights of floats. One of eight bits has a target of eight bits, in whose range the results are clipped, or
-  // of floats, and weights of eight bits. REQUIRES: HasDepthwiseLines of source and axis.
+  // Weights are [taps, taps, channels]. A float or bfloat16 source requires finite float weights and a target of the
+  // same type or float. An 8-bit source requires 8-bit weights and a target of float or 8 bits; results are clipped to
+  // the range of an 8-bit target. REQUIRES: HasDepthwiseLines for source and axis.
   DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                  const std::vector<float>& weights, const DepthwiseResults& results);
   DepthwiseLines(const WindowAxis& axis, int64_t channels, Element source, Element target,
                  const std::vector<int8_t>& weights, const DepthwiseResults& results);
 
-  // `lines`: for each tap down the input line that it reads, null for one outside of the image; with a count of 2 one
-  // more, since the next line of the target, which lies behind the first, begins one line further down. NaN stays NaN.
+  // Computes `count` lines. `lines` holds the input line that each vertical tap reads, or null for one outside the
+  // image. With a count of 2 it has one more entry: the second line of the target follows the first and starts one
+  // input line further down. NaN propagates.
   void Run(const char* const* lines, int64_t count, char* target) const;
 
   int64_t bytes() const;
 
-  // What a function for a block of channels is told.
+  // Parameters of the function that computes a block of channels.
   struct Constants {
     const char* weights;
-    const float *factors, *addends, *slopes;  // By channel of the block, in its order; slopes may be null.
-    const int32_t* start;                     // Of sums of eight bits.
+    const float *factors, *addends, *slopes;  // By channel of the block, in the order of the block; slopes may be null.
+    const int32_t* start;                     // Initial values of 8-bit sums.
     float least, most;
     bool is_source_signed, is_target_signed;
   };
-  // A run of positions that are `step` bytes of the source and `target_step` of the target apart.
+  // A run of positions that are `step` bytes apart in the source and `target_step` bytes apart in the target.
   struct Strip {
-    const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1];  // From the first channel of the block on.
-    uint32_t inside;                                                  // Bit t: line t lies in the image.
-    uint16_t mask;                                                    // Of channels, in a block of 16.
-    int64_t offset;  // Of the first column that the first position reads; may be negative.
+    const char* lines[kMostDepthwiseTaps + kMostDepthwiseLines - 1];  // From the first channel of the block.
+    uint32_t inside;                                                  // Bit t is set if line t lies inside the image.
+    uint16_t mask;                                                    // Bit per channel, in a block of 16.
+    int64_t offset;  // Offset of the first column that the first position reads; may be negative.
     int64_t step, target_step, target_line;
-    int64_t first_inside, last_inside;  // Columns in the image, from that first one on.
+    int64_t first_inside, last_inside;  // Columns inside the image, counted from that first column.
     int64_t positions;
     char* target;
   };
@@ -72,8 +74,8 @@ class DepthwiseLines {
     int64_t first, channels;
     uint16_t mask;
     void (*run)(const Strip&, const Constants&);
-    void (*run_two)(const Strip&, const Constants&);  // Two lines; null: one after the other.
-    size_t weights, numbers;                          // Where its own begin.
+    void (*run_two)(const Strip&, const Constants&);  // Computes two lines; null if lines are computed one by one.
+    size_t weights, numbers;                          // Offsets of the block's own weights and numbers.
   };
 
   void Prepare(const DepthwiseResults& results);

@@ -1,4 +1,4 @@
-// From the nodes of a partition to the pieces that run.
+// Fusion: turns the nodes of a partition into the pieces that run.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_H_
 
@@ -16,18 +16,20 @@ namespace permafrost {
 namespace onednn {
 
 struct Fused {
-  std::vector<std::unique_ptr<Piece>> pieces;  // In the order in which they run.
-  // By tensor of the partition: its storage, which has the number of the first tensor with the same elements.
+  std::vector<std::unique_ptr<Piece>> pieces;  // In execution order.
+  // Indexed by tensor of the partition: its storage. A storage has the number of the first tensor with the same
+  // elements.
   std::vector<int> storage;
-  std::vector<int64_t> bytes;  // By storage; some storages have no tensor and come behind the others.
-  std::vector<int> order;      // By piece: how many were made before it.
-  bool wants_finite = false;   // Some piece computes in a type without NaN and infinity: eight bits, split floats.
+  std::vector<int64_t> bytes;  // Indexed by storage. Storages without a tensor come last.
+  std::vector<int> order;      // Indexed by piece: the position at which it was made.
+  // True if a piece computes in a type without NaN and infinity: 8-bit integers, split floats.
+  bool wants_finite = false;
 };
 
-// Fuses elementwise nodes to the convolution or matrix product before them as far as oneDNN can, and joins the others
-// into as few passes over memory as their shapes allow. Storages between pieces are as narrow as the precisions of
-// their readers in the plan allow. Errors of the pieces.
-// `packed` may be null. `is_beside[i]`: the i-th piece that is made runs on one thread; pieces past the end use all.
+// Fuses elementwise nodes into the preceding convolution or matrix product where oneDNN supports it. Combines the other
+// elementwise nodes into as few passes over memory as their shapes allow. A storage between pieces is as narrow as the
+// planned precisions of its readers allow. Returns the errors of the pieces. `packed` may be null. `is_beside[i]`: the
+// i-th piece that is made runs on one thread; pieces past the end use all threads.
 absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
                            PackedWeights* packed, const std::vector<bool>& is_beside = {});
 

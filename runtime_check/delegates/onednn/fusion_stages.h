@@ -21,21 +21,21 @@
 namespace permafrost {
 namespace onednn {
 
-// In place of a number of a node, step, group or storage.
+// Stands for a missing node, step, group or storage.
 inline constexpr int kNone = -1;
 
-// Whether nodes of that kind have constant weights: convolutions and matrix products.
+// Returns true if nodes of that kind have constant weights: convolutions and matrix products.
 inline bool IsWeighted(NodeKind kind) {
   return kind == NodeKind::kConvolution || kind == NodeKind::kTransposedConvolution || kind == NodeKind::kMatMul;
 }
-// Whether nodes of that kind copy numbers or choose among them, and so can compute in eight bits.
+// Returns true if nodes of that kind copy or select numbers, and so can compute in 8 bits.
 inline bool MovesNumbers(NodeKind kind) {
   return kind == NodeKind::kPool || kind == NodeKind::kConcat || kind == NodeKind::kPad;
 }
-// Whether a node of that precision reads floats.
+// Returns true if a node with that precision reads floats.
 inline bool ReadsFloats(Precision precision) { return precision == Precision::kF32 || precision == Precision::kBf16x3; }
 
-// The partition with the attributes of its nodes, and the precision that the plan asks for.
+// The partition with the parsed attributes and the planned precision of each node.
 struct ParsedPartition {
   const Partition* partition;
   std::vector<ParsedNode> nodes;      // By node.
@@ -45,47 +45,47 @@ struct ParsedPartition {
   const DelegateTensor& Input(size_t node, int i) const { return partition->tensors[Source(node).inputs[i]]; }
   const Shape& OutputShape(size_t node) const { return partition->tensors[Source(node).outputs[0]].shape; }
   std::string NameOf(size_t node) const { return std::string(Source(node).node->name()); }
-  // The input of a weighted node that is an image or a matrix.
+  // Returns the input of a weighted node that is an image or a matrix.
   int DataInput(size_t node) const { return nodes[node].kind == NodeKind::kTransposedConvolution ? 2 : 0; }
   bool IsStep(size_t node) const {
     return nodes[node].kind == NodeKind::kElementwise || nodes[node].kind == NodeKind::kBatchNorm;
   }
 };
 
-// Errors of ParseNode. `partition` must outlive the result.
+// Parses all nodes. Returns the errors of ParseNode. `partition` must outlive the result.
 absl::StatusOr<ParsedPartition> ParsePartition(const Partition& partition, const PrecisionPlan& plan);
 
-// Where tensors are stored: tensors that are one another under other shapes (Identity, Reshape) share a storage. A
-// storage has the number of the first tensor in it; results that only exist between pieces have storages beyond those
-// of the tensors.
+// The mapping of tensors to storages. Tensors with the same elements under different shapes (Identity, Reshape) share a
+// storage. A storage has the number of its first tensor; results that exist only between pieces have storages past
+// those of the tensors.
 struct Storages {
   const Partition* partition;
   std::vector<int> storage;     // By tensor: its storage.
   std::vector<int64_t> bytes;   // By storage.
-  std::vector<bool> is_output;  // By tensor and storage: it is an output of the partition.
-  std::vector<bool> is_copied;  // By node: an alias that cannot share memory.
+  std::vector<bool> is_output;  // By tensor and storage: true for an output of the partition.
+  std::vector<bool> is_copied;  // By node: true for an alias that cannot share memory.
 
   int Input(size_t node, int i) const { return storage[partition->nodes[node].inputs[i]]; }
   int Output(size_t node) const { return storage[partition->nodes[node].outputs[0]]; }
-  // Adds a storage of so many floats, and returns its number.
+  // Adds a storage of `elements` floats, and returns its number.
   int Add(int64_t elements);
 };
 
 Storages FindStorages(const ParsedPartition& parsed);
 
-// Elementwise nodes as steps, simplified, and all readers of each storage.
+// The elementwise nodes as simplified steps, and all readers of each storage.
 struct StepGraph {
   std::vector<Step> steps;
   std::vector<Readers> readers;                // By storage.
-  std::vector<std::vector<int>> node_readers;  // By storage: the nodes that are no steps.
+  std::vector<std::vector<int>> node_readers;  // By storage: the readers that are not steps.
 };
 
-// Adds storages for steps between the nodes.
+// Makes the steps, and adds storages for results between steps.
 StepGraph MakeSteps(const ParsedPartition& parsed, Storages* storages);
 
-// The Pad nodes that convolutions compute.
+// The Pad nodes that are folded into convolutions.
 struct FusedPads {
-  std::vector<bool> is_fused;  // By node: a Pad that runs as a part of its reader.
+  std::vector<bool> is_fused;  // By node: true for a Pad that runs as a part of its reader.
   std::vector<int> input_of;   // By node: the storage that a convolution reads in place of its input, or kNone.
 };
 
@@ -95,22 +95,22 @@ FusedPads FusePads(const Storages& storages, const StepGraph& graph, ParsedParti
 // The steps fused to a weighted node: some into its weights and bias, the others as post-steps.
 struct Chain {
   std::vector<int> steps;
-  size_t num_folded = 0;         // The first so many go into weights and bias.
-  std::vector<Step> post_steps;  // The others, with the activation of a _Fused op before them.
+  size_t num_folded = 0;         // The number of leading steps that are folded into weights and bias.
+  std::vector<Step> post_steps;  // The other steps, preceded by the activation of a _Fused op.
 };
 
 struct Chains {
   std::vector<Chain> chains;     // By node.
-  std::vector<int> end;          // By node: the position where it runs, which is that of the last step of its chain.
+  std::vector<int> end;          // By node: the position where it runs, that of the last step of its chain.
   std::vector<bool> is_chained;  // By step.
 };
 
-// Puts the operand that a chain continues first in each of its steps.
+// Finds the chains. Reorders the operands of each step in a chain so that the chain's value comes first.
 Chains ChainSteps(const ParsedPartition& parsed, const Storages& storages, StepGraph* graph);
 
-// The steps that remain, joined into loop nests.
+// The remaining steps, combined into loop nests.
 struct StepGroups {
-  std::vector<std::vector<int>> groups;  // Steps, in order.
+  std::vector<std::vector<int>> groups;  // Step indices in order.
   std::vector<int> group_of;             // By step, or kNone.
 };
 
@@ -120,18 +120,18 @@ StepGroups GroupSteps(const Storages& storages, const StepGraph& graph, const Ch
 struct TypeAssignment {
   StorageTypes types;
   std::vector<const TensorStatistics*> statistics;  // By storage; null where unknown.
-  // By storage: its type if it had eight bits; floats where it cannot have.
+  // By storage: the 8-bit type it could have; float if it cannot have one.
   std::vector<StorageType> eight_bits;
-  // By node: the precision that a weighted node computes in, unless oneDNN has no such primitive; for other nodes that
-  // of the plan.
+  // By node: the precision in which a weighted node computes if oneDNN has such a primitive; for other nodes the
+  // planned precision.
   std::vector<Precision> precisions;
 
-  // REQUIRES: the storage holds floats.
+  // Sets the type of a storage. REQUIRES: the storage holds floats.
   void Set(int storage, StorageType type, Storages* storages);
 };
 
-// A storage holds as few bits as all its readers compute with and its writer can write. Storages that a node of f32
-// reads hold floats. `plan` must outlive the result.
+// Assigns each storage the narrowest type that all its readers compute with and its writer can write. A storage that an
+// f32 node reads holds floats. `plan` must outlive the result.
 TypeAssignment AssignTypes(const ParsedPartition& parsed, const PrecisionPlan& plan, const StepGraph& graph,
                            const FusedPads& pads, const Chains& chains, Storages* storages);
 
@@ -146,7 +146,7 @@ struct FusionDecisions {
   TypeAssignment types;
 };
 
-// For the other parameters see Fuse.
+// Makes the pieces. The other parameters are those of Fuse.
 absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, int num_threads, PackedWeights* packed,
                                  const std::vector<bool>& is_beside);
 

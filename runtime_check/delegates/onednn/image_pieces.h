@@ -17,11 +17,12 @@ namespace onednn {
 
 struct PlainOp {
   ParsedNode parsed;
-  std::vector<std::pair<int, Shape>> inputs;  // Storages and shapes; no constants.
+  std::vector<std::pair<int, Shape>> inputs;  // Storages and shapes, without constants.
   std::pair<int, Shape> output;
   std::string name;
   int num_threads = 1;
-  StorageType type;  // Of inputs and output; other than floats for pooling, padding, concatenation and copies alone.
+  // Type of inputs and output. Only pooling, padding, concatenation and copies support types other than float.
+  StorageType type;
 };
 
 absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op);
@@ -30,9 +31,9 @@ std::unique_ptr<Piece> MakeResize(const PlainOp& op);
 std::unique_ptr<Piece> MakePad(const PlainOp& op);
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op);
 std::unique_ptr<Piece> MakeConcat(const PlainOp& op);
-// The same numbers in another type.
+// Converts numbers to another type.
 std::unique_ptr<Piece> MakeConversion(const PlainOp& op, StorageType from, StorageType to);
-// For an alias whose memory cannot be shared.
+// Copies an alias whose memory cannot be shared.
 std::unique_ptr<Piece> MakeCopy(const PlainOp& op);
 
 }  // namespace onednn

@@ -13,8 +13,8 @@
 namespace permafrost {
 namespace onednn {
 
-// All steps have results of the same number of elements and channels, and come after those whose results they read.
-// `results` are the tensors that somebody else reads.
+// Makes a loop nest of steps. All results must have the same number of elements and of channels, and each step must
+// follow the steps whose results it reads. `results` are the tensors with readers outside the loop nest.
 std::unique_ptr<Piece> MakeLoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results,
                                     const StorageTypes& types, std::string name, int num_threads);
 

@@ -1,4 +1,4 @@
-// Flat loops over floats, compiled for several instruction sets and chosen when the program is loaded.
+// Flat loops over floats, compiled for several instruction sets. The set is chosen when the program is loaded.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_LOOPS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_LOOPS_H_
 
@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace onednn {
 
-// loop_ops.def says what each op computes. `alpha` and `beta` are numbers of the op.
+// The elementwise operations; loop_ops.def defines them. `alpha` and `beta` are parameters of the operation.
 enum class LoopOp : uint8_t {
 #define LOOP_UNARY(name, text, expression) k##name,
 #define LOOP_BINARY(name, text, expression) k##name,
@@ -22,23 +22,22 @@ enum class LoopOp : uint8_t {
 inline bool IsBinary(LoopOp op) { return op >= LoopOp::kAdd; }
 absl::string_view NameOf(LoopOp op);
 
-// y[i] = op(a[i], b[i]); `b` is not looked at by an op of one operand. `y` may be `a` or `b`. NaN stays NaN as in
-// TensorFlow.
+// Computes y[i] = op(a[i], b[i]). A unary op does not read `b`. `y` may be `a` or `b`. NaN propagates as in TensorFlow.
 void RunLoop(LoopOp op, int64_t count, const float* a, const float* b, float alpha, float beta, float* y);
 
-// Between float and bfloat16, to the nearest, ties to even. `from` and `to` do not overlap.
+// Convert between float and bfloat16, rounding to nearest, ties to even. `from` and `to` must not overlap.
 void ToBf16(int64_t count, const float* from, uint16_t* to);
 void FromBf16(int64_t count, const uint16_t* from, float* to);
 
-// Between numbers and integers of eight bits that stand for `scale` times themselves: to the nearest, ties to even, and
-// to the last one for what is beyond. What NaN becomes is not told.
+// Convert between floats and 8-bit integers that represent `scale` times their value. Rounds to nearest, ties to even,
+// and saturates. The result for NaN is unspecified.
 void ToU8(int64_t count, float scale, const float* from, uint8_t* to);
 void ToS8(int64_t count, float scale, const float* from, int8_t* to);
 void FromU8(int64_t count, float scale, const uint8_t* from, float* to);
 void FromS8(int64_t count, float scale, const int8_t* from, float* to);
 
-// Scalar products of blocks: both have `rows` rows of `count` floats; one stays, the other moves on by `move_step`
-// floats from one result to the next.
+// Scalar products of blocks. Both blocks have `rows` rows of `count` floats; the moving block advances by `move_step`
+// floats from one result to the next, the fixed one does not.
 struct Block {
   const float* data;
   int64_t row_step;  // In floats.
@@ -46,12 +45,12 @@ struct Block {
 void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                     float* results);
 
-// A line of a resized image: `row` says which lines of `image`, of `width` pixels, are mixed, `columns` which pixels.
-// `scratch` has room for a line of `image`; none of the memories overlap.
+// Computes one line of a resized image. `row` selects the lines of `image` (of `width` pixels) to interpolate,
+// `columns` the pixels. `scratch` has room for one line of `image`. The buffers must not overlap.
 void MixLine(const Tap& row, absl::Span<const Tap> columns, int64_t width, int64_t channels, const float* image,
              float* scratch, float* to);
 
-// Whether one of `count` floats, at any address, is NaN or infinite.
+// Returns true if any of `count` floats is NaN or infinite. The address may have any alignment.
 bool HasNonFinite(const char* floats, int64_t count);
 
 }  // namespace onednn

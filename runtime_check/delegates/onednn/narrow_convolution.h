@@ -1,5 +1,5 @@
-// Convolutions, plain and transposed, and products of matrices, with so few output channels that vectors across
-// channels would be empty for the most part.
+// Convolutions, transposed convolutions and matrix products with very few output channels. Vectors across channels
+// would be mostly empty, so these kernels vectorise other dimensions.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NARROW_CONVOLUTION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NARROW_CONVOLUTION_H_
 
@@ -14,7 +14,7 @@ namespace onednn {
 
 bool IsNarrow(const ParsedNode& parsed);
 
-// REQUIRES: IsNarrow, no post-steps.
+// Makes the piece for a narrow op. REQUIRES: IsNarrow, no post-steps.
 std::unique_ptr<Piece> MakeNarrow(const WeightedOp& op, int num_threads);
 
 }  // namespace onednn

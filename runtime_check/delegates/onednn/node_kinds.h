@@ -1,4 +1,4 @@
-// What the delegate makes of each node, before anything is fused.
+// Classification of nodes: the kind and parameters of each node that the delegate supports, before fusion.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NODE_KINDS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_NODE_KINDS_H_
 
@@ -17,11 +17,11 @@ namespace onednn {
 enum class NodeKind {
   kAlias,        // Identity, Reshape: the same elements under another shape.
   kElementwise,  // ParsedNode::loop
-  kConvolution,  // Also depthwise and fused ones.
+  kConvolution,  // Includes depthwise and fused ones.
   kTransposedConvolution,
   kMatMul,
   kPool,
-  kMean,  // Over height and width.
+  kMean,  // Mean over height and width.
   kConcat,
   kPad,
   kResize,
@@ -29,9 +29,9 @@ enum class NodeKind {
   kBatchNorm,
 };
 
-// How the second operand of an elementwise node meets the first.
+// How the second operand of an elementwise node is broadcast to the shape of the first.
 enum class Meeting {
-  kSame,        // Element by element.
+  kSame,        // Same shape, element by element.
   kPerChannel,  // One value for each element of the last dimension.
   kScalar,
   kPerImage,  // [N, 1, 1, C]: one value for each channel of each image.
@@ -74,13 +74,13 @@ struct ParsedNode {
   std::vector<float> factor, offset;
 };
 
-// Pixels behind the image that the last position of the window reaches.
+// Returns the number of pixels past the end of the image that the last position of the window reaches.
 int64_t PadAfter(const WindowAxis& axis);
 
-// Unimplemented with the reason for a node that the delegate does not take.
+// Parses a node. Returns Unimplemented, with the reason, for a node that the delegate does not support.
 absl::StatusOr<ParsedNode> ParseNode(const Partition& partition, const DelegateNode& node);
 
-// The elements of a float constant.
+// Returns the elements of a float constant.
 std::vector<float> FloatsOf(const Tensor& tensor);
 
 }  // namespace onednn

@@ -1,5 +1,5 @@
-// The delegate for float networks of images: oneDNN's convolutions and matrix products with what follows them fused,
-// and our own loops for the rest.
+// The delegate for float image networks. It runs convolutions and matrix products with oneDNN, with the following steps
+// fused, and all other nodes with its own loops.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_ONEDNN_DELEGATE_H_
 
@@ -13,13 +13,13 @@
 
 namespace permafrost {
 
-// Unimplemented for bf16, int8, or bf16x3 on a processor without AVX-512, VNNI, or AMX: there are no fast convolutions
-// of them there.
-// Weights are packed once for all who use `packed`, which may be null.
+// Creates the delegate. Returns Unimplemented for bf16, int8 and bf16x3 if the processor lacks AVX-512, VNNI and AMX
+// respectively, because oneDNN then has no fast convolutions. `packed` caches packed weights for all its users; it may
+// be null.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
                                                                    std::shared_ptr<PackedWeights> packed = nullptr);
 
-// What the layout of its packed weights depends on beside the model and the precision.
+// Returns the properties that determine the layout of packed weights, besides the model and the precision.
 std::string OneDnnPackingIdentity();
 
 }  // namespace permafrost

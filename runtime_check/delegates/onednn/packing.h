@@ -1,4 +1,4 @@
-// Weights that were packed before: what they are called, and what is kept beside them.
+// Keys and metadata of packed weights, which are cached so that later runs of the program do not pack them again.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PACKING_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PACKING_H_
 
@@ -14,30 +14,31 @@
 namespace permafrost {
 namespace onednn {
 
-// What was found out of the weights, so that nobody has to read them for it.
+// Properties derived from the weights, cached so that the weights need not be read again.
 struct WeightFacts {
   bool has_non_finite = false;
-  std::vector<float> scales;  // Of the output channels of weights of eight bits; else empty.
-  // The op's bias, put right for what narrow weights lose; none for weights of floats, which lose nothing.
+  std::vector<float> scales;  // One per output channel of 8-bit weights; else empty.
+  // The bias of the op, corrected for the quantisation error of 8-bit and bfloat16 weights; none for float weights.
   std::optional<std::vector<float>> bias;
 };
 
-// Says all that the facts, and the weights but for their layout, depend on beside the model's weights: the op, what is
-// folded into it, and the type of its input.
+// Returns a key with everything that determines facts and packed weights, except the values of the model's weights and
+// the layout: the op, the steps folded into it, and the type of its input.
 std::string PackingKey(const WeightedOp& op, Element source);
 
-// Every field of the description, or nothing for a layout that is not one of plain blocks.
+// Returns every field of the description as text, or an empty string if the layout is not one of plain blocks.
 std::string LayoutText(const dnnl::memory::desc& desc);
 
-// Nothing where none are kept, or what is kept does not fit the op.
+// FindFacts returns nothing if no facts are cached, or if the cached facts do not fit the op.
 std::optional<WeightFacts> FindFacts(const WeightedOp& op, const std::string& key, PackedWeights* packed);
 void KeepFacts(const WeightFacts& facts, const std::string& key, PackedWeights* packed);
 
-// Nothing also where they have another size than the layout says.
+// FindPacked returns nothing if no weights are cached, or if their size differs from the size of the layout.
 std::optional<PackedBytes> FindPacked(const std::string& key, const dnnl::memory::desc& layout, PackedWeights* packed);
 void KeepPacked(const std::string& key, const dnnl::memory& memory, PackedWeights* packed);
 
-// The library, its version and build, and the instructions that it uses here: layouts are its own business.
+// Returns the library, its version and build, and the instruction set that it uses on this machine. Layouts are private
+// to the library, so all of these may change them.
 std::string PackingIdentity();
 
 }  // namespace onednn

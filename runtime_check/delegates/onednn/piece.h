@@ -1,4 +1,4 @@
-// A piece: what runs as one inside a partition, one primitive or one pass over memory.
+// Piece: the unit of execution inside a partition. A piece is one primitive or one pass over memory.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PIECE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PIECE_H_
 
@@ -13,12 +13,12 @@
 namespace permafrost {
 namespace onednn {
 
-// Where tensors lie during a run. Constants that pieces read are not here: pieces keep their own copies.
+// Addresses of the tensors during a run. Constants are not included: pieces keep their own copies.
 struct RunContext {
-  char* const* tensors;  // By number of the partition's tensor; those that share memory have the same pointer.
-  char* scratch;         // As much as the greediest piece asks for.
+  char* const* tensors;  // Indexed by tensor of the partition; tensors that share memory have the same pointer.
+  char* scratch;         // Scratch memory: the maximum that any piece requests.
   int num_threads;
-  bool has_non_finite;  // Some input holds NaN or an infinity.
+  bool has_non_finite;  // True if an input holds NaN or infinity.
 
   template <typename T>
   T* at(int tensor) const {
@@ -32,18 +32,19 @@ class Piece {
   virtual absl::Status Run(const RunContext& context) = 0;
   virtual int64_t scratch_bytes() const { return 0; }
   virtual int64_t constant_bytes() const { return 0; }
-  // "conv1: convolution + relu (brgconv:avx512_core)".
+  // Returns a description, such as "conv1: convolution + relu (brgconv:avx512_core)".
   virtual std::string Describe() const = 0;
 
-  // Numbers of tensors: what is read (no constants) and written.
+  // Tensors that are read (without constants) and written.
   std::vector<int> reads, writes;
-  // writes[0] may take over the memory of these, if nobody reads them later: each element is read before it is written.
+  // writes[0] may reuse the memory of these tensors if they have no later readers: each element is read before it is
+  // written.
   std::vector<int> in_place;
-  int64_t products = 0;  // Of a convolution or matrix product: how many it adds up.
-  std::string name;      // Of the node, or the last of those that were fused.
+  int64_t products = 0;  // Number of multiplications of a convolution or matrix product.
+  std::string name;      // Name of the node, or of the last fused node.
 };
 
-// How a storage holds numbers. Those of eight bits stand for `scale` times themselves.
+// The element type of a storage. An 8-bit element represents `scale` times its value.
 enum class Element : uint8_t { kFloat, kBf16, kU8, kS8 };
 
 struct StorageType {
@@ -60,7 +61,7 @@ struct StorageType {
   friend bool operator!=(const StorageType& a, const StorageType& b) { return !(a == b); }
 };
 
-// Of each storage; those beyond the end hold floats.
+// The type of each storage; storages past the end hold floats.
 struct StorageTypes {
   std::vector<StorageType> types;
 
@@ -69,7 +70,7 @@ struct StorageTypes {
   }
 };
 
-// A shape as rows of channels, the last dimension. One row of one for a scalar.
+// A shape as rows of channels; the channels are the last dimension. A scalar is one row of one channel.
 struct Rows {
   int64_t rows = 1, channels = 1;
 

@@ -1,4 +1,4 @@
-// The bridge to oneDNN's C++ interface: its exceptions become statuses, and its primitives run without allocating.
+// The wrapper of oneDNN's C++ interface. It converts exceptions to statuses, and runs primitives without allocations.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 
@@ -20,18 +20,18 @@ namespace onednn {
 
 const dnnl::engine& CpuEngine();
 
-// Whether the library computes with bfloat16 on this processor.
+// Returns true if the library supports bfloat16 on this processor.
 bool HasBf16();
 
-// Whether the processor, and the library's setting, has instructions of its own for that.
+// Returns true if the processor, under the library's setting, has native bfloat16 instructions.
 bool HasBf16Instructions();
 
-// Whether it has fast convolutions of eight bits: VNNI.
+// Returns true if fast 8-bit convolutions are available (VNNI).
 bool HasInt8();
 
 dnnl::memory::data_type TypeOf(Element element);
 
-// Runs f(), which may throw what oneDNN throws.
+// Calls f() and converts the exceptions of oneDNN to a status.
 template <typename F>
 absl::Status Guarded(absl::string_view what, F f) {
   try {
@@ -44,15 +44,15 @@ absl::Status Guarded(absl::string_view what, F f) {
   }
 }
 
-// An image tensor as oneDNN names its dimensions (N, C, H, W), in memory NHWC.
+// Describes an image tensor: dimensions in oneDNN's order (N, C, H, W), memory in NHWC.
 dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64_t channels,
                              Element element = Element::kFloat);
 
-// True for the implementations that oneDNN keeps for correctness alone.
+// Returns true for the slow reference implementations of oneDNN.
 bool IsReferenceImplementation(const char* name);
 
-// OpenMP's number of threads, a setting of the calling thread, is given back at the end. oneDNN divides the work of a
-// primitive by what it is while the primitive is made, and runs on as many while it runs.
+// Sets OpenMP's number of threads for the calling thread, and restores it at the end of the scope. oneDNN divides the
+// work of a primitive by that number when the primitive is created, and must run it with the same number.
 class ThreadsInScope {
  public:
   explicit ThreadsInScope(int num_threads) : before_(omp_get_max_threads()), is_changed_(before_ != num_threads) {
@@ -69,13 +69,13 @@ class ThreadsInScope {
   const bool is_changed_;
 };
 
-// A primitive with its arguments bound, but for those that are set at each run.
+// A primitive with its arguments. Arguments are bound once, except those whose pointers are set before each run.
 class BoundPrimitive {
  public:
   void Set(dnnl::primitive primitive) { primitive_ = std::move(primitive); }
-  // An argument whose memory never changes; the object lives here.
+  // Binds an argument whose memory never changes. Takes ownership of the memory object.
   void Bind(int argument, dnnl::memory memory);
-  // An argument whose pointer is given at each run. Returns its number for SetPointer.
+  // Declares an argument whose pointer is set before each run. Returns its number for SetPointer.
   int Declare(int argument, const dnnl::memory::desc& desc);
   void SetPointer(int number, void* pointer);
   absl::Status Run();

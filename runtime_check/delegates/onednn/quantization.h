@@ -1,4 +1,4 @@
-// Weights in fewer bits, and what calibration lets one put right again.
+// Quantisation of weights to fewer bits, and correction of the quantisation error with calibration data.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_QUANTIZATION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_QUANTIZATION_H_
 
@@ -12,15 +12,16 @@
 namespace permafrost {
 namespace onednn {
 
-// The type of eight bits for a tensor: u8 where nothing is negative, else s8. Values up to the bound keep their place.
+// Returns the 8-bit type for a tensor: u8 if no value is negative, else s8. Values up to the calibrated bound do not
+// saturate.
 StorageType EightBitType(const TensorStatistics& statistics);
 
-// Numbers of the output channels of weights: those of element `i` are i / inner % outputs.
+// Maps elements of weights to output channels: element `i` belongs to channel i / inner % outputs.
 struct OutputsOf {
   size_t outputs, inner = 1;
 
   explicit OutputsOf(const WeightedOp& op) : outputs(static_cast<size_t>(op.output_channels())) {
-    // Output channels are the last dimension, but for some.
+    // Output channels are the last dimension, except in the cases below.
     const ParsedNode& parsed = op.parsed;
     if (parsed.kind == NodeKind::kMatMul && parsed.transpose_b) inner = static_cast<size_t>(parsed.depth);
     if (parsed.kind == NodeKind::kTransposedConvolution) inner = static_cast<size_t>(parsed.window.input_channels);
@@ -28,23 +29,24 @@ struct OutputsOf {
   size_t operator()(size_t i) const { return i / inner % outputs; }
 };
 
-// The weights as TensorFlow has them, multiplied by the op's scale.
+// Returns the weights in TensorFlow's layout, multiplied by the scale of the op.
 std::vector<float> ScaledWeights(const WeightedOp& op);
 
 struct EightBitWeights {
   std::vector<int8_t> values;
-  std::vector<float> scales;  // Of each output channel.
+  std::vector<float> scales;  // One per output channel.
 };
 
-// To the nearest, with the scale of each output channel that makes the squares of the errors least. Unimplemented for
+// Quantises to nearest, with the scale per output channel that minimises the squared error. Returns Unimplemented for
 // weights that are not finite.
 absl::StatusOr<EightBitWeights> QuantizeWeights(const WeightedOp& op, const std::vector<float>& weights);
 
-// Subtracts from the op's bias what the errors of the weights (`actual` - `exact`) add to each output channel on
-// average, by the op's `means`. Nothing is done where there are none.
+// Subtracts from the bias of the op the average error of each output channel that the weight errors (`actual` -
+// `exact`) cause, computed from `means`. Does nothing if the op has no means.
 void CorrectBias(const std::vector<float>& exact, const std::vector<float>& actual, WeightedOp* op);
 
-// The op's weights in eight bits. Puts its bias right for what they lose. Unimplemented as above.
+// Returns the 8-bit weights of the op, and corrects its bias for the quantisation error. Returns Unimplemented for
+// weights that are not finite.
 absl::StatusOr<EightBitWeights> QuantizeAndCorrect(WeightedOp* op);
 
 // Rounds to bfloat16.

@@ -1,4 +1,4 @@
-// Convolutions of floats on matrix units of bfloat16: precision bf16x3.
+// Float convolutions on the bfloat16 matrix units (AMX): precision bf16x3.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_SPLIT_CONVOLUTION_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_SPLIT_CONVOLUTION_H_
 
@@ -11,12 +11,13 @@
 namespace permafrost {
 namespace onednn {
 
-// Whether a convolution can be computed so, and is large enough for it to be faster.
+// Returns true if a convolution can be computed this way and is large enough to be faster.
 bool IsSplittable(const ParsedNode& parsed);
 
-// Reads and writes storages of any type; products are within about 2^-16 of those of floats. The inputs of the
-// partition must be finite. Unimplemented for weights that are not finite, and for post-steps that only a pass of their
-// own can do. REQUIRES: IsSplittable, HasSplitProducts.
+// Makes a convolution that reads and writes storages of any type. Products are within about 2^-16 of float products.
+// The inputs of the partition must be finite. Returns Unimplemented for weights that are not finite, and for post-steps
+// that need a separate pass.
+// REQUIRES: IsSplittable, HasSplitProducts.
 absl::StatusOr<std::unique_ptr<Piece>> MakeSplitConvolution(const WeightedOp& op, const StorageTypes& types,
                                                             int num_threads);
 

@@ -1,4 +1,4 @@
-// Floats out of storages of any type, and into them.
+// Conversion between floats and storages of any type.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_STORAGE_VALUES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_STORAGE_VALUES_H_
 
@@ -10,11 +10,11 @@
 namespace permafrost {
 namespace onednn {
 
-// `offset` is in elements. The memories do not overlap.
+// Convert `count` elements from or to a storage. `offset` is in elements. The buffers must not overlap.
 void LoadFloats(StorageType type, const char* storage, int64_t offset, int64_t count, float* to);
 void StoreFloats(StorageType type, const float* from, int64_t count, char* storage, int64_t offset);
 
-// "float", "bfloat16", "u8", "s8".
+// Returns "float", "bfloat16", "u8" or "s8".
 absl::string_view NameOf(Element element);
 
 }  // namespace onednn

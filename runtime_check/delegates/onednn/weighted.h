@@ -1,4 +1,4 @@
-// Convolutions and matrix products with constant weights, and what is fused to them.
+// Convolutions and matrix products with constant weights, and the steps fused into them.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_WEIGHTED_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_WEIGHTED_H_
 
@@ -18,15 +18,15 @@ namespace onednn {
 
 struct WeightedOp {
   ParsedNode parsed;
-  Tensor weights;            // As TensorFlow has them.
+  Tensor weights;            // In TensorFlow's layout.
   std::string weights_name;  // DelegateTensor::value_name.
-  // Of each output channel: the weights are multiplied by `scale`, then `bias` is added. Empty: 1 and 0.
+  // One value per output channel: the weights are multiplied by `scale`, then `bias` is added. Empty means 1 and 0.
   std::vector<float> scale, bias;
-  std::vector<Step> post_steps;  // Each reads the result of the one before.
+  std::vector<Step> post_steps;  // Each reads the result of the previous one.
   int input = 0, output = 0;     // Storages.
   std::string name;
-  // Of the input's channels, where calibration has found them: the errors of narrow weights are then put right on
-  // average. Empty otherwise.
+  // Mean of each input channel, if calibration has measured it. It is used to correct the average quantisation error of
+  // the weights. Empty otherwise.
   std::vector<float> means;
 
   int64_t output_channels() const {
@@ -34,21 +34,23 @@ struct WeightedOp {
   }
 };
 
-// Adds the step to post-steps: as a part of the last one where the two are one function, left out where it does
-// nothing. False, and nothing is done, when a primitive cannot do it behind those; with `takes_slopes` one of ours
-// will, which also does slopes by channel (kPrelu). Version 2.6.3 gives all post-ops of one algorithm the numbers of
-// the first, so it gets no two that differ in them.
+// Appends the step to the post-steps. Merges it with the last post-step if one function can do both, and omits a step
+// that has no effect. Returns false, without changes, if the post-steps with this step cannot be appended to a
+// primitive. With `takes_slopes` the rule is that of the delegate's own kernels, which also support a slope per channel
+// (kPrelu). oneDNN 2.6.3 applies the parameters of the first post-op to all post-ops with the same algorithm, so a
+// primitive never gets two of one algorithm with different parameters.
 bool AppendPostStep(const Step& step, bool takes_slopes, std::vector<Step>* post_steps);
 
-// What a convolution or matrix product adds up, in products.
+// Returns the number of multiplications in a convolution or matrix product.
 int64_t Products(const ParsedNode& parsed);
 
-// OK when oneDNN has a fast implementation of the op without post-steps; else Unimplemented.
+// Returns OK if oneDNN has a fast implementation of the op without post-steps, else Unimplemented.
 absl::Status CheckFast(const ParsedNode& parsed);
 
-// Products are of the input's type: of floats, bfloat16 or eight bits; sums are of 32 bits. A result of eight bits
-// needs such an input, one of bfloat16 one that is narrow. Internal when oneDNN fails. Unimplemented when it has only a
-// slow implementation with these post-steps. Takes the weights from `packed`, and leaves them there; null for nobody.
+// Makes the piece that computes the op. Products have the type of the input: float, bfloat16 or 8-bit; sums have 32
+// bits. An 8-bit result requires an 8-bit input; a bfloat16 result requires a bfloat16 or 8-bit input. Returns Internal
+// if oneDNN fails, and Unimplemented if its only implementation with these post-steps is slow. Reads the packed weights
+// from `packed` and stores new ones there; null disables this cache.
 absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads,
                                                     PackedWeights* packed);
 
