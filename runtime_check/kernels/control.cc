@@ -17,6 +17,13 @@ absl::Status ComputeNothing(ComputeContext*) { return absl::OkStatus(); }
 // --- IdentityN
 // ----------------------------------------------------------------------------------------------------------
 
+absl::Status PrepareEnsureShape(PrepareContext* context) {
+  PF_ASSIGN_OR_RETURN(const Shape shape, ShapeAttr(context->node(), "shape"));
+  if (shape.IsCompatibleWith(context->input_shape(0))) return SameShape(context);
+  return absl::InvalidArgumentError(
+      absl::StrCat("found the shape ", context->input_shape(0).ToString(), ", expected ", shape.ToString()));
+}
+
 absl::Status PrepareIdentityN(PrepareContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) {
     if (context->input_type(i) == DType::kString || SizeOf(context->input_type(i)) == 0) {
@@ -125,6 +132,10 @@ DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(StopGradient) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(PreventGradient) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(PlaceholderWithDefault) { return Kernel("the default, unless it is fed").Alias().Prepare(SameShape); }
+
+DEFINE_KERNEL(EnsureShape) {
+  return Kernel("x; an error when its shape is another").Alias().Prepare(PrepareEnsureShape);
+}
 
 DEFINE_KERNEL(IdentityN) { return Kernel("all inputs").Prepare(PrepareIdentityN).Compute(ComputeIdentityN); }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/kernels/box_overlap.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
 
@@ -36,20 +37,6 @@ struct Candidate {
 // True when `a` comes after `b`: lower scores do, and of equal ones higher indices.
 bool ComesAfter(const Candidate& a, const Candidate& b) {
   return a.score < b.score || (a.score == b.score && a.box > b.box);
-}
-
-// Intersection over union; the corners of a box are in any order. 0 when one has no area.
-float Overlap(const float* a, const float* b) {
-  const float a_top = std::min(a[0], a[2]), a_left = std::min(a[1], a[3]);
-  const float a_bottom = std::max(a[0], a[2]), a_right = std::max(a[1], a[3]);
-  const float b_top = std::min(b[0], b[2]), b_left = std::min(b[1], b[3]);
-  const float b_bottom = std::max(b[0], b[2]), b_right = std::max(b[1], b[3]);
-  const float a_area = (a_bottom - a_top) * (a_right - a_left), b_area = (b_bottom - b_top) * (b_right - b_left);
-  if (a_area <= 0 || b_area <= 0) return 0;
-  const float height = std::max(std::min(a_bottom, b_bottom) - std::max(a_top, b_top), 0.0f);
-  const float width = std::max(std::min(a_right, b_right) - std::max(a_left, b_left), 0.0f);
-  const float shared = height * width;
-  return shared / (a_area + b_area - shared);
 }
 
 absl::Status Prepare(PrepareContext* context, std::unique_ptr<SuppressionState> state) {
@@ -154,7 +141,7 @@ absl::Status Compute(ComputeContext* context) {
     bool is_dropped = false;
     // The latest selected are the most likely to overlap; those seen before need not be compared again.
     for (int32_t j = num_selected - 1; j >= next.compared; --j) {
-      const float overlap = Overlap(boxes + 4 * next.box, boxes + 4 * selected[j].box);
+      const float overlap = BoxOverlap(boxes + 4 * next.box, boxes + 4 * selected[j].box);
       if (is_soft) {
         next.score *= std::exp(decay * overlap * overlap);
       } else if (overlap > iou_threshold) {
