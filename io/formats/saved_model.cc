@@ -26,7 +26,7 @@ enum MetaInfoField : uint32_t { kTags = 4, kTensorflowVersion = 5 };
 enum SaverField : uint32_t { kRestoreOp = 3 };
 enum SignatureField : uint32_t { kInputs = 1, kOutputs = 2, kMethod = 3 };
 enum TensorInfoField : uint32_t { kName = 1, kDtype = 2, kShape = 3, kCooSparse = 4, kComposite = 5 };
-enum AssetField : uint32_t { kFilename = 2 };
+enum AssetField : uint32_t { kAssetTensor = 1, kFilename = 2 };
 enum MapEntry : uint32_t { kKey = 1, kValue = 2 };
 
 constexpr uint64_t kKnownSchemaVersion = 1;
@@ -152,9 +152,15 @@ absl::StatusOr<MetaGraph> ReadMeta(absl::string_view bytes, const Owner& owner) 
         return absl::OkStatus();
       }
       case kAsset:
+        meta.assets.emplace_back();
         return ForEachField(field.bytes, [&](const WireField& asset) -> absl::Status {
-          if (!IsMessage(asset, kFilename)) return absl::OkStatus();
-          PF_ASSIGN_OR_RETURN(meta.assets.emplace_back(), Text(asset, "the name of an asset"));
+          if (IsMessage(asset, kFilename)) {
+            PF_ASSIGN_OR_RETURN(meta.assets.back().file, Text(asset, "the name of an asset"));
+          } else if (IsMessage(asset, kAssetTensor)) {
+            SignatureTensor tensor;
+            PF_RETURN_IF_ERROR(Annotate(ReadTensorInfo(asset.bytes, &tensor), "the tensor of an asset"));
+            meta.assets.back().tensor = std::move(tensor.name);
+          }
           return absl::OkStatus();
         });
       default:
@@ -163,6 +169,10 @@ absl::StatusOr<MetaGraph> ReadMeta(absl::string_view bytes, const Owner& owner) 
   }));
   if (meta.graph == nullptr) return absl::InvalidArgumentError("the meta graph has no graph");
   SortEntries(&meta.signatures, &Signature::name);
+  for (const Signature& signature : meta.signatures) {
+    if (signature.name != kInitSignature || signature.outputs.empty()) continue;
+    meta.table_initializer = signature.outputs[0].name;
+  }
   return meta;
 }
 

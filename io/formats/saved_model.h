@@ -43,8 +43,13 @@ struct MetaGraph {
   std::string tensorflow_version;
   std::vector<Signature> signatures;  // Sorted by name.
   std::string restore_op;             // The node that restores variables; empty if not specified.
-  std::vector<std::string> assets;    // Names of files in folder `assets`.
-  std::unique_ptr<Graph> graph;       // Views the file; has no declared interface.
+  std::string table_initializer;      // The node that fills the tables; empty if there is none.
+  // Names of files in folder `assets`, and of the tensors that stand for their paths.
+  struct Asset {
+    std::string file, tensor;
+  };
+  std::vector<Asset> assets;
+  std::unique_ptr<Graph> graph;  // Views the file; has no declared interface.
 };
 
 // True for a folder that contains saved_model.pb or saved_model.pbtxt.

@@ -267,7 +267,30 @@ def tf2_table():
     module = Vocabulary()
     save_module("tf2_table", module, module.serve, {"words": np.array([b"blue", b"pink", b"red"])})
     for file in (HERE / "tf2_table" / "case").iterdir():
-        file.unlink()  # The tools read no NPY files of strings, and a table is not frozen.
+        file.unlink()  # The tools read no NPY files of strings: frozen_models_test.cc has the results.
+
+
+class FileVocabulary(tf.Module):
+    def __init__(self, path):
+        super().__init__()
+        index = tf.lookup.TextFileIndex
+        self.table = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER), -1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "words")])
+    def serve(self, words):
+        return {"ids": self.table.lookup(words)}
+
+
+@model
+def tf2_asset_table():
+    path = HERE / "vocabulary.txt"
+    path.write_text("red\nlight blue\ngreen\n")
+    module = FileVocabulary(str(path))
+    save_module("tf2_asset_table", module, module.serve, {"words": np.array([b"green", b"pink", b"light blue"])})
+    path.unlink()
+    for file in (HERE / "tf2_asset_table" / "case").iterdir():
+        file.unlink()
 
 
 class Counting(tf.Module):

@@ -495,7 +495,7 @@ TEST(FreezeTest, TablesAreTold) {
   const auto report = FreezeIt(graph.get());
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_THAT(report->notes[0], HasSubstr("tables are not frozen: 't' stays as it is"));
+  EXPECT_THAT(report->notes[0], HasSubstr("the entries of tables are not known: 't' is empty until"));
 }
 
 TEST(FreezeTest, DevicesGoUnlessAskedFor) {

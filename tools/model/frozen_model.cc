@@ -7,6 +7,7 @@
 #include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/object_graph.h"
+#include "io/formats/tfjs_weights.h"
 #include "io/model_file.h"
 #include "tools/model/signature_names.h"
 #include "transforms/freeze/saved_names.h"
@@ -99,6 +100,20 @@ NamedOutputs ResolveOutputs(const FrozenModelRequest& request, const MetaGraph& 
   return outputs;
 }
 
+// Reads the asset file for which the tensor of that node stands.
+absl::StatusOr<std::string> ReadAsset(FileSystem& files, const std::string& folder, const MetaGraph& meta,
+                                      absl::string_view node) {
+  for (const MetaGraph::Asset& asset : meta.assets) {
+    if (absl::string_view(asset.tensor).substr(0, asset.tensor.rfind(':')) != node) continue;
+    if (!StaysInFolder(asset.file)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found the asset '", asset.file, "', expected a path within the folder 'assets'"));
+    }
+    return files.ReadFile(absl::StrCat(folder, "/assets/", asset.file));
+  }
+  return absl::NotFoundError(absl::StrCat("the SavedModel has no asset file for '", node, "'"));
+}
+
 }  // namespace
 
 absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModelRequest& request) {
@@ -129,6 +144,10 @@ absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModel
   if (meta.restore_op.empty()) meta.restore_op = request.restore_op;
   PF_ASSIGN_OR_RETURN(options.naming.saved_names, FindSavedNames(*frozen.graph, meta.restore_op));
   PF_ASSIGN_OR_RETURN(options.naming.keys_by_full_name, KeysByFullName(*variables));
+  options.table_initializer = meta.table_initializer.substr(0, meta.table_initializer.rfind(':'));
+  if (is_saved_model) {
+    options.read_asset = [&](absl::string_view node) { return ReadAsset(files, request.saved_model, meta, node); };
+  }
   PF_ASSIGN_OR_RETURN(frozen.report, Freeze(*variables, options, frozen.graph.get()));
   if (request.outputs.empty()) {
     PF_RETURN_IF_ERROR(NameBySignature(frozen.graph.get(), &*frozen.signature));

@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/analysis/order.h"
@@ -15,6 +14,7 @@
 #include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "transforms/freeze/initial_values.h"
+#include "transforms/freeze/table_contents.h"
 #include "transforms/freeze/value_flow.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/call_inlining.h"
@@ -138,17 +138,15 @@ std::string Listed(const std::vector<std::string>& names) {
   return absl::StrCat("'", list, "'", more);
 }
 
-// State that is no variable, and that nothing here can make a constant of.
-void NoteState(const Graph& graph, FreezeReport* report) {
+// Names the tables whose entries are not known.
+void NoteEmptyTables(const Graph& graph, const TableContents& contents, FreezeReport* report) {
   std::vector<std::string> tables;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    const absl::string_view op = node->op().name();
-    if (absl::StrContains(op, "HashTable") && !absl::StrContains(op, "Lookup")) tables.emplace_back(node->name());
+    if (IsLookupTable(node->op()) && !contents.Has(node->name())) tables.emplace_back(node->name());
   }
   if (tables.empty()) return;
   report->notes.push_back(
-      absl::StrCat("tables are not frozen: ", Listed(tables),
-                   tables.size() == 1 ? " stays as it is and is" : " stay as they are and are",
+      absl::StrCat("the entries of tables are not known: ", Listed(tables), tables.size() == 1 ? " is" : " are",
                    " empty until the model's own initialiser runs; choose inputs behind the look-up to do without"));
 }
 
@@ -162,6 +160,8 @@ absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOp
   report.nodes_before = graph->num_nodes();
   PF_ASSIGN_OR_RETURN(const Selection selection, Selection::Of(*graph, options));
   PF_ASSIGN_OR_RETURN(const InitialValues initial, InitialValues::Of(*graph, options.initializers, options.evaluator));
+  PF_ASSIGN_OR_RETURN(const TableContents tables,
+                      TableContents::Of(*graph, options.table_initializer, options.read_asset));
   // Parts of variables may be on no way to the outputs, and say where others begin.
   const std::unique_ptr<Graph> whole = graph->Clone();
   PF_RETURN_IF_ERROR(KeepWhatOutputsNeed(graph));
@@ -182,7 +182,8 @@ absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOp
   if (!reader.kept().empty()) {
     report.notes.push_back(absl::StrCat("left as variables: ", Listed(reader.kept())));
   }
-  NoteState(*graph, &report);
+  PF_RETURN_IF_ERROR(tables.AddTo(graph));
+  NoteEmptyTables(*graph, tables, &report);
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include "graph/evaluator.h"
 #include "graph/graph.h"
 #include "graph/variable_source.h"
+#include "transforms/freeze/table_contents.h"
 #include "transforms/freeze/variable_values.h"
 
 namespace permafrost {
@@ -24,6 +25,9 @@ struct FreezeOptions {
   // Nodes that give variables their first values; what they assign takes the place of what was saved. The values must
   // not depend on anything that is fed.
   std::vector<std::string> initializers;
+  // The node that fills the tables, and the files that they are filled from. See TableContents.
+  std::string table_initializer;
+  TableContents::AssetReader read_asset;
   const Evaluator* evaluator = nullptr;  // Computes such values. Null: only constants are taken.
 };
 
@@ -43,7 +47,8 @@ struct FreezeReport {
 };
 
 // Cuts the graph down to what its declared outputs need and turns the variables in it into constants, of which the
-// values are those of `source`, uncopied; see ValueFlow for how what reads them changes. Nodes keep their names.
+// values are those of `source`, uncopied; see ValueFlow for how what reads them changes. Nodes keep their names. Tables
+// get nodes that fill them.
 // FailedPrecondition: no outputs are declared; a variable is changed on the way to the outputs; its value does not fit.
 // NotFound, with the nearest names: nothing was saved for a variable; an initialiser or a listed variable does not
 // exist. The graph is of no use after an error.
