@@ -153,7 +153,7 @@ absl::Status Compute(ComputeContext* context) {
         for (size_t c = 0; c < columns.size(); ++c) {
           absl::StrAppend(&text, c == 0 ? "" : "_X_", TextOf(*columns[c].values, chosen[c]));
         }
-        (*context->output_at(1).strings)[static_cast<size_t>(next)] = std::move(text);
+        (context->output_strings(1))[static_cast<size_t>(next)] = std::move(text);
       }
     }
   }

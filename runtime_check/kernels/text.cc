@@ -26,13 +26,13 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-const Strings& StringsOf(ComputeContext* context, int i) { return *context->input_at(i).strings; }
+const Strings& StringsOf(ComputeContext* context, int i) { return context->input_strings(i); }
 
 // output[i] = function(input[i]); function(const std::string&) returns a string.
 template <typename Function>
 absl::Status MapStrings(ComputeContext* context, Function function) {
   const Strings& input = StringsOf(context, 0);
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   for (size_t i = 0; i < input.size(); ++i) output[i] = function(input[i]);
   return absl::OkStatus();
 }
@@ -110,7 +110,7 @@ absl::Status PrepareJoin(PrepareContext* context) {
 
 absl::Status ComputeJoin(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::string separator, StringAttr(context->node(), "separator"));
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   const auto part = [&](int input, size_t i) -> const std::string& {
     const Strings& strings = StringsOf(context, input);
     return strings[context->input_shape(input).rank() == 0 ? 0 : i];
@@ -171,7 +171,7 @@ absl::Status ComputeReduce(ComputeContext* context) {
   const std::vector<int>& axes = context->state<ReduceState>().axes;
   const Shape& shape = context->input_shape(0);
   const Strings& input = StringsOf(context, 0);
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   if (axes.empty()) {
     output = input;
     return absl::OkStatus();
@@ -227,7 +227,7 @@ absl::Status PrepareSubstr(PrepareContext* context) {
 absl::Status ComputeSubstr(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const bool in_characters, CountsCharacters(context->node()));
   const Strings& input = StringsOf(context, 0);
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   const bool is_shared = context->input_shape(1).rank() == 0;
   absl::Status status;
   DispatchOn<int32_t, int64_t>(context->input_at(1).dtype, [&](auto tag) {
@@ -314,7 +314,7 @@ std::string Formatted(const std::string& format, Values... values) {
 
 absl::Status ComputeAsString(ComputeContext* context) {
   const auto& state = context->state<FormatState>();
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   if (context->input_at(0).dtype == DType::kString) {
     output = StringsOf(context, 0);
     return absl::OkStatus();
@@ -395,7 +395,7 @@ absl::Status PrepareExpression(PrepareContext* context) {
 absl::Status Replace(ComputeContext* context, const RegularExpression& expression, const std::string& rewrite) {
   PF_ASSIGN_OR_RETURN(const bool all, BoolAttr(context->node(), "replace_global"));
   const Strings& input = StringsOf(context, 0);
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   std::vector<Reservation> reservations;
   for (size_t i = 0; i < input.size(); ++i) {
     // A rewrite may hold the match several times, at each byte of the text.

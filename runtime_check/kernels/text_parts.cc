@@ -19,7 +19,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-const Strings& StringsOf(ComputeContext* context, int i) { return *context->input_at(i).strings; }
+const Strings& StringsOf(ComputeContext* context, int i) { return context->input_strings(i); }
 
 // --- Splitting
 // -----------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ absl::Status GiveParts(ComputeContext* context, Split split) {
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape({count, 2})));
   PF_RETURN_IF_ERROR(context->AllocateOutput(1, Shape({count})));
   int64_t* indices = context->output<int64_t>(0);
-  Strings& values = *context->output_at(1).strings;
+  Strings& values = context->output_strings(1);
   size_t part = 0;
   for (size_t row = 0; row < ends.size(); ++row) {
     for (int64_t column = 0; part < ends[row]; ++part, ++column) {
@@ -204,7 +204,7 @@ absl::Status MakeNGrams(ComputeContext* context, const NGrams& grams) {
   PF_ASSIGN_OR_RETURN(const Reservation reservation,
                       Reservation::Take(&context->budget(), static_cast<int64_t>(bytes), "n-grams"));
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, Shape({total})));
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   size_t next = 0;
   return for_each([&](int64_t row, int64_t count, int64_t width) {
     for (int64_t i = 0; i < count; ++i) {
@@ -350,7 +350,7 @@ absl::Status ComputeTranscode(ComputeContext* context) {
     PF_RETURN_IF_ERROR(ForEachCharacter(decoding, input[i], [&](int32_t code_point, size_t) {
       AppendCodePoint(static_cast<uint32_t>(code_point), &text);
     }));
-    (*context->output_at(0).strings)[i] = std::move(text);
+    (context->output_strings(0))[i] = std::move(text);
   }
   return absl::OkStatus();
 }
@@ -373,7 +373,7 @@ absl::Status Encode(ComputeContext* context) {
   PF_RETURN_IF_ERROR(CheckSplits(splits, context->input_shape(1).dim(0), context->input_shape(0).dim(0)));
   const auto is_valid = [](int64_t x) { return x >= 0 && x <= 0x10ffff && (x < 0xd800 || x > 0xdfff); };
   if (!is_valid(replacement)) return absl::InvalidArgumentError("attr 'replacement_char' is no character");
-  Strings& output = *context->output_at(0).strings;
+  Strings& output = context->output_strings(0);
   for (size_t row = 0; row < output.size(); ++row) {
     std::string text;
     for (Split i = splits[row]; i < splits[row + 1]; ++i) {
