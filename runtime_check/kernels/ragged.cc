@@ -48,15 +48,16 @@ absl::Status GiveIntegers(ComputeContext* context, int i, const Splits& values) 
   return absl::OkStatus();
 }
 
-// Copies `count` elements; strings are copied one by one.
-void CopyElements(const Value& from, int64_t first, int64_t count, Value* to, int64_t place) {
+// Copies `count` elements of an input to an output of its type; strings are copied one by one.
+void CopyElements(ComputeContext* context, int input, int64_t first, int64_t count, int output, int64_t place) {
   if (count == 0) return;
-  if (from.strings != nullptr) {
-    std::copy_n(from.strings->begin() + first, count, to->strings->begin() + place);
+  if (context->input_type(input) == DType::kString) {
+    std::copy_n(context->input_strings(input).begin() + first, count, context->output_strings(output).begin() + place);
     return;
   }
-  const auto size = static_cast<int64_t>(SizeOf(from.dtype));
-  std::memcpy(to->data + place * size, from.data + first * size, static_cast<size_t>(count * size));
+  const auto size = static_cast<int64_t>(SizeOf(context->input_type(input)));
+  std::memcpy(context->output_bytes(output) + place * size, context->input_bytes(input) + first * size,
+              static_cast<size_t>(count * size));
 }
 
 // --- RaggedRange
@@ -221,7 +222,7 @@ absl::Status ComputeGather(ComputeContext* context) {
   const int64_t row_elements = ProductOfDims(values.shape, 1, values.shape.rank());
   int64_t place = 0;
   for (const auto& [begin, end] : pieces) {
-    CopyElements(values, begin * row_elements, (end - begin) * row_elements, &context->output_at(out), place);
+    CopyElements(context, ragged, begin * row_elements, (end - begin) * row_elements, out, place);
     place += (end - begin) * row_elements;
   }
   return absl::OkStatus();
@@ -311,14 +312,13 @@ struct RowCopy {
   const std::vector<Splits>& splits;
   const std::vector<int64_t>& sizes;    // Of the output, by level; one more than there are splits.
   const std::vector<int64_t>& strides;  // Of the output, by level.
-  const Value& values;
   int64_t value_elements;
-  Value* output;
+  ComputeContext* context;
 
   void Rows(size_t level, int64_t begin, int64_t end, int64_t place) const {
     const int64_t count = std::min(end - begin, sizes[level]);
     if (level == splits.size()) {
-      CopyElements(values, begin * value_elements, count * value_elements, output, place);
+      CopyElements(context, 1, begin * value_elements, count * value_elements, 0, place);
       return;
     }
     for (int64_t i = 0; i < count; ++i) {
@@ -369,16 +369,15 @@ absl::Status ComputeToTensor(ComputeContext* context) {
                                                  "; expected a scalar or the end of a value's"));
   }
   PF_RETURN_IF_ERROR(context->AllocateOutput(0, shape));
-  Value& output = context->output_at(0);
   const int64_t count = shape.num_elements();
   if (fill_elements > 0) {
-    for (int64_t i = 0; i < count; i += fill_elements) CopyElements(fill, 0, fill_elements, &output, i);
+    for (int64_t i = 0; i < count; i += fill_elements) CopyElements(context, 2, 0, fill_elements, 0, i);
   }
   if (count == 0) return absl::OkStatus();
   std::vector<int64_t> strides(levels, value_elements);
   for (size_t level = levels - 1; level > 0; --level) strides[level - 1] = strides[level] * dims[level];
   const std::vector<int64_t> sizes(dims.begin(), dims.begin() + static_cast<int64_t>(levels));
-  const RowCopy copy = {splits, sizes, strides, values, value_elements, &output};
+  const RowCopy copy = {splits, sizes, strides, value_elements, context};
   copy.Rows(0, 0, static_cast<int64_t>(splits[0].size()) - 1, 0);
   return absl::OkStatus();
 }
@@ -439,7 +438,7 @@ absl::Status ComputeToSparse(ComputeContext* context) {
       }
     }
   }
-  CopyElements(values, 0, values.shape.num_elements(), &context->output_at(1), 0);
+  CopyElements(context, ragged, 0, values.shape.num_elements(), 1, 0);
   return absl::OkStatus();
 }
 

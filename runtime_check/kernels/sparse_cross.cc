@@ -17,7 +17,7 @@ namespace {
 
 // The features of one input: those of row i are [starts[i], starts[i + 1]) of its values.
 struct Column {
-  const Value* values = nullptr;
+  int values = 0;  // The input that holds them.
   std::vector<int64_t> starts;
 };
 
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<Column>> ReadColumns(ComputeContext* context, int spa
   std::vector<Column> columns;
   for (int i = 0; i < sparse; ++i) {
     Column column;
-    column.values = &context->input_at(sparse + i);
+    column.values = sparse + i;
     const int64_t* indices = context->input<int64_t>(i);
     const int64_t count = context->input_shape(i).dim(0);
     column.starts.assign(1, 0);
@@ -82,21 +82,23 @@ absl::StatusOr<std::vector<Column>> ReadColumns(ComputeContext* context, int spa
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " has ", shape.dim(0), " rows, expected ", *rows));
     }
     Column column;
-    column.values = &context->input_at(i);
+    column.values = i;
     for (int64_t row = 0; row <= *rows; ++row) column.starts.push_back(row * shape.dim(1));
     columns.push_back(std::move(column));
   }
   return columns;
 }
 
-uint64_t HashOf(const Value& values, int64_t i) {
-  if (values.strings != nullptr) return FarmFingerprint((*values.strings)[static_cast<size_t>(i)]);
-  return static_cast<uint64_t>(reinterpret_cast<const int64_t*>(values.data)[i]);
+uint64_t HashOf(ComputeContext* context, int input, int64_t i) {
+  if (context->input_type(input) == DType::kString) {
+    return FarmFingerprint(context->input_strings(input)[static_cast<size_t>(i)]);
+  }
+  return static_cast<uint64_t>(context->input<int64_t>(input)[i]);
 }
 
-std::string TextOf(const Value& values, int64_t i) {
-  if (values.strings != nullptr) return (*values.strings)[static_cast<size_t>(i)];
-  return absl::StrCat(reinterpret_cast<const int64_t*>(values.data)[i]);
+std::string TextOf(ComputeContext* context, int input, int64_t i) {
+  if (context->input_type(input) == DType::kString) return context->input_strings(input)[static_cast<size_t>(i)];
+  return absl::StrCat(context->input<int64_t>(input)[i]);
 }
 
 absl::Status Compute(ComputeContext* context) {
@@ -105,7 +107,7 @@ absl::Status Compute(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t buckets, IntAttr(node, "num_buckets"));
   PF_ASSIGN_OR_RETURN(const int64_t key, IntAttr(node, "hash_key"));
   PF_ASSIGN_OR_RETURN(const bool is_hashed, BoolAttr(node, "hashed_output"));
-  if (is_hashed == (context->output_at(1).strings != nullptr) || buckets < 0) {
+  if (is_hashed == (context->output_type(1) == DType::kString) || buckets < 0) {
     return absl::InvalidArgumentError(
         "hashes are expected to be int64, and texts strings; 'num_buckets' to be 0 or more");
   }
@@ -144,14 +146,14 @@ absl::Status Compute(ComputeContext* context) {
       if (is_hashed) {
         auto hash = static_cast<uint64_t>(key);
         for (size_t c = 0; c < columns.size(); ++c)
-          hash = JoinFingerprints(hash, HashOf(*columns[c].values, chosen[c]));
+          hash = JoinFingerprints(hash, HashOf(context, columns[c].values, chosen[c]));
         const uint64_t modulus =
             buckets > 0 ? static_cast<uint64_t>(buckets) : static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
         context->output<int64_t>(1)[next] = static_cast<int64_t>(hash % modulus);
       } else {
         std::string text;
         for (size_t c = 0; c < columns.size(); ++c) {
-          absl::StrAppend(&text, c == 0 ? "" : "_X_", TextOf(*columns[c].values, chosen[c]));
+          absl::StrAppend(&text, c == 0 ? "" : "_X_", TextOf(context, columns[c].values, chosen[c]));
         }
         (context->output_strings(1))[static_cast<size_t>(next)] = std::move(text);
       }
