@@ -22,8 +22,8 @@ struct ConvertModelOptions {
   WriteFlags write;
 };
 
-// Says on console.out what was written, and which inputs and outputs the model declares. Nothing is written on an
-// error.
+// Converts the model. Reports on console.out the file written and the inputs and outputs that the model declares.
+// Writes nothing on an error.
 absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files, Console& console);
 
 Tool ConvertModelTool();

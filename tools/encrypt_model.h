@@ -1,4 +1,4 @@
-// encrypt_model: encrypts and decrypts models, makes keys, and shows what an encrypted file says of itself.
+// encrypt_model: encrypts and decrypts models, generates keys, and shows the header of an encrypted file.
 #ifndef PERMAFROST_TOOLS_ENCRYPT_MODEL_H_
 #define PERMAFROST_TOOLS_ENCRYPT_MODEL_H_
 
@@ -17,11 +17,11 @@ struct EncryptModelOptions {
   std::string in, out;
   std::vector<std::string> recipient;
   std::vector<std::string> recipients_file;
-  // The passphrase to encrypt with is at the same places as the one that decrypts.
+  // The passphrase for encryption is read from the same places as the one for decryption.
   KeyFlags keys;
-  // What to do; encrypt when none is set.
+  // The mode; encrypt if none is set.
   bool decrypt = false, keygen = false, inspect = false;
-  bool armor = false;  // Of what is encrypted.
+  bool armor = false;  // Writes the encrypted file in ASCII armor.
   bool json = false;
 };
 

@@ -1,4 +1,4 @@
-// Lists what differs between two graphs, node by node.
+// Compares two graphs node by node.
 #ifndef PERMAFROST_TOOLS_DIFFERENCE_GRAPH_DIFFERENCE_H_
 #define PERMAFROST_TOOLS_DIFFERENCE_GRAPH_DIFFERENCE_H_
 
@@ -16,26 +16,25 @@ struct GraphDifference {
   // "missing_node", "extra_node", "op", "device", "inputs", "control_inputs", "attr", "surroundings"; with a lineage
   // also "renamed_node", "merged_node", "derived_node".
   std::string kind;
-  std::string node;  // Empty for what surrounds the nodes.
-  std::string text;  // One line, the node included.
+  std::string node;  // Empty for differences outside the nodes (versions, library).
+  std::string text;  // One line, including the name of the node.
 };
 
 struct GraphDifferenceOptions {
-  // Tensors count as equal when OutputDifference::relative() <= tolerance; absent: when their bits are equal.
+  // Tensors count as equal if OutputDifference::relative() <= tolerance; absent: if their bits are equal.
   std::optional<double> tolerance;
   // Also compare versions, function library, and attributes whose names start with "_".
   bool is_strict = false;
-  // How `actual` was made from `expected`; null: nodes of the same name answer to each other.
+  // The lineage of `actual` relative to `expected`; null: nodes are paired by name.
   const OriginsByName* origins = nullptr;
 };
 
-// What is different in `actual` from `expected`: nodes in the order of `expected`, then those that only `actual` has.
-// The order of nodes, attributes and control inputs, and "x" against "x:0", make no difference. O(nodes + edges +
-// weights).
+// Returns the differences of `actual` from `expected`: nodes in the order of `expected`, then those that only `actual`
+// has. The order of nodes, attributes and control inputs is ignored, and "x" equals "x:0". O(nodes + edges + weights).
 std::vector<GraphDifference> CompareGraphs(const Graph& actual, const Graph& expected,
                                            const GraphDifferenceOptions& options);
 
-// The key "differences" with an object for each, inside an object that the caller has begun.
+// Writes the key "differences" with one object per difference, inside an object that the caller has begun.
 void WriteDifferences(const std::vector<GraphDifference>& differences, JsonWriter* json);
 
 }  // namespace permafrost

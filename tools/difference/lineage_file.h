@@ -1,5 +1,5 @@
-// The file that transform_graph --lineage writes and compare_graphs --lineage reads: which nodes of the graph that was
-// read each node of the graph that was written comes from. docs/formats/lineage.md describes it.
+// The file that transform_graph --lineage writes and compare_graphs --lineage reads. It maps each node of the output
+// graph to the nodes of the input graph that it was made from. docs/formats/lineage.md describes it.
 #ifndef PERMAFROST_TOOLS_DIFFERENCE_LINEAGE_FILE_H_
 #define PERMAFROST_TOOLS_DIFFERENCE_LINEAGE_FILE_H_
 
@@ -18,22 +18,22 @@ namespace permafrost {
 struct LineageNote {
   std::string in_graph;
   std::string out_graph;
-  std::vector<std::string> transforms;  // The calls, in order.
+  std::vector<std::string> transforms;  // The transform calls, in order.
 };
 
-// REQUIRES: `graph` records its lineage. Errors of the file system.
+// Writes the file. REQUIRES: `graph` records its lineage. Errors of the file system.
 absl::Status WriteLineageFile(const Graph& graph, const LineageNote& note, FileSystem& files, const std::string& path);
 
 struct NodeOrigins {
-  std::string stands_for;  // The node whose place it has; empty for a node that is there in addition.
+  std::string stands_for;  // The node that this one replaces; empty for an additional node.
   std::vector<std::string> names;
   bool is_complete = true;
 };
 
-// By name of the node. A node that is not listed comes from the node of its own name.
+// Origins by node name. A node that is not listed comes from the node of its own name.
 using OriginsByName = absl::flat_hash_map<std::string, NodeOrigins>;
 
-// InvalidArgument, naming the file and the place, for anything but such a file.
+// Reads a lineage file. InvalidArgument, with the file and the position, if the content is not a lineage file.
 absl::StatusOr<OriginsByName> ReadLineageFile(FileSystem& files, const std::string& path);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Which node of one graph answers to which node of another: by name, or exactly, by a recorded lineage.
+// Pairs the nodes of two graphs: by name, or exactly, by a recorded lineage.
 #ifndef PERMAFROST_TOOLS_DIFFERENCE_NODE_PAIRING_H_
 #define PERMAFROST_TOOLS_DIFFERENCE_NODE_PAIRING_H_
 
@@ -13,17 +13,17 @@ namespace permafrost {
 // Pairs the nodes of `actual`, which was made from `expected`, with those of `expected`. O(nodes + origins).
 class NodePairing {
  public:
-  // `origins` tells of `actual` and may be null: then nodes of the same name are pairs. With it a node is paired with
-  // the one whose place it has. The graphs must outlive this.
+  // `origins` is the lineage of `actual` and may be null: then nodes of the same name are pairs. With a lineage a node
+  // is paired with the node that it replaces. The graphs must outlive this object.
   NodePairing(const Graph& actual, const Graph& expected, const OriginsByName* origins);
 
-  // The node paired with it; null when there is none.
+  // Returns the actual node paired with `expected`; null if there is none.
   const Node* ActualOf(const Node& expected) const { return Look(actual_, expected); }
   const Node* ExpectedOf(const Node& actual) const { return Look(expected_, actual); }
-  // The node in which an expected node goes on: the one paired with it, or else the first that comes from it. Null for
-  // a node that is gone.
+  // Returns the node that continues an expected node: the one paired with it, or else the first that was made from it.
+  // Null for a removed node.
   const Node* HeirOf(const Node& expected) const { return Look(heir_, expected); }
-  // The origins of an actual node, in the order of the file.
+  // Returns the origins of an actual node, in the order of the file.
   std::vector<const Node*> OriginsOf(const Node& actual) const;
 
  private:

@@ -1,4 +1,4 @@
-// Pictures in memory: as files hold them, and as they are computed with.
+// Pictures in memory: with 8-bit pixels as in files, and with float pixels for computation.
 #ifndef PERMAFROST_TOOLS_IMAGES_IMAGE_H_
 #define PERMAFROST_TOOLS_IMAGES_IMAGE_H_
 
@@ -8,7 +8,7 @@
 
 namespace permafrost {
 
-// Row by row from the top, the channels of a pixel side by side: grey, or red, green and blue.
+// A grid of pixels, row by row from the top. The channels of a pixel are adjacent: grey, or red, green and blue.
 template <typename T>
 struct PixelGrid {
   int64_t height = 0;
@@ -26,12 +26,12 @@ PixelGrid<T> MakeGrid(int64_t height, int64_t width, int64_t channels) {
   return {height, width, channels, std::vector<T>(static_cast<size_t>(height * width * channels))};
 }
 
-using Image = PixelGrid<uint8_t>;  // As a file holds it.
-using Picture = PixelGrid<float>;  // As it is computed with: 0 is black, 255 as bright as can be.
+using Image = PixelGrid<uint8_t>;  // Pixels as in a file.
+using Picture = PixelGrid<float>;  // Pixels for computation: 0 is black, 255 is full brightness.
 
 struct ImageLimits {
-  // What a decoder makes room for, 3 bytes each. The largest sensors of phones have 108 million; a file that
-  // claims more than this is refused before any memory is taken.
+  // The largest picture that a decoder allocates memory for, at 3 bytes per pixel. The largest phone sensors have 108
+  // million pixels; a file that claims more than this limit is rejected before any allocation.
   int64_t max_pixels = int64_t{1} << 27;
 };
 

@@ -1,4 +1,4 @@
-// Opens a picture of any kind that is read.
+// Reads pictures of every supported format.
 #ifndef PERMAFROST_TOOLS_IMAGES_IMAGE_FILE_H_
 #define PERMAFROST_TOOLS_IMAGES_IMAGE_FILE_H_
 
@@ -11,11 +11,11 @@
 
 namespace permafrost {
 
-// Whether a file of this name should be a picture: .png, .jpg, .jpeg, in any case.
+// Returns whether the file name has a picture's extension: .png, .jpg, .jpeg, in any case.
 bool HasImageName(absl::string_view path);
 
-// The picture in a PNG or JPEG file; which of them it is, its content says. Errors name the file: those of files,
-// DataLoss for a damaged one, InvalidArgument for a file of another kind, ResourceExhausted beyond the limits.
+// Reads a PNG or JPEG file; the format is detected from the content. Errors name the file: errors of the file system,
+// DataLoss for a damaged file, InvalidArgument for another format, ResourceExhausted beyond the limits.
 absl::StatusOr<Image> ReadImageFile(FileSystem& files, const std::string& path, const ImageLimits& limits = {});
 
 }  // namespace permafrost

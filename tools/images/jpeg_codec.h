@@ -1,4 +1,4 @@
-// Reads JPEG files, and writes them to memory.
+// Decodes JPEG files, and encodes them to memory.
 #ifndef PERMAFROST_TOOLS_IMAGES_JPEG_CODEC_H_
 #define PERMAFROST_TOOLS_IMAGES_JPEG_CODEC_H_
 
@@ -10,17 +10,17 @@
 
 namespace permafrost {
 
-// Whether the bytes start as a JPEG file does.
+// Returns whether the bytes start like a JPEG file.
 bool IsJpeg(absl::string_view bytes);
 
-// Baseline and progressive files, grey, YCbCr, RGB and CMYK, with libjpeg-turbo's defaults: the pixels that Pillow
-// reads, and TensorFlow's decode_jpeg with dct_method='INTEGER_ACCURATE' (without it, its are up to some steps of 255
-// off). Grey files give 1 channel, others 3. The orientation that a camera notes is not applied, as in those. DataLoss
-// for a file that is damaged or cut short, also where a viewer would show the upper half; ResourceExhausted beyond the
-// limits.
+// Decodes baseline and progressive files, grey, YCbCr, RGB and CMYK, with libjpeg-turbo's defaults. The pixels equal
+// those of Pillow, and of TensorFlow's decode_jpeg with dct_method='INTEGER_ACCURATE' (without it, TensorFlow's differ
+// by a few steps of 255). Grey files give 1 channel, others 3. The orientation recorded by a camera is not applied, as
+// in Pillow and TensorFlow. DataLoss for a file that is damaged or truncated, even where a viewer would show the upper
+// half; ResourceExhausted beyond the limits.
 absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const ImageLimits& limits);
 
-// Baseline, colours at half the resolution as cameras do it. `quality` is libjpeg's, 1 to 100.
+// Encodes a baseline file, with chroma at half the resolution as in cameras. `quality` is libjpeg's, 1 to 100.
 absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality);
 
 }  // namespace permafrost

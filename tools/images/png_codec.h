@@ -1,4 +1,4 @@
-// Reads PNG files.
+// Decodes PNG files.
 #ifndef PERMAFROST_TOOLS_IMAGES_PNG_CODEC_H_
 #define PERMAFROST_TOOLS_IMAGES_PNG_CODEC_H_
 
@@ -8,12 +8,12 @@
 
 namespace permafrost {
 
-// Whether the bytes start as a PNG file does.
+// Returns whether the bytes start like a PNG file.
 bool IsPng(absl::string_view bytes);
 
-// Any PNG file, as 8 bits a channel: of 16 bits the upper eight, palettes looked up, transparency dropped, no
-// correction of gamma or colour profile, which is what TensorFlow's decode_png and Pillow do. Grey files give 1
-// channel, others 3. DataLoss for a file that is damaged or cut short, ResourceExhausted beyond the limits.
+// Decodes any PNG file to 8 bits per channel, as TensorFlow's decode_png and Pillow do: 16-bit samples keep the upper
+// eight bits, palettes are expanded, transparency is dropped, gamma and colour profiles are ignored. Grey files give 1
+// channel, others 3. DataLoss for a file that is damaged or truncated, ResourceExhausted beyond the limits.
 absl::StatusOr<Image> DecodePng(absl::string_view bytes, const ImageLimits& limits);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// From a picture to the numbers that a model is fed, and back.
+// Converts pictures to input tensors of a model, and back.
 #ifndef PERMAFROST_TOOLS_IMAGES_PREPROCESSING_H_
 #define PERMAFROST_TOOLS_IMAGES_PREPROCESSING_H_
 
@@ -17,11 +17,11 @@
 
 namespace permafrost {
 
-// How a picture gets into the model's frame.
+// The way in which a picture is fitted into the model's input size.
 enum class ImageFit {
-  kStretch,    // All of it, whatever that does to its proportions.
-  kCrop,       // Its middle, as large as the proportions of the frame allow.
-  kLetterbox,  // All of it in its proportions, centred, with bars.
+  kStretch,    // The whole picture, without keeping its aspect ratio.
+  kCrop,       // The largest centred part with the aspect ratio of the input.
+  kLetterbox,  // The whole picture with its aspect ratio, centred, with bars.
 };
 enum class ChannelOrder { kRgb, kBgr, kGray };
 enum class ImageLayout { kChannelsLast, kChannelsFirst };
@@ -31,20 +31,20 @@ std::vector<std::string> ChannelOrderNames();
 absl::StatusOr<ImageFit> ParseImageFit(absl::string_view name);
 absl::StatusOr<ChannelOrder> ParseChannelOrder(absl::string_view name);
 
-// What the user says. A value v of 0..255 becomes (low + v / 255 * (high - low) - mean) / deviation, mean and deviation
-// by channel in the model's order.
+// Preprocessing as the user sets it. A value v of 0..255 becomes (low + v / 255 * (high - low) - mean) / deviation,
+// with mean and deviation by channel in the model's order.
 struct Preprocessing {
   ImageFit fit = ImageFit::kStretch;
   ResizeFilter filter = ResizeFilter::kBilinear;
-  double crop_fraction = 1;                        // Of the sides that kStretch and kCrop would take, the middle.
-  double padding = 0;                              // Of the bars, 0..255.
+  double crop_fraction = 1;                        // The centred share of the sides that kStretch and kCrop use.
+  double padding = 0;                              // The value of the bars, 0..255.
   std::optional<ChannelOrder> order;               // Absent: grey for a model with one channel, else red, green, blue.
-  std::optional<std::pair<double, double>> range;  // Absent: 0..1, for integers all that the type holds.
-  std::vector<double> mean;                        // None, one, or one for each channel.
-  std::vector<double> deviation;                   // The same.
+  std::optional<std::pair<double, double>> range;  // Absent: 0..1, for integers the full range of the type.
+  std::vector<double> mean;                        // None, one, or one per channel.
+  std::vector<double> deviation;                   // None, one, or one per channel.
 };
 
-// What a model takes.
+// The picture format of a model's input.
 struct PictureFormat {
   DType dtype = DType::kFloat;
   int64_t height = 0;
@@ -53,24 +53,25 @@ struct PictureFormat {
   ImageLayout layout = ImageLayout::kChannelsLast;
 };
 
-// What `input` takes, from its type and shape; `size` (height, width) where the shape leaves that open.
-// InvalidArgument, naming the input, where it takes no pictures: type float, uint8 or int8, four dimensions, of which
-// the last, or else the second, is 1 or 3, and a size that neither or both say.
+// Returns the picture format of `input`, from its type and shape, and from `size` (height, width) if the shape leaves
+// the size open. InvalidArgument, naming the input, if it takes no pictures. A valid input has type float, uint8 or
+// int8 and four dimensions; the last, or else the second, is 1 or 3. Exactly one of shape and `size` must give the
+// size.
 absl::StatusOr<PictureFormat> FormatOfInput(const Endpoint& input, std::optional<std::pair<int64_t, int64_t>> size);
 
-// Converts pictures for one input.
+// Converts pictures for one input of a model.
 class PictureConverter {
  public:
-  // InvalidArgument for settings that do not fit each other or the format.
+  // Creates a converter. InvalidArgument for settings that contradict each other or the format.
   static absl::StatusOr<PictureConverter> Create(const Preprocessing& preprocessing, const PictureFormat& format);
 
   const PictureFormat& format() const { return format_; }
-  // Resized, and grey where the model wants that.
+  // Returns the picture resized, and converted to grey if the model takes one channel.
   Picture Fit(const Image& image) const;
-  // A batch. REQUIRES: pictures as Fit gives them. ResourceExhausted when memory does not suffice.
+  // Returns a batch. REQUIRES: pictures returned by Fit. ResourceExhausted if memory does not suffice.
   absl::StatusOr<Tensor> ToTensor(const std::vector<Picture>& pictures) const;
-  // The pictures that a tensor of this format holds. InvalidArgument for values that are further than half of a step of
-  // 255 out of the range, which say that the preprocessing is not that of the tensor.
+  // Returns the pictures in a tensor of this format. InvalidArgument for values out of range by more than half a step
+  // of 255, since the tensor then has another preprocessing.
   absl::StatusOr<std::vector<Picture>> ToPictures(const Tensor& tensor) const;
 
  private:
@@ -78,7 +79,7 @@ class PictureConverter {
       : preprocessing_(preprocessing), format_(format) {}
   template <typename T>
   absl::StatusOr<Tensor> Convert(const std::vector<Picture>& pictures) const;
-  // Where an element of a row of the tensor is in a picture.
+  // Returns the index in a picture of an element of a row of the tensor.
   size_t PictureIndex(size_t element, size_t* channel) const;
 
   Preprocessing preprocessing_;

@@ -1,4 +1,4 @@
-// Makes pictures larger and smaller.
+// Resizes pictures.
 #ifndef PERMAFROST_TOOLS_IMAGES_RESAMPLING_H_
 #define PERMAFROST_TOOLS_IMAGES_RESAMPLING_H_
 
@@ -11,12 +11,13 @@
 
 namespace permafrost {
 
-// How a pixel of the result is made of those of the source. Centres of pixels are at half coordinates in all of them.
-//   bilinear    of the four nearest: tf.image.resize(method='bilinear'), the default of TensorFlow 2
-//   antialias   a triangle as wide as two pixels of the result: tf.image.resize(..., antialias=True); within a rounding
-//               of what Pillow's BILINEAR does
-//   area        the mean of what the pixel covers: tf.image.resize(method='area')
-//   nearest     the nearest: tf.image.resize(method='nearest')
+// The filter that computes a pixel of the result from pixels of the source. Pixel centres are at half coordinates in
+// all filters.
+//   bilinear    the four nearest pixels: tf.image.resize(method='bilinear'), the default of TensorFlow 2
+//   antialias   a triangle as wide as two pixels of the result: tf.image.resize(..., antialias=True); equals Pillow's
+//               BILINEAR up to rounding
+//   area        the mean of the covered area: tf.image.resize(method='area')
+//   nearest     the nearest pixel: tf.image.resize(method='nearest')
 enum class ResizeFilter { kBilinear, kAntialias, kArea, kNearest };
 
 std::vector<std::string> ResizeFilterNames();
@@ -30,8 +31,8 @@ struct PixelWindow {
   int64_t width = 0;
 };
 
-// The window of the image as a picture of height x width, computed in float without rounding. REQUIRES: sizes of at
-// least 1, a window inside of the image.
+// Returns the window of the image resized to height x width, computed in float without rounding. REQUIRES: sizes of at
+// least 1, a window inside the image.
 Picture Resample(const Image& image, const PixelWindow& window, int64_t height, int64_t width, ResizeFilter filter);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Threads that keep processors and memory busy while something else is measured.
+// Threads that load processors and memory during a measurement.
 #ifndef PERMAFROST_TOOLS_MEASURING_BACKGROUND_LOAD_H_
 #define PERMAFROST_TOOLS_MEASURING_BACKGROUND_LOAD_H_
 
@@ -8,7 +8,8 @@
 
 namespace permafrost {
 
-// Works while it lives. Each thread multiplies and adds over memory larger than most caches, without a pause.
+// Runs threads from construction to destruction. Each thread multiplies and adds over memory larger than most caches,
+// without a pause.
 class BackgroundLoad {
  public:
   explicit BackgroundLoad(int num_threads);

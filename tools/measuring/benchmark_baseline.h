@@ -1,4 +1,4 @@
-// benchmark_model --baseline: compares a measurement with the one in a file, for builds that fail on a regression.
+// benchmark_model --baseline: compares a measurement with a recorded one, for builds that fail on a regression.
 #ifndef PERMAFROST_TOOLS_MEASURING_BENCHMARK_BASELINE_H_
 #define PERMAFROST_TOOLS_MEASURING_BENCHMARK_BASELINE_H_
 
@@ -14,20 +14,22 @@ struct Baseline {
   std::string model, delegate, precision;
   int threads = 0;
   double median_seconds = 0;
-  Interval median;  // Where it is with 95 % confidence.
+  Interval median;  // 95 % confidence interval of the median.
 };
 
-// Reads what `benchmark_model --json` printed. Errors name the file; InvalidArgument for anything else.
+// Reads the output of `benchmark_model --json`. Errors name the file; InvalidArgument for any other content.
 absl::StatusOr<Baseline> ReadBaseline(FileSystem& files, const std::string& path);
 
 struct BaselineVerdict {
-  double ratio = 0;   // The median now over that in the file.
-  Interval interval;  // What it is at least and at most, when both medians are as far off as they may be.
-  // It is slower by more than was allowed, and by more than noise explains: the whole interval lies above 1.
+  // The current median divided by the recorded one.
+  double ratio = 0;
+  // The range of the ratio over both confidence intervals.
+  Interval interval;
+  // True if it is slower by more than allowed and by more than noise explains: the whole interval lies above 1.
   bool is_regression = false;
 };
 
-// `allowed` is a share: 0.05 lets the median grow by 5 %.
+// Compares a sample with the baseline. `allowed` is a share: 0.05 allows the median to grow by 5 %.
 BaselineVerdict CompareWithBaseline(const Baseline& baseline, const Sample& now, double allowed);
 
 }  // namespace permafrost

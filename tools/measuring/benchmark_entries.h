@@ -1,5 +1,4 @@
-// The reports that the original writes for --benchmark_name and --output_prefix: one small protobuf file for each
-// figure.
+// Reports in the format of TensorFlow's --benchmark_name and --output_prefix: one small protobuf file per figure.
 #ifndef PERMAFROST_TOOLS_MEASURING_BENCHMARK_ENTRIES_H_
 #define PERMAFROST_TOOLS_MEASURING_BENCHMARK_ENTRIES_H_
 
@@ -16,16 +15,16 @@ struct BenchmarkEntry {
   std::string name;
   int64_t iterations = 0;
   double total_seconds = 0;
-  double throughput = -1;  // MiB of the first input a second; -1: none.
+  double throughput = -1;  // MiB of the first input per second; -1: none.
 };
 
-// The encoded BenchmarkEntries message with this one entry.
+// Returns the encoded BenchmarkEntries message with this one entry.
 std::string EncodeBenchmarkEntry(const BenchmarkEntry& entry);
 
-// The file that an entry goes to: prefix and name, "/" in the name as "__".
+// Returns the path of an entry's file: prefix and name, with "/" in the name replaced by "__".
 std::string BenchmarkEntryPath(const std::string& prefix, const std::string& name);
 
-// Writes a file for each. AlreadyExists, and nothing written, when one of them is there.
+// Writes one file per entry. AlreadyExists, with nothing written, if one of the files exists.
 absl::Status WriteBenchmarkEntries(const std::string& prefix, const std::vector<BenchmarkEntry>& entries,
                                    FileSystem& files);
 

@@ -1,16 +1,15 @@
-// How long a model would take on a device that is only described.
+// Estimates the latency of a model on a device given only by its description.
 //
-// The time of a group of nodes (node_work.h) is the sum of what its parts would take alone:
+// The time of a group of nodes (node_work.h) is the sum of the times that its parts would take alone:
 //     arithmetic  FLOPs / (peak of the cores * the share of it that kernels of this class reach)
 //     traffic     bytes of activations / (rate * the share of it that kernels of this class reach)
 //     weights     bytes / (rate * share)
 //     steps       elements of fused elementwise nodes / (peak * share)
 //     start       Device::node_seconds * the part of it that these kernels take
-// Of what is needed in turn, the tensors of a group or all weights, as much as the cache holds passes at its rate, and
-// the rest at that of memory.
-// The shares were calibrated on one machine for each kind of kernels, with the models that
-// tests/bench/device_estimates.py is given; that script fits them again, and checks the estimates by leaving out one
-// model at a time.
+// For data used in turn (the tensors of a group, or all weights), the part that fits the cache moves at the cache's
+// rate, and the rest at the memory's. The shares were calibrated on one machine for each kind of kernels, with the
+// models passed to tests/bench/device_estimates.py. That script fits them again, and cross-validates the estimates by
+// leaving out one model at a time.
 #ifndef PERMAFROST_TOOLS_MEASURING_DEVICE_ESTIMATE_H_
 #define PERMAFROST_TOOLS_MEASURING_DEVICE_ESTIMATE_H_
 
@@ -31,7 +30,7 @@ namespace permafrost {
 struct GroupEstimate {
   NodeWork work;
   double seconds = 0;
-  double arithmetic_seconds = 0, traffic_seconds = 0;  // Of them; steps count as arithmetic.
+  double arithmetic_seconds = 0, traffic_seconds = 0;  // Parts of `seconds`; steps count as arithmetic.
 };
 
 struct DeviceEstimate {
@@ -42,15 +41,16 @@ struct DeviceEstimate {
   std::vector<GroupEstimate> groups;  // As in ModelWork.
 };
 
-// Whether estimates for a delegate of this name exist; others are refused with the known ones.
+// Checks that estimates exist for a delegate of this name. The error lists the known delegates.
 absl::Status CheckHasShares(absl::string_view delegate);
-// Whether the kernels of the delegate compute elementwise nodes together with what is before them.
+// Returns whether the kernels of the delegate fuse elementwise nodes into the node before them.
 bool Fuses(absl::string_view delegate);
 
-// REQUIRES: CheckHasShares(delegate).ok(). More threads than the device has cores count as so many.
+// Estimates the latency. REQUIRES: CheckHasShares(delegate).ok(). The number of threads is capped at the device's
+// cores.
 DeviceEstimate EstimateOn(const Device& device, const ModelWork& work, absl::string_view delegate, int num_threads);
 
-// The sum, what it is made of, and the `limit` slowest groups; 0: all.
+// Prints the total, its parts, and the `limit` slowest groups; 0: all.
 void PrintEstimate(const DeviceEstimate& estimate, size_t limit, const Console& console);
 void WriteEstimate(const DeviceEstimate& estimate, JsonWriter* json);
 

@@ -1,4 +1,4 @@
-// Counts what the processor does, through the kernel's performance events.
+// Reads hardware performance counters through the kernel's performance events.
 #ifndef PERMAFROST_TOOLS_MEASURING_HARDWARE_COUNTERS_H_
 #define PERMAFROST_TOOLS_MEASURING_HARDWARE_COUNTERS_H_
 
@@ -15,20 +15,20 @@ namespace permafrost {
 
 struct CounterValue {
   std::string name;  // "cycles", "instructions", "cache misses" ...
-  double count = 0;  // Scaled up where the processor had to share its counters.
+  double count = 0;  // Scaled up if the kernel multiplexed the counters.
 };
 
-// Counts for this thread and those that it starts after Open. Not thread-safe.
+// Counts events of the calling thread and the threads that it starts after Open. Not thread-safe.
 class HardwareCounters {
  public:
-  // Those that the machine has. Unavailable, with the reason and what can be done, when there are none: many virtual
-  // machines and containers have none.
+  // Opens the counters that the machine has. Unavailable, with the reason and a remedy, if there are none, as in many
+  // virtual machines and containers.
   static absl::StatusOr<std::unique_ptr<HardwareCounters>> Open();
   ~HardwareCounters();
   HardwareCounters(const HardwareCounters&) = delete;
   HardwareCounters& operator=(const HardwareCounters&) = delete;
 
-  // From zero.
+  // Resets the counters to zero and starts them.
   void Start();
   void Stop();
   std::vector<CounterValue> Read() const;

@@ -1,5 +1,5 @@
-// Measures several things against each other: in rounds, in each of which everyone has a turn, so that what slows the
-// machine for a while slows all.
+// Measures several contestants in rounds. Each contestant runs once per round, so that a temporary slowdown of the
+// machine affects all of them equally.
 #ifndef PERMAFROST_TOOLS_MEASURING_INTERLEAVED_RUNS_H_
 #define PERMAFROST_TOOLS_MEASURING_INTERLEAVED_RUNS_H_
 
@@ -23,40 +23,42 @@ struct Contestant {
 struct ContestLimits {
   int min_rounds = 12;
   int max_rounds = 400;
-  // Of all together; the first min_rounds / 2 rounds are run in any case. Before a quarter of it nothing is decided and
-  // only the lost leave: what disturbs a machine, one of its processors above all, may go on for a second or two.
+  // Maximum time of all contestants together; the first min_rounds / 2 rounds always run. In the first quarter nothing
+  // is decided and only contestants beyond lost_ratio are dropped: a disturbance of the machine, above all of one
+  // processor, may last a second or two.
   double max_seconds = 30;
-  // Runs of a turn that count take about so long together; those before, which warm caches up and let the threads of
-  // the one before go to sleep, too, and at least one.
+  // Approximate total time of the counted runs of a turn. At least one run, and about as much time, goes uncounted
+  // before them: it warms caches, and lets the threads of the previous contestant go to sleep.
   double turn_seconds = 0.02;
   double warmup_seconds = 0.005;
-  // Who is surely slower than the best by more than this leaves, so that the time goes to those who are close. Nobody
-  // leaves for one bad moment: first there is a rest of an eighth of max_seconds, and then three rounds must confirm
-  // it.
+  // A contestant significantly slower than the best by more than this factor is dropped, which leaves the time to close
+  // ones. One disturbance does not drop a contestant: it first rests for an eighth of max_seconds, and then three
+  // rounds must confirm the result.
   double hopeless_ratio = 1.25;
-  // Who is surely slower by more than this rests, and leaves, before a quarter of max_seconds is over, too.
+  // A contestant significantly slower by more than this factor rests and is dropped even in the first quarter of
+  // max_seconds.
   double lost_ratio = 4;
-  // Who is surely within this of the best need not be told from it.
+  // Contestants significantly within this factor of the best need not be separated from it.
   double equal_ratio = 1.01;
-  uint64_t seed = 1;  // Of the order of turns, which is another in each round.
+  uint64_t seed = 1;  // Seeds the order of turns, which differs in each round.
 };
 
 struct ContestResult {
-  absl::Status status;          // An error ends the part of this one.
-  std::vector<double> rounds;   // Seconds of a run, the median of a turn; NaN for a round without it.
-  std::vector<double> seconds;  // Of every run that counts.
-  bool was_dropped = false;     // As hopeless.
+  absl::Status status;          // An error ends the runs of this contestant.
+  std::vector<double> rounds;   // Median seconds per run of each turn; NaN for a round without this contestant.
+  std::vector<double> seconds;  // Seconds of every counted run.
+  bool was_dropped = false;     // Dropped because of hopeless_ratio or lost_ratio.
 };
 
-// Ends when one is surely the fastest, or those that are not surely slower are surely equal; else by the limits, or
-// with Interruption::IsRequested. `progress` is told the round.
+// Runs the rounds. Ends when one contestant is significantly the fastest, or when those not significantly slower are
+// significantly equal; otherwise at the limits or when Interruption::IsRequested. Calls `progress` with the round.
 std::vector<ContestResult> RunInterleaved(absl::Span<const Contestant> contestants, const ContestLimits& limits,
                                           absl::FunctionRef<void(int round)> progress);
 
-// How many times longer `a` takes than `b`: over the rounds in which both ran.
+// Returns the time of `a` divided by that of `b`, over the rounds in which both ran.
 Sample RatioOf(const ContestResult& a, const ContestResult& b);
 
-// The one with the least median, or -1 when none ran; `may_win` leaves some out.
+// Returns the index with the least median for which `may_win` holds, or -1 if none ran.
 int FastestOf(absl::Span<const ContestResult> results, absl::FunctionRef<bool(int)> may_win);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What this machine can do at most: arithmetic and memory traffic, measured.
+// Measures the peak arithmetic and memory throughput of this machine.
 #ifndef PERMAFROST_TOOLS_MEASURING_MACHINE_PEAKS_H_
 #define PERMAFROST_TOOLS_MEASURING_MACHINE_PEAKS_H_
 
@@ -7,16 +7,19 @@
 namespace permafrost {
 
 struct MachinePeaks {
-  double flops_per_second = 0;        // Multiplications and additions of floats, in registers, two for each fused pair.
-  double bytes_per_second = 0;        // Read and written by a[i] = b[i] + s * c[i] over more than the caches hold.
-  double cache_bytes_per_second = 0;  // The same over what the second-level cache of a core holds.
-  // How much of a thread's data is that near: the arrays over which the rate is still above half of that.
+  // Float operations in registers; a fused multiply-add counts as two.
+  double flops_per_second = 0;
+  // Bytes read and written by a[i] = b[i] + s * c[i] over arrays larger than the caches.
+  double bytes_per_second = 0;
+  // The same loop over arrays that fit a core's second-level cache.
+  double cache_bytes_per_second = 0;
+  // The size of arrays per thread up to which the rate stays above half of cache_bytes_per_second.
   double cache_bytes = 0;
   int num_threads = 0;
   std::string instructions;  // "avx512", "avx2", or "baseline".
 };
 
-// Takes about half a second. The best of many short tries, so that disturbances do no harm.
+// Measures for about half a second. Takes the best of many short tries, so that disturbances do no harm.
 MachinePeaks MeasureMachinePeaks(int num_threads);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// How many bytes of tensors are still needed, while a run lasts.
+// Bytes of live tensors over the time of a run.
 #ifndef PERMAFROST_TOOLS_MEASURING_MEMORY_TIMELINE_H_
 #define PERMAFROST_TOOLS_MEASURING_MEMORY_TIMELINE_H_
 
@@ -12,12 +12,13 @@
 namespace permafrost {
 
 struct MemoryPoint {
-  int64_t time_ns = 0;  // Since the run began.
-  int64_t bytes = 0;    // From then on.
+  int64_t time_ns = 0;  // Since the start of the run.
+  int64_t bytes = 0;    // Live bytes from then on.
 };
 
-// A tensor lives from the start of the node that makes it to the end of the last that reads it; one that is read by
-// nodes that are fused into others, to that of what reads those. In the order of time; empty for a graph with a cycle.
+// Returns the points in order of time; empty for a graph with a cycle. A tensor lives from the start of its producer to
+// the end of its last reader. If a reader is fused into another node, the tensor lives to the end of the readers of the
+// fused node.
 std::vector<MemoryPoint> LivingBytes(const Profiler& profiler, const ProfileRun& run, const Graph& graph,
                                      const NodeCosts& costs);
 

@@ -1,4 +1,4 @@
-// What each node of a graph has to do: arithmetic, and bytes that go in and out, from static shapes.
+// Cost of each node of a graph: arithmetic and bytes read and written, from static shapes.
 #ifndef PERMAFROST_TOOLS_MEASURING_NODE_COSTS_H_
 #define PERMAFROST_TOOLS_MEASURING_NODE_COSTS_H_
 
@@ -15,24 +15,25 @@
 namespace permafrost {
 
 struct NodeCost {
-  uint64_t flops = 0;         // As EstimateFlops counts.
-  uint64_t input_bytes = 0;   // Weights included. 0 where shapes are not known.
-  uint64_t output_bytes = 0;  // Likewise.
-  uint64_t weight_bytes = 0;  // Of the inputs, what is a Const, or an Identity of one.
+  uint64_t flops = 0;         // Counted as by EstimateFlops.
+  uint64_t input_bytes = 0;   // Includes weights. 0 if shapes are unknown.
+  uint64_t output_bytes = 0;  // 0 if shapes are unknown.
+  uint64_t weight_bytes = 0;  // The part of input_bytes that is a Const, or an Identity of one.
   std::string op;
 };
 
 class NodeCosts {
  public:
   NodeCosts() = default;
-  // O(nodes + edges). Where shapes cannot be inferred, only the ops are known, and flops().status says why.
+  // Computes the costs. O(nodes + edges). If shapes cannot be inferred, only the ops are known, and flops().status has
+  // the reason.
   NodeCosts(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed);
 
   const FlopsEstimate& flops() const { return flops_; }
-  // Null for a name that no node of the graph has.
+  // Returns the cost of a node; null if the graph has no node of this name.
   const NodeCost* Find(absl::string_view name) const;
-  // Of what a label stands for. A delegate names a piece "node: what it does", after the node that matters most of
-  // those it computes; null when it is named after none.
+  // Returns the cost of the node that a label stands for. A delegate names a piece "node: description", after its most
+  // expensive node; null if the piece is not named after a node.
   const NodeCost* Find(const ProfileLabel& label) const;
 
  private:
@@ -40,7 +41,7 @@ class NodeCosts {
   absl::flat_hash_map<std::string, NodeCost> by_name_;
 };
 
-// The node that a piece is named after: what stands before ": ", or all of it.
+// Returns the node that a piece is named after: the text before ": ", or all of it.
 absl::string_view NodeOfPiece(absl::string_view piece);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What the kernel says of this process: memory, switches.
+// Statistics of this process from the kernel: memory and context switches.
 #ifndef PERMAFROST_TOOLS_MEASURING_PROCESS_FACTS_H_
 #define PERMAFROST_TOOLS_MEASURING_PROCESS_FACTS_H_
 
@@ -7,9 +7,11 @@
 namespace permafrost {
 
 struct ProcessFacts {
-  int64_t resident_bytes = 0;       // Now; 0 where the kernel does not say.
-  int64_t peak_resident_bytes = 0;  // Since the process began.
-  // How often the kernel took a processor away from this process for another.
+  // Current value; 0 if the kernel does not report it.
+  int64_t resident_bytes = 0;
+  // Peak since the start of the process.
+  int64_t peak_resident_bytes = 0;
+  // Number of involuntary context switches of this process.
   int64_t involuntary_switches = 0;
 };
 

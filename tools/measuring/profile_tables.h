@@ -1,4 +1,4 @@
-// The profile of a model as the original prints it, for people and for scripts that read its lines, and as CSV.
+// Prints a model's profile in the format of TensorFlow's tool, which scripts parse, and as CSV.
 #ifndef PERMAFROST_TOOLS_MEASURING_PROFILE_TABLES_H_
 #define PERMAFROST_TOOLS_MEASURING_PROFILE_TABLES_H_
 
@@ -10,7 +10,7 @@
 
 namespace permafrost {
 
-// Which tables, and how many rows of each; 0: all.
+// Selects the tables, and the number of rows of each; 0: all.
 struct ProfileTableOptions {
   bool show_run_order = true;
   int32_t run_order_limit = 0;
@@ -22,12 +22,12 @@ struct ProfileTableOptions {
   bool show_summary = true;
 };
 
-// "Run Order", "Top by Computation Time", "Top by Memory Use", "Summary by node type" and the lines "Timings
-// (microseconds)", "Memory (bytes)" and "N nodes observed". Columns, widths and units are those of TensorFlow 1.x. Of
-// rows that are equal in what they are sorted by, those that ran earlier come first.
+// Prints "Run Order", "Top by Computation Time", "Top by Memory Use", "Summary by node type" and the lines "Timings
+// (microseconds)", "Memory (bytes)" and "N nodes observed". Columns, widths and units are those of TensorFlow 1.x. Rows
+// with equal sort keys are in run order.
 void PrintProfile(const ProfileSummary& summary, const ProfileTableOptions& options, std::ostream& out);
 
-// All rows in run order, after a line with the names of the columns. Names with commas or quotes are quoted.
+// Returns all rows in run order, after a header line. Names with commas or quotes are quoted.
 std::string ProfileCsv(const ProfileSummary& summary);
 
 }  // namespace permafrost

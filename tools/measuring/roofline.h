@@ -1,4 +1,4 @@
-// How near each node comes to what the machine can do.
+// Roofline analysis: compares each node's throughput with the machine's peaks.
 #ifndef PERMAFROST_TOOLS_MEASURING_ROOFLINE_H_
 #define PERMAFROST_TOOLS_MEASURING_ROOFLINE_H_
 
@@ -18,22 +18,24 @@ struct RooflineRow {
   std::string name, type;
   double seconds = 0;
   double flops_per_second = 0;
-  double bytes_per_second = 0;  // Of what goes in and out, weights included, once each.
-  double intensity = 0;         // FLOPs for each byte.
-  // Of the least time that arithmetic and memory traffic leave, whichever is longer, in the time that it took. Above 1
-  // where tensors stay in a cache, which is faster than memory.
+  // Bytes read and written, including weights, once each.
+  double bytes_per_second = 0;
+  // FLOPs per byte.
+  double intensity = 0;
+  // The larger of the least times for arithmetic and for memory traffic, divided by the measured time. Above 1 if
+  // tensors stay in a cache, which is faster than memory.
   double share_of_roof = 0;
   bool is_bound_by_memory = false;
 };
 
 struct Roofline {
   MachinePeaks peaks;
-  std::vector<RooflineRow> rows;  // The slowest first; of nodes whose costs are known.
+  std::vector<RooflineRow> rows;  // Slowest first; only nodes with known costs.
 };
 
 Roofline MakeRoofline(const ProfileSummary& summary, const NodeCosts& costs, const MachinePeaks& peaks);
 
-// At most `limit` rows; 0: all.
+// Prints at most `limit` rows; 0: all.
 void PrintRoofline(const Roofline& roofline, size_t limit, const Console& console);
 void WriteRoofline(const Roofline& roofline, JsonWriter* json);
 

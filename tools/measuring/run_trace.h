@@ -1,4 +1,4 @@
-// One run as a trace that chrome://tracing and ui.perfetto.dev show.
+// Writes one run as a trace for chrome://tracing and ui.perfetto.dev.
 #ifndef PERMAFROST_TOOLS_MEASURING_RUN_TRACE_H_
 #define PERMAFROST_TOOLS_MEASURING_RUN_TRACE_H_
 
@@ -13,10 +13,9 @@
 
 namespace permafrost {
 
-// The last run of the profiler, in the JSON of Chrome's Trace Event Format: the session's thread with partitions, their
-// pieces, nodes and the bodies of functions, one inside the other, the other threads of its team with what they did of
-// which node (`work`, of that run), and a counter of the bytes of tensors that are still needed. Times are microseconds
-// after the run began.
+// Writes the last run of the profiler in the JSON of Chrome's Trace Event Format. The session's thread shows
+// partitions, their pieces, nodes and function bodies, nested. The other threads of the pool show their work by node
+// (`work`, of that run). A counter shows the bytes of live tensors. Times are microseconds since the start of the run.
 void WriteTrace(const Profiler& profiler, absl::Span<const ThreadWork> work, const Graph& graph, const NodeCosts& costs,
                 const std::string& model, std::ostream& out);
 

@@ -1,4 +1,4 @@
-// Makes the delegate of a run for a model: with its precision, and with weights that were packed before.
+// Creates the delegate of a run for a model, with its precision and with cached packed weights.
 #ifndef PERMAFROST_TOOLS_MODEL_DELEGATE_RESOLUTION_H_
 #define PERMAFROST_TOOLS_MODEL_DELEGATE_RESOLUTION_H_
 
@@ -16,11 +16,11 @@
 
 namespace permafrost {
 
-// Sets the delegate and the packed weights of `chosen` for the model. With --precision=auto, takes the fastest
-// precision of the delegate that stays inside the budget on the first few samples, and prints it on the console; with
-// int8 or mixed, plans it with the samples (see ResolvePrecision). A model that is packed for the precision has its
-// plan with it. Weights that were packed before, in the model's package or in --cache_dir, are used where they fit.
-// Errors as of ResolvePrecision and MakeDelegate.
+// Sets the delegate and the packed weights of `chosen` for the model. With --precision=auto, selects the fastest
+// precision of the delegate that stays within the accuracy budget on the first few samples, and prints it on the
+// console. With int8 or mixed, plans the precision with the samples (see ResolvePrecision); a model packed for the
+// precision contains its plan. Packed weights in the model's package or in --cache_dir are used if they fit. Errors are
+// those of ResolvePrecision and MakeDelegate.
 absl::StatusOr<KeptWeights> ResolveDelegate(const RunFlags& run, const ModelToRun& model,
                                             absl::Span<const std::vector<Tensor>> samples, FileSystem& files,
                                             SessionOptions* chosen, Console& console);

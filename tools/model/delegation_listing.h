@@ -1,4 +1,4 @@
-// What --explain says of a run: what computes which nodes, and why the delegate does not.
+// Output of --explain for a run: the delegate of each node, and the reasons why nodes were not delegated.
 #ifndef PERMAFROST_TOOLS_MODEL_DELEGATION_LISTING_H_
 #define PERMAFROST_TOOLS_MODEL_DELEGATION_LISTING_H_
 
@@ -8,11 +8,11 @@
 
 namespace permafrost {
 
-// A few lines for each partition, and one for each reason why nodes were left to the built-in kernels, the reason of
-// most nodes first. Long lists are cut, and say by how much.
+// Prints a few lines per partition, and one per reason why nodes were left to the built-in kernels, the most frequent
+// reason first. Long lists are truncated and give the number of omitted items.
 void PrintDelegation(const PlanReport& report, const Console& console);
 
-// The same as one object, with everything.
+// Writes the complete listing as one object.
 void WriteDelegation(const PlanReport& report, JsonWriter* json);
 
 }  // namespace permafrost

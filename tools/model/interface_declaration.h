@@ -1,4 +1,4 @@
-// Declares the inputs and outputs of a graph as flags name them, or as they are found.
+// Declares the inputs and outputs of a graph, from flags or by detection.
 #ifndef PERMAFROST_TOOLS_MODEL_INTERFACE_DECLARATION_H_
 #define PERMAFROST_TOOLS_MODEL_INTERFACE_DECLARATION_H_
 
@@ -12,10 +12,10 @@
 
 namespace permafrost {
 
-// Declares the graph's interface: the names given (comma separated), and where `inputs` or `outputs` is absent, those
-// that the graph has declared already (a model's signature), or else those found. What was found, with the reasons,
-// goes to *notes, one line each. InvalidArgument: a name that does not exist (with the nearest), or a doubt, with the
-// candidates.
+// Declares the graph's interface from the given names (comma separated). If `inputs` or `outputs` is absent, uses those
+// that the graph has declared already (a model's signature), or else detects them. Adds one line to *notes for each
+// detected name, with the reason. InvalidArgument for a name that does not exist (with the nearest), or for an
+// ambiguous interface, with the candidates.
 absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                                     Graph* graph, std::vector<std::string>* notes);
 

@@ -1,4 +1,4 @@
-// Packed weights of a run, which are kept for the next one.
+// Packed weights of a run, kept for the next run.
 #ifndef PERMAFROST_TOOLS_MODEL_KEPT_WEIGHTS_H_
 #define PERMAFROST_TOOLS_MODEL_KEPT_WEIGHTS_H_
 
@@ -14,23 +14,22 @@
 
 namespace permafrost {
 
-// The weights that a delegate packed for a model, and the precision that was resolved for it. Saved when the runs are
-// done.
+// The weights that a delegate packed for a model, and the resolved precision. Save() writes them after the runs.
 class KeptWeights {
  public:
   KeptWeights() = default;
-  // `cache` may be null. An empty path: what is packed is not written.
+  // `cache` may be null. If the path is empty, packed weights are not written.
   KeptWeights(std::string precision, std::shared_ptr<WeightCache> cache, std::string path)
       : precision_(std::move(precision)), cache_(std::move(cache)), path_(std::move(path)) {}
 
   const std::string& precision() const { return precision_; }
 
-  // Writes what was packed to --cache_dir. Prints, as notes on the console, what was wrong with the files there, and
-  // errors of writing: runs do not depend on them.
+  // Writes new packed weights to --cache_dir. Prints problems of the cache files and write errors as notes on the
+  // console, since runs do not depend on the cache.
   void Save(FileSystem& files, Console& console) const;
-  // For --explain: prints in one line how many bytes were packed before and now; nothing without a cache.
+  // Prints one line for --explain: the bytes packed before and now. Prints nothing without a cache.
   void Print(const Console& console) const;
-  // The same as an object, or null.
+  // Writes the same facts as an object, or null.
   void Write(JsonWriter* json) const;
 
  private:
@@ -39,7 +38,7 @@ class KeptWeights {
   std::string path_;
 };
 
-// Prints each note in a line on the console's error stream.
+// Prints each note on a line of the console's error stream.
 void PrintNotes(const std::vector<std::string>& notes, Console& console);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The flags that say how models are read and written: the same in every tool.
+// Flags for reading and writing models, common to all tools.
 #ifndef PERMAFROST_TOOLS_MODEL_MODEL_FLAGS_H_
 #define PERMAFROST_TOOLS_MODEL_MODEL_FLAGS_H_
 
@@ -21,7 +21,7 @@
 
 namespace permafrost {
 
-// Where the user keeps the keys of encrypted models.
+// Locations of the keys of encrypted models.
 struct KeyFlags {
   std::vector<std::string> identity;
   std::optional<int32_t> identity_fd;
@@ -30,13 +30,13 @@ struct KeyFlags {
   std::string passphrase_env;
 };
 
-// --identity, --identity_fd, --identity_env, --passphrase_fd, --passphrase_env.
+// Adds --identity, --identity_fd, --identity_env, --passphrase_fd, --passphrase_env.
 void AddKeyFlags(KeyFlags* keys, FlagTable* flags);
 
-// The keys at those places, which are read when they are first needed.
+// Returns a source of the keys at those locations, which are read at first use.
 std::shared_ptr<KeySource> KeysOf(const KeyFlags& keys, FileSystem& files);
 
-// What the user says of the models that a tool reads.
+// Options for reading models.
 struct ReadFlags {
   uint64_t max_model_bytes = OpenOptions().max_model_bytes;
   std::string saved_model_tags = "serve";  // Comma separated.
@@ -45,24 +45,24 @@ struct ReadFlags {
   bool require_locked_memory = false;
 };
 
-// --max_model_bytes, --saved_model_tags, --signature, the flags of keys, --require_locked_memory.
+// Adds --max_model_bytes, --saved_model_tags, --signature, the key flags and --require_locked_memory.
 void AddReadFlags(ReadFlags* read, FlagTable* flags);
 
-// Opens models as the flags say. A tool makes one for all its models, since a key may come from where it can be read
-// only once. Does not own `files` and `console`, on whose `err` notes go.
+// Opens models with the given flags. A tool makes one opener for all its models, since a key may come from a source
+// that can be read only once. Does not own `files` and `console`; notes go to the console's `err`.
 class ModelOpener {
  public:
   // `reads_all` is that of OpenOptions.
   ModelOpener(FileSystem& files, const ReadFlags& read, Console& console, bool reads_all = false);
 
-  // OpenModel. A SavedModel folder is frozen as it is read, and its signature declares the interface of the graph;
-  // other graphs come without one.
+  // Opens a model with OpenModel. A SavedModel folder is frozen on reading, and its signature declares the interface of
+  // the graph; other graphs have no declared interface.
   absl::StatusOr<std::unique_ptr<Graph>> Open(const std::string& path) const;
 
-  // For a tool that only looks at the graph: see OpenOptions::allow_dangling_inputs.
+  // Allows dangling inputs, for tools that only inspect the graph: see OpenOptions::allow_dangling_inputs.
   void AllowDanglingInputs() { options_.allow_dangling_inputs = true; }
 
-  // What OpenModel takes for this path. This must outlive the result.
+  // Returns the options of OpenModel for this path. This object must outlive the result.
   OpenOptions OptionsFor(const std::string& path) const;
 
  private:
@@ -73,33 +73,33 @@ class ModelOpener {
   std::string signature_;
 };
 
-// For a tool with one model. `reads_all` is that of OpenOptions.
+// Opens a model, for tools with a single model. `reads_all` is that of OpenOptions.
 absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const std::string& path, const ReadFlags& read,
                                                      Console& console, bool reads_all = false);
 
-// What the user says of the models that a tool writes.
+// Options for writing models.
 struct WriteFlags {
   std::string compress;  // "zstd", "zstd:19"; empty: not at all.
   std::vector<std::string> encrypt_to;
   std::vector<std::string> encrypt_to_file;
-  // Where the passphrase is that opens what is written.
+  // The source of the passphrase that encrypts the output.
   std::string encrypt_passphrase_env;
   std::optional<int32_t> encrypt_passphrase_fd;
 };
 
-// --compress, --encrypt_to, --encrypt_to_file, --encrypt_passphrase_env, --encrypt_passphrase_fd.
+// Adds --compress, --encrypt_to, --encrypt_to_file, --encrypt_passphrase_env, --encrypt_passphrase_fd.
 void AddWriteFlags(WriteFlags* write, FlagTable* flags);
 
-// How SaveModel has to save in `format`, which must outlive the result. To be asked for before any work is done:
-// InvalidArgument and the errors of reading files say what is wrong with the flags.
-// `console`, which may be null and must outlive the result, shows the progress of compression.
+// Returns the options of SaveModel for `format`, which must outlive the result. Call it before any work, to report
+// wrong flags early: InvalidArgument and errors of reading files. `console`, which may be null and must outlive the
+// result, shows the progress of compression.
 absl::StatusOr<SaveOptions> MakeSaveOptions(const WriteFlags& write, absl::string_view format, FileSystem& files,
                                             const Console* console = nullptr);
 
-// The passphrase to encrypt with, null when none is named. InvalidArgument for more than one.
+// Returns the passphrase for encryption, null if none is given. InvalidArgument for more than one.
 absl::StatusOr<std::shared_ptr<const LockedMemory>> ReadPassphrase(const KeyFlags& keys, FileSystem& files);
 
-// The recipients that are named, one by one and in files.
+// Returns the recipients named directly and those listed in files.
 absl::StatusOr<std::vector<age::Recipient>> ReadRecipients(const std::vector<std::string>& named,
                                                            const std::vector<std::string>& paths, FileSystem& files);
 
