@@ -1,4 +1,4 @@
-// Two ways to place buffers: by size, which packs best, and by time, which is fast for any number.
+// Two strategies for placing buffers: by size, which packs best, and by time, which is fast for any number.
 #include "runtime_check/planning/buffer_placement.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace permafrost {
 namespace {
 
-// Above this number placing by size takes more than a few milliseconds.
+// Above this number, placing by size takes more than a few milliseconds.
 constexpr size_t kMostBySize = 4096;
 
 bool LiveTogether(const Buffer& a, const Buffer& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The numbers of keys in the order of the keys, the first one first where they are equal.
+// Returns the indices of the keys in ascending order of the keys; stable for equal keys.
 std::vector<size_t> OrderBy(const std::vector<int64_t>& keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -26,7 +26,7 @@ std::vector<size_t> OrderBy(const std::vector<int64_t>& keys) {
   return order;
 }
 
-// The largest first, each at the lowest place where no buffer that lives at the same time is in the way.
+// Places the largest buffers first, each at the lowest offset that no buffer with an overlapping lifetime uses.
 int64_t PlaceBySize(std::vector<Buffer>* buffers) {
   std::vector<int64_t> sizes;
   for (const Buffer& buffer : *buffers) sizes.push_back(-buffer.bytes);
@@ -52,10 +52,11 @@ int64_t PlaceBySize(std::vector<Buffer>* buffers) {
   return total;
 }
 
-// The free pieces of a block that can grow, neighbours merged. In sorted vectors: there are few at any time.
+// The free pieces of a growing block, with adjacent pieces merged. In sorted vectors, because there are few at any
+// time.
 class FreePieces {
  public:
-  // The smallest piece that suffices, else the end of the block.
+  // Takes the smallest piece that is large enough, otherwise extends the block.
   int64_t Take(int64_t bytes) {
     const auto fit = std::lower_bound(by_size_.begin(), by_size_.end(), Pair{bytes, 0});
     if (fit != by_size_.end()) {
@@ -97,7 +98,7 @@ class FreePieces {
  private:
   using Pair = std::pair<int64_t, int64_t>;
 
-  // A piece as offset and size.
+  // Inserts a piece, given as offset and size.
   void Insert(Pair piece) {
     by_offset_.insert(std::lower_bound(by_offset_.begin(), by_offset_.end(), piece), piece);
     const Pair turned{piece.second, piece.first};
@@ -113,7 +114,7 @@ class FreePieces {
   int64_t end_ = 0;
 };
 
-// As an allocator would while the nodes run, with best fit.
+// Simulates an allocator during the run, with best fit.
 int64_t PlaceByTime(std::vector<Buffer>* buffers) {
   std::vector<int64_t> starts;
   for (const Buffer& buffer : *buffers) starts.push_back(buffer.first);

@@ -1,4 +1,4 @@
-// Groups the nodes that a delegate takes, compiles the groups and writes the program that is left.
+// Groups the nodes that a delegate supports, compiles the groups and writes the lowered program.
 #include "runtime_check/planning/delegation.h"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kNone = -1;
 
-// What the node of a partition keeps.
+// Kernel state of the node of a partition.
 struct PartitionState final : public KernelState {
   std::unique_ptr<CompiledPartition> compiled;
   Reservation constant_bytes;
   PieceCallback on_piece;
-  mutable int64_t piece_start_ns = 0;  // Of the piece that on_piece is told of next.
+  mutable int64_t piece_start_ns = 0;  // Start of the piece that on_piece reports next.
   Profiler* profiler = nullptr;
   mutable PieceTickets tickets;
   LoweredProgram* lowered = nullptr;
@@ -43,7 +43,7 @@ absl::Status RunPartition(ComputeContext* context) {
   return status;
 }
 
-// Collects tensors of a program under numbers of their own.
+// Builds a partition, and numbers its tensors.
 class PartitionBuilder {
  public:
   PartitionBuilder(const Program& program, const PlanState& state) : program_(program), state_(state) {}
@@ -60,7 +60,7 @@ class PartitionBuilder {
     partition_.nodes.push_back(std::move(node));
   }
 
-  // `is_read(tensor)` says whether anybody outside reads the tensor of the program.
+  // Returns the partition. `is_read(tensor)` returns whether the program's tensor has a reader outside the partition.
   Partition Finish(absl::FunctionRef<bool(int tensor)> is_read) {
     for (size_t i = 0; i < partition_.tensors.size(); ++i) {
       if (is_made_[i]) {
@@ -92,8 +92,8 @@ class PartitionBuilder {
   const Program& program_;
   const PlanState& state_;
   Partition partition_;
-  absl::flat_hash_map<int, int> numbers_;  // From tensors of the program.
-  std::vector<int> origin_;                // And back.
+  absl::flat_hash_map<int, int> numbers_;  // Tensor of the program to tensor of the partition.
+  std::vector<int> origin_;                // The inverse mapping.
   std::vector<bool> is_made_;
 };
 
@@ -139,7 +139,7 @@ class Splitter {
 
  private:
   struct Ends {
-    std::vector<int> inputs, outputs;  // Tensors of the old program.
+    std::vector<int> inputs, outputs;  // Tensors of the original program.
   };
 
   DelegationReport& report() { return result_->state.delegation; }
@@ -162,7 +162,7 @@ class Splitter {
           state.refusal = "it waits for a node of V1 control flow";
           PF_RETURN_IF_ERROR(prepare_(static_cast<int>(i)));
         }
-        // Constants of a loop or branch stay where it is known whether they are dead.
+        // Constants of a loop or branch keep their nodes, which determine whether they are dead.
         const bool is_kept = liveness.live[i] || liveness.guarded[i] || state.kind == NodeState::Kind::kFolded;
         runners_.push_back(is_kept ? Runner::kFlow : Runner::kNobody);
         continue;
@@ -174,7 +174,7 @@ class Splitter {
     return absl::OkStatus();
   }
 
-  // By node: whether it is part of V1 control flow, or depends on such a node. All others may run before these.
+  // Returns, by node, whether it is part of V1 control flow or depends on such a node. All other nodes may run first.
   std::vector<bool> FindFlow() const {
     std::vector<bool> is_flow(program_.nodes.size(), false);
     if (!program_.has_control_flow()) return is_flow;
@@ -195,7 +195,7 @@ class Splitter {
     return is_flow;
   }
 
-  // By tensor, how often nodes that run read it, and fetches.
+  // Counts, by tensor, its reads by nodes that run and by fetches.
   void FindReaders() {
     readers_.assign(program_.tensors.size(), 0);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
@@ -205,7 +205,7 @@ class Splitter {
     for (const int tensor : program_.fetches) ++readers_[tensor];
   }
 
-  // Null when the reference kernels have to run the group.
+  // Compiles a group. Returns null if the reference kernels have to run it.
   absl::StatusOr<std::unique_ptr<PartitionState>> Compile(const std::vector<int>& group, Ends* ends) {
     PartitionBuilder builder(program_, state_);
     absl::flat_hash_map<int, int> inside;
@@ -273,7 +273,7 @@ class Splitter {
       ProgramFeed& copy = to.feeds.emplace_back(feed);
       copy.tensor = AddTensor(feed.tensor);
     }
-    // Constants lie before all that runs, in which groups they would have been.
+    // Constants precede all nodes that run, independently of their groups.
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       if (state_.nodes[i].kind == NodeState::Kind::kFolded && runners_[i] != Runner::kFlow)
         AddNode(static_cast<int>(i));
@@ -295,7 +295,8 @@ class Splitter {
     const absl::Span<const int> inputs = program_.InputsOf(node);
     node.first_input = static_cast<int>(to.inputs.size());
     if (state_.nodes[position].kind == NodeState::Kind::kFolded) {
-      // What it was computed from may lie inside a partition. What comes from control flow says whether it is dead.
+      // The inputs of a folded node may be inside a partition. Inputs from control flow are kept, because they
+      // determine whether the node is dead.
       node.num_inputs = 0;
       for (const int tensor : inputs) {
         if (runners_[position] != Runner::kFlow || new_number_[tensor] == kNone) continue;
@@ -304,7 +305,7 @@ class Splitter {
       }
     } else {
       for (const int tensor : inputs) {
-        // What a NextIteration hands to a Merge is made later.
+        // The input of a Merge that comes from NextIteration is numbered later.
         if (new_number_[tensor] == kNone) late_inputs_.emplace_back(to.inputs.size(), tensor);
         to.inputs.push_back(new_number_[tensor]);
       }
@@ -356,7 +357,7 @@ class Splitter {
     for (const int tensor : program_.fetches) to.fetches.push_back(new_number_[tensor]);
     for (const auto& [index, tensor] : late_inputs_) to.inputs[index] = new_number_[tensor];
     if (!program_.has_control_flow()) return;
-    // Nodes of control flow follow each other as before, so a frame is a stretch of them still.
+    // The order of control-flow nodes is unchanged, so each frame is still contiguous.
     for (ProgramNode& node : to.nodes) {
       const absl::Span<const int> controls = program_.ControlsOf(node);
       node.first_control = static_cast<int>(to.controls.size());
@@ -387,12 +388,12 @@ class Splitter {
   const Delegate& delegate_;
   const Environment& environment_;
   absl::FunctionRef<absl::Status(int position)> prepare_;
-  std::vector<Runner> runners_;                      // By node.
-  std::vector<int> readers_;                         // By tensor.
-  std::vector<Ends> ends_;                           // By group.
-  std::vector<int> new_number_;                      // By tensor; kNone inside partitions, and of what nobody runs.
-  std::vector<int> new_position_;                    // By node; kNone in partitions, and of what nobody runs.
-  std::vector<std::pair<size_t, int>> late_inputs_;  // Places in the new inputs, and the old tensors.
+  std::vector<Runner> runners_;    // By node.
+  std::vector<int> readers_;       // By tensor.
+  std::vector<Ends> ends_;         // By group.
+  std::vector<int> new_number_;    // By tensor; kNone inside partitions and for nodes that do not run.
+  std::vector<int> new_position_;  // By node; kNone in partitions and for nodes that do not run.
+  std::vector<std::pair<size_t, int>> late_inputs_;  // Positions in the new inputs, and the original tensors.
   std::unique_ptr<Delegated> result_;
 };
 
@@ -432,7 +433,7 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
       if (found != positions.end()) depend(i, found->second);
     }
   }
-  // Those that nobody runs are passed at once.
+  // Nodes of Runner::kNobody are skipped immediately.
   using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
   std::vector<int> passed;
   Ready ready[2];

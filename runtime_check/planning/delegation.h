@@ -1,4 +1,4 @@
-// Hands parts of a prepared program to a delegate: the partitioner.
+// The partitioner, which moves parts of a prepared program to a delegate.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_DELEGATION_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_DELEGATION_H_
 
@@ -14,34 +14,34 @@
 
 namespace permafrost {
 
-// The node at `position` as a partition of its own, whose outputs are those that somebody reads. REQUIRES: its inputs
-// are known, and its outputs' shapes; its readers are not prepared yet.
+// Returns the node at `position` as a partition of its own, whose outputs are those that have readers. REQUIRES: its
+// inputs and its outputs' shapes are known, and its readers are not prepared yet.
 Partition PartitionOf(const Program& program, const PlanState& state, int position);
 
-// Who runs a node.
+// Selects what runs a node.
 enum class Runner : uint8_t {
   kNobody,  // Computed before the run, or not needed.
   kKernel,
   kDelegate,
-  kFlow,  // By a kernel too, or as the frame executor does, after all others: it lies behind a branch or in a loop.
+  kFlow,  // A kernel or the frame executor, after all other nodes: the node is behind a branch or in a loop.
 };
 
-// Splits the nodes that run into as few groups as the order of the graph allows: by turns all nodes that are ready for
-// their kernels, and all that are ready for the delegate. Returns the groups in the order in which they run, each a
-// list of positions that ascend; the first, third and so on are for kernels, and only the first may be empty. Control
-// inputs count as inputs. A node that nobody runs is in no group, and orders others by its control inputs alone. Nodes
-// of Runner::kFlow end the last group for kernels, in the order of the program. Linear in nodes and edges but for a
-// heap. REQUIRES: no other node depends on one of Runner::kFlow.
+// Splits the nodes that run into as few groups as the order of the graph allows. Groups alternate between all nodes
+// that are ready for their kernels and all nodes that are ready for the delegate. Returns the groups in execution
+// order, each a list of ascending positions; the first, third and so on are for kernels, and only the first may be
+// empty. Control inputs count as inputs. A node of Runner::kNobody is in no group, and orders other nodes only by its
+// control inputs. Nodes of Runner::kFlow end the last group for kernels, in the order of the program. Linear in nodes
+// and edges except for a heap. REQUIRES: no other node depends on a node of Runner::kFlow.
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners);
 
 struct Delegated {
   std::unique_ptr<LoweredProgram> lowered;
-  PlanState state;  // Of the lowered program.
+  PlanState state;  // State of the lowered program.
 };
 
-// Compiles what the delegate takes (NodeState::is_candidate). `prepare(position)` has to prepare a candidate for its
-// reference kernel after all, since the delegate declined or failed. Null when no partition was formed; then all nodes
-// that run are prepared for their reference kernels. ResourceExhausted when a partition does not fit the budget.
+// Compiles the nodes that the delegate supports (NodeState::is_candidate). `prepare(position)` prepares a candidate for
+// its reference kernel, after the delegate declined or failed. Returns null if no partition was formed; then all nodes
+// that run are prepared for their reference kernels. ResourceExhausted if a partition exceeds the budget.
 absl::StatusOr<std::unique_ptr<Delegated>> DelegatePartitions(const Program& program, PlanState* state,
                                                               const Delegate& delegate, const Environment& environment,
                                                               absl::FunctionRef<absl::Status(int position)> prepare);

@@ -1,4 +1,4 @@
-// Turns the order of a program with frames into instructions.
+// Converts the order of a program with frames into instructions.
 #include "runtime_check/planning/flow_instructions.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FlowBuilder {
     flow_->dead_nodes.assign(program_.nodes.size(), 0);
     flow_->is_for_one_iteration.assign(program_.tensors.size(), false);
     is_entered_.assign(program_.tensors.size(), false);
-    // By position, the frames that begin there, the outer first: they have the smaller numbers.
+    // By position, the frames that begin there. Outer frames have smaller numbers and come first.
     std::vector<std::vector<int>> frames_at(program_.nodes.size() + 1);
     for (size_t i = 1; i < program_.frames.size(); ++i) {
       const Frame& frame = program_.frames[i];
@@ -53,7 +53,7 @@ class FlowBuilder {
     mark.frame = frame;
   }
 
-  // Notes the node with its frame.
+  // Records the node in its frame and returns its kind of instruction.
   Kind KindOf(const ProgramNode& node, int position) {
     switch (node.role) {
       case FlowRole::kSwitch:
@@ -89,7 +89,7 @@ class FlowBuilder {
     instruction.kind = instruction.step >= 0 ? Kind::kRun : KindOf(node, instruction.node);
     if (instruction.kind == Kind::kGuard && !node.may_be_dead) return;
     instruction.release = std::move(facts_.release_at[position]);
-    // What entered a frame is there until it ends.
+    // Values that enter a frame stay alive until the frame ends.
     std::vector<int>& release = instruction.release;
     release.erase(std::remove_if(release.begin(), release.end(), [&](int tensor) { return is_entered_[tensor]; }),
                   release.end());
@@ -99,7 +99,7 @@ class FlowBuilder {
   const Program& program_;
   FlowFacts facts_;
   std::unique_ptr<FlowInstructions> flow_;
-  std::vector<bool> is_entered_;  // By tensor: an Enter made it.
+  std::vector<bool> is_entered_;  // By tensor: it is the output of an Enter.
   absl::flat_hash_map<absl::string_view, int> by_name_;
 };
 

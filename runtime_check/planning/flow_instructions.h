@@ -1,9 +1,8 @@
-// What a plan has besides its steps when the program has control flow: a list of instructions that knows of branches
-// not taken and of loops.
+// The list of instructions of a plan with control flow, which handles branches not taken and loops.
 //
-// A node whose turn comes is dead when an input is, or a node that it waits for by a control input; a dead node does
-// nothing and makes its outputs dead. Switch gives life to one of its outputs, Merge lives when one input does, and a
-// frame runs again as long as a NextIteration lives.
+// A node is dead if one of its inputs is dead, or a node that it waits for through a control input. A dead node does
+// not run, and its outputs are dead. Switch makes one of its outputs live, Merge is live if one input is, and a frame
+// repeats as long as one of its NextIteration nodes is live.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_FLOW_INSTRUCTIONS_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_FLOW_INSTRUCTIONS_H_
 
@@ -17,8 +16,8 @@ namespace permafrost {
 
 struct Instruction {
   enum class Kind : uint8_t {
-    kRun,    // A step.
-    kGuard,  // Of a node computed before the run, and of ControlTrigger: only whether it is dead.
+    kRun,    // Runs a step.
+    kGuard,  // Updates only whether a node is dead, for nodes computed before the run and ControlTrigger.
     kSwitch,
     kMerge,
     kEnter,
@@ -28,13 +27,13 @@ struct Instruction {
     kFrameEnd,
   };
   Kind kind = Kind::kRun;
-  int node = -1;             // Position in the program, but for kFrameBegin and kFrameEnd.
-  int step = -1;             // Of kRun: into Plan::steps.
-  int frame = 0;             // Of kFrameBegin and kFrameEnd.
-  std::vector<int> release;  // Tensors whose heap memory nobody reads after this.
+  int node = -1;             // Position in the program, except for kFrameBegin and kFrameEnd.
+  int step = -1;             // For kRun: index into Plan::steps.
+  int frame = 0;             // For kFrameBegin and kFrameEnd.
+  std::vector<int> release;  // Tensors whose heap memory has no later reader.
 };
 
-// Positions in the program.
+// A frame as a range of instructions. Positions are those in the program.
 struct FrameInstructions {
   int begin = 0;  // The instruction after kFrameBegin.
   std::vector<int> enters;
@@ -44,23 +43,24 @@ struct FrameInstructions {
 
 struct FlowInstructions {
   std::vector<Instruction> instructions;
-  std::vector<FrameInstructions> frames;   // As Program::frames.
-  std::vector<bool> is_constant;           // By tensor: the value is set before the run.
-  std::vector<bool> is_for_one_iteration;  // By tensor: of an Enter whose frame reads it in its first iteration alone.
-  // By tensor and by position of the node, during the run and after.
+  std::vector<FrameInstructions> frames;  // As Program::frames.
+  std::vector<bool> is_constant;          // By tensor: the value is set before the run.
+  std::vector<bool>
+      is_for_one_iteration;  // By tensor: output of an Enter that its frame reads only in the first iteration.
+  // By tensor and by node position, during the run and after it.
   std::vector<uint8_t> dead_tensors;
   std::vector<uint8_t> dead_nodes;
 };
 
-// What the layout of a plan knows, by position of the node.
+// Facts from the layout of a plan, by node position.
 struct FlowFacts {
-  std::vector<bool> is_live;                 // It has a step or flows.
-  std::vector<bool> is_guarded;              // It was computed before the run, and it matters whether it is dead.
+  std::vector<bool> is_live;                 // The node has a step or is part of control flow.
+  std::vector<bool> is_guarded;              // The node was computed before the run, and its dead state is needed.
   std::vector<int> step_at;                  // -1 for none.
-  std::vector<std::vector<int>> release_at;  // The dynamic tensors that it is the last to read.
+  std::vector<std::vector<int>> release_at;  // Dynamic tensors whose last reader is the node.
 };
 
-// Lists the instructions. The flags by tensor are left for the layout to set. REQUIRES: program.has_control_flow().
+// Returns the list of instructions. The layout sets the flags by tensor. REQUIRES: program.has_control_flow().
 std::unique_ptr<FlowInstructions> BuildFlowInstructions(const Program& program, FlowFacts facts);
 
 }  // namespace permafrost

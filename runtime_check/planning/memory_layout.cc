@@ -1,4 +1,4 @@
-// The second half of planning: which prepared nodes run, where their values lie, and the steps.
+// Memory layout, the second half of planning: chooses the nodes that run, places their values and builds the steps.
 #include <algorithm>
 #include <utility>
 
@@ -15,11 +15,11 @@ namespace {
 using TensorKind = TensorState::Kind;
 using NodeKind = NodeState::Kind;
 
-// Memory that several tensors share, because one is an alias of the other or was computed in place.
+// Memory that several tensors share, through aliases or in-place computation.
 struct Region {
   Buffer buffer;
   bool is_feed = false;     // The caller's memory.
-  bool is_strings = false;  // Strings do not lie in the arena.
+  bool is_strings = false;  // Strings are not in the arena.
   bool is_bound = false;    // The memory of a fetch.
 };
 
@@ -28,7 +28,7 @@ struct StretchOfNodes {
   Stretch tasks;
   int first = 0;
   int last = 0;
-  int64_t scratch_bytes = 0;  // What the greediest needs.
+  int64_t scratch_bytes = 0;  // The largest request of any step.
 };
 
 class Layout {
@@ -58,22 +58,22 @@ class Layout {
 
   bool IsLive(size_t position) const { return live_[position]; }
   bool IsAlias(size_t position) const { return program_.nodes[position].kernel->is_alias(); }
-  // Switch, Merge and the like are neither: they have an instruction, not a step.
+  // Returns whether the node is Switch, Merge or the like, which has an instruction instead of a step.
   bool IsFlow(size_t position) const { return state_.nodes[position].kind == NodeKind::kFlow; }
-  // A static node that has a step of its own.
+  // Returns whether the node is static and has a step of its own.
   bool IsStaticStep(size_t position) const {
     return IsLive(position) && state_.nodes[position].kind == NodeKind::kStatic && !IsAlias(position) &&
            program_.nodes[position].kernel->compute() != nullptr;
   }
 
-  // Whether other nodes may run at the same time: it only reads its inputs and writes its outputs, whose places are
-  // known. A partition has no Prepare; its delegate has threads of its own.
+  // Returns whether other nodes may run at the same time: the node only reads its inputs and writes its outputs, at
+  // known addresses. Partitions are excluded: they have no Prepare, and their delegate has its own threads.
   bool MayBeBeside(size_t position) const {
     const ProgramNode& node = program_.nodes[position];
     return IsStaticStep(position) && node.is_pure && !node.kernel->uses_state() && node.kernel->prepare() != nullptr;
   }
 
-  // REQUIRES: a step that may be beside others.
+  // Returns the estimated time on one thread. REQUIRES: MayBeBeside(the node's position).
   double OneThreadNs(const ProgramNode& node) const {
     std::vector<TypedShape> inputs, outputs;
     const auto shape_of = [&](int tensor) {
@@ -84,11 +84,11 @@ class Layout {
     return EstimateOnOneThread(*node.node, inputs, outputs);
   }
 
-  // One task for each step, in the order of the steps.
+  // Chooses the stretches, with one task for each step, in the order of the steps.
   void ChooseStretches() {
     const int num_threads = environment_->threads->num_threads();
     std::vector<int> position_of;                            // By task.
-    std::vector<int> maker(program_.tensors.size(), kNone);  // By tensor: the task.
+    std::vector<int> maker(program_.tensors.size(), kNone);  // By tensor: the task that computes it.
     task_of_.assign(program_.nodes.size(), kNone);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       if (!IsLive(i)) continue;
@@ -122,18 +122,20 @@ class Layout {
     }
   }
 
-  // Constant where there are no threads: a program without them holds nothing of this.
+  // A compile-time constant in a build without threads, which then contains no code for stretches.
   bool HasStretches() const { return kHasThreads && !stretches_.empty(); }
   int StretchAt(int position) const { return HasStretches() ? stretch_at_[position] : kNone; }
 
-  // The order inside of a stretch is not known: what is in use in a part of it is in use in all of it.
+  // Extends the lifetime of a buffer to the whole stretches that it touches, because the order inside a stretch is not
+  // fixed.
   Buffer Widened(Buffer buffer) const {
     if (StretchAt(buffer.first) != kNone) buffer.first = stretches_[StretchAt(buffer.first)].first;
     if (StretchAt(buffer.last) != kNone) buffer.last = stretches_[StretchAt(buffer.last)].last;
     return buffer;
   }
 
-  // Notes that the step reads or writes the region. What overwrites it in place waits for all that used it before.
+  // Records that the step reads or writes the region. A step that overwrites it in place waits for all its earlier
+  // users.
   void Use(int region, int position, bool overwrites) {
     if (StretchAt(position) == kNone || region == kNone) return;
     users_.resize(regions_.size());
@@ -160,7 +162,7 @@ class Layout {
     for (const int tensor : program_.fetches) last_use_[tensor] = static_cast<int>(program_.nodes.size());
   }
 
-  // REQUIRES: static.
+  // Returns the size of the tensor. REQUIRES: the tensor is static.
   int64_t BytesOf(int tensor) const {
     return ValueBytes(program_.tensors[tensor].dtype, state_.tensors[tensor].shape).value_or(0);
   }
@@ -178,7 +180,7 @@ class Layout {
     if (region != kNone) regions_[region].buffer.last = std::max(regions_[region].buffer.last, last_use_[tensor]);
   }
 
-  // The region of an input whose memory output 0 may take over, or kNone.
+  // Returns the region of an input whose memory output 0 may reuse, or kNone.
   int RegionInPlace(const ProgramNode& node, int position) const {
     const absl::Span<const int> inputs = program_.InputsOf(node);
     for (const int i : node.kernel->in_place()) {
@@ -190,7 +192,7 @@ class Layout {
           candidate.buffer.bytes != BytesOf(node.first_output)) {
         continue;
       }
-      // The kernel may read an input that shares the memory later than it writes there.
+      // The kernel may read another input in the same memory after it has written there.
       const auto readers =
           std::count_if(inputs.begin(), inputs.end(), [&](int tensor) { return region_of_[tensor] == region; });
       if (readers == 1) return region;
@@ -251,7 +253,7 @@ class Layout {
   absl::Status PlaceRegions() {
     absl::Status status = TryToPlace();
     if (!HasStretches() || !absl::IsResourceExhausted(status)) return status;
-    stretches_.clear();  // One after the other they take less.
+    stretches_.clear();  // Running one step at a time needs less memory.
     return TryToPlace();
   }
 
@@ -297,7 +299,7 @@ class Layout {
     return absl::OkStatus();
   }
 
-  // The buffers are those of the lanes, of one stretch after the other.
+  // Adds the stretches to the plan. `buffers` are the scratch memory of the lanes, stretch by stretch.
   void PlanStretches(absl::Span<const Buffer> buffers) {
     auto next = buffers.begin();
     for (const StretchOfNodes& stretch : stretches_) {
@@ -312,7 +314,7 @@ class Layout {
     plan_->report.num_stretches = static_cast<int64_t>(stretches_.size());
   }
 
-  // Nodes that nobody reads do not keep their constants.
+  // Keeps the constants that steps read; nodes without readers do not keep theirs.
   void KeepConstants() {
     for (TensorState& tensor : state_.tensors) tensor.is_kept = false;
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
@@ -354,11 +356,11 @@ class Layout {
         continue;
       }
       const int region_number = region_of_[i];
-      if (region_number == kNone) continue;  // Of a node that is not live.
+      if (region_number == kNone) continue;  // Output of a node that is not live.
       const Region& region = regions_[region_number];
       if (!region.is_feed && !region.is_strings) value.bytes = region.buffer.bytes;
       if (region.is_feed) {
-        plan_->feed_values[region_number].push_back(static_cast<int>(i));  // The feeds' regions are the first.
+        plan_->feed_values[region_number].push_back(static_cast<int>(i));  // The regions of the feeds come first.
       } else if (region.is_bound) {
         plan_->fetches[region_fetch_[region_number]].bound_values.push_back(static_cast<int>(i));
       } else if (region.is_strings) {
@@ -382,7 +384,7 @@ class Layout {
   void BuildSteps() {
     size_t num_pointers = 0;
     for (const ProgramNode& node : program_.nodes) num_pointers += static_cast<size_t>(node.num_inputs);
-    plan_->step_inputs.reserve(num_pointers);  // The steps point into it.
+    plan_->step_inputs.reserve(num_pointers);  // Reserved because the steps point into it.
     dynamic_at_.assign(program_.nodes.size(), nullptr);
     step_at_.assign(program_.nodes.size(), kNone);
     size_t next_scratch = 0;
@@ -445,7 +447,8 @@ class Layout {
     return plan_->dynamic_nodes.back().get();
   }
 
-  // Every reader of a dynamic tensor is dynamic itself, or has an instruction.
+  // Schedules the release of dynamic tensors. Every reader of a dynamic tensor is dynamic itself, or has an
+  // instruction.
   void ReleaseDynamic() {
     if (plan_->dynamic_nodes.empty() && !program_.has_control_flow()) return;
     plan_->held.resize(program_.tensors.size());
@@ -456,10 +459,10 @@ class Layout {
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       if (state_.tensors[i].kind != TensorKind::kDynamic || last_use_[i] == kNone) continue;
       const auto last = static_cast<size_t>(last_use_[i]);
-      if (last >= release_at_.size()) continue;  // Fetched.
+      if (last >= release_at_.size()) continue;  // Fetched tensors are not released.
       release_at_[last].push_back(static_cast<int>(i));
     }
-    if (program_.has_control_flow()) return;  // The instructions say it.
+    if (program_.has_control_flow()) return;  // The instructions release them.
     for (size_t i = 0; i < release_at_.size(); ++i) {
       if (!release_at_[i].empty()) dynamic_at_[i]->release_after = std::move(release_at_[i]);
     }
@@ -480,23 +483,23 @@ class Layout {
   const Environment* environment_;
   std::unique_ptr<Plan> plan_;
   std::vector<bool> live_;      // By node.
-  std::vector<bool> guarded_;   // By node: folded, and it matters whether it is dead.
-  std::vector<int> last_use_;   // By tensor: a position, kNone when the producer does not run.
+  std::vector<bool> guarded_;   // By node: folded, and its dead state is needed.
+  std::vector<int> last_use_;   // By tensor: a position; kNone if the producer does not run.
   std::vector<int> region_of_;  // By tensor.
   std::vector<Region> regions_;
   std::vector<int> region_fetch_;
   std::vector<std::vector<std::string>*> region_strings_;
-  std::vector<int> constant_of_;  // By tensor: into Plan::constants.
+  std::vector<int> constant_of_;  // By tensor: index into Plan::constants.
   std::vector<int64_t> scratch_offsets_;
-  // Where nodes run beside each other; empty otherwise.
-  std::vector<Task> tasks_;   // The steps.
+  // Filled only if nodes run at the same time.
+  std::vector<Task> tasks_;   // One for each step.
   std::vector<int> task_of_;  // By node.
   std::vector<StretchOfNodes> stretches_;
   std::vector<int> stretch_at_;               // By position.
-  std::vector<std::vector<int>> users_;       // By region: the tasks of stretches that use what it holds.
-  std::vector<DynamicNode*> dynamic_at_;      // By node; null where it is not dynamic.
-  std::vector<int> step_at_;                  // By node: into Plan::steps.
-  std::vector<std::vector<int>> release_at_;  // By node: the dynamic tensors that it is the last to read.
+  std::vector<std::vector<int>> users_;       // By region: the tasks of stretches that use it.
+  std::vector<DynamicNode*> dynamic_at_;      // By node; null unless it is dynamic.
+  std::vector<int> step_at_;                  // By node: index into Plan::steps.
+  std::vector<std::vector<int>> release_at_;  // By node: the dynamic tensors whose last reader it is.
   char* arena_ = nullptr;
 };
 

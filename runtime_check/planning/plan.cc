@@ -1,5 +1,5 @@
-// Prepares the nodes of a program one after the other, and computes those whose inputs are known. What remains is laid
-// out in memory by layout.cc.
+// Prepares the nodes of a program in order, and computes those whose inputs are known. memory_layout.cc then assigns
+// the memory.
 #include "runtime_check/planning/plan.h"
 
 #include <limits>
@@ -15,11 +15,11 @@
 namespace permafrost {
 namespace {
 
-// A larger result is computed at each run instead, in the arena.
+// A larger result is computed in each run instead, in the arena.
 constexpr int64_t kMostFoldedBytes = int64_t{256} << 20;
 
 constexpr size_t kAllConstants = std::numeric_limits<size_t>::max();
-// What says something about shapes is small; what is larger is a weight.
+// A value that describes shapes is small; a larger one is a weight.
 constexpr size_t kMostShapeBytes = 1024;
 
 class Preparer {
@@ -56,7 +56,7 @@ class Preparer {
     return absl::OkStatus();
   }
 
-  // For the reference kernel, a candidate that the delegate did not take in the end.
+  // Prepares a candidate that the delegate did not compile for its reference kernel.
   absl::Status PrepareAfterAll(int position) {
     const ProgramNode& node = program_.nodes[position];
     std::vector<PrepareInput> inputs;
@@ -147,8 +147,8 @@ class Preparer {
     return absl::OkStatus();
   }
 
-  // A constant stays one behind Switch, Enter and Exit. What a Merge chooses, and what comes from the iteration before,
-  // only the run tells.
+  // Prepares a node of control flow. A constant stays constant behind Switch, Enter and Exit. The output of a Merge,
+  // and values from the previous iteration, are known only during the run.
   absl::Status PrepareFlow(const ProgramNode& node, NodeState* result) {
     result->kind = NodeState::Kind::kFlow;
     const absl::Span<const int> inputs = program_.InputsOf(node);
@@ -166,7 +166,7 @@ class Preparer {
     return absl::OkStatus();
   }
 
-  // Packs no weights: constants beyond `most_bytes` count as unknown.
+  // Prepares the node. Constants larger than `most_bytes` count as unknown, so that weights are not packed.
   absl::Status PrepareFor(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
                           absl::Span<const DType> output_types, size_t most_bytes, PreparedNode* prepared) {
     const absl::Span<const int> numbers = program_.InputsOf(node);
@@ -187,7 +187,7 @@ class Preparer {
     return prepare(&packed);
   }
 
-  // What keeps a node from any delegate; empty for nothing.
+  // Returns the reason that no delegate may run the node; empty if there is none.
   absl::string_view ReasonToKeep(const ProgramNode& node) const {
     if (node.may_be_dead || node.frame != 0) {
       return "lies behind a branch or in a loop of V1 control flow, which only the reference kernels follow";
@@ -203,8 +203,8 @@ class Preparer {
     return "";
   }
 
-  // Shows a node to the delegate: makes it a candidate, or notes the reason. Then it has to be prepared for its
-  // reference kernel.
+  // Offers a node to the delegate: makes it a candidate, or records the reason why not. A node that is not a candidate
+  // must be prepared for its reference kernel.
   absl::Status Offer(const ProgramNode& node, absl::Span<const PrepareInput> inputs,
                      absl::Span<const DType> output_types, NodeState* result) {
     result->refusal = std::string(ReasonToKeep(node));
@@ -281,7 +281,7 @@ class Preparer {
     return SetConstant(node.first_output, *std::move(value), Reservation());
   }
 
-  // What follows from nothing but values of the model follows from the model. Before the outputs are set.
+  // Marks the outputs as depending on the model alone if all inputs do. Called before the outputs are set.
   void PassOn(const ProgramNode& node) {
     if (!kKeepsPackedWeights || node.kernel->reads_shapes_only()) return;
     for (const int number : program_.InputsOf(node)) {
@@ -338,7 +338,7 @@ class Preparer {
 std::string ValueName(const Program& program, const PlanState& state, int tensor) {
   const TensorRef& ref = program.tensors[tensor].ref;
   if (!state.tensors[tensor].is_of_model) return "";
-  // There may be others of a function's name, made with other attributes.
+  // The library may have instances of the function with other attributes.
   if (program.function != nullptr && !program.function->attrs.empty()) return "";
   return absl::StrCat(program.function == nullptr ? "" : program.function->name, "/", ref.node->name(), ":", ref.port);
 }

@@ -1,5 +1,5 @@
-// A program made ready for one set of input shapes: nothing is left to decide or to allocate, but for the nodes whose
-// shapes depend on values.
+// A plan: a program prepared for one set of input shapes. A run makes no decisions and allocates nothing, except for
+// nodes whose shapes depend on values.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_H_
 
@@ -22,17 +22,16 @@
 
 namespace permafrost {
 
-// A node that is prepared during the run, because its inputs' shapes or the values that Prepare needs are not known
-// before.
+// A node that is prepared during the run, because its input shapes or the values that Prepare needs are unknown before.
 struct DynamicNode {
   const ProgramNode* node = nullptr;
-  // The last preparation serves again while the shapes, and the values that it asked for, stay the same.
+  // The last preparation is reused while the shapes, and the values that Prepare requested, are unchanged.
   bool is_prepared = false;
   PreparedNode prepared;
   std::vector<PrepareInput> inputs;
-  std::vector<const Tensor*> constants;  // By input; null where it is none.
-  std::vector<Tensor> granted;           // By input; of no type where Prepare did not ask.
-  std::vector<int> release_after;        // Tensors whose heap memory nobody reads after this node.
+  std::vector<const Tensor*> constants;  // By input; null for an input that is not constant.
+  std::vector<Tensor> granted;           // By input; of type kInvalid unless Prepare requested it.
+  std::vector<int> release_after;        // Tensors whose heap memory has no reader after this node.
 };
 
 struct Step {
@@ -46,48 +45,50 @@ struct Step {
 struct PlannedStretch {
   Stretch steps;
   std::unique_ptr<StretchRunner> runner;
-  std::vector<char*> scratch;  // By thread: as much as the greediest of the steps asks for.
+  std::vector<char*> scratch;  // By thread: the largest request of any step.
 };
 
-// How a fetched tensor gets to the caller.
+// Binds a fetched tensor to the caller's memory.
 struct FetchBinding {
-  // The producer writes into the caller's memory: the values to point there. Empty: copy from the value after the run.
+  // Values that point to the caller's memory, which the producer writes directly. Empty: the value is copied after the
+  // run.
   std::vector<int> bound_values;
-  std::optional<Tensor> constant;  // The result, where it is known before the run.
+  std::optional<Tensor> constant;  // The result, if it is known before the run.
   bool is_dynamic = false;         // The shape is known only after the run.
 };
 
-// A program in which partitions are single nodes. Tensors inside of partitions are gone.
+// A program in which partitions are single nodes. It has no tensors for values inside partitions.
 struct LoweredProgram {
   Program program;
-  Graph nodes;                                   // The nodes that stand for partitions.
-  std::vector<std::unique_ptr<Kernel>> kernels;  // Theirs.
-  absl::Status failure;                          // Of a partition that failed to run.
+  Graph nodes;                                   // The nodes that represent partitions.
+  std::vector<std::unique_ptr<Kernel>> kernels;  // The kernels of `nodes`.
+  absl::Status failure;                          // The error of a partition that failed to run.
 };
 
-// Points into itself and into the program and environment, which must outlive it: neither copied nor moved.
+// The steps, values and memory of one program. Points into itself and into the program and environment, which must
+// outlive it: neither copied nor moved.
 class Plan {
  public:
   explicit Plan(const Program& program) : program_(program) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // What the steps run: the program that the plan was built for, or what a delegate left of it.
+  // Returns the program that the steps run: the one that the plan was built for, or its lowered form with partitions.
   const Program& program() const { return program_; }
-  // A partition failed to run; then the plan is of no more use.
+  // Returns whether a partition failed to run; the plan is then unusable.
   bool HasFailed() const { return lowered != nullptr && !lowered->failure.ok(); }
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
   std::vector<PlannedStretch> stretches;      // In order.
-  std::vector<std::vector<int>> feed_values;  // By feed: the values to point to its memory.
+  std::vector<std::vector<int>> feed_values;  // By feed: the values that point to its memory.
   std::vector<FetchBinding> fetches;
   std::vector<std::shared_ptr<HeapOutput>> held;  // By tensor; empty when nothing is dynamic.
-  std::vector<bool> is_overwritten;               // By tensor: others will lie in its memory during the run.
+  std::vector<bool> is_overwritten;               // By tensor: its memory is reused during the run.
   std::unique_ptr<FlowInstructions> flow;         // Null without control flow.
   PlanReport report;
 
-  // Memory that values and steps point to.
+  // Owns the memory that values and steps point to.
   std::vector<Reservation> reservations;
   Tensor arena;
   std::vector<std::shared_ptr<const Tensor>> constants;
@@ -95,17 +96,17 @@ class Plan {
   std::vector<std::unique_ptr<KernelState>> states;
   std::vector<std::unique_ptr<DynamicNode>> dynamic_nodes;
   std::vector<std::unique_ptr<std::vector<std::string>>> strings;
-  std::unique_ptr<LoweredProgram> lowered;  // Null unless a delegate took a part.
+  std::unique_ptr<LoweredProgram> lowered;  // Null unless a delegate runs a part.
 
  private:
   const Program& program_;
 };
 
-// Whether Environment::delegate may take parts of the plan.
+// Selects whether Environment::delegate may run parts of the plan.
 enum class Delegation : uint8_t { kAllowed, kNone };
 
-// Prepares all nodes for these shapes of Program::feeds (fully known). Nodes whose inputs are known are computed here.
-// Errors name the node; ResourceExhausted when the plan does not fit the budget.
+// Prepares all nodes for these shapes of Program::feeds (fully known), and computes nodes whose inputs are known.
+// Errors name the node; ResourceExhausted if the plan exceeds the budget.
 absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Span<const Shape> feed_shapes,
                                                 const Environment* environment, Delegation delegation);
 

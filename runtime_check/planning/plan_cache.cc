@@ -1,4 +1,4 @@
-// Finds, makes and drops plans.
+// Looks up, makes and drops plans.
 #include "runtime_check/planning/plan_cache.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ bool PlanCache::FallBack(const Program& program, Entry* entry, const Environment
   const std::string reason =
       absl::StrCat("a partition failed to run, so the reference kernels run everything for these input shapes: ",
                    entry->plan->lowered->failure.message());
-  entry->plan.reset();  // Before the next one takes its memory.
+  entry->plan.reset();  // Frees its memory before the next plan allocates.
   absl::StatusOr<std::unique_ptr<Plan>> plan = PlanWithoutDelegate(program, entry->shapes, environment, reason);
   if (absl::IsResourceExhausted(plan.status()) && DropOthers(entry) > 0) {
     plan = PlanWithoutDelegate(program, entry->shapes, environment, reason);

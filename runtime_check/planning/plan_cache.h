@@ -1,4 +1,4 @@
-// The plans of one program for the input shapes that it was lately run with.
+// A cache of the plans of one program, by input shapes.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_CACHE_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_CACHE_H_
 
@@ -15,39 +15,40 @@
 
 namespace permafrost {
 
-// Not thread-safe. What it is given must outlive it.
+// Keeps the most recently used plans. Not thread-safe. All arguments must outlive the cache.
 class PlanCache {
  public:
   // A plan that one run at a time may use.
   struct Entry {
     std::vector<Shape> shapes;
-    std::unique_ptr<Plan> plan;  // Null only after FallBack failed; such an entry serves nobody.
-    bool is_busy = false;        // Kept, and given to nobody else.
+    std::unique_ptr<Plan> plan;  // Null only after FallBack failed; such an entry is not reused.
+    bool is_busy = false;        // In use: neither dropped nor returned again.
   };
 
-  // Keeps so many plans that are not busy (1 or more).
+  // Limits the number of plans that are not busy to `most_idle` (1 or more).
   explicit PlanCache(size_t most_idle) : most_idle_(most_idle) {}
 
-  // The plan for these shapes; it is made if there is none. The plans least recently used go first when there are too
-  // many, or when they leave too little memory for the new one. What fits the memory only without the delegate is made
-  // without. Errors of BuildPlan. The entry stays until the next call, and as long as it is busy.
+  // Returns the plan for these shapes, and makes it if it is not in the cache. Drops the least recently used plans when
+  // there are too many, or when they leave too little memory for the new one. A plan that exceeds the memory limit only
+  // with the delegate is made without it. Errors are those of BuildPlan. The entry is valid until the next call, and as
+  // long as it is busy.
   absl::StatusOr<Entry*> Acquire(const Program& program, std::vector<Shape> shapes, const Environment& environment);
 
-  // Makes the plan again without the delegate if a partition of it failed in the last run. False if none did, or if
-  // that fails too; then the entry has no plan.
+  // Makes the plan again without the delegate if a partition failed in the last run. Returns false if no partition
+  // failed or if the new plan fails; after such a failure the entry has no plan.
   bool FallBack(const Program& program, Entry* entry, const Environment& environment);
 
-  // The plan that was used last; null where there is none.
+  // Returns the plan that was used last; null if there is none.
   const Plan* last() const { return entries_.empty() ? nullptr : entries_.back()->plan.get(); }
 
-  // Drops all plans that are not busy but that of `kept` (may be null). Returns how many.
+  // Drops all plans that are not busy except that of `kept` (may be null). Returns their number.
   size_t DropOthers(const Entry* kept);
 
  private:
   bool DropOldest();
 
   size_t most_idle_;
-  std::vector<std::unique_ptr<Entry>> entries_;  // The last used at the end.
+  std::vector<std::unique_ptr<Entry>> entries_;  // Least recently used first.
 };
 
 }  // namespace permafrost

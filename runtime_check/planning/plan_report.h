@@ -20,12 +20,12 @@ struct DelegationReport {
   };
   struct Left {
     std::string node, op, reason;
-    std::string function;  // As above.
+    std::string function;  // As in Taken.
   };
   std::vector<Taken> partitions;
-  std::vector<Left> left;  // Nodes that run with reference kernels, in the order in which they run.
-  // Why the plan was made without the delegate that was asked for: a partition failed to run, or the plan does not fit
-  // the memory limit with it. Empty otherwise.
+  std::vector<Left> left;  // Nodes that run with reference kernels, in execution order.
+  // The reason that the plan does not use the requested delegate: a partition failed to run, or the plan exceeds the
+  // memory limit with it. Empty otherwise.
   std::string failure;
 };
 
@@ -38,14 +38,14 @@ struct CustomNode {
 struct PlanReport {
   int64_t arena_bytes = 0;     // Activations and scratch memory.
   int64_t constant_bytes = 0;  // Constants computed or aligned by the plan, without packed weights.
-  int64_t num_steps = 0;       // Nodes that run at each inference.
-  int64_t num_dynamic = 0;     // Those of them that are prepared during the run.
+  int64_t num_steps = 0;       // Nodes that run in each inference.
+  int64_t num_dynamic = 0;     // Steps that are prepared during the run.
   int64_t num_folded = 0;      // Nodes computed before the run.
-  int num_lanes = 1;           // How many steps might run at the same time.
+  int num_lanes = 1;           // Maximum number of steps that run at the same time.
   int64_t num_stretches = 0;   // Groups of steps that may run at the same time (SessionOptions::inter_op_threads).
-  int64_t num_beside = 0;      // Steps in them.
+  int64_t num_beside = 0;      // Steps in these groups.
   DelegationReport delegation;
-  std::vector<CustomNode> custom;  // Nodes with a custom kernel, where that is known before the run.
+  std::vector<CustomNode> custom;  // Nodes with a custom kernel, if known before the run.
 };
 
 }  // namespace permafrost

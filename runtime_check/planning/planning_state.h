@@ -1,4 +1,4 @@
-// What the two halves of planning hand over: each tensor and node of a program, once all nodes are prepared.
+// State passed from node preparation to memory layout: each tensor and node of a program, after all nodes are prepared.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PLANNING_STATE_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PLANNING_STATE_H_
 
@@ -26,34 +26,34 @@ struct TensorState {
     kDynamic,   // Nothing known before the run.
   };
 
-  // Makes `aligned` from `value`, once.
+  // Sets `aligned` to an aligned copy or view of `value`; later calls have no effect.
   absl::Status Align(MemoryBudget* budget);
-  // Of a constant that nobody will read.
+  // Frees a constant that has no remaining readers.
   void DropMemory();
 
   Kind kind = Kind::kUnset;
   bool is_fetched = false;
-  bool is_kept = false;                   // Of a constant: Compute of some node reads it.
-  bool is_of_model = false;               // Of a constant: its value is the same for all input shapes.
-  int readers_left = 0;                   // Inputs and fetches still to be prepared.
-  Shape shape;                            // Unless dynamic.
-  std::optional<Tensor> value;            // Of a constant.
-  std::shared_ptr<const Tensor> aligned;  // Of a constant, once somebody asked for it.
+  bool is_kept = false;                   // Constant that Compute of some node reads.
+  bool is_of_model = false;               // Constant with the same value for all input shapes.
+  int readers_left = 0;                   // Number of inputs and fetches that are not prepared yet.
+  Shape shape;                            // Set unless the tensor is dynamic.
+  std::optional<Tensor> value;            // Set for a constant.
+  std::shared_ptr<const Tensor> aligned;  // Set for a constant on first use.
   Reservation value_bytes, aligned_bytes;
 };
 
 struct NodeState {
   enum class Kind : uint8_t {
-    kFolded,  // The outputs are constants: nothing runs, save that the node may be dead.
+    kFolded,  // The outputs are constants. Nothing runs, but the node may be dead.
     kStatic,
     kDynamic,
-    kFlow,  // Switch, Merge and the like: passes values on, as the frame executor does.
+    kFlow,  // Switch, Merge and the like, which the frame executor runs.
   };
   Kind kind = Kind::kFolded;
-  // Of a dynamic node: null unless the input shapes are known. Of a candidate: not there yet.
+  // For a dynamic node, null unless the input shapes are known. For a candidate, null until it is prepared.
   std::unique_ptr<PreparedNode> prepared;
-  bool is_candidate = false;  // The delegate may take it.
-  std::string refusal;        // Why not, where there is a delegate.
+  bool is_candidate = false;  // The delegate supports the node.
+  std::string refusal;        // The reason that it does not, if there is a delegate.
 };
 
 struct PlanState {
@@ -63,18 +63,18 @@ struct PlanState {
   DelegationReport delegation;
 };
 
-// Names the value of a constant that follows from the model alone; empty for any other tensor.
+// Returns the name of the value of a constant that depends on the model alone; empty for any other tensor.
 std::string ValueName(const Program& program, const PlanState& state, int tensor);
 
-// What of the nodes is needed for the fetches and for effects. Nodes of control flow are not pure, so that what flows
-// back to an earlier node is live too.
+// The nodes that fetches and side effects need. Nodes of control flow are not pure, so values that flow back to an
+// earlier node are live too.
 struct NodeLiveness {
-  std::vector<bool> live;     // Runs.
-  std::vector<bool> guarded;  // Folded, and it matters whether it is dead.
+  std::vector<bool> live;     // The node runs.
+  std::vector<bool> guarded;  // The node is folded, and its dead state is needed.
 };
 NodeLiveness FindLive(const Program& program, const PlanState& state);
 
-// The second half: leaves out what nobody reads, assigns memory and builds the steps.
+// Lays out a plan, the second half of planning: omits unused nodes, assigns memory and builds the steps.
 absl::StatusOr<std::unique_ptr<Plan>> LayOut(const Program& program, PlanState state, const Environment* environment);
 
 }  // namespace permafrost

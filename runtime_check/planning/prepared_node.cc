@@ -1,4 +1,4 @@
-// Calls kernels and holds them to their contract.
+// Calls kernels and checks their contract.
 #include "runtime_check/planning/prepared_node.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Preparation final : public PrepareContext {
   const void* kernel_data() const override { return kernel_.data(); }
   void ComputeWith(ComputeFunction function) override { prepared_->compute = function; }
 
-  // The first failure to get a value (no memory for an aligned copy).
+  // Returns the first failure to provide a value (no memory for an aligned copy).
   const absl::Status& value_error() const { return value_error_; }
 
  private:
@@ -107,7 +107,7 @@ Value ViewOf(const Tensor& tensor) {
   Value value;
   value.dtype = tensor.dtype();
   value.shape = tensor.shape();
-  // Kernels write to outputs alone; the type of an input's memory does not say so.
+  // Kernels write only to outputs, although the type of an input's memory is not const.
   if (tensor.dtype() == DType::kString) {
     value.strings = const_cast<std::vector<std::string>*>(&tensor.strings());
   } else {

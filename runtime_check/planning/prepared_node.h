@@ -1,4 +1,4 @@
-// One node made ready to compute: the contexts that kernels see, for the session and for the evaluator.
+// A node prepared for computation, and the contexts that kernels receive. Used by the session and the evaluator.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PREPARED_NODE_H_
 
@@ -26,56 +26,58 @@ class PackedWeights;
 struct PackedInputs;
 class Profiler;
 
-// What the nodes of a session share while it plans and runs. The pointers must outlive what is given this.
+// State that the nodes of a session share during planning and runs. The pointers must outlive every user of the
+// environment.
 struct Environment {
   ThreadPool* threads = nullptr;
   MemoryBudget* budget = nullptr;
   ResourceStore* resources = nullptr;       // Null outside a session.
-  const LoopLimits* limits = nullptr;       // Null: none.
-  int* call_depth = nullptr;                // How many calls of functions are under way; null outside a session.
+  const LoopLimits* limits = nullptr;       // Null: no limits.
+  int* call_depth = nullptr;                // Number of function calls in progress; null outside a session.
   RunLog* log = nullptr;                    // Null outside a session.
   const Delegate* delegate = nullptr;       // Null: the reference kernels run everything.
-  const PieceCallback* on_piece = nullptr;  // Null: nobody asks.
-  Profiler* profiler = nullptr;             // Null: nobody asks.
-  PackedWeights* packed = nullptr;          // By the reference kernels; null: nobody keeps them.
-  // On which nodes run at the same time, and how many at most; may be `threads`. Null and 1: one node at a time.
+  const PieceCallback* on_piece = nullptr;  // Null: pieces are not reported.
+  Profiler* profiler = nullptr;             // Null: nothing is recorded.
+  PackedWeights* packed = nullptr;          // Cache for the reference kernels; null: packed weights are not kept.
+  // Threads for nodes that run at the same time, and the maximum number of such nodes; may be `threads`. Null and 1:
+  // one node at a time.
   ThreadPool* lanes = nullptr;
   int num_lanes = 1;
 
-  // Errors name the calls that led to them, but not hundreds.
+  // Returns whether errors name the calling functions; false for deeply nested calls, to bound the message.
   bool AnnotatesCalls() const { return call_depth == nullptr || *call_depth < 8; }
 };
 
-// Bytes of the elements; for strings those of the std::string objects, for resources and variants those of the
-// references. InvalidArgument on overflow and for unknown shapes, Unimplemented for unknown types.
+// Returns the number of bytes of the elements: for strings those of the std::string objects, for resources and variants
+// those of the references. InvalidArgument on overflow and for unknown shapes, Unimplemented for unknown types.
 absl::StatusOr<int64_t> ValueBytes(DType dtype, const Shape& shape);
 
-// The value of a tensor in the hands of the runtime. REQUIRES: aligned. The tensor must outlive the value.
+// Returns a value that views a tensor. The tensor must outlive the value. REQUIRES: the tensor is aligned.
 Value ViewOf(const Tensor& tensor);
-// The other way: a tensor that views the value's memory, which `owner` keeps alive (null: the caller does). Strings are
+// Returns a tensor that views the value's memory, which `owner` keeps alive (null: the caller does). Strings are
 // copied. Unimplemented for objects.
 absl::StatusOr<Tensor> TensorOver(const Value& value, Owner owner);
-// A tensor with a copy of the value. Unimplemented for objects.
+// Returns a tensor with a copy of the value. Unimplemented for objects.
 absl::StatusOr<Tensor> CopyOf(const Value& value);
 
 struct OutputSpec {
   DType dtype = DType::kInvalid;
-  Shape shape;  // Meaningless while depends_on_values.
+  Shape shape;  // Undefined while depends_on_values.
   bool depends_on_values = false;
 };
 
-// What Prepare decided.
+// The decisions of Prepare.
 struct PreparedNode {
   std::vector<OutputSpec> outputs;
   std::unique_ptr<KernelState> state;
-  ComputeFunction compute = nullptr;  // The kernel's own, unless Prepare chose another.
+  ComputeFunction compute = nullptr;  // The kernel's own function, unless Prepare replaced it.
   int64_t scratch_bytes = 0;
   std::vector<bool> released;  // By input.
-  // If not -1, Prepare asked for the value of this input, and nothing else here counts.
+  // If not -1, Prepare requested the value of this input, and all other members are undefined.
   int needs_value_of = -1;
 };
 
-// Whether a kernel with data of its own computes the node, and did not leave it to another.
+// Returns whether a custom kernel computes the node and did not defer to another kernel.
 inline bool IsOfCustomKernel(const Kernel& kernel, const PreparedNode& prepared) {
   return kernel.data() != nullptr && prepared.compute == kernel.compute();
 }
@@ -85,21 +87,21 @@ struct PrepareInput {
   Shape shape;
 };
 
-// Runs the kernel's Prepare. `value(i)` gives the known value of input i, aligned, or null. OK also when the kernel
-// needs a value (see needs_value_of). Errors name the node. Internal when the kernel breaks its contract. `packed` may
-// be null.
+// Runs the kernel's Prepare. `value(i)` returns the known value of input i, aligned, or null. Also returns OK if the
+// kernel needs a value (see needs_value_of). Errors name the node. Internal if the kernel breaks its contract. `packed`
+// may be null.
 absl::Status PrepareNode(const Node& node, const Kernel& kernel, absl::Span<const PrepareInput> inputs,
                          absl::Span<const DType> output_types, int num_threads,
                          absl::FunctionRef<absl::StatusOr<const Tensor*>(int)> value, PreparedNode* prepared,
                          const PackedInputs* packed = nullptr);
 
-// What Compute sees. Points into the tables of whoever owns it; cheap to build and to call.
+// The context passed to Compute. Points into tables of its owner; cheap to construct and to call.
 class NodeContext final : public ComputeContext {
  public:
-  // Makes memory for an output whose shape is known only now, and fills in *output.
+  // Allocates an output whose shape is known only during Compute, and sets *output.
   using AllocateFunction = absl::FunctionRef<absl::Status(int index, Shape shape, Value* output)>;
 
-  // `environment` must outlive it.
+  // `environment` must outlive the context.
   NodeContext(const Node* node, absl::Span<const Value* const> inputs, Value* outputs, int num_outputs, char* scratch,
               const KernelState* state, const Environment* environment)
       : node_(node),
@@ -112,9 +114,9 @@ class NodeContext final : public ComputeContext {
 
   void set_state(const KernelState* state) { state_ = state; }
   void set_scratch(char* scratch) { scratch_ = scratch; }
-  // `allocate` must live as long as Compute runs.
+  // `allocate` must outlive the call of Compute.
   void set_allocate(const AllocateFunction* allocate) { allocate_ = allocate; }
-  // By input, what OwnsInput answers; null for no input.
+  // Sets the results of OwnsInput, by input; null: false for each input.
   void set_owned(const std::vector<bool>* owned) { owned_ = owned; }
 
   const Node& node() const override { return *node_; }
@@ -144,26 +146,26 @@ class NodeContext final : public ComputeContext {
   const std::vector<bool>* owned_ = nullptr;
 };
 
-// A new tensor within the budget, and the value that lets a kernel fill it.
+// A new tensor within the budget, and the storage of the value that a kernel fills.
 struct HeapOutput {
-  Tensor tensor;                                      // Of no type for strings and objects.
+  Tensor tensor;                                      // Of type kInvalid for strings and objects.
   std::unique_ptr<std::vector<std::string>> strings;  // Only for strings.
   std::unique_ptr<std::vector<ObjectRef>> objects;    // Only for objects.
   Reservation reservation;
 };
 absl::StatusOr<HeapOutput> AllocateHeapOutput(DType dtype, Shape shape, MemoryBudget* budget, Value* value);
 
-// A value on its way into a function or out of it, or round a loop. `held` keeps its memory alive; null: somebody else
-// does.
+// A value passed into a function, out of it or to the next iteration of a loop. `held` keeps its memory alive; null:
+// the memory has another owner.
 struct Passed {
   Value value;
   std::shared_ptr<HeapOutput> held;
 };
-// A copy of the elements; of references to objects the references.
+// Copies the elements of a value. For objects, copies the references.
 absl::StatusOr<Passed> CopyOnHeap(const Value& value, MemoryBudget* budget);
 
-// Computes one node on the heap: the values must be aligned and fit the prepared node. `owned` says, by input, what
-// OwnsInput answers; null for no input. Errors name the node.
+// Computes one node on the heap. The values must be aligned and match the prepared node. `owned` has the results of
+// OwnsInput by input; null: false for each input. Errors name the node.
 absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const PreparedNode& prepared,
                                                     absl::Span<const Value* const> inputs, Value* outputs,
                                                     const Environment& environment,

@@ -1,4 +1,4 @@
-// Two speeds and two fixed costs.
+// The cost model: two speeds and two fixed costs.
 #include "runtime_check/planning/step_cost.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace permafrost {
 namespace {
 
-// Measured with the models that the project is tested with.
+// Measured on the models of the project's tests.
 constexpr double kFlopsPerNs = 40;
 constexpr double kBytesPerNs = 5;
 constexpr double kCallNs = 300;
-// For a loop to be shared out and awaited. A kernel does not share out less than kShareFromNs.
+// Cost of dividing a loop among threads and waiting for them. A kernel does not divide less than kShareFromNs.
 constexpr double kShareNs = 3000;
 constexpr double kShareFromNs = 8000;
 

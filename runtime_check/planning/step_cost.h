@@ -1,4 +1,4 @@
-// What a node is likely to take, for deciding which nodes run at the same time.
+// Estimates of the run time of nodes, for choosing nodes that run at the same time.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_STEP_COST_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_STEP_COST_H_
 
@@ -14,12 +14,12 @@ struct TypedShape {
   Shape shape;  // Fully known.
 };
 
-// Nanoseconds that a built-in kernel takes on one thread: by its products, and by the bytes of its data inputs and
-// outputs, at the speed of a server of 2023. Good enough to say which of two nodes is the larger, and whether one is
-// worth a thread.
+// Returns the estimated nanoseconds of a built-in kernel on one thread, from its number of products and the bytes of
+// its data inputs and outputs, at the speed of a server of 2023. Accurate enough to compare two nodes, and to decide
+// whether a node is worth a thread.
 double EstimateOnOneThread(const Node& node, absl::Span<const TypedShape> inputs, absl::Span<const TypedShape> outputs);
 
-// The same on `num_threads` threads that share it, where that makes it faster.
+// Returns the estimate for `num_threads` threads that share the node, if that is faster than one.
 double EstimateOnThreads(double one_thread_ns, int num_threads);
 
 }  // namespace permafrost

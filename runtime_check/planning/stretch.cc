@@ -1,4 +1,4 @@
-// Stretches are found by trying all that are not too long, the way that is best so far kept for each end.
+// Finds stretches by dynamic programming over their ends, among all that are not too long.
 #include "runtime_check/planning/stretch.h"
 
 #include <algorithm>
@@ -11,31 +11,31 @@
 namespace permafrost {
 namespace {
 
-// For threads to meet before a stretch and after it.
+// Cost of synchronising the threads before a stretch and after it.
 constexpr double kMeetNs = 10000;
-// For a task to be taken and told of.
+// Cost of dequeuing a task and reporting it done.
 constexpr double kTakeNs = 300;
-// Estimates are no better than this, and threads that share a cache are slower than one alone.
+// Estimates are no more accurate than this, and threads that share a cache are slower than one alone.
 constexpr double kCaution = 1.2;
 
-// Pairs of a begin and an end that are tried at most, which takes some 0.1 s; the length follows.
+// Limit on the pairs of a begin and an end, which take about 0.1 s; determines the maximum length.
 constexpr size_t kMostPairs = size_t{1} << 22;
 constexpr size_t kShortest = 16, kLongest = 1024;
 
-// Tasks one after the other to the thread that can start them first, which is near what a run does.
+// Assigns tasks in order to the thread that can start them first, which approximates a run.
 class Schedule {
  public:
   Schedule(absl::Span<const Task> tasks, int first, int num_lanes)
       : tasks_(tasks), first_(first), free_ns_(static_cast<size_t>(num_lanes), 0) {}
 
-  // Takes the next task, and returns when all so far are done.
+  // Adds the next task, and returns the time at which all tasks so far are done.
   double Add() {
     const Task& task = tasks_[static_cast<size_t>(first_) + ends_ns_.size()];
     double ready_ns = 0;
     for (const int before : task.after) {
       if (before >= first_) ready_ns = std::max(ready_ns, ends_ns_[static_cast<size_t>(before - first_)]);
     }
-    // Of the threads that could start it at once the last to become free.
+    // Prefers, among the threads that could start it at once, the last to become free.
     auto best = free_ns_.begin();
     for (auto lane = free_ns_.begin() + 1; lane != free_ns_.end(); ++lane) {
       const double start = std::max(*lane, ready_ns), best_start = std::max(*best, ready_ns);
@@ -61,7 +61,7 @@ std::vector<Stretch> FindStretches(absl::Span<const Task> tasks, int num_lanes) 
   const size_t count = tasks.size();
   if (num_lanes < 2 || count < 2) return {};
   const size_t longest = std::clamp(kMostPairs / count, kShortest, kLongest);
-  // By number of tasks that are done: the least time for them, and how many were done before the last stretch.
+  // By number of finished tasks: the least time for them, and how many were finished before the last stretch.
   std::vector<double> least_ns(count + 1, std::numeric_limits<double>::infinity());
   std::vector<size_t> before(count + 1, 0);
   least_ns[0] = 0;
@@ -166,7 +166,7 @@ void StretchRunner::Finish(int index, absl::Status status) {
       if (--pending_[reader] == 0) Offer(reader);
     }
   } else if (index < limit_) {
-    // What lies before it waits for nothing behind it, so all of that will be done.
+    // Tasks before it do not wait for later ones, so all of them will be done.
     limit_ = index;
     status_ = std::move(status);
     left = static_cast<int>(std::count(is_done_.begin(), is_done_.begin() + limit_, false));

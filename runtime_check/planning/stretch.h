@@ -1,7 +1,8 @@
-// Which of a list of tasks run at the same time, and running them so.
+// Chooses which tasks of a list run at the same time, and runs them.
 //
-// A list of tasks, each behind those that it waits for, is run in order, with all threads for each; but for stretches:
-// neighbours in the list that are faster when several run at once, on one thread each. Nothing else runs meanwhile.
+// The tasks are in topological order and run in order, each on all threads, except in stretches. A stretch is a range
+// of adjacent tasks that are faster when several run at the same time, on one thread each. Nothing else runs during a
+// stretch.
 #ifndef PERMAFROST_RUNTIME_CHECK_PLANNING_STRETCH_H_
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_STRETCH_H_
 
@@ -15,64 +16,66 @@
 
 namespace permafrost {
 
-// A step of a plan, or a piece of a partition. Times are estimates, in nanoseconds.
+// A task: a step of a plan, or a piece of a partition. Times are estimates in nanoseconds.
 struct Task {
-  std::vector<int> after;     // Earlier tasks that must be done before it; one may be named twice.
-  double alone_ns = 0;        // What it takes with all threads.
-  double beside_ns = 0;       // What it takes on one thread.
-  bool may_be_beside = true;  // False: while it runs, nothing else does.
+  std::vector<int> after;     // Earlier tasks that must finish first; duplicates are allowed.
+  double alone_ns = 0;        // Time on all threads.
+  double beside_ns = 0;       // Time on one thread.
+  bool may_be_beside = true;  // False: no other task may run at the same time.
 };
 
-// Tasks [begin, end) of the list, at least two. All before them are done when they start, and all behind them wait.
+// Tasks [begin, end) of the list, at least two. All earlier tasks are done before a stretch starts, and all later ones
+// wait for its end.
 struct Stretch {
   int begin = 0;
   int end = 0;
 };
 
-// The stretches, in order, with which the whole list is done soonest when each runs on `num_lanes` threads. None where
-// nothing is gained: what is gained must be more than what threads cost that meet. O(n * lanes) for each of the up to
-// 1024 lengths that are tried, fewer for long lists.
+// Returns the stretches, in order, that minimise the time of the whole list when each runs on `num_lanes` threads.
+// Empty if the gain does not exceed the cost of synchronising the threads. O(n * lanes) for each of the up to 1024
+// lengths that are tried, fewer for long lists.
 std::vector<Stretch> FindStretches(absl::Span<const Task> tasks, int num_lanes);
 
-// What a list takes in order, but for these stretches, in nanoseconds.
+// Returns the estimated time of a list that runs in order except for these stretches, in nanoseconds.
 double EstimateNs(absl::Span<const Task> tasks, absl::Span<const Stretch> stretches, int num_lanes);
 
-// Runs a stretch, any number of times. A run allocates nothing.
+// Runs a stretch, any number of times. A run allocates nothing. Call Begin, then Work on each thread, then status.
 class StretchRunner {
  public:
-  // Inside of the stretch tasks wait for Task::after alone.
+  // Within the stretch, tasks wait only for the tasks in Task::after.
   StretchRunner(absl::Span<const Task> tasks, Stretch stretch);
   StretchRunner(const StretchRunner&) = delete;
   StretchRunner& operator=(const StretchRunner&) = delete;
 
-  // Before each run. REQUIRES: no Work is under way.
+  // Resets the state before each run. REQUIRES: no call of Work is in progress.
   void Begin();
-  // What each of the threads does, any number of them, one after the other at worst: takes tasks that wait for nothing
-  // any more, those with the most behind them first, and returns when none is left. `run(task)` gets a number in the
-  // list. When a task fails, tasks behind it in the list are not started any more.
+  // Runs tasks on the calling thread. Any number of threads may call it at the same time, or one after the other. Takes
+  // tasks that are ready, those with the longest remaining path first, and returns when none is left. `run(task)`
+  // receives the index in the list. After a task fails, later tasks of the list are not started.
   void Work(absl::FunctionRef<absl::Status(int task)> run);
-  // When all have returned: the error that the list would have ended with if it had been run in order, or OK.
+  // Returns the error that a run of the list in order would have returned, or OK. Valid after all calls of Work have
+  // returned.
   const absl::Status& status() const { return status_; }
 
  private:
-  // REQUIRES: the lock, for all that follow.
+  // REQUIRES: `mutex_` is held, for all functions below.
   bool IsLess(int a, int b) const;
   void Offer(int index);
   bool Take(int* index);
   void Finish(int index, absl::Status status);
 
   const int first_;
-  std::vector<int> num_before_;            // By task of the stretch: how many it waits for.
-  std::vector<std::vector<int>> readers_;  // Who waits for it.
-  std::vector<double> way_ns_;             // From its start to the end of the longest way behind it.
+  std::vector<int> num_before_;            // By task of the stretch: the number of tasks that it waits for.
+  std::vector<std::vector<int>> readers_;  // By task: the tasks that wait for it.
+  std::vector<double> way_ns_;             // By task: the length of the longest path from its start to the end.
 
   std::mutex mutex_;
-  std::vector<int> pending_;  // By task: how many it still waits for.
-  std::vector<int> ready_;    // A heap: the longest way on top.
+  std::vector<int> pending_;  // By task: the number of unfinished tasks that it waits for.
+  std::vector<int> ready_;    // A heap, with the longest path on top.
   std::vector<bool> is_done_;
-  int limit_ = 0;  // No task from here on is started.
+  int limit_ = 0;  // Tasks from this index on are not started.
   absl::Status status_;
-  // What threads that wait look at.
+  // Polled by waiting threads.
   std::atomic<int> num_ready_{0};
   std::atomic<int> num_left_{0};  // Tasks before the limit that are not done.
 };
