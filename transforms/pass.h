@@ -95,8 +95,8 @@ struct PassContext {
   bool wants_misses = false;
   std::vector<std::string> notes;
   std::vector<MissedRewrite> misses;
-  int64_t num_misses =
-      0;  // Includes misses that are not collected, but not those found by searches that run only if misses are wanted.
+  // Includes misses that are not collected, but not those found by searches that run only if misses are wanted.
+  int64_t num_misses = 0;
 
   // Requests permission for one more rewrite. Call it when the decision is final and the graph is still unchanged.
   // Returns false once the limit is reached; the match must then be left unchanged. `matched` names the nodes of the

@@ -1,4 +1,4 @@
-// Freezing: a graph whose variables are constants.
+// Freezing: converts the variables of a graph to constants.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_FREEZE_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_FREEZE_H_
 
@@ -18,22 +18,22 @@ namespace permafrost {
 struct FreezeOptions {
   VariableNaming naming;
   bool clear_devices = true;
-  bool inline_calls = true;  // Put the bodies of called functions into the graph first.
-  // Variables, by the names of their nodes: when not empty only these become constants, and never those.
+  bool inline_calls = true;  // Inline called functions first.
+  // Names of variable nodes. If only_variables is not empty, only these become constants; excluded ones never do.
   std::vector<std::string> only_variables;
   std::vector<std::string> except_variables;
-  // Nodes that give variables their first values; what they assign takes the place of what was saved. The values must
-  // not depend on anything that is fed.
+  // Nodes that initialise variables. Values that they assign override saved values and must not depend on anything that
+  // is fed.
   std::vector<std::string> initializers;
-  // The node that fills the tables, and the files that they are filled from. See TableContents.
+  // The node that initialises the tables, and a reader of the files that hold their entries. See TableContents.
   std::string table_initializer;
   TableContents::AssetReader read_asset;
-  const Evaluator* evaluator = nullptr;  // Computes such values. Null: only constants are taken.
+  const Evaluator* evaluator = nullptr;  // Computes initial values. Null: only constants are supported.
 };
 
 struct FrozenVariable {
   std::string node;
-  std::string key;  // In the checkpoint; empty for what an initialiser gave.
+  std::string key;  // Checkpoint key; empty for a value from an initialiser.
   DType dtype = DType::kInvalid;
   Shape shape;
   uint64_t bytes = 0;
@@ -42,16 +42,16 @@ struct FrozenVariable {
 
 struct FreezeReport {
   std::vector<FrozenVariable> variables;  // In the order of the graph.
-  std::vector<std::string> notes;         // What the user should know, one line each: tables, variables that stay.
+  std::vector<std::string> notes;         // Messages for the user, one line each: tables, variables that were kept.
   size_t nodes_before = 0;
 };
 
-// Cuts the graph down to what its declared outputs need and turns the variables in it into constants, of which the
-// values are those of `source`, uncopied; see ValueFlow for how what reads them changes. Nodes keep their names. Tables
-// get nodes that fill them.
-// FailedPrecondition: no outputs are declared; a variable is changed on the way to the outputs; its value does not fit.
-// NotFound, with the nearest names: nothing was saved for a variable; an initialiser or a listed variable does not
-// exist. The graph is of no use after an error.
+// Reduces the graph to the nodes that its declared outputs need, and converts their variables to constants with the
+// values of `source`, which are not copied. ValueFlow describes the changes to their readers. Nodes keep their names.
+// Adds nodes that fill the tables.
+// Returns FailedPrecondition if no outputs are declared, a variable is modified on the way to the outputs, or its value
+// does not fit. Returns NotFound, with the nearest names, if nothing was saved for a variable, or an initialiser or a
+// listed variable does not exist. After an error the graph is unusable.
 absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOptions& options, Graph* graph);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Functions that are to join a library: like others of it, but with other types.
+// Copies of library functions with other argument types, to be added to the library.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_FUNCTION_TWINS_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_FUNCTION_TWINS_H_
 
@@ -19,18 +19,20 @@ class FunctionTwins {
   // `library` must outlive this.
   explicit FunctionTwins(const FunctionLibrary& library) : library_(library) {}
 
-  // Takes in a function with this body; returns its name, `<original>_frozen` or one like it that is free. The
-  // arguments have the names and types of the body's nodes; attributes, control outputs and, if there are as many, the
-  // names of outputs are those of the original, which the library has. Attributes that speak of its arguments go.
+  // Adds a function with this body and returns its name: `<original>_frozen`, or a similar name that is free. Its
+  // arguments have the names and types of the body's nodes. Attributes, control outputs and, if their number is equal,
+  // the names of outputs are those of the original, which must be in the library. Attributes about its arguments are
+  // dropped.
   absl::StatusOr<std::string> Add(absl::string_view original, std::unique_ptr<Graph> body);
 
-  // Adds them to the library of `graph`, which is the one that this was made with. Errors as FunctionLibrary::SetBody.
+  // Adds the functions to the library of `graph`, which must be the library given to the constructor. Returns the
+  // errors of FunctionLibrary::SetBody.
   absl::Status Store(Graph* graph) const;
 
  private:
   struct Twin {
     std::string name;
-    std::string definition;  // Without nodes.
+    std::string definition;  // Excludes nodes.
     std::unique_ptr<Graph> body;
   };
 

@@ -1,4 +1,4 @@
-// What initialisers assign to variables.
+// Computes the values that initialisers assign to variables.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_INITIAL_VALUES_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_INITIAL_VALUES_H_
 
@@ -16,14 +16,14 @@ namespace permafrost {
 
 class InitialValues {
  public:
-  // What Assign and AssignVariableOp nodes give variables when the nodes named `initializers` run. Without an evaluator
-  // (null) only constants are known. NotFound, with the nearest names, for a node that does not exist;
-  // FailedPrecondition when a value is not known, or two are assigned to one variable. What initialises other things (a
-  // table) has no effect on variables and is passed over.
+  // Returns the values that Assign and AssignVariableOp nodes give to variables when the nodes `initializers` run.
+  // Without an evaluator (null) only constants are supported. Returns NotFound, with the nearest names, for a node that
+  // does not exist; FailedPrecondition if a value is unknown, or a variable is assigned twice. Initialisers of other
+  // objects, such as tables, are ignored.
   static absl::StatusOr<InitialValues> Of(const Graph& graph, const std::vector<std::string>& initializers,
                                           const Evaluator* evaluator);
 
-  // By the name of the variable's node. Null when no initialiser assigns to it.
+  // Returns the value for the variable with that node name, or null if no initialiser assigns to it.
   const Tensor* Find(absl::string_view variable) const {
     const auto found = values_.find(variable);
     return found == values_.end() ? nullptr : &found->second;

@@ -1,4 +1,4 @@
-// Under which names a graph's own nodes restore its variables.
+// Finds the checkpoint keys from which a graph's own nodes restore its variables.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_SAVED_NAMES_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_SAVED_NAMES_H_
 
@@ -12,18 +12,19 @@
 namespace permafrost {
 
 struct SavedName {
-  std::string key;  // In the checkpoint.
+  std::string key;  // Checkpoint key.
   std::string
       slice;  // Which part of it: "20 3 0,10:0,3" are the shape of the whole and first,length for each dimension
               // ("-" for all of it); empty for all.
 };
 
-// By the node that is the variable (Variable, VariableV2, VarHandleOp).
+// Saved names by variable node (Variable, VariableV2, VarHandleOp).
 using SavedNames = absl::flat_hash_map<std::string, SavedName>;
 
-// What Restore, RestoreSlice and RestoreV2 nodes read and Assign and AssignVariableOp put into a variable, wherever the
-// graph does so and in what `restore_op` calls; it may be empty. Nodes that do it in another way are left out. DataLoss
-// or InvalidArgument for functions that cannot be read. O(graph + functions that restore_op calls).
+// Returns the inputs of Restore, RestoreSlice and RestoreV2 nodes whose results Assign and AssignVariableOp store in a
+// variable, anywhere in the graph or in functions called by `restore_op` (may be empty). Other ways of restoring are
+// ignored. Returns DataLoss or InvalidArgument for functions that cannot be read. O(graph + functions that restore_op
+// calls).
 absl::StatusOr<SavedNames> FindSavedNames(const Graph& graph, absl::string_view restore_op);
 
 }  // namespace permafrost

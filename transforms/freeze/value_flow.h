@@ -1,4 +1,4 @@
-// Puts values in the place of variables: whatever read a variable through its handle or reference reads the value.
+// Replaces variables with values: nodes that read a variable through its handle or reference read the value instead.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_VALUE_FLOW_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_VALUE_FLOW_H_
 
@@ -19,44 +19,44 @@
 
 namespace permafrost {
 
-// What a tensor that was a handle of, or a reference to, a variable is from now on.
+// The value that replaces a handle of, or a reference to, a variable.
 struct FrozenTensor {
   DType dtype = DType::kInvalid;
-  Shape shape;           // Unknown rank where two meet that differ.
-  std::string variable;  // For messages: one of those that it may be.
+  Shape shape;           // Unknown rank if two different shapes meet.
+  std::string variable;  // For messages: one of the possible variables.
   bool is_handle = false;
 };
 
-// The value of a variable, or nothing for one that stays a variable.
+// Returns the value of a variable, or null for one that is kept.
 using VariableLookup = std::function<absl::StatusOr<const Tensor*>(const Node& variable)>;
 
 // Freezes the variables of a graph and of the functions that it calls.
 //
 //   ReadVariableOp(VarHandleOp w)   =>   Identity(Const w)
 //
-// A handle or reference is followed through Identity, V1 control flow, calls, branches and loops; a function that is
-// given one gets a twin `<name>_frozen` whose argument is the value. ResourceGather(Nd) becomes GatherV2 (GatherNd),
-// VariableShape becomes Shape, and whether a variable has a value is true. FailedPrecondition, with the node, for
-// anything else that is done to a variable: a constant is not assigned to.
+// A handle or reference is followed through Identity, V1 control flow, calls, branches and loops. A function that takes
+// one gets a copy `<name>_frozen` whose argument is the value. ResourceGather(Nd) becomes GatherV2 (GatherNd),
+// VariableShape becomes Shape, and a test for initialisation becomes true. Returns FailedPrecondition, with the node,
+// for any other use of a variable, since a constant cannot be assigned to.
 class ValueFlow {
  public:
-  // Both must outlive this; `library` is that of the graph.
+  // Both arguments must outlive this; `library` is that of the graph.
   ValueFlow(const VariableLookup& lookup, const FunctionLibrary& library)
       : lookup_(lookup), library_(library), new_functions_(library) {}
 
-  // Once.
+  // Freezes the graph. To be called once.
   absl::Status Freeze(Graph* graph);
 
-  // Variables that became constants in bodies of functions, where their values are copies.
+  // Returns the number of variables that became constants in bodies of functions, where their values are copies.
   int64_t num_in_functions() const { return num_in_functions_; }
 
  private:
   using Frozen = absl::flat_hash_map<TensorRef, FrozenTensor>;
-  // What a function makes of arguments that are values.
+  // The frozen form of a function for a given set of arguments.
   struct Twin {
     FunctionRef function;
-    std::vector<std::pair<int, FrozenTensor>> outputs;  // That are values too, by index.
-    bool is_changed = false;                            // Otherwise `function` is the original.
+    std::vector<std::pair<int, FrozenTensor>> outputs;  // Outputs that are values as well, by index.
+    bool is_changed = false;                            // If false, `function` is the original.
   };
   using FrozenArgs = std::vector<std::pair<int, FrozenTensor>>;
   class Pass;
@@ -68,7 +68,7 @@ class ValueFlow {
   const FunctionLibrary& library_;
   FunctionTwins new_functions_;
   absl::flat_hash_map<std::string, std::unique_ptr<Twin>>
-      twins_;  // By function, its attributes, and what is known of its arguments.
+      twins_;  // By function, its attributes, and the known arguments.
   int depth_ = 0;
   bool functions_have_variables_ = false;
   int64_t num_in_functions_ = 0;

@@ -1,4 +1,4 @@
-// The value that was saved for each variable of a graph.
+// Finds the saved value of each variable of a graph.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_VARIABLE_VALUES_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_VARIABLE_VALUES_H_
 
@@ -14,15 +14,15 @@
 
 namespace permafrost {
 
-// What a checkpoint of TensorFlow 2 appends to the path of a variable.
+// Suffix that a TensorFlow 2 checkpoint appends to the path of a variable.
 inline constexpr absl::string_view kVariableValueSuffix = "/.ATTRIBUTES/VARIABLE_VALUE";
 
 struct VariableNaming {
-  // What restores the variables; empty where no node does.
+  // Keys that the graph restores; empty if no node restores variables.
   SavedNames saved_names;
-  // The checkpoint's own: keys by the full names of variables.
+  // Keys of the checkpoint by the full names of variables.
   absl::flat_hash_map<std::string, std::string> keys_by_full_name;
-  // When not empty, the value saved under the name with this behind it is preferred: a moving average.
+  // If not empty, a value saved under the variable's name with this suffix is preferred, such as a moving average.
   std::string average_suffix;
 };
 
@@ -30,17 +30,17 @@ class VariableValues {
  public:
   struct Value {
     Tensor tensor;
-    std::string key;          // In the checkpoint.
-    bool is_average = false;  // VariableNaming::average_suffix was found.
+    std::string key;          // Checkpoint key.
+    bool is_average = false;  // True if VariableNaming::average_suffix was found.
   };
 
-  // All must outlive this. O(variables that were saved).
+  // All arguments must outlive this. O(saved variables).
   VariableValues(const Graph& graph, const VariableSource& source, const VariableNaming& naming);
 
-  // The value of a Variable, VariableV2 or VarHandleOp: as the graph restores it, or under its shared name or that of
-  // the node, or, for a part "v/part_2" of a partitioned variable that was saved as one, cut out of it. NotFound, with
-  // the nearest names, when nothing is saved for it; FailedPrecondition when type or shape are not those of the node.
-  // `variable` need not be in the graph but for the other parts of its variable.
+  // Returns the value of a Variable, VariableV2 or VarHandleOp under the key that the graph restores, its shared name
+  // or its node name. A part "v/part_2" of a partitioned variable that was saved whole is cut out of it. Returns
+  // NotFound, with the nearest names, if nothing is saved for it; FailedPrecondition if type or shape differ from the
+  // node's. `variable` may be outside the graph, but the other parts of its variable must be in it.
   absl::StatusOr<Value> Of(const Node& variable) const;
 
  private:
@@ -55,11 +55,11 @@ class VariableValues {
   absl::flat_hash_map<absl::string_view, const VariableInfo*> saved_;
 };
 
-// The name under which a variable is shared, or else that of its node.
+// Returns the shared name of a variable, or its node name if it has none.
 std::string VariableName(const Node& variable);
 
-// The elements that `slice` (see SavedName) names: a view where they lie one after the other. InvalidArgument for a
-// text that is no slice of such a tensor.
+// Returns the elements selected by `slice` (see SavedName), as a view if they are contiguous. Returns InvalidArgument
+// for text that is not a slice of such a tensor.
 absl::StatusOr<Tensor> Slice(const Tensor& whole, absl::string_view slice);
 
 }  // namespace permafrost

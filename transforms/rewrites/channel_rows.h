@@ -1,4 +1,4 @@
-// The elements of each channel of a tensor side by side.
+// Gathers the elements of each channel of a tensor into contiguous rows.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CHANNEL_ROWS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CHANNEL_ROWS_H_
 
@@ -14,16 +14,17 @@
 
 namespace permafrost {
 
-// Channels that are gathered at a time: where neighbours in memory belong to different channels, a cache line is read
-// once for all of them.
+// Number of channels gathered at a time. If memory neighbours belong to different channels, each cache line is read
+// once for the whole group.
 inline constexpr int64_t kChannelGroup = 16;
 
-// Gathers the elements of each channel into a row, has `work` make another row of it, and scatters that to the
+// Gathers the elements of each channel into a row, calls `work` to compute a result row, and scatters that to the
 // channel's places in a tensor of the same layout.
 template <typename Element>
 class ChannelRows {
  public:
-  // Both rows have size() elements. May be called by several threads at once, for different channels.
+  // Computes a result row. Both rows have size() elements. May be called by several threads at once, for different
+  // channels.
   using Work = std::function<void(int64_t channel, const float* row, Element* result)>;
 
   // REQUIRES: the size of `values` is a multiple of count * inner.
@@ -34,7 +35,7 @@ class ChannelRows {
 
   size_t size() const { return static_cast<size_t>(outer_ * channels_.inner); }
 
-  // `out` has room for as many elements as `values`.
+  // Runs `work` for each channel. `out` has room for as many elements as `values`.
   void ForEach(ThreadTeam* team, char* out, const Work& work) const {
     team->ForEach((channels_.count + kChannelGroup - 1) / kChannelGroup, [&](size_t group) {
       const int64_t first = static_cast<int64_t>(group) * kChannelGroup;
@@ -52,7 +53,8 @@ class ChannelRows {
   }
 
  private:
-  // Mostly a single element, for which a call would cost more than the copy.
+  // Copies a run of elements. Most runs have a single element, for which a call of memcpy would cost more than the
+  // copy.
   template <typename T>
   void Copy(const char* from, char* to) const {
     if (channels_.inner == 1) {

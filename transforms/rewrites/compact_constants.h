@@ -1,4 +1,4 @@
-// Storing float constants in fewer bytes: which of them, and the nodes that take the place of one.
+// Selects float constants to be stored in fewer bytes, and builds the nodes that replace them.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_COMPACT_CONSTANTS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_COMPACT_CONSTANTS_H_
 
@@ -13,9 +13,9 @@
 
 namespace permafrost {
 
-// The parameters that passes of this kind share.
+// Parameters shared by the passes that compact constants.
 struct CompactionFilter {
-  int32_t minimum_size = 0;  // Constants with fewer elements stay as they are.
+  int32_t minimum_size = 0;  // Constants with fewer elements are unchanged.
   std::vector<std::string> exclude_node;
   std::vector<std::string> exclude_op;
 };
@@ -24,26 +24,26 @@ inline constexpr char kMinimumSizeHelp[] = "Constants with fewer elements stay a
 inline constexpr char kExcludeNodeHelp[] = "Name of a constant that stays as it is.";
 inline constexpr char kExcludeOpHelp[] = "Constants that such an op reads, directly or through Identity, stay.";
 
-// The float constants to work on, in the order of the graph. Not among them: declared inputs, what the filter excludes
-// (both with a miss), empty ones, and what only says which range the codes of a Dequantize span. Errors as
-// FloatConstantSize.
+// Returns the float constants to compact, in the order of the graph. Skips declared inputs and constants that the
+// filter excludes, both with a miss; empty constants; and constants that only bound the range of a Dequantize. Returns
+// the errors of FloatConstantSize.
 absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const CompactionFilter& filter, PassContext* context);
 
-// True when the node only says which range the codes of a Dequantize span.
+// Returns true if the node only bounds the range of the codes of a Dequantize.
 bool IsRangeOfDequantize(const Node& node);
 
-// Adds the Const `<name of node><suffix>` before `node`, on its device and behind the same control inputs: only these
-// put a constant into the frame of a loop.
+// Adds the Const `<name of node><suffix>` before `node`, on its device and with the same control inputs, since only
+// control inputs put a constant into the frame of a loop.
 absl::StatusOr<Node*> AddCompanion(Graph* graph, Node* node, absl::string_view suffix, Tensor value);
 
-// `node`, a Const, becomes `op` with `inputs`: its name, its users and its place stay, its attributes go.
+// Turns `node`, a Const, into `op` with `inputs`. Its name, users and place are kept; its attributes are removed.
 void TurnInto(Graph* graph, Node* node, Op op, const std::vector<Node*>& inputs);
 
-// Notes about single constants, of which only the first few are told one by one.
+// Collects notes about single constants and prints only the first few individually.
 class ConstantNotes {
  public:
   explicit ConstantNotes(PassContext* context) : context_(context) {}
-  // Also a miss.
+  // Records a note and a miss.
   void Kept(const Node& node, absl::string_view why);
   void Finish();
 

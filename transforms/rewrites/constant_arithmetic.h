@@ -1,4 +1,4 @@
-// Arithmetic on float constants, for passes that combine what several nodes do into one.
+// Arithmetic on float constants, for passes that combine several nodes into one.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_ARITHMETIC_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_ARITHMETIC_H_
 
@@ -10,11 +10,13 @@ namespace permafrost {
 
 enum class Operation { kSum, kProduct };
 
-// a + b or a * b element by element, under numpy's broadcasting. FailedPrecondition says why the result would not do:
-// the shapes do not fit, it would be larger than both, or an element overflows, underflows or is no number.
+// Returns a + b or a * b element by element, with numpy's broadcasting. Returns FailedPrecondition with the reason if
+// the shapes do not broadcast, the result would be larger than both operands, or an element overflows, underflows or is
+// NaN.
 absl::StatusOr<Tensor> Combined(const Tensor& a, Operation operation, const Tensor& b);
 
-// f(a) element by element, where f gives 0 only for what is 0 to it. The same refusals.
+// Returns f(a) element by element, with the same errors as Combined(). REQUIRES: f returns 0 only for an exact result
+// of 0, not on underflow.
 absl::StatusOr<Tensor> Mapped(const Tensor& a, absl::FunctionRef<float(float)> f);
 
 }  // namespace permafrost

@@ -1,5 +1,4 @@
-// The values of constants, for passes that decide by them. "Constant" is a Const that is read directly or through
-// Identity.
+// Reads the values of constants. "Constant" means a Const that is read directly or through Identity nodes.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_VALUES_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CONSTANT_VALUES_H_
 
@@ -12,20 +11,20 @@
 
 namespace permafrost {
 
-// The number that every element of the tensor is, for the real types from half to double and for integers; nothing for
-// an empty tensor, for differing elements and for other types. O(elements), but stops at the first that differs.
+// Returns the common value of all elements, for integers and the real types from half to double. Returns nothing for an
+// empty tensor, differing elements or other types. O(elements), but stops at the first element that differs.
 std::optional<double> UniformValue(const Tensor& tensor);
 
-// The same of a constant; nothing for a tensor that is none.
+// Returns UniformValue() of a constant; nothing for a tensor that is not constant.
 std::optional<double> UniformConstant(TensorRef ref);
 
-// The elements of a constant of int32 or int64; nothing for anything else.
+// Returns the elements of a constant of int32 or int64; nothing otherwise.
 std::optional<std::vector<int64_t>> IntegerConstant(TensorRef ref);
 
-// The same of a constant vector; nothing for one of another rank.
+// Returns the elements of a constant vector of int32 or int64; nothing otherwise.
 std::optional<std::vector<int64_t>> IntegerVectorConstant(TensorRef ref);
 
-// The value of a float constant; nothing for anything else.
+// Returns the value of a float constant; nothing otherwise.
 std::optional<Tensor> FloatConstant(TensorRef ref);
 
 }  // namespace permafrost

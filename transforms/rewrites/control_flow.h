@@ -1,4 +1,4 @@
-// Turns choices and loops over functions into V1 control flow: Switch and Merge; Enter, NextIteration and Exit.
+// Lowers functional branches and loops to V1 control flow: Switch and Merge; Enter, NextIteration and Exit.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_CONTROL_FLOW_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_CONTROL_FLOW_H_
 
@@ -13,28 +13,28 @@
 
 namespace permafrost {
 
-// `ref`, of type `type`, as the bool scalar that Switch and LoopCond want: itself, or a comparison with 0. The new
-// nodes stand before `node` and bear its name; `gate` (may be null) is what they wait for if they have no input. The
-// caller knows that the type is bool or a number.
+// Returns `ref`, of type `type`, as the bool scalar that Switch and LoopCond require: itself, or a comparison with 0.
+// New nodes are placed before `node` and named after it; those without inputs wait for `gate` (may be null). REQUIRES:
+// `type` is bool or numeric.
 absl::StatusOr<TensorRef> AsBool(Graph* graph, Node* node, TensorRef ref, DType type, Node* gate);
 bool IsBoolLike(DType type);
 
-// One of the bodies between which a node chooses.
+// One of the function bodies that a branching node selects from.
 struct Branch {
   const CallInlining::Body* body;
-  std::string label;  // Names of its nodes begin with `<node>/<label>/`.
+  std::string label;  // Prefix of its nodes' names: `<node>/<label>/`.
   TensorRef predicate;
-  int side;  // 1: the branch runs when the predicate is true; 0: when it is false.
+  int side;  // The branch runs if the predicate is true (1) or false (0).
 };
 
-// Puts the branches, of which exactly one runs, in the place of `node`, whose data inputs from 1 on are the arguments.
-// What the node waits for the predicates wait for already. Returns the copied nodes. InvalidArgument when the bodies do
-// not fit the node's attributes Tin and Tout.
+// Replaces `node` with the branches, exactly one of which runs. The arguments are the data inputs of `node` from 1 on.
+// The predicates already wait for the control inputs of `node`. Returns the copied nodes. Returns InvalidArgument if
+// the bodies do not match the node's attributes Tin and Tout.
 absl::StatusOr<std::vector<Node*>> LowerBranches(Graph* graph, Node* node, const std::vector<Branch>& branches,
                                                  CopyBudget* budget);
 
-// Puts a loop in the place of `node` (StatelessWhile or While, at least one data input). What the body hands on as it
-// is enters the frame as a constant. Same returns and errors.
+// Replaces `node` (StatelessWhile or While, at least one data input) with a loop. Values that the body returns
+// unchanged enter the frame as constants. Returns the copied nodes, or the errors of LowerBranches.
 absl::StatusOr<std::vector<Node*>> LowerLoop(Graph* graph, Node* node, const CallInlining::Body& condition,
                                              const CallInlining::Body& body, CopyBudget* budget);
 

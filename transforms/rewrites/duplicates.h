@@ -1,4 +1,4 @@
-// Merges nodes that compute the same from the same inputs.
+// Merges nodes that compute the same values from the same inputs.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_DUPLICATES_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_DUPLICATES_H_
 
@@ -11,15 +11,15 @@
 namespace permafrost {
 
 enum class OperandOrder {
-  kAsWritten,  // Add(a, b) and Add(b, a) are two nodes.
-  kAny,        // They are one: of Add, Mul, Maximum and the like, whose results do not depend on the order, to the bit.
+  kAsWritten,  // Add(a, b) and Add(b, a) differ.
+  kAny,        // They are equal, for Add, Mul, Maximum and other ops that are bitwise commutative.
 };
 
-// Merges nodes of the same op, device, attributes, inputs and control inputs, to a fixed point: inputs that are merged
-// count as the same. Tensors are compared by value, a missing attribute equals its default, and `_class` is not
-// compared. The first in the file stays. Stays, with a miss where it is near: declared inputs and outputs,
+// Merges nodes with equal op, device, attributes, inputs and control inputs, until no more are equal; merged inputs
+// count as equal. Tensors are compared by value, a missing attribute equals its default, and `_class` is ignored. The
+// first node in the file is kept. Never merged, with a miss for near matches: declared inputs and outputs,
 // placeholders, ops with state, side effects or random results, ops outside the op table, and a Merge that closes a
-// loop. Returns how many nodes went, and notes it. O(nodes + edges + bytes of attributes).
+// loop. Returns the number of removed nodes, and notes it. O(nodes + edges + bytes of attributes).
 absl::StatusOr<int64_t> MergeDuplicates(Graph* graph, OperandOrder operand_order, PassContext* context);
 
 }  // namespace permafrost

@@ -1,5 +1,4 @@
-// Building blocks of graphs that compute in eight bits: tensors of codes with the range that they span, and the nodes
-// that take float to codes and back.
+// Building blocks of eight-bit graphs: tensors of codes with their range, and the nodes that quantise and dequantise.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_EIGHT_BIT_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_EIGHT_BIT_H_
 
@@ -15,16 +14,16 @@
 
 namespace permafrost {
 
-// How codes stand for numbers: code c of the mode MIN_FIRST means round(min / step) * step + c * step.
+// Quantisation mode MIN_FIRST: code c represents round(min / step) * step + c * step.
 inline constexpr absl::string_view kCodingMode = "MIN_FIRST";
 
-// Codes and the float scalars that bound what they stand for.
+// A tensor of codes and the float scalars that bound its range.
 struct CodedTensor {
   TensorRef codes;
   TensorRef min;
   TensorRef max;
 };
-// Outputs 0, 1 and 2 of a quantised op.
+// Returns outputs 0, 1 and 2 of a quantised op.
 inline CodedTensor CodedOutputOf(Node* node) { return {{node, 0}, {node, 1}, {node, 2}}; }
 
 struct Range {
@@ -32,38 +31,38 @@ struct Range {
   float max = 0;
 };
 
-// A new node before `position`, on its device, named `name` or, where that is taken, with a suffix.
+// Adds a node before `position`, on its device, named `name`; a suffix is appended if that name is taken.
 absl::StatusOr<Node*> AddNodeAt(Graph* graph, absl::string_view name, Op op, Node* position);
 
-// A Const scalar, in the same way. `wait_for`, if not null, becomes its control input: a constant that waits for
-// nothing stands outside of all loops, where a node within one cannot read it.
+// Adds a Const scalar in the same way. `wait_for`, if not null, becomes its control input. A constant without control
+// inputs is outside all loops, and a node within a loop cannot read it.
 absl::StatusOr<Node*> AddScalarAt(Graph* graph, absl::string_view name, float value, Node* position, Node* wait_for);
 
-// True when the graph has loops of V1 control flow, so that constants must be told where they belong.
+// Returns true if the graph has loops of V1 control flow, so that constants need control inputs.
 bool HasLoops(const Graph& graph);
 
-// `node` keeps its name, place, device and users, and becomes the float that the codes stand for; control inputs go.
+// Turns `node` into the Dequantize of `coded`. It keeps its name, place, device and users; its control inputs are
+// removed.
 void BecomeDequantize(Graph* graph, Node* node, const CodedTensor& coded);
 
-// codes of 32 bits within the range [min, max]  =>  codes of eight bits
+// Adds a Requantize: codes of 32 bits with range [min, max]  =>  codes of eight bits.
 absl::StatusOr<Node*> AddRequantize(Graph* graph, absl::string_view name, const CodedTensor& wide, TensorRef min,
                                     TensorRef max, Node* position);
 
-// True for a Dequantize, or a QuantizeV2, of eight-bit codes in the mode MIN_FIRST and with one range for all of the
-// tensor.
+// Return true for a Dequantize, or a QuantizeV2, of eight-bit codes in the mode MIN_FIRST with one range per tensor.
 bool IsPlainDequantize(const Node& node);
 bool IsPlainQuantize(const Node& node, DType codes);
 
-// Makes the nodes that find the range of a float tensor when the graph runs and code the tensor in it. A tensor is
-// coded once for each device, however many read it.
+// Adds the nodes that measure the range of a float tensor at run time and quantise the tensor to it. Each tensor is
+// quantised once per device, whatever the number of its readers.
 //
 //   s   =>   QuantizeV2 P/s/quantize of s, Min P/s/min and Max P/s/max over Reshape P/s/reshape to one dimension
 class Quantizer {
  public:
   explicit Quantizer(Graph* graph) : graph_(graph) {}
 
-  // The codes of `tensor` for `consumer`, whose name with "_eightbit" is P. Where a Dequantize makes the tensor, those
-  // that it reads.
+  // Returns the codes of `tensor` for `consumer`; P is the consumer's name with "_eightbit". If a Dequantize produces
+  // the tensor, returns the codes that the Dequantize reads.
   absl::StatusOr<CodedTensor> Quantize(TensorRef tensor, Node* consumer);
 
  private:
@@ -71,11 +70,12 @@ class Quantizer {
   absl::flat_hash_map<std::pair<TensorRef, std::string>, Node*> quantized_;  // By tensor and device.
 };
 
-// The tensor in eight bits that `quantize` codes anew, when that is what a Quantizer makes and the tensor comes from a
-// Dequantize: the codes that the Dequantize reads serve as well. Nothing otherwise.
+// Returns the codes that make `quantize` redundant: `quantize` was made by a Quantizer, and its tensor comes from a
+// Dequantize of those codes. Otherwise returns nothing.
 std::optional<CodedTensor> CodesBehind(const Node& quantize);
 
-// True for the Reshape that a Quantizer makes: only the extremes of its values are read, and only to code a tensor.
+// Returns true for a Reshape made by a Quantizer: its readers use only the extremes of its values, to quantise a
+// tensor.
 bool IsPartOfQuantizer(const Node& reshape);
 
 }  // namespace permafrost

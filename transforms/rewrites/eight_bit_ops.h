@@ -1,4 +1,4 @@
-// Ops that have a form which computes on eight-bit codes, and putting that form in their place.
+// Maps ops to their eight-bit forms, and converts nodes to these.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_EIGHT_BIT_OPS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_EIGHT_BIT_OPS_H_
 
@@ -21,29 +21,29 @@ namespace permafrost {
 struct EightBitForm {
   Op op;
   Op quantized;
-  std::vector<absl::string_view> copied;       // Attributes that both have.
+  std::vector<absl::string_view> copied;       // Attributes that both ops have.
   std::vector<absl::string_view> input_types;  // Attributes that hold the type of the codes.
-  absl::string_view output_type;  // The attribute that asks for codes of 32 bits; empty when they have eight.
-  int raw_input = -1;             // An input that is not quantised: an axis, a size, a shape.
-  bool ranges_by_kind = false;    // All minima and then all maxima, instead of a pair for each input.
+  absl::string_view output_type;  // The attribute that selects 32-bit codes; empty if the codes have eight bits.
+  int raw_input = -1;             // An input that is not quantised, such as an axis, a size or a shape.
+  bool ranges_by_kind = false;    // True if all minima precede all maxima, instead of a pair for each input.
 };
 
-// Null for an op that has none.
+// Returns the eight-bit form of `op`, or null if it has none.
 const EightBitForm* FindEightBitForm(Op op);
 
-// What to do before the pass so that `op` is converted, for ops of which that is often asked; empty for others.
+// Returns the pass to run first so that `op` can be converted; empty if none is known.
 absl::string_view WayToEightBits(Op op);
 
-// Converts nodes one after the other; they share the codes of the tensors that they read.
+// Converts nodes one after the other. Converted nodes share the codes of tensors that several of them read.
 class EightBitConverter {
  public:
-  // `fallback` is the range of results of 32 bits, which otherwise is found when the graph runs. `shapes` are those of
-  // the graph as it is, and may be empty. All must outlive this.
+  // `fallback` is the range of 32-bit results; without it the range is measured at run time. `shapes` describe the
+  // graph in its current state, and may be empty. All arguments must outlive this.
   EightBitConverter(Graph* graph, std::optional<Range> fallback, const ShapeMap& shapes, PassContext* context);
 
-  // `node` becomes the Dequantize of its eight-bit form `<node>/eightbit`. False, and a miss where the form has no way
-  // to say what the node does, when it is left alone. InvalidArgument when an attribute is missing that has no default.
-  // O(inputs + elements of constants).
+  // Turns `node` into the Dequantize of its eight-bit form `<node>/eightbit`. Returns false if the node is left
+  // unchanged; a miss gives the reason if the form does not support an attribute or input of the node. Returns
+  // InvalidArgument if an attribute without a default is missing. O(inputs + elements of constants).
   absl::StatusOr<bool> Convert(Node* node, const EightBitForm& form);
 
  private:
@@ -60,7 +60,7 @@ class EightBitConverter {
   PassContext* context_;
   const bool has_loops_;
   Quantizer quantizer_;
-  absl::flat_hash_map<const Node*, std::string> constants_;  // What is wrong with them.
+  absl::flat_hash_map<const Node*, std::string> constants_;  // Reason why a constant cannot be quantised.
 };
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Which ops compute each element of their result from the elements at the same place.
+// Lists the elementwise ops: each element of the result depends only on the elements at the same place.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_ELEMENTWISE_OPS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_ELEMENTWISE_OPS_H_
 
@@ -6,9 +6,9 @@
 
 namespace permafrost {
 
-// One input, one output of its shape (Relu, Exp, Cast, Identity ...).
+// Returns true for ops with one input and one output of the same shape (Relu, Exp, Cast, Identity ...).
 bool IsUnaryElementwise(Op op);
-// Two inputs that broadcast, one output (AddV2, Mul, Maximum, Less ...).
+// Returns true for ops with two inputs that broadcast, and one output (AddV2, Mul, Maximum, Less ...).
 bool IsBinaryElementwise(Op op);
 
 }  // namespace permafrost

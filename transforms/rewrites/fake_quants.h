@@ -1,4 +1,4 @@
-// Fake-quantisation, which training leaves behind to say in which range a tensor is to be coded, as real quantisation.
+// Converts fake-quantisation, with which training records the range of a tensor, to real quantisation.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_FAKE_QUANTS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_FAKE_QUANTS_H_
 
@@ -10,27 +10,28 @@
 
 namespace permafrost {
 
-// Moves each FakeQuantWithMinMaxVars with a constant range to the front of the ops before it that neither mix values
-// nor change their order, so that it stands right behind the op whose result of 32 bits is to be coded.
+// Moves each FakeQuantWithMinMaxVars with a constant range up, across ops that neither combine nor reorder values. It
+// then directly follows the op whose 32-bit result is to be quantised.
 //
 //   FakeQuant f (Relu r (BiasAdd b))   =>   Relu f (FakeQuant f_hoisted (b))
 //
-// Stops at other ops, and at a node that somebody else reads. Misses also say which fake-quants the next function
-// leaves alone. Returns how many it moved. O(nodes).
+// Stops at other ops, and at a node with another reader. Misses include the fake-quants that the next function leaves
+// unchanged. Returns the number of moved nodes. O(nodes).
 absl::StatusOr<int64_t> HoistFakeQuants(Graph* graph, PassContext* context);
 
 //   FakeQuant f (x, min, max)   =>   Dequantize f of Requantize f_eightbit/requantize of QuantizeV2 f_eightbit/quantize
 //
-// Left alone with a range that is not constant, or empty, and with anything but eight bits in full. Returns how many it
-// replaced. O(nodes).
+// Replaces fake-quants as above. Leaves those unchanged whose range is empty or not constant, or that do not use the
+// full eight bits. Returns the number of replaced nodes. O(nodes).
 absl::StatusOr<int64_t> FakeQuantsToRequantizes(Graph* graph, PassContext* context);
 
-// Codes in the range from training what was coded in the range of the run before, which is then not needed.
+// Merges a Requantize to a measured range with the following Requantize to a range from training, so that the measured
+// range is not needed.
 //
 //   Requantize(QuantizeV2(Dequantize(Requantize(x, RequantizationRange(x))), min, max), min, max)
 //     =>   Requantize(x, min, max)
 //
-// Returns how many it shortened. What is no longer read stays for the caller to remove. O(nodes).
+// Returns the number of merged pairs. The caller removes the nodes that are no longer read. O(nodes).
 int64_t MergeAdjacentRequantizes(Graph* graph, PassContext* context);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Which constants the passes that change the precision of weights work on.
+// Finds the constants for passes that change the precision of weights.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_FLOAT_CONSTANTS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_FLOAT_CONSTANTS_H_
 
@@ -10,9 +10,9 @@
 
 namespace permafrost {
 
-// How many elements `node` has if it is a float Const; nothing for any other node. The elements are not touched.
+// Returns the number of elements of a float Const; nothing for any other node. The elements are not read. Returns
 // InvalidArgument or DataLoss, naming the node, for a Const of any type whose `value` is missing or cannot be read, as
-// the original has it.
+// TensorFlow's transform_graph does.
 absl::StatusOr<std::optional<int64_t>> FloatConstantSize(const Node& node);
 
 }  // namespace permafrost

@@ -11,16 +11,15 @@
 
 namespace permafrost {
 
-// Edits a body (see graph/functions/function.h) and returns how many rewrites it made.
+// Edits a body (see graph/functions/function.h) and returns the number of rewrites.
 using EditBody = absl::FunctionRef<absl::StatusOr<int64_t>(Graph* body)>;
 
-// Calls `edit` for the body of each function that the graph may call, in the order of the library, and stores the
-// bodies that changed. Returns the number of rewrites in them. Notes that `edit` makes get the name of the function in
-// front.
+// Calls `edit` for the body of each function that the graph may call, in the order of the library, and stores changed
+// bodies. Returns the number of rewrites in them. Notes made by `edit` are prefixed with the name of the function.
 //
-// Left alone, with a note: a body that depends on attributes of its callers, one that no graph can be made of or that
-// cannot be written back, and one for which `edit` returns an error. DataLoss or InvalidArgument for a library that
-// cannot be read. O(bytes of the library) where no function is called.
+// Leaves a body unchanged, with a note, if it depends on attributes of its callers, cannot be converted to a graph or
+// back, or `edit` returns an error. Returns DataLoss or InvalidArgument for a library that cannot be read. O(bytes of
+// the library) if no function is called.
 absl::StatusOr<int64_t> EditFunctionBodies(Graph* graph, PassContext* context, EditBody edit);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Computes calls of functions, choices and loops whose inputs are known, node by node.
+// Computes calls of functions, branches and loops whose inputs are known, node by node.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_EVALUATION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_EVALUATION_H_
 
@@ -22,26 +22,26 @@ namespace permafrost {
 
 class FunctionEvaluation {
  public:
-  // All must outlive this. `context` must have an evaluator. A body with a node of an op in `exclude_ops` is refused.
+  // All arguments must outlive this. `context` must have an evaluator. A body with an op in `exclude_ops` is rejected.
   FunctionEvaluation(const FunctionLibrary& library, const absl::flat_hash_set<absl::string_view>& exclude_ops,
                      PassContext* context)
       : inlining_(library, {}, context), exclude_ops_(exclude_ops), evaluator_(*context->evaluator) {}
 
-  // PartitionedCall, If, Case and While, with and without state.
+  // Returns true for PartitionedCall, If, Case and While, stateful or stateless.
   static bool IsCall(const Node& node);
 
-  // The outputs of such a node. Any error is a reason to leave the node alone: what runs has effects, is random or has
-  // V1 control flow; a node cannot be computed; there is no such function; it takes too long.
+  // Returns the outputs of such a node. Any error is a reason to leave the node unchanged: the body has side effects,
+  // random ops or V1 control flow; a node cannot be computed; the function does not exist; the step limit is exceeded.
   absl::StatusOr<std::vector<Tensor>> Evaluate(const Node& node, absl::Span<const Tensor> inputs) {
     return Run(node, inputs, 0);
   }
 
  private:
-  // The nodes of a body that its outputs need, in an order in which they can run.
+  // The nodes of a body that its outputs depend on, in topological order.
   struct Plan {
     const Graph* body = nullptr;
     std::vector<const Node*> order;
-    std::vector<uint32_t> reads;  // By node id: how many inputs of these want it.
+    std::vector<uint32_t> reads;  // By node id: number of inputs of these nodes that read it.
     absl::Status obstacle;
   };
 
@@ -59,11 +59,11 @@ class FunctionEvaluation {
   int64_t steps_ = 0;
 };
 
-// Whether a tensor means true to If and While: a number that is not 0, a text that is not empty, and of what is not a
-// scalar any that has elements.
+// Returns true if If and While take the tensor for true: a nonzero number, a string that is not empty, or a non-scalar
+// with elements.
 bool MeansTrue(const Tensor& tensor);
 
-// Which of `count` branches a Case runs: the last for an index that none has.
+// Returns the branch that a Case runs out of `count`: the last one if the index is out of range.
 absl::StatusOr<size_t> ChosenBranch(const Tensor& index, size_t count);
 
 }  // namespace permafrost

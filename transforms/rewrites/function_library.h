@@ -1,4 +1,4 @@
-// What passes need to know of GraphDef.library, which the graph keeps as bytes.
+// Reads and edits GraphDef.library, which the graph keeps in serialized form.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_LIBRARY_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_FUNCTION_LIBRARY_H_
 
@@ -13,8 +13,8 @@
 
 namespace permafrost {
 
-// True unless it is certain that no node calls a function of the library: every op is in the op table and no attribute
-// names a function. O(attributes).
+// Returns false only if no node can call a function of the library: every op is in the op table and no attribute names
+// a function. O(attributes).
 bool MayCallFunctions(const Graph& graph);
 
 struct NamedAttr {
@@ -22,22 +22,22 @@ struct NamedAttr {
   AttrValue value;
 };
 
-// A node in the body of a function: views that are valid during the call that gets it.
+// A node in the body of a function. The views are valid only during the call that receives it.
 struct FunctionNode {
   absl::string_view function;
   absl::string_view name;
   absl::string_view op;
-  std::vector<absl::string_view> attrs;  // Their names.
+  std::vector<absl::string_view> attrs;  // Attribute names.
 };
 
-// Gives the nodes in the bodies of all functions the attributes that `missing` says, and returns how many nodes
-// changed. Whatever else the library holds stays as it is, byte for byte. DataLoss for a library that cannot be read.
+// Adds the attributes returned by `missing` to the nodes in the bodies of all functions, and returns the number of
+// changed nodes. All other bytes of the library are unchanged. Returns DataLoss for a library that cannot be read.
 absl::StatusOr<int64_t> AddAttrsInFunctions(Graph* graph,
                                             absl::FunctionRef<std::vector<NamedAttr>(const FunctionNode&)> missing);
 
-// Drops the functions that no node of the graph calls, directly or through others; where that is not certain, since an
-// op is neither in the op table nor a function, none. Returns whether the library changed. DataLoss or InvalidArgument
-// for a library that cannot be read. O(attributes + bytes of the library).
+// Removes the functions that no node of the graph calls, directly or indirectly. Keeps all functions if an op is
+// neither in the op table nor a function, since it may call any of them. Returns true if the library changed. Returns
+// DataLoss or InvalidArgument for a library that cannot be read. O(attributes + bytes of the library).
 absl::StatusOr<bool> PruneFunctions(Graph* graph);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The windows of convolutions and poolings, as passes see and change them: strides, dilations and padding.
+// Reads and writes the windows of convolutions and poolings: strides, dilations and padding.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_IMAGE_WINDOWS_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_IMAGE_WINDOWS_H_
 
@@ -14,7 +14,7 @@
 
 namespace permafrost {
 
-// What lies before and behind one dimension, in elements.
+// Padding before and after one dimension, in elements.
 struct Margin {
   int64_t before = 0, after = 0;
 
@@ -24,12 +24,12 @@ struct Margin {
 
 // One spatial axis of a window.
 struct WindowForm {
-  int dim = 0;  // Of the image.
+  int dim = 0;  // Dimension of the image.
   int64_t kernel = 1, stride = 1, dilation = 1;
   Margin explicit_padding;  // Zero unless the node's padding is EXPLICIT.
 
-  // What padding SAME puts round an axis of `size` elements (kUnknownDim: not known). False where that depends on the
-  // size and the size is not known.
+  // Sets *margin to the SAME padding of an axis of `size` elements (kUnknownDim: not known). Returns false if that
+  // depends on an unknown size.
   bool SamePadding(int64_t size, Margin* margin) const;
 };
 
@@ -44,20 +44,20 @@ struct WindowForms {
 };
 
 // Reads strides, dilations, padding, explicit_paddings and data_format; absent ones have their defaults. `kernel_y` and
-// `kernel_x` are the kernel's sizes. FailedPrecondition for values that no kernel of TensorFlow takes.
+// `kernel_x` are the sizes of the kernel. Returns FailedPrecondition for values that no TensorFlow kernel supports.
 absl::StatusOr<WindowForms> WindowFormsOf(const Node& node, int64_t kernel_y, int64_t kernel_x);
 
-// Writes a padding of height and width: VALID where there is none, SAME where that is the same for an image of that
-// shape (whose rank and dimensions need not be known), else EXPLICIT.
+// Sets the padding of height and width: VALID if it is zero, SAME if that is equivalent for an image of this shape
+// (whose rank and dimensions may be unknown), else EXPLICIT.
 void SetPadding(Node* node, const WindowForms& forms, Margin y, Margin x, const Shape& image);
-// What SetPadding writes.
+// Returns the padding that SetPadding would set.
 std::string PaddingFor(const WindowForms& forms, Margin y, Margin x, const Shape& image);
 
-// The static shape of a tensor: that of the constant that it is, or what `shapes` (may be null) knows.
+// Returns the static shape of a tensor: that of its constant, or the one in `shapes` (may be null).
 Shape KnownShape(TensorRef ref, const ShapeMap* shapes);
 
-// The constant paddings at input `index` of a Pad, MirrorPad, SpaceToBatchND or BatchToSpaceND, one margin for each of
-// `rows` rows. FailedPrecondition when they are not constant, have another shape or are negative.
+// Returns the constant paddings at input `index` of a Pad, MirrorPad, SpaceToBatchND or BatchToSpaceND: one margin for
+// each of `rows` rows. Returns FailedPrecondition if they are not constant, have another shape or are negative.
 absl::StatusOr<std::vector<Margin>> MarginsAt(const Node& node, int index, int rows);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Which ops, and which nodes, the caller of a pass means.
+// Parameters that select ops and nodes.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_OP_SELECTION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_OP_SELECTION_H_
 
@@ -13,17 +13,17 @@
 
 namespace permafrost {
 
-// The values of a parameter that names ops: "A", "A|B" for several, "*" for all.
+// A set of ops, from the values of a parameter: "A", "A|B" for several, "*" for all.
 class OpSelection {
  public:
-  // InvalidArgument, with the name of the parameter, for an empty name.
+  // Parses the values. Returns InvalidArgument, with the name of the parameter, for an empty name.
   static absl::StatusOr<OpSelection> Parse(absl::string_view parameter, const std::vector<std::string>& values);
 
   bool Names(Op op) const { return ops_.contains(op); }
   bool takes_all() const { return takes_all_; }
   bool Includes(Op op) const { return takes_all_ || Names(op); }
 
-  // A note, with the nearest names, for each op that is named and that no node has.
+  // Notes each selected op that no node has, with the nearest names.
   void NoteAbsent(const Graph& graph, PassContext* context) const;
 
  private:
@@ -32,16 +32,16 @@ class OpSelection {
   std::vector<std::string> names_;
 };
 
-// Nodes by their op and by how their name begins. An empty list takes all.
+// Selects nodes by op and by name prefix. An empty list selects all.
 class NodeFilter {
  public:
-  // `op_names` as OpSelection reads them. InvalidArgument for an empty name.
+  // Parses `op_names` as OpSelection does. Returns InvalidArgument for an empty name.
   static absl::StatusOr<NodeFilter> Parse(const std::vector<std::string>& op_names,
                                           const std::vector<std::string>& prefixes);
 
   bool Includes(const Node& node) const;
 
-  // A note for each op and each prefix that fits no node.
+  // Notes each op and each prefix that matches no node.
   void NoteAbsent(const Graph& graph, PassContext* context) const;
 
  private:
@@ -50,7 +50,7 @@ class NodeFilter {
   std::vector<std::string> prefixes_;
 };
 
-// How passes describe the two parameters of a NodeFilter.
+// Help texts of the two parameters of a NodeFilter.
 inline constexpr char kOpNameHelp[] = "Only nodes of these ops: \"A\", \"A|B\" for several, \"*\" for all.";
 inline constexpr char kPrefixHelp[] = "Only nodes whose name begins so.";
 

@@ -1,4 +1,4 @@
-// Fusing of what lies before a Conv2D into it: the parts of fuse_pad_and_conv, fuse_resize_and_conv and
+// Fuses the node before a Conv2D into it: shared by fuse_pad_and_conv, fuse_resize_and_conv and
 // fuse_resize_pad_and_conv.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_PADDED_CONVOLUTION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_PADDED_CONVOLUTION_H_
@@ -13,27 +13,29 @@
 
 namespace permafrost {
 
-// All of the checks give FailedPrecondition with the reason why the nodes are left alone.
+// All checks return FailedPrecondition with the reason why the nodes are left unchanged.
 
-// The fused ops are NHWC only and have no dilations, explicit paddings or groups, and TensorFlow's kernels compute only
-// the first image of a batch right; `shapes` (may be null) tells groups and batches.
+// Checks that the convolution has a fused form. The fused ops support only NHWC, without dilations, explicit paddings
+// or groups, and TensorFlow's kernels are correct only for a batch of one. `shapes` (may be null) show groups and
+// batches.
 absl::Status RequireFusable(const Node& convolution, const ShapeMap* shapes);
-// The MirrorPad may be absorbed: it has one user and pads height and width alone, by constants.
+// Checks that the MirrorPad can be fused: it has one user and pads only height and width, by constants.
 absl::Status RequireAbsorbablePad(const Node& pad);
-// The ResizeBilinear may be absorbed: it has one user, does not move pixels to half positions, and its images have the
-// type of the convolution.
+// Checks that the ResizeBilinear can be fused: it has one user, does not use half-pixel centres, and its images have
+// the type of the convolution.
 absl::Status RequireAbsorbableResize(const Node& resize, const Node& convolution);
 
-// The paddings of `pad` as the fused ops want them: int32, as they are or as a new Const in front of `convolution`.
+// Returns the paddings of `pad` as the int32 tensor that the fused ops require: unchanged, or as a new Const before
+// `convolution`.
 absl::StatusOr<TensorRef> PaddingsFor(Graph* graph, const Node& pad, Node* convolution);
 
-// `convolution` becomes `op` (FusedPadConv2D or FusedResizeAndPadConv2D) with these inputs and mode; it keeps its
-// attributes T, strides and padding, and what `absorbed` waited for.
+// Turns `convolution` into `op` (FusedPadConv2D or FusedResizeAndPadConv2D) with these inputs and mode. It keeps its
+// attributes T, strides and padding, and gets the control inputs of `absorbed`.
 absl::Status BecomeFused(Graph* graph, Node* convolution, Op op, absl::string_view mode,
                          absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed);
 
-// Runs `fuse` for each Conv2D whose data comes from output 0 of a node of op `before`, and counts those for which it
-// gives OK; FailedPrecondition is a miss, Cancelled (LimitReached) is none, other errors end the pass.
+// Calls `fuse` for each Conv2D whose data is output 0 of a node of op `before`, and returns the number of OK results.
+// FailedPrecondition is recorded as a miss and Cancelled (LimitReached) is ignored; other errors end the pass.
 absl::StatusOr<int64_t> FuseEach(Graph* graph, Op before, PassContext* context,
                                  absl::FunctionRef<absl::Status(Node* convolution, const ShapeMap* shapes)> fuse);
 

@@ -1,4 +1,4 @@
-// Orders of dimensions, as Transpose takes them: dimension i of the result is dimension order[i] of the input.
+// Permutations of dimensions, as used by Transpose: dimension i of the result is dimension order[i] of the input.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_PERMUTATION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_PERMUTATION_H_
 
@@ -16,14 +16,14 @@ using Permutation = std::vector<int32_t>;
 
 bool IsIdentity(const Permutation& order);
 Permutation Inverse(const Permutation& order);
-// The one order that does what Transpose by `first` and then by `second` does. REQUIRES: equal sizes.
+// Returns the permutation equivalent to Transpose by `first` and then by `second`. REQUIRES: equal sizes.
 Permutation Composed(const Permutation& first, const Permutation& second);
 
-// The order of a Transpose, when it is a constant and a permutation; else nothing.
+// Returns the permutation of a Transpose, if it is constant and valid; otherwise nothing.
 std::optional<Permutation> OrderOf(const Node& transpose);
 
-// The tensor with its dimensions in another order. Strings are not moved. InvalidArgument unless the order fits the
-// rank and the elements have a fixed size.
+// Returns the tensor with its dimensions permuted. Returns InvalidArgument unless the permutation has the rank of the
+// tensor and the elements have a fixed size (not strings).
 absl::StatusOr<Tensor> Transposed(const Tensor& tensor, const Permutation& order);
 
 }  // namespace permafrost

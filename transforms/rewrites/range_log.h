@@ -1,4 +1,4 @@
-// Reads what Print nodes behind RequantizationRange nodes have written.
+// Reads the ranges that Print nodes after RequantizationRange nodes have logged.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_RANGE_LOG_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_RANGE_LOG_H_
 
@@ -19,14 +19,15 @@ struct RangeRecords {
 struct RangeLog {
   std::map<std::string, RangeRecords> nodes;  // By the name of the RequantizationRange.
   int64_t num_records = 0;
-  int64_t num_malformed = 0;    // Lines that bear the mark of a record and cannot be read as one.
+  int64_t num_malformed = 0;    // Lines with the mark of a record that cannot be parsed.
   int64_t num_unusable = 0;     // Records with NaN, an infinity or a minimum above the maximum.
   std::string first_malformed;  // Where and what: "line 3: ...".
   std::string first_unusable;
 };
 
-// A record is a line that holds `;<node>__print__;__requant_min_max:[<min>][<max>]`, with anything before it and, after
-// another `;`, behind it; of several in one line the last counts. Other lines are skipped. O(text).
+// Parses a log. A record is a line that contains `;<node>__print__;__requant_min_max:[<min>][<max>]`. Any text may
+// precede it, and any text may follow after another `;`. Only the last record of a line counts. Other lines are
+// skipped. O(text).
 RangeLog ParseRangeLog(absl::string_view text);
 
 }  // namespace permafrost

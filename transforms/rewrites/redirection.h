@@ -1,4 +1,4 @@
-// Points the inputs of a node at what has taken the place of the nodes they came from.
+// Redirects the inputs of a node to the replacements of their producers.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_REDIRECTION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_REDIRECTION_H_
 
@@ -8,14 +8,14 @@
 
 namespace permafrost {
 
-// What stands for an input now: the input itself where nothing changed. A data input must stay a data input, a control
-// input a control input.
+// Returns the replacement of an input, or the input itself if it is unchanged. A data input must stay a data input, a
+// control input a control input.
 using Redirect = absl::FunctionRef<TensorRef(TensorRef)>;
 
-// Redirects all inputs of `node` and makes each of `more_controls` a control input. When anything changes, a control
-// input from a node that is already a control or a data input, or the node itself, is dropped: it asks for nothing
-// more. (A Merge keeps control inputs from nodes that also give it data, since it waits for only one of its data
-// inputs.) O(inputs). Returns whether the node changed.
+// Redirects all inputs of `node` and adds each of `more_controls` as a control input. If anything changes, redundant
+// control inputs are dropped: those from the node itself or from a node that is already an input. (A Merge keeps
+// control inputs from its data producers, since it waits for only one data input.) O(inputs). Returns true if the node
+// changed.
 bool RedirectInputs(Graph* graph, Node* node, Redirect redirect, absl::Span<Node* const> more_controls = {});
 
 }  // namespace permafrost

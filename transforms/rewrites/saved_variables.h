@@ -1,4 +1,4 @@
-// Under which name, and as which part, the savers of a graph restore its variables.
+// Finds the checkpoint key and the slice from which the savers of a graph restore each variable.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_SAVED_VARIABLES_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_SAVED_VARIABLES_H_
 
@@ -13,22 +13,23 @@
 
 namespace permafrost {
 
-// Looks at the graph once, in the constructor; the graph may change afterwards, as long as variables keep their nodes.
+// Maps variables to saved values. The graph is read only in the constructor; it may change afterwards, as long as
+// variables keep their nodes.
 class SavedVariables {
  public:
-  // Finds what each RestoreV2 reads, and the Assign or AssignVariableOp that takes it, directly or through Identity.
-  // Savers whose names are not constant are passed over.
+  // Finds the inputs of each RestoreV2, and the Assign or AssignVariableOp that reads it, directly or through Identity.
+  // Skips savers whose names are not constant.
   explicit SavedVariables(const Graph& graph);
 
-  // The value that a saver would restore to `variable`. Without a saver, what the checkpoint has under the name of the
-  // variable: the shared_name of a VarHandleOp, or the name of the node. The errors of `source`, and InvalidArgument
-  // for a part that does not fit.
+  // Returns the value that a saver would restore to `variable`. Without a saver, reads the checkpoint under the
+  // variable's name: the shared_name of a VarHandleOp, or the name of the node. Returns the errors of `source`, and
+  // InvalidArgument for a slice that does not fit.
   absl::StatusOr<Tensor> Read(const VariableSource& source, const Node& variable) const;
 
  private:
   struct SavedAs {
     std::string name;
-    std::string slice;  // Empty for all of it.
+    std::string slice;  // Empty for the whole tensor.
   };
 
   void AddSaver(const Node& restore);
@@ -36,8 +37,8 @@ class SavedVariables {
   absl::flat_hash_map<const Node*, SavedAs> saved_;
 };
 
-// The part of `whole` that `slice` says, in the form of the savers: the dimensions of the whole separated by blanks, a
-// blank, and for each dimension "start,length" or "-" for all, joined by ":", as in "4 1 0,2:0,1".
+// Returns the part of `whole` given by `slice` in the format of savers, such as "4 1 0,2:0,1": the dimensions of the
+// whole separated by blanks, a blank, then for each dimension "start,length" or "-" for all, joined by ":".
 absl::StatusOr<Tensor> TakeSlice(const Tensor& whole, absl::string_view slice);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Takes nodes out of a graph whose users can read what the node reads.
+// Removes nodes whose users can read an input of the node instead.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_SPLICING_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_SPLICING_H_
 
@@ -13,31 +13,32 @@
 namespace permafrost {
 
 inline constexpr int kNoSource = -1;
-// Input i may stand for output i, for all of them.
+// Input i can replace output i, for all ports.
 inline constexpr int kEachPort = -2;
 
-// The data input that may stand for output 0 of the node, kEachPort, or kNoSource for a node that stays.
+// Returns the data input that can replace output 0 of the node, kEachPort, or kNoSource to keep the node.
 using SourceInput = absl::FunctionRef<int(const Node&)>;
 
-// Removes every node with a source; its users read the source. Its control inputs become control inputs of its users,
-// and who waited for it waits for the source's node. What computed its other inputs goes too, if nobody else needs it
-// and it has neither state nor side effects.
+// Removes every node with a source; its users read the source instead. Its control inputs become control inputs of its
+// users, and nodes that waited for it wait for the source's node. Producers of its other inputs are removed as well if
+// they have no other uses, no state and no side effects.
 //
-// Stays, with a miss: a declared input or output; a node whose second or later output is used, unless it has kEachPort;
-// one of kEachPort with several inputs in a graph with control flow, where its readers wait for all of them; one that
-// carries control edges of a branch, right behind Switch or Merge; one with control inputs right before a Merge, which
-// would wait for them in every branch; one with more control inputs than can be handed on in linear time.
+// Kept, with a miss: a declared input or output; a node whose second or later output is used, unless it has kEachPort;
+// a kEachPort node with several inputs in a graph with control flow, where its readers wait for all of them; a node
+// directly after Switch or Merge that carries control edges of a branch; a node with control inputs directly before a
+// Merge, which would wait for them in every branch; a node with more control inputs than can be passed on in linear
+// time.
 //
-// Returns how many nodes went, and notes how many of which op. InvalidArgument for nodes that read each other in a
-// cycle. O(nodes + edges).
+// Returns the number of removed nodes, and notes it for each op. Returns InvalidArgument for nodes that form a cycle.
+// O(nodes + edges).
 absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassContext* context);
 
-// Whether a node may go once nobody uses it: not if it has state or side effects, or may have, or belongs to control
-// flow. Random numbers that nobody reads go.
+// Returns true if a node without uses may be removed: it has no state, no side effects and no part in control flow, as
+// far as the op table knows. Unused random numbers may be removed.
 bool MayGoUnread(const Node& node);
 
-// Removes those of `nodes` that nobody uses, that are no endpoints and that may go, then those that only they used.
-// Returns how many went.
+// Removes those of `nodes` that are unused, removable and not endpoints, then those that only they used. Returns the
+// number of removed nodes.
 absl::StatusOr<int64_t> RemoveUnread(Graph* graph, std::vector<Node*> nodes,
                                      absl::FunctionRef<bool(const Node&)> may_go = MayGoUnread);
 

@@ -1,5 +1,5 @@
-// Regions of a graph that do not care in which order the dimensions of their tensors lie, between Transpose nodes that
-// say it. Such a region can compute in the order of what comes before the Transpose nodes as well.
+// Regions of a graph that do not depend on the order of dimensions, bounded by Transpose nodes. Such a region can also
+// compute in the order that its inputs have before the Transpose nodes.
 #ifndef PERMAFROST_TRANSFORMS_REWRITES_TRANSPOSED_REGION_H_
 #define PERMAFROST_TRANSFORMS_REWRITES_TRANSPOSED_REGION_H_
 
@@ -15,32 +15,34 @@
 
 namespace permafrost {
 
-// True for a node that computes the same whatever the order of its dimensions, once its constants and axes follow:
-// elementwise ops, AddN, ConcatV2, Pad, reductions that keep their dimensions. The result and each input that is no
-// scalar and no constant must have `rank` dimensions, which `shapes` must know. No endpoint is one.
+// Returns true if a node can compute with permuted dimensions, after its constants and axes are permuted: elementwise
+// ops, AddN, ConcatV2, Pad, reductions that keep their dimensions. The result and each input that is neither scalar nor
+// constant must have `rank` dimensions in `shapes`. Returns false for endpoints.
 bool MayChangeOrder(const Node& node, int rank, const Graph& graph, const ShapeMap& shapes);
 
-// All nodes that are reached from one over edges without a Transpose, as far as they may change their order.
+// All nodes connected to a seed by edges without a Transpose, as far as MayChangeOrder() holds.
 class TransposedRegion {
  public:
-  // Grows the region from `seed`, which may change its order. `order` is that of the Transpose nodes that feed it.
+  // Grows the region from `seed`, which must satisfy MayChangeOrder(). `order` is that of the Transpose nodes that feed
+  // it.
   TransposedRegion(Graph* graph, const ShapeMap& shapes, Node* seed, Permutation order);
 
   const std::vector<Node*>& nodes() const { return nodes_; }
-  // How many Transpose nodes a change of the order takes out, less those that it puts in.
+  // Returns the number of Transpose nodes that a change of order removes, minus the number that it adds.
   int64_t Gain() const;
-  // Changes the order: Transpose nodes around the region go, what remains of its border gets new ones, its constants
-  // and axes follow. Transpose nodes that nobody reads then are left to the caller. The shapes are stale afterwards.
+  // Changes the order. Removes Transpose nodes around the region, adds new ones on the rest of its border, and permutes
+  // its constants and axes. The caller removes Transpose nodes that are no longer read. The shapes are stale
+  // afterwards.
   absl::Status ChangeOrder();
 
  private:
   bool Contains(const Node* node) const { return member_.contains(node); }
-  // What an input of a member is to the change.
+  // Role of an input of a member.
   enum class InputKind { kMember, kTransposed, kConstant, kScalar, kParameter, kOutside };
   InputKind KindOf(const Node& node, int i) const;
-  // A Transpose that undoes the region's order and does nothing else.
+  // Returns true for a Transpose that only reverses the region's order.
   bool IsInverse(const Node& node) const;
-  // A Transpose that an earlier change has left without users.
+  // Returns true for a Transpose that an earlier change has left without users.
   bool IsUnread(const Node& node) const;
 
   absl::Status ChangeInputs(Node* node);
@@ -55,7 +57,7 @@ class TransposedRegion {
   const Permutation inverse_;
   std::vector<Node*> nodes_;
   absl::flat_hash_set<const Node*> member_;
-  absl::flat_hash_map<TensorRef, TensorRef> untransposed_;  // New Transpose nodes, by what they read.
+  absl::flat_hash_map<TensorRef, TensorRef> untransposed_;  // New Transpose nodes, by input.
 };
 
 }  // namespace permafrost
