@@ -1,4 +1,4 @@
-// The table of delegates: one row each.
+// The table of delegates, with one row per delegate.
 #include "runtime_check/delegates/delegate_registry.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 struct Row {
   DelegateInfo info;
   absl::StatusOr<std::shared_ptr<const Delegate>> (*make)(const DelegateOptions& options);
-  std::string (*packing_identity)() = nullptr;  // Null for one that keeps no packed weights.
+  std::string (*packing_identity)() = nullptr;  // Null for a delegate that does not keep packed weights.
 };
 
 DelegateInfo Reference() {

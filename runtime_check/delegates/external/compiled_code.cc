@@ -1,4 +1,4 @@
-// Owns what a library has compiled, and calls it.
+// Owns and calls the code that an external library has compiled.
 #include "runtime_check/delegates/external/compiled_code.h"
 
 #include <cinttypes>
@@ -8,7 +8,7 @@
 
 namespace permafrost {
 
-// More lines than --explain could ever be read for.
+// Limit on the lines for --explain, against a library that never ends its list.
 constexpr int32_t kMostPieces = 1'000'000;
 
 absl::StatusOr<std::unique_ptr<CompiledCode>> CompiledCode::Take(const permafrost_compiled& compiled,

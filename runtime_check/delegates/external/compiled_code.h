@@ -1,4 +1,4 @@
-// What a library has compiled: a partition, or the node of a custom op.
+// Code that an external library has compiled for a partition or for the node of a custom op.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_COMPILED_CODE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_COMPILED_CODE_H_
 
@@ -17,11 +17,12 @@
 
 namespace permafrost {
 
-// Keeps alive the library (`library` holds whatever has to be destroyed after this) and the constants that the code
-// points to.
+// Owns compiled code. Keeps alive the constants to which the code points, and the library: `library` is any object that
+// must be destroyed after the code.
 class CompiledCode {
  public:
-  // Takes over `compiled`, as a library has filled it in. Internal when it makes no sense; then it is destroyed.
+  // Takes ownership of `compiled` as the library has filled it in. Returns Internal if it is invalid, after destroying
+  // it.
   static absl::StatusOr<std::unique_ptr<CompiledCode>> Take(const permafrost_compiled& compiled,
                                                             std::vector<Tensor> constants,
                                                             std::shared_ptr<const void> library);
@@ -32,7 +33,7 @@ class CompiledCode {
   int64_t scratch_bytes() const { return static_cast<int64_t>(compiled_.scratch_bytes); }
   int64_t constant_bytes() const { return static_cast<int64_t>(compiled_.constant_bytes); }
   std::vector<std::string> Describe() const;
-  // Internal with the library's text.
+  // Runs the code. Returns Internal with the library's message on failure.
   absl::Status Run(permafrost_run run) const;
 
  private:

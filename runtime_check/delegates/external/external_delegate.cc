@@ -1,4 +1,4 @@
-// Wraps a delegate of a shared library.
+// Implements the delegate interface with the C functions of a shared library.
 #include "runtime_check/delegates/external/external_delegate.h"
 
 #include <string>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// What the entry has filled in; destroyed when nobody needs the library any more.
+// The delegate struct that the entry has filled in. It is destroyed with the last object that uses the library.
 struct LoadedDelegate {
   ~LoadedDelegate() {
     if (is_made && delegate.value.destroy != nullptr) delegate.value.destroy(delegate.value.self);
@@ -28,7 +28,7 @@ struct LoadedDelegate {
   bool is_made = false;
 };
 
-// Where a library reports to: its names need not live longer than the call.
+// The receiver of a library's profile reports. Names need to be valid only during the call, so they are copied.
 struct PieceReport {
   const PieceCallback& on_piece;
   absl::node_hash_set<std::string>& names;
@@ -66,7 +66,7 @@ class ExternalPartition final : public CompiledPartition {
   std::unique_ptr<CompiledCode> code_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  absl::node_hash_set<std::string> names_;  // Of pieces.
+  absl::node_hash_set<std::string> names_;  // Names of pieces.
 };
 
 class ExternalDelegate final : public Delegate {
@@ -110,7 +110,7 @@ absl::Status CallEntry(void* symbol, LoadedDelegate* loaded) {
   permafrost_delegate& delegate = loaded->delegate.value;
   ErrorBuffer error;
   const int32_t result = entry(&ExternalHost(), &delegate, error.data(), error.size());
-  // A library that is refused for its version may have failed for that reason.
+  // Checks the version first, since a library with an incompatible version may have failed for that reason.
   if (delegate.major != 0) PF_RETURN_IF_ERROR(CheckAbiVersion(delegate.major, delegate.minor));
   if (const absl::Status status = error.ToStatus(result); !status.ok()) {
     return absl::InternalError(absl::StrCat("permafrost_delegate_entry failed: ", status.message()));

@@ -1,4 +1,4 @@
-// Lays a partition out for C, and answers what C asks about attributes and constants.
+// Builds the C structs for a partition, and implements the callbacks for attributes and constants.
 #include "runtime_check/delegates/external/partition_view.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int32_t Failure(const absl::Status& status) {
   return absl::IsNotFound(status) ? PERMAFROST_NOT_FOUND : PERMAFROST_WRONG_KIND;
 }
 
-// Calls `take` with the attribute.
+// Calls `take` with the attribute, and converts the status.
 template <typename T, typename Take>
 int32_t Answer(const absl::StatusOr<T>& attr, const Take& take) {
   if (!attr.ok()) return Failure(attr.status());

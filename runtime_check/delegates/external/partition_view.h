@@ -1,4 +1,4 @@
-// A partition as code behind the C interface sees it.
+// View of a partition in the types of the C interface.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_PARTITION_VIEW_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_PARTITION_VIEW_H_
 
@@ -12,19 +12,19 @@
 
 namespace permafrost {
 
-// The table of callbacks; lives for ever.
+// Returns the table of callbacks, which is static.
 const permafrost_host& ExternalHost();
 
-// Points into the partition, which must outlive it. Not thread-safe.
+// A partition as C structs. Points into the partition, which must outlive it. Not thread-safe.
 class PartitionView {
  public:
-  // A shape that is not fully known is shown as unknown.
+  // A shape that is only partly known appears as unknown.
   explicit PartitionView(const Partition& partition);
   PartitionView(const PartitionView&) = delete;
   PartitionView& operator=(const PartitionView&) = delete;
 
   const permafrost_partition* get() const { return &partition_; }
-  // What keeps alive the constants that were asked for.
+  // Returns the constants that the library has requested; they must stay alive as long as its code.
   std::vector<Tensor> TakeConstants();
 
  private:
@@ -32,7 +32,7 @@ class PartitionView {
 
   struct Constant {
     const Tensor* value = nullptr;
-    Tensor aligned;  // Once somebody asked.
+    Tensor aligned;  // Set at the first request.
   };
 
   std::deque<Constant> constants_;

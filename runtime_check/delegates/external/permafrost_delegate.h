@@ -1,28 +1,28 @@
-// The C interface for delegates from shared libraries: plain C, copied or included as it is, without anything else of
-// Permafrost.
+// The C interface for delegates in shared libraries. It is plain C, and needs no other file of Permafrost: include it
+// or copy it.
 //
-// A library exports permafrost_delegate_entry. Permafrost calls it once, with the table of what it offers and an empty
-// description of a delegate to fill in:
+// A library exports permafrost_delegate_entry. Permafrost calls it once, with the table of its callbacks and an empty
+// description of a delegate that the function fills in:
 //
 //   PERMAFROST_EXPORT int32_t permafrost_delegate_entry(const permafrost_host* host, permafrost_delegate* delegate,
 //                                                       char* error, size_t error_size);
 //
 // docs/writing_a_delegate.md walks through an example.
 //
-// Versions. PERMAFROST_ABI_MAJOR changes when a library has to be built anew; Permafrost refuses a library of another
-// major version, and a library should refuse another `host->major`. A minor version only adds members to the ends of
-// structs and tables. Each struct starts with its size as its maker knew it: read or write a member that is newer than
-// version 1.0 only if PERMAFROST_HAS says that it is there. What Permafrost finds zero or NULL it takes as not given.
+// Versions. PERMAFROST_ABI_MAJOR changes when libraries must be rebuilt; Permafrost rejects a library of another major
+// version, and a library should reject another `host->major`. A minor version only appends members to structs and
+// tables. Each struct starts with its size at the time its creator was compiled: access a member that is newer than
+// version 1.0 only if PERMAFROST_HAS returns true for it. Permafrost treats members that are zero or NULL as not set.
 //
 // Errors. A function that may fail returns PERMAFROST_OK (0) or another number from below, and writes a text that ends
-// in '\0' to `error`, a buffer of the caller of `error_size` bytes; 1 or more. One line in lower case without a full
-// stop reads best, since Permafrost puts the place before it. Nothing may throw through this interface.
+// in '\0' to `error`, a buffer that the caller owns, with `error_size` bytes (at least 1). Use one line in lower case
+// without a full stop, since Permafrost prepends the location. Exceptions must not pass through this interface.
 //
-// Memory. What a pointer points to belongs to who made it. What Permafrost hands over lives as long as the call, if it
-// does not say otherwise here.
+// Memory. The creator of an object owns the memory that its pointers refer to. Memory passed by Permafrost is valid
+// during the call, unless a comment here says otherwise.
 //
-// Threads. The functions of a delegate may be called from several threads at a time; `run` of one compiled partition is
-// called by one thread at a time.
+// Threads. The functions of a delegate may be called from several threads concurrently; `run` of one compiled partition
+// is called by one thread at a time.
 #ifndef PERMAFROST_DELEGATE_H_
 #define PERMAFROST_DELEGATE_H_
 
@@ -38,21 +38,21 @@ extern "C" {
 
 #define PERMAFROST_EXPORT __attribute__((visibility("default")))
 
-// Whether *pointer, as its maker knew it, has the member.
+// True if *pointer, in the version of its creator, has the member.
 #define PERMAFROST_HAS(pointer, member) \
   ((pointer)->struct_size >= (size_t)((const char*)(&(pointer)->member + 1) - (const char*)(pointer)))
 
-// What functions return.
+// Return values of functions.
 enum {
   PERMAFROST_OK = 0,
-  PERMAFROST_NO = 1,          // Not this node, not these shapes: the reason is in `error`. Not a failure.
-  PERMAFROST_FAILED = 2,      // The reason is in `error`.
-  PERMAFROST_NOT_FOUND = 3,   // The node has no such attribute, and its op no default.
+  PERMAFROST_NO = 1,          // Does not support this node or these shapes; `error` has the reason. Not a failure.
+  PERMAFROST_FAILED = 2,      // `error` has the reason.
+  PERMAFROST_NOT_FOUND = 3,   // The node does not have the attribute, and its op has no default.
   PERMAFROST_WRONG_KIND = 4,  // The attribute is of another kind, or malformed.
-  PERMAFROST_NEEDS_VALUE = 5  // Of infer_shapes in permafrost_custom_op.h.
+  PERMAFROST_NEEDS_VALUE = 5  // Returned by infer_shapes in permafrost_custom_op.h.
 };
 
-// Element types: the numbers of TensorFlow's DataType. Strings, resources and variants never get here.
+// Element types, with the numbers of TensorFlow's DataType. Strings, resources and variants are never passed.
 enum {
   PERMAFROST_FLOAT = 1,
   PERMAFROST_DOUBLE = 2,
@@ -79,55 +79,57 @@ enum {
 typedef struct permafrost_tensor {
   size_t struct_size;
   int32_t dtype;
-  int32_t rank;         // -1: the shape is not known (only where a comment says so).
+  int32_t rank;         // -1: the shape is unknown (only where a comment allows it).
   const int64_t* dims;  // `rank` of them, all known.
-  uint64_t num_bytes;   // Of the elements, in row-major order without gaps.
-  int32_t is_constant;  // The value is known before the run: ask constant_data for it.
-  const void* handle;   // For constant_data.
+  uint64_t num_bytes;   // Size of the elements, in row-major order without gaps.
+  int32_t is_constant;  // The value is known before the run: constant_data returns it.
+  const void* handle;   // For calls of constant_data.
 } permafrost_tensor;
 
 typedef struct permafrost_node {
   size_t struct_size;
   const char* name;  // Unique in the graph.
-  const char* op;    // "Conv2D", say. What its attributes mean is what TensorFlow says.
+  const char* op;    // For example "Conv2D". Attributes have TensorFlow's meaning.
   int32_t num_inputs;
-  const int32_t* inputs;  // Into permafrost_partition::tensors.
+  const int32_t* inputs;  // Indices into permafrost_partition::tensors.
   int32_t num_outputs;
   const int32_t* outputs;
-  const void* handle;  // For the getters of attributes.
+  const void* handle;  // For calls of the attribute getters.
 } permafrost_node;
 
-// A part of a graph that runs as one. Arrays are arrays of pointers, so that structs can grow.
+// A part of a graph that runs as one unit. Arrays hold pointers, so that structs can grow.
 typedef struct permafrost_partition {
   size_t struct_size;
   int32_t num_tensors;
   const permafrost_tensor* const* tensors;
   int32_t num_nodes;
-  const permafrost_node* const* nodes;  // Each after those whose outputs it reads.
+  const permafrost_node* const* nodes;  // In topological order.
   int32_t num_inputs;
-  const int32_t* inputs;  // The tensors that others compute, each once.
+  const int32_t* inputs;  // Tensors computed outside the partition, each once.
   int32_t num_outputs;
-  const int32_t* outputs;  // The tensors that others read, each once; all are outputs of nodes.
+  const int32_t* outputs;  // Tensors read outside the partition, each once; all are outputs of nodes.
 } permafrost_partition;
 
-// What Permafrost offers. Lives until the library is unloaded.
+// The callbacks of Permafrost. Valid until the library is unloaded.
 //
-// The getters of attributes return PERMAFROST_OK and set *value, or PERMAFROST_NOT_FOUND or PERMAFROST_WRONG_KIND. An
-// attribute that the node lacks has the default of its op. A list goes to `values`, which has room for `capacity` (may
-// be 0, with values NULL); *count is how many there are, which may be more than were written.
+// The attribute getters return PERMAFROST_OK and set *value, or return PERMAFROST_NOT_FOUND or PERMAFROST_WRONG_KIND.
+// An attribute that the node lacks has the default of its op. A list is written to `values`, which has room for
+// `capacity` elements (may be 0, with values NULL); *count is the length of the list, which may exceed the number of
+// elements written.
 typedef struct permafrost_host {
   size_t struct_size;
   int32_t major, minor;
-  // The elements of a constant, aligned to 64 bytes; NULL when it is none, or no memory is left. They stay until the
-  // compiled partition is destroyed if it came from the call of `compile`, else until the call returns.
+  // Returns the elements of a constant, aligned to 64 bytes; NULL if the tensor is not a constant, or memory is
+  // exhausted. They are valid until the compiled partition is destroyed if requested during `compile`, else until the
+  // call returns.
   const void* (*constant_data)(const permafrost_tensor* tensor);
   int32_t (*int_attr)(const permafrost_node* node, const char* name, int64_t* value);
   int32_t (*float_attr)(const permafrost_node* node, const char* name, float* value);
   int32_t (*bool_attr)(const permafrost_node* node, const char* name, int32_t* value);
   int32_t (*type_attr)(const permafrost_node* node, const char* name, int32_t* value);
-  // *rank is -1 and nothing is written for a shape of unknown rank; an unknown dimension is -1.
+  // Sets *rank to -1 and writes nothing for a shape of unknown rank; an unknown dimension is -1.
   int32_t (*shape_attr)(const permafrost_node* node, const char* name, int64_t* dims, size_t capacity, int32_t* rank);
-  // *length is without the '\0', which is written where there is room. The bytes may hold any value.
+  // Sets *length to the length without the '\0', which is written if there is room. The bytes may have any value.
   int32_t (*string_attr)(const permafrost_node* node, const char* name, char* value, size_t capacity, size_t* length);
   int32_t (*int_list_attr)(const permafrost_node* node, const char* name, int64_t* values, size_t capacity,
                            size_t* count);
@@ -135,55 +137,56 @@ typedef struct permafrost_host {
                              size_t* count);
   int32_t (*type_list_attr)(const permafrost_node* node, const char* name, int32_t* values, size_t capacity,
                             size_t* count);
-  // How many strings there are, and one of them.
+  // Get the number of strings in a list, and one of them.
   int32_t (*string_list_size)(const permafrost_node* node, const char* name, size_t* count);
   int32_t (*string_list_item)(const permafrost_node* node, const char* name, size_t index, char* value, size_t capacity,
                               size_t* length);
 } permafrost_host;
 
-// One run of a compiled partition. The buffers are aligned to 64 bytes and exactly of the tensors' sizes. No output
-// overlaps another buffer; inputs may share memory, and must not be written to.
+// One run of a compiled partition. Buffers are aligned to 64 bytes and have exactly the sizes of the tensors. Outputs
+// do not overlap other buffers; inputs may share memory and must not be modified.
 typedef struct permafrost_run {
   size_t struct_size;
   const void* const* inputs;  // In the order of permafrost_partition::inputs.
   void* const* outputs;
   void* scratch;  // permafrost_compiled::scratch_bytes, with undefined content.
-  // For profiles: what ran, and how long. NULL when nobody asks.
+  // Reports the name and the duration of a piece to the profiler. NULL without a profiler.
   void (*on_piece)(void* piece_context, const char* name, int64_t nanoseconds);
   void* piece_context;
-  // Calls body(data, begin, end) on pieces that cover [0, count) once, from the threads of the session, and returns
-  // when all are done; no piece is smaller than `grain` (1 or more) without need. NULL for delegates, which have
-  // threads of their own if they want any.
+  // Calls body(data, begin, end) on ranges that cover [0, count) once, from the threads of the session, and returns
+  // when all are done. Ranges are not smaller than `grain` (1 or more) unless necessary. NULL for delegates, which may
+  // start threads of their own.
   void (*parallel_for)(void* pool, int64_t count, int64_t grain, void (*body)(void* data, int64_t begin, int64_t end),
                        void* data);
   void* pool;
 } permafrost_run;
 
-// Filled in by `compile`, which finds it zero but for struct_size.
+// Filled in by `compile`. All members except struct_size are initially zero.
 typedef struct permafrost_compiled {
   size_t struct_size;
-  void* self;               // Handed to the functions below.
-  uint64_t scratch_bytes;   // What `run` needs; it is not kept from run to run.
-  uint64_t constant_bytes;  // What is kept from run to run beside the constants of the graph: packed weights.
-  // Required. Allocates nothing of a size that depends on the model. After an error Permafrost computes everything
-  // again with its own kernels, notes the error, and does not call `run` again.
+  void* self;               // Passed to the functions below.
+  uint64_t scratch_bytes;   // Scratch memory for `run`; its content is not kept between runs.
+  uint64_t constant_bytes;  // Memory kept between runs besides the constants of the graph: packed weights.
+  // Required. Must not allocate memory whose size depends on the model. After an error Permafrost computes the
+  // partition with its own kernels, records the error, and does not call `run` again.
   int32_t (*run)(void* self, const permafrost_run* run, char* error, size_t error_size);
-  // One line for each piece that runs, for --explain, valid until `destroy`; NULL after the last. May be NULL.
+  // Returns one line for each piece, for --explain, valid until `destroy`; NULL after the last. May be NULL.
   const char* (*describe)(void* self, int32_t piece);
   void (*destroy)(void* self);  // May be NULL.
 } permafrost_compiled;
 
-// Filled in by the entry, which finds it zero but for struct_size.
+// Filled in by the entry. All members except struct_size are initially zero.
 typedef struct permafrost_delegate {
   size_t struct_size;
   int32_t major, minor;  // PERMAFROST_ABI_MAJOR and _MINOR of the header that the library was built with.
-  const char* name;      // What reports call the delegate.
-  void* self;            // Handed to the functions below.
-  // Required. For a partition of one node whose shapes are all known: PERMAFROST_OK, or PERMAFROST_NO and why not.
+  const char* name;      // The name of the delegate in reports.
+  void* self;            // Passed to the functions below.
+  // Required. Checks a partition of one node whose shapes are all known. Returns PERMAFROST_OK, or PERMAFROST_NO with
+  // the reason.
   int32_t (*supports)(void* self, const permafrost_partition* single, char* error, size_t error_size);
-  // 0 for a partition that costs more to enter than it saves. NULL: all are worthwhile.
+  // Returns 0 for a partition that costs more to enter than it saves. NULL: all are worthwhile.
   int32_t (*is_worthwhile)(void* self, const permafrost_partition* partition);
-  // Required. An error sends the nodes back to Permafrost's own kernels, with a note.
+  // Required. After an error Permafrost's own kernels run the nodes, and the error is recorded.
   int32_t (*compile)(void* self, const permafrost_partition* partition, int32_t num_threads,
                      permafrost_compiled* compiled, char* error, size_t error_size);
   void (*destroy)(void* self);  // May be NULL. Called before the library is unloaded, and only if the entry succeeded.

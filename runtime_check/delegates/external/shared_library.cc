@@ -1,4 +1,4 @@
-// Loads shared libraries.
+// Loads shared libraries and checks their versions.
 #include "runtime_check/delegates/external/shared_library.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// A shared library of the user's.
+// Loading of shared libraries that users provide.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_SHARED_LIBRARY_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_EXTERNAL_SHARED_LIBRARY_H_
 
@@ -12,18 +12,18 @@
 
 namespace permafrost {
 
-// Stays loaded as long as the object lives. Its symbols are visible to nobody else.
+// A loaded shared library. It stays loaded during the lifetime of the object. Other libraries do not see its symbols.
 class SharedLibrary {
  public:
-  // NotFound when there is no such file, InvalidArgument when it cannot be loaded. A path without a folder is a file in
-  // the working directory: the system's library path is not searched.
+  // Loads a library. Returns NotFound if the file does not exist, InvalidArgument if it cannot be loaded. A path
+  // without a folder is a file in the working directory: the library search path of the system is not used.
   static absl::StatusOr<std::shared_ptr<const SharedLibrary>> Load(const std::string& path);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
   const std::string& path() const { return path_; }
-  // InvalidArgument when the library does not export it.
+  // Returns the address of a symbol; InvalidArgument if the library does not export it.
   absl::StatusOr<void*> Find(const char* symbol) const;
 
  private:
@@ -33,10 +33,10 @@ class SharedLibrary {
   void* handle_;
 };
 
-// FailedPrecondition unless a library built for that version of the interface can be used.
+// Returns FailedPrecondition unless a library built for that version of the interface is compatible.
 absl::Status CheckAbiVersion(int32_t major, int32_t minor);
 
-// A struct that a library fills in. A library of a newer minor version might write more than this one knows.
+// A struct that a library fills in, with spare room: a library of a newer minor version may write a larger struct.
 template <typename T>
 union Fillable {
   Fillable() : bytes() { value.struct_size = sizeof(T); }
@@ -46,12 +46,13 @@ union Fillable {
   static_assert(sizeof(T) <= sizeof(bytes));
 };
 
-// The caller's buffer for an error text.
+// A buffer in which a library writes its error message.
 class ErrorBuffer {
  public:
   char* data() { return text_; }
   size_t size() const { return sizeof(text_); }
-  // OK for PERMAFROST_OK, Unimplemented for PERMAFROST_NO, else Internal; with the text, which may be missing.
+  // Converts a result of the library, with its message if there is one: OK for PERMAFROST_OK, Unimplemented for
+  // PERMAFROST_NO, else Internal.
   absl::Status ToStatus(int32_t result);
 
  private:

@@ -1,4 +1,4 @@
-// Builds and runs the list.
+// Compiles a partition: plans the memory, creates the operators, and runs them in order.
 #include "runtime_check/delegates/xnnpack/compiled.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace permafrost {
 namespace xnnpack {
 namespace {
 
-// Infinities that a Pad brings in may only reach a max pooling: clamps and products make other numbers of them than
-// TensorFlow does.
+// Rejects a partition in which the infinities of a Pad reach anything but a max pooling: clamps and products of
+// infinity differ from TensorFlow's.
 absl::Status CheckInfinitePads(const std::vector<Operation>& operations) {
   absl::flat_hash_set<int> infinite;
   for (const Operation& operation : operations) {
@@ -46,36 +46,36 @@ absl::Status CheckInfinitePads(const std::vector<Operation>& operations) {
 constexpr int kNone = -1;
 constexpr size_t kLeastPage = 4096;
 
-// Whether the library may read XNN_EXTRA_BYTES beyond the memory: they lie on the page of its last byte. What is read
-// there does not matter.
+// Returns true if the library may read XNN_EXTRA_BYTES past the end of the memory because they lie on the same page as
+// its last byte. The values read there do not affect the result.
 bool MayReadBeyond(const char* memory, size_t bytes) {
   const size_t end = reinterpret_cast<uintptr_t>(memory + bytes) % kLeastPage;
   return end != 0 && kLeastPage - end >= XNN_EXTRA_BYTES;
 }
 
-// Memory that tensors share which are one another under other shapes.
+// Memory that is shared by tensors with the same elements under different shapes.
 struct Place {
   enum class Home { kInput, kOutput, kScratch, kConstant };
   Home home = Home::kScratch;
-  int index = 0;  // Of the partition's input or output.
+  int index = 0;  // Index of the partition's input or output.
   size_t bytes = 0;
   size_t offset = 0;  // In the scratch memory, if is_planned: its own home, or where it goes when a read beyond its
                       // home is forbidden.
   bool is_planned = false;
   bool is_read_by_library = false;
-  int first = 0, last = 0;  // Steps that write it first and read it last.
+  int first = 0, last = 0;  // First step that writes it and last step that reads it.
   std::vector<float> constant;
 };
 
 struct Step {
   Operation operation;
-  OperatorPointer op;                // Null for loops of our own.
-  std::vector<int> inputs, outputs;  // Places.
+  OperatorPointer op;                // Null for the delegate's own loops.
+  std::vector<int> inputs, outputs;  // Indices of places.
   std::string name;
 };
 
 struct Move {
-  int from;  // Place.
+  int from;  // Index of a place.
   int output;
 };
 
@@ -97,7 +97,7 @@ class Compiled final : public CompiledPartition {
   absl::Status MakeSteps(std::vector<Operation> operations);
   absl::Status PlaceScratch();
   absl::Status CheckInputs(absl::Span<const char* const> inputs) const;
-  // Where the places are in this run.
+  // Computes the addresses of the places for this run.
   void Locate(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch);
   absl::Status SetUp(pthreadpool_t pool);
   absl::Status RunStep(const Step& step, pthreadpool_t pool) const;
@@ -108,14 +108,14 @@ class Compiled final : public CompiledPartition {
   const int num_threads_;
   const std::shared_ptr<Pools> pools_;
   std::vector<Place> places_;
-  std::vector<int> place_of_;  // By tensor.
+  std::vector<int> place_of_;  // Indexed by tensor.
   std::vector<int> input_places_;
   std::vector<Step> steps_;
-  std::vector<Move> moves_;  // Outputs that nothing writes directly.
+  std::vector<Move> moves_;  // Outputs that no step writes directly.
   bool loses_nan_ = false;
   int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
-  std::vector<char*> addresses_;  // By place, of the last run.
-  std::vector<char*> located_;    // Of this one.
+  std::vector<char*> addresses_;  // Indexed by place: addresses in the previous run.
+  std::vector<char*> located_;    // Indexed by place: addresses in this run.
   bool is_set_up_ = false;
 };
 
@@ -186,7 +186,7 @@ absl::Status Compiled::MakeSteps(std::vector<Operation> operations) {
       PF_RETURN_IF_ERROR(Annotate(op.status(), operation.nodes[0]->Describe()));
       step.op = *std::move(op);
     }
-    operation.filter.reset();  // Packed.
+    operation.filter.reset();  // The operator has packed it.
     step.operation = std::move(operation);
   }
   return absl::OkStatus();
@@ -227,7 +227,7 @@ absl::Status Compiled::Build(const Partition& partition) {
   FindPlaces(partition, operations);
   PF_RETURN_IF_ERROR(MakeSteps(std::move(operations)));
   PF_RETURN_IF_ERROR(PlaceScratch());
-  // The library makes its tables of addresses now, so that a run allocates nothing; the memory is not touched.
+  // Makes the library allocate its address tables now, so that a run does not allocate. The memory is not accessed.
   for (const Place& place : places_) {
     static char stand_in[64];
     located_.push_back(

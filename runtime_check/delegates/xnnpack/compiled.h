@@ -1,4 +1,4 @@
-// A partition as a list of operators and loops over memory that was placed before the run.
+// A compiled partition: a list of operators and loops whose memory is planned before the run.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_COMPILED_H_
 
@@ -11,8 +11,8 @@
 namespace permafrost {
 namespace xnnpack {
 
-// REQUIRES: the library is initialized. Unimplemented for a node that Translate refuses; otherwise the library's
-// errors.
+// Compiles the partition. Returns Unimplemented for a node that Translate rejects, and the errors of the library.
+// REQUIRES: the library is initialized.
 absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
                                                            std::shared_ptr<Pools> pools);
 

@@ -1,4 +1,4 @@
-// Joins operations, each with the one that alone reads what it makes.
+// Fuses each operation with the only reader of its result.
 #include "runtime_check/delegates/xnnpack/fuse.h"
 
 #include <algorithm>
@@ -44,20 +44,20 @@ class Fuser {
     for (const int output : partition_.outputs) ++readers_[output];
   }
 
-  // The operation that makes input `i` of another, if it is of that kind; kNone otherwise.
+  // Returns the operation that produces input `i` of `operation`, if it is of that kind; kNone otherwise.
   int Producer(const Operation& operation, size_t i, OperationKind kind) const {
     if (i >= operation.inputs.size()) return kNone;
     const int producer = producer_[operation.inputs[i]];
     return producer != kNone && !is_gone_[producer] && operations_[producer].kind == kind ? producer : kNone;
   }
-  // The same of any kind, if nobody else reads what it makes.
+  // Returns the operation of any kind that produces input `i`, if the tensor has no other reader; kNone otherwise.
   int SoleProducer(const Operation& operation, size_t i) const {
     const int producer = producer_[operation.inputs[i]];
     if (producer == kNone || is_gone_[producer] || readers_[operation.inputs[i]] != 1) return kNone;
     return operations_[producer].outputs.size() == 1 ? producer : kNone;
   }
 
-  // `into` makes what `from` made, and stands where it stood.
+  // Merges `from` into `into`: `into` produces the output of `from` and takes its position.
   void Absorb(int into, int from) {
     Operation& target = operations_[into];
     Operation& source = operations_[from];
@@ -73,8 +73,8 @@ class Fuser {
     return constant.has_value() ? &*constant : nullptr;
   }
 
-  // One value for each channel of the tensor, which the constant holds, or one for all; empty when it is of another
-  // shape.
+  // Returns the constant as one value per channel of the tensor, or one value for all channels; empty if its shape is
+  // another one.
   std::vector<float> PerChannel(int constant, int tensor) const {
     const Tensor* value = Constant(constant);
     const Shape& shape = partition_.tensors[tensor].shape;
@@ -141,7 +141,7 @@ class Fuser {
     return true;
   }
 
-  // The number of the operation is that of the convolution, or of the max pooling, whose own padding is -infinity.
+  // Folds a Pad into an operation. `number` is the convolution, or the max pooling, whose own padding is -infinity.
   void FusePad(int number) {
     Operation& convolution = operations_[number];
     const bool is_pooling = convolution.kind == OperationKind::kMaxPool;
@@ -155,7 +155,7 @@ class Fuser {
         pad.pad_before[3] + pad.pad_after[3] != 0) {
       return;
     }
-    // Each window of a pooling must hold a pixel: XNNPACK takes the nearest one for taps outside of the image.
+    // Each window of a pooling must contain a pixel: XNNPACK uses the nearest pixel for taps outside the image.
     if (is_pooling &&
         (std::max(window.pad_top + pad.pad_before[1], window.pad_bottom + pad.pad_after[1]) >= window.kernel_height ||
          std::max(window.pad_left + pad.pad_before[2], window.pad_right + pad.pad_after[2]) >= window.kernel_width)) {
@@ -177,8 +177,9 @@ class Fuser {
            operations_[number].max == std::numeric_limits<float>::infinity();
   }
 
-  // Takes constant factors off a product: multiplies them into `factors` (by channel of `tensor`) and returns what they
-  // multiply, or kNone when there are none or others read the products. Adds what it passes to `passed`.
+  // Strips constant factors from a product: multiplies them into `factors` (by channel of `tensor`) and returns the
+  // other operand. Returns kNone if there are no factors, or if the products have other readers. Appends the tensors
+  // between to `passed`.
   int StripFactors(int tensor, std::vector<float>* factors, std::vector<int>* passed) const {
     for (int depth = 0; depth < 2; ++depth) {
       const int product = producer_[tensor];
@@ -198,7 +199,7 @@ class Fuser {
     return passed->empty() ? kNone : tensor;
   }
 
-  // Of a tensor that is c * min(x, 0): x, and c in *scale; kNone for others.
+  // Matches c * min(x, 0) and returns x, with c in *scale. Returns kNone for other tensors.
   int NegativePartOf(int tensor, float* scale, std::vector<int>* passed) const {
     const int producer = producer_[tensor];
     if (producer == kNone || is_gone_[producer] || readers_[tensor] != 1) return kNone;
@@ -260,8 +261,8 @@ class Fuser {
   const Partition& partition_;
   std::vector<Operation>& operations_;
   std::vector<bool> is_gone_;
-  std::vector<int> producer_;  // By tensor, the operation that makes it.
-  std::vector<int> readers_;   // By tensor, inputs of operations and outputs of the partition.
+  std::vector<int> producer_;  // By tensor: the operation that produces it.
+  std::vector<int> readers_;   // By tensor: number of readers, inputs of operations and outputs of the partition.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Joins operations that the library computes in one go.
+// Fusion of operations that the library can compute as one.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_FUSE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_FUSE_H_
 
@@ -10,12 +10,12 @@
 namespace permafrost {
 namespace xnnpack {
 
-// Linear in operations:
-//   relu(x) + slope * what is negative of x, in the ways that exporters write it   =>   prelu(x)
+// Fuses operations. Runs in time linear in the number of operations. The patterns:
+//   relu(x) + slope * negative part of x, in the forms that exporters write        =>   prelu(x)
 //   convolution or matrix product, + one constant per channel                      =>   its bias
 //   Pad of rows and columns with 0, convolution without padding                    =>   the convolution's padding
-//   whatever the library can clamp, clamp (Relu, Relu6, Maximum, Minimum)          =>   its bounds
-// A tensor that somebody else reads stays as it is, and so does what is made of it.
+//   operation that the library can clamp, clamp (Relu, Relu6, Maximum, Minimum)    =>   its bounds
+// A tensor with other readers is kept, and so is the operation that produces it.
 void Fuse(const Partition& partition, std::vector<Operation>* operations);
 
 }  // namespace xnnpack

@@ -1,4 +1,4 @@
-// Makes XNNPACK ready, and counts what it allocates.
+// Initializes XNNPACK with an allocator that counts bytes per thread.
 #include "runtime_check/delegates/xnnpack/library.h"
 
 #include <malloc.h>

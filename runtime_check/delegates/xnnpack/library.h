@@ -1,4 +1,4 @@
-// The library itself: made ready once, with its memory counted, and its answers in words.
+// Initialization of XNNPACK, accounting of its memory, and conversion of its errors.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_LIBRARY_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_LIBRARY_H_
 
@@ -12,15 +12,15 @@
 namespace permafrost {
 namespace xnnpack {
 
-// Makes XNNPACK ready for use; again and again has no further effect. Thread-safe. Unimplemented on a processor that it
-// does not know.
+// Initializes XNNPACK; further calls have no effect. Thread-safe. Returns Unimplemented on a processor that it does not
+// support.
 absl::Status InitializeLibrary();
 
-// OK for success; else what the library answered to `call`.
+// Converts a status of the library; an error message names `call`.
 absl::Status ToStatus(enum xnn_status status, absl::string_view call);
 
-// What the library allocated on this thread so far, less what it freed, in bytes. Constant when somebody else in the
-// process made the library ready first, with an allocator of their own.
+// Returns the bytes that the library has allocated on this thread, less those that it has freed. The value is constant
+// if other code of the process has initialized the library first, with another allocator.
 int64_t LibraryBytes();
 
 }  // namespace xnnpack

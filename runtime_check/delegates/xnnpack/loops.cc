@@ -1,4 +1,4 @@
-// Loops of our own.
+// Implements the delegate's own loops on the library's threads.
 #include "runtime_check/delegates/xnnpack/loops.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace permafrost {
 namespace xnnpack {
 namespace {
 
-constexpr size_t kBytesPerPiece = 16 << 10;  // What one thread does at a time: half of a first-level cache.
+constexpr size_t kBytesPerPiece = 16 << 10;  // Bytes per piece of work: half of the L1 cache.
 
 struct CopyArguments {
   const BlockCopy* copy;
@@ -19,7 +19,7 @@ struct CopyArguments {
   float* output;
 };
 
-// The copies of the innermost dimension, by number.
+// Copies `count` rows of the innermost dimension, starting with row `begin`.
 void CopyRows(void* context, size_t begin, size_t count) {
   const auto& arguments = *static_cast<const CopyArguments*>(context);
   const BlockCopy& copy = *arguments.copy;

@@ -1,4 +1,5 @@
-// What the library lacks, or computes otherwise than TensorFlow: loops of our own on its threads.
+// Loops for operations that the library lacks, or computes differently from TensorFlow. They run on the library's
+// threads.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_LOOPS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_LOOPS_H_
 
@@ -14,10 +15,10 @@ namespace xnnpack {
 
 void CopyBlock(const BlockCopy& copy, const float* input, float* output, pthreadpool_t pool);
 
-// y = sigmoid(x), y = tanh(x): kSigmoid, kTanh. The library's sigmoid gives NaN for large numbers.
+// Computes y = sigmoid(x) or y = tanh(x): kSigmoid, kTanh. The library's sigmoid returns NaN for large numbers.
 void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthreadpool_t pool);
 
-// True when all of the floats, which may lie at any address, are finite.
+// Returns true if all floats are finite. The address may have any alignment.
 bool AreFinite(absl::string_view bytes);
 
 }  // namespace xnnpack

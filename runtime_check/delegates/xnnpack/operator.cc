@@ -1,4 +1,4 @@
-// Calls the library's constructors and setters.
+// Calls the constructors and setters of the library.
 #include "runtime_check/delegates/xnnpack/operator.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 // [height, width, a, b] becomes [b, height, width, a]; or, with `keeps_order`, [a, height, width, b].
 std::vector<float> PackFilter(const Tensor& filter, bool keeps_order) {
-  constexpr size_t kTile = 16;  // Floats in a cache line: a tile is read and written line by line.
+  constexpr size_t kTile = 16;  // Floats in a cache line: tiles are read and written in whole cache lines.
   const Shape& shape = filter.shape();
   const auto taps = static_cast<size_t>(shape.dim(0) * shape.dim(1));
   const auto a = static_cast<size_t>(shape.dim(2)), b = static_cast<size_t>(shape.dim(3));

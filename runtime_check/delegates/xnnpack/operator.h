@@ -1,4 +1,4 @@
-// An operator of the library, made for one operation.
+// An XNNPACK operator, created for one operation.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_OPERATOR_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_OPERATOR_H_
 
@@ -20,11 +20,12 @@ struct OperatorDeleter {
 };
 using OperatorPointer = std::unique_ptr<std::remove_pointer_t<xnn_operator_t>, OperatorDeleter>;
 
-// REQUIRES: operation.is_library(), and the library is initialized. Weights are packed into memory of the operator's
-// own. The status is the library's.
+// Creates the operator, which owns its packed weights. Returns the error of the library.
+// REQUIRES: operation.is_library(), and the library is initialized.
 absl::StatusOr<OperatorPointer> MakeOperator(const Operation& operation);
 
-// Points the operator to its memory. `inputs` has operation.inputs.size() pointers. Reads and writes none of it.
+// Sets the pointers of the operator to its inputs and output. `inputs` has operation.inputs.size() pointers. Does not
+// access the memory.
 absl::Status SetUpOperator(const Operation& operation, xnn_operator_t op, const float* const* inputs, float* output,
                            pthreadpool_t pool);
 

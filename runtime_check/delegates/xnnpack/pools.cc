@@ -1,4 +1,4 @@
-// Lends teams of threads.
+// Implements the cache of thread pools.
 #include "runtime_check/delegates/xnnpack/pools.h"
 
 #include <utility>

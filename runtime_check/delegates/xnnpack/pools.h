@@ -1,4 +1,4 @@
-// Teams of threads, lent out for one run at a time.
+// A cache of thread pools that are leased for one run at a time.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 
@@ -20,11 +20,11 @@ struct PoolDeleter {
 };
 using PoolPointer = std::unique_ptr<struct pthreadpool, PoolDeleter>;
 
-// The partitions of a session run one after the other and so share a team; sessions that run at the same time get teams
-// of their own. Thread-safe; outlives what it lent.
+// A cache of thread pools. The partitions of a session run one after the other and so share one pool; concurrent
+// sessions use separate pools. Thread-safe. Must outlive its leases.
 class Pools {
  public:
-  // Gives the team back when it goes.
+  // A thread pool in use. Returns the pool to the cache when it is destroyed.
   class Lease {
    public:
     Lease(Pools* pools, int num_threads, PoolPointer pool)
@@ -34,7 +34,7 @@ class Pools {
     ~Lease() {
       if (pool_ != nullptr) pools_->Return(num_threads_, std::move(pool_));
     }
-    pthreadpool_t get() const { return pool_.get(); }  // Null for one thread, which is the caller's.
+    pthreadpool_t get() const { return pool_.get(); }  // Null for one thread, the caller's.
 
    private:
     Pools* pools_;
@@ -42,14 +42,14 @@ class Pools {
     PoolPointer pool_;
   };
 
-  // ResourceExhausted when the threads cannot be had.
+  // Leases a pool. Returns ResourceExhausted if the threads cannot be started.
   absl::StatusOr<Lease> Take(int num_threads);
 
  private:
   void Return(int num_threads, PoolPointer pool);
 
   std::mutex mutex_;
-  std::map<int, std::vector<PoolPointer>> idle_;  // By number of threads.
+  std::map<int, std::vector<PoolPointer>> idle_;  // Idle pools by number of threads.
 };
 
 }  // namespace xnnpack

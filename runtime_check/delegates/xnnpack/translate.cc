@@ -1,4 +1,4 @@
-// Translates nodes that go element by element or row by row, and sends the others to their families.
+// Translates elementwise and row-wise nodes, and dispatches other nodes to the translators of their families.
 #include "runtime_check/delegates/xnnpack/translate.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace xnnpack {
 namespace {
 
 constexpr int kMostDims = 6;  // XNN_MAX_TENSOR_DIMS
-// Sizes are multiplied and kept in 32 bits here and there inside of the library.
+// The library multiplies and stores some sizes in 32 bits.
 constexpr int64_t kMostElements = int64_t{1} << 31;
 
 absl::Status No(absl::string_view reason) { return absl::UnimplementedError(reason); }
@@ -63,7 +63,7 @@ absl::StatusOr<Operation> Binary(OperationKind kind, const NodeView& view) {
   return operation;
 }
 
-// Maximum and Minimum: with one constant number they bound the other operand.
+// Translates Maximum and Minimum. With one constant scalar they clamp the other operand.
 absl::StatusOr<Operation> Bound(OperationKind kind, const NodeView& view) {
   for (int i = 0; i < 2; ++i) {
     const std::optional<Tensor>& constant = view.input_tensor(i).constant;
@@ -119,7 +119,7 @@ absl::StatusOr<Operation> Mean(const NodeView& view) {
   const Shape& shape = view.input_shape(0);
   std::vector<bool> is_reduced(shape.rank(), false);
   for (const int64_t axis : axes) is_reduced[axis < 0 ? axis + shape.rank() : axis] = true;
-  // Axes of size 1 may count as either.
+  // Axes of size 1 may count as reduced or not.
   int begin = shape.rank() - 1;
   while (begin > 0 && (is_reduced[begin - 1] || shape.dim(begin - 1) == 1)) --begin;
   for (int i = 0; i < begin; ++i) {
@@ -141,7 +141,7 @@ absl::StatusOr<Operation> Pad(const NodeView& view) {
   operation.kind = OperationKind::kPad;
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> paddings, view.Integers(1, "the sizes of its padding"));
   if (view.num_inputs() > 2) {
-    // Infinities too: a max pooling behind it never takes them.
+    // Infinities are allowed because of max pooling, which ignores them.
     PF_ASSIGN_OR_RETURN(operation.alpha, view.OneFloat(2, "what it pads with", /*may_be_infinite=*/true));
   }
   const Shape& shape = view.input_shape(0);
@@ -156,7 +156,7 @@ absl::StatusOr<Operation> Pad(const NodeView& view) {
 }
 
 absl::StatusOr<Operation> Resize(const NodeView& view) {
-  // The library computes positions in floats, which count to 2^24.
+  // The library computes positions in floats, which are exact for integers up to 2^24.
   constexpr int64_t kMostPixels = int64_t{1} << 24;
   Operation operation;
   operation.kind = OperationKind::kResize;
@@ -204,7 +204,7 @@ absl::StatusOr<Operation> Relu6(const NodeView& view) { return Clamp(view, 0, 6)
 
 using Translator = absl::StatusOr<Operation> (*)(const NodeView& view);
 
-// Null for an op of which nothing is known.
+// Returns null for an unsupported op.
 Translator FindTranslator(Op op) {
   switch (op.id()) {
     case ops::kIdentity:

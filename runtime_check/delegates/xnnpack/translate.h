@@ -1,4 +1,4 @@
-// From nodes to operations: what the delegate supports, and why not.
+// Translation of nodes to operations. It decides which nodes the delegate supports.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_TRANSLATE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_TRANSLATE_H_
 
@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace xnnpack {
 
-// A node and the tensors around it.
+// A node and its input and output tensors.
 class NodeView {
  public:
   NodeView(const Partition& partition, const DelegateNode& node) : partition_(partition), node_(node) {}
@@ -28,11 +28,11 @@ class NodeView {
   const Shape& output_shape(int i) const { return partition_.tensors[node_.outputs[i]].shape; }
   bool is_constant(int i) const { return input_tensor(i).constant.has_value(); }
 
-  // The integers of an input; Unimplemented, with `what` in the message, when they are not known.
+  // Returns the integers of an input; Unimplemented, with `what` in the message, if they are not known.
   absl::StatusOr<std::vector<int64_t>> Integers(int i, absl::string_view what) const;
-  // The same for one float, which is never NaN.
+  // Returns one float of an input, which is never NaN; Unimplemented, with `what` in the message, if it is not known.
   absl::StatusOr<float> OneFloat(int i, absl::string_view what, bool may_be_infinite = false) const;
-  // Unimplemented unless input i is a constant of floats that are all finite.
+  // Returns input i; Unimplemented unless it is a constant of finite floats.
   absl::StatusOr<Tensor> Weights(int i, absl::string_view what) const;
 
  private:
@@ -42,15 +42,17 @@ class NodeView {
 
 std::vector<size_t> Sizes(const Shape& shape);
 std::vector<float> Floats(const Tensor& tensor);
-// The sizes of two images, [batch, height, width, channels].
+// Sets the sizes of the input and the output image, [batch, height, width, channels].
 void SetImages(const Shape& input, const Shape& output, WindowGeometry* window);
-// The product of dimensions [begin, end).
+// Returns the product of dimensions [begin, end).
 size_t Product(const Shape& shape, int begin, int end);
 
-// Unimplemented, with the reason, for what XNNPACK lacks or computes otherwise than TensorFlow.
+// Translates a node. Returns Unimplemented, with the reason, if XNNPACK lacks the operation or its result differs from
+// TensorFlow's.
 absl::StatusOr<Operation> Translate(const Partition& partition, const DelegateNode& node);
 
-// By family; what they return lacks inputs, outputs and nodes where these are the node's own first ones.
+// Translate the nodes of one family each. The results omit inputs, outputs and nodes where these are the first ones of
+// the node.
 absl::StatusOr<Operation> TranslateConvolution(const NodeView& view);
 absl::StatusOr<Operation> TranslateTransposedConvolution(const NodeView& view);
 absl::StatusOr<Operation> TranslateMatMul(const NodeView& view);

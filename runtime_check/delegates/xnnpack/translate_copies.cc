@@ -1,4 +1,4 @@
-// Translates what only moves elements into copies of blocks.
+// Translates nodes that only move elements to block copies.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 
 absl::Status No(absl::string_view reason) { return absl::UnimplementedError(reason); }
 
-// Rows of `size` floats: `count` of them.
+// Returns a copy of `count` rows of `size` floats.
 BlockCopy Rows(size_t count, size_t size, size_t input_stride, size_t output_stride) {
   BlockCopy copy;
   copy.sizes[kMostBlockDims - 2] = count;

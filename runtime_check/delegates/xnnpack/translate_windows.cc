@@ -1,4 +1,4 @@
-// Translates what slides a window, and matrix products.
+// Translates convolutions, pooling and matrix products.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,8 @@ namespace {
 
 absl::Status No(absl::string_view reason) { return absl::UnimplementedError(reason); }
 
-// XNNPACK computes the size of the output from the padding: what is missing behind the last window.
+// Returns the padding after the image. XNNPACK computes the size of the output from the padding, so this covers the
+// part of the last window that lies past the end.
 int64_t PadAfter(const WindowAxis& axis) {
   const int64_t reach = (axis.output - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
   return std::max<int64_t>(0, reach - axis.input - axis.pad_before);
@@ -66,7 +67,7 @@ absl::StatusOr<Operation> TranslateTransposedConvolution(const NodeView& view) {
   const Shape& filter = view.input_shape(1);
   const Shape& output = view.output_shape(0);
   const Shape& input = view.input_shape(2);
-  // The window of the convolution that this one is the transpose of.
+  // Reads the window of the convolution whose transpose this node computes.
   PF_ASSIGN_OR_RETURN(const Window window,
                       ReadWindow(view.node(), layout, {filter.dim(0), filter.dim(1)}, output.dim(1), output.dim(2)));
   if (filter.dim(2) != output.dim(3) || filter.dim(3) != input.dim(3)) return No("it has groups");
@@ -77,7 +78,7 @@ absl::StatusOr<Operation> TranslateTransposedConvolution(const NodeView& view) {
     const int64_t reach = (axis.output - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
     return std::max<int64_t>(0, axis.input + axis.pad_before - reach);
   };
-  // What an explicit padding cuts off behind the last window is more than the library can leave out.
+  // Explicit padding can cut off more of the output after the last window than the library can omit.
   if (adjustment(window.y) >= window.y.stride || adjustment(window.x) >= window.x.stride) {
     return No("a stride or more of its output lies behind its last window");
   }

@@ -1,4 +1,4 @@
-// What the delegate takes, and when.
+// Decides which nodes and partitions the delegate takes.
 #include "runtime_check/delegates/xnnpack/xnnpack_delegate.h"
 
 #include <utility>
@@ -14,8 +14,8 @@ namespace permafrost {
 namespace xnnpack {
 namespace {
 
-// Multiplications, or steps of a pool. Takes some ten microseconds: what it costs to enter a partition, and to look at
-// what goes in, is a small part of that.
+// The minimum number of multiplications, or of steps of a pool, in a partition. They take about 10 us. Entering a
+// partition and checking its inputs costs a small part of that.
 constexpr int64_t kLeastCost = 100'000;
 
 class XnnpackDelegate final : public Delegate {
@@ -24,7 +24,7 @@ class XnnpackDelegate final : public Delegate {
 
   absl::Status Supports(const Partition& single) const override {
     PF_ASSIGN_OR_RETURN(const Operation operation, Translate(single, single.nodes[0]));
-    // Where no weights are packed, the library is asked.
+    // An operator without packed weights is cheap to create, so the library decides whether it supports the operation.
     if (!operation.is_library() || operation.filter.has_value()) return absl::OkStatus();
     return MakeOperator(operation).status();
   }

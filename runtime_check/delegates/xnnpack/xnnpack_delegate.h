@@ -9,11 +9,11 @@
 
 namespace permafrost {
 
-// Unimplemented on a processor that XNNPACK does not know.
+// Creates the delegate. Returns Unimplemented on a processor that XNNPACK does not support.
 //
-// XNNPACK's kernels turn NaN into a number where they clamp, so a partition that has one of these is for finite
-// numbers: its Run gives InvalidArgument when an input has a NaN or an infinity, and nodes that make NaN of finite
-// numbers are refused. A sum that overflows inside is not noticed.
+// XNNPACK's kernels convert NaN to a number where they clamp. Therefore a partition with such a kernel accepts only
+// finite numbers: its Run returns InvalidArgument if an input has NaN or infinity. Nodes that produce NaN from finite
+// numbers are rejected at compile time. A sum that overflows inside the partition is not detected.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeXnnpackDelegate();
 
 }  // namespace permafrost
