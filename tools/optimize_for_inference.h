@@ -1,4 +1,4 @@
-// optimize_for_inference: removes what only training needs and folds what can be folded.
+// optimize_for_inference: removes training nodes and folds constants and batch norms.
 #ifndef PERMAFROST_TOOLS_OPTIMIZE_FOR_INFERENCE_H_
 #define PERMAFROST_TOOLS_OPTIMIZE_FOR_INFERENCE_H_
 
@@ -13,13 +13,13 @@
 
 namespace permafrost {
 
-// The original's options.
+// The options of TensorFlow's tool.
 struct OptimizeForInferenceOptions {
   std::string input;
   std::string output;
   std::string input_names;   // Comma separated.
-  std::string output_names;  // The same.
-  bool frozen_graph = true;  // Write the binary form. What is read, the content tells.
+  std::string output_names;  // Comma separated.
+  bool frozen_graph = true;  // Write the binary form. The input format is detected from the content.
   std::string placeholder_type_enum;
   bool toco_compatible = false;
   ReadFlags read;
@@ -28,7 +28,7 @@ struct OptimizeForInferenceOptions {
 // Optimises, verifies, reports on console.out and writes.
 absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, FileSystem& files, Console& console);
 
-// The transforms that do it. Errors as of StripCall.
+// Returns the transforms of the tool. Errors are those of StripCall.
 absl::StatusOr<std::string> OptimizeForInferenceCalls(const std::string& input_names, const std::string& type_enums,
                                                       bool toco_compatible);
 

@@ -1,4 +1,4 @@
-// print_selective_registration_header: says which ops and kernels models need, as a header for a build.
+// print_selective_registration_header: prints the ops and kernels that models need, as a header for a build.
 #ifndef PERMAFROST_TOOLS_PRINT_SELECTIVE_REGISTRATION_HEADER_H_
 #define PERMAFROST_TOOLS_PRINT_SELECTIVE_REGISTRATION_HEADER_H_
 
@@ -14,7 +14,7 @@
 namespace permafrost {
 
 struct PrintSelectiveRegistrationHeaderOptions {
-  std::vector<std::string> graphs;  // Each a list with commas.
+  std::vector<std::string> graphs;  // Each item is a comma separated list.
   std::string proto_fileformat = "rawproto";
   std::string default_ops = "NoOp:NoOp,_Recv:RecvOp,_Send:SendOp";
   std::string style = "tensorflow";
@@ -23,9 +23,10 @@ struct PrintSelectiveRegistrationHeaderOptions {
   ReadFlags read;
 };
 
-// Prints the header on `out`. A node that no kernel serves is a warning on `err` and left out, as in the original, or
-// with `strict` part of one error that lists them all. Where nothing is left, prints the original's lines and is
-// FailedPrecondition. For our own runtime it is the error that is the rule, and `allow_missing` makes it a warning.
+// Prints the header on `out`. For TensorFlow, a node that no kernel serves is left out with a warning on `err`, as in
+// TensorFlow's tool; with `strict` it is part of one error that lists all such nodes. If no op remains, prints
+// TensorFlow's lines and returns FailedPrecondition. For Permafrost's runtime the error is the default, and
+// `allow_missing` makes it a warning.
 absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHeaderOptions& options, FileSystem& files,
                                               Console& console);
 

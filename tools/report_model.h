@@ -1,4 +1,4 @@
-// report_model: one page that shows a model, or several variants of one side by side.
+// report_model: writes one page about a model, or about several variants of one side by side.
 #ifndef PERMAFROST_TOOLS_REPORT_MODEL_H_
 #define PERMAFROST_TOOLS_REPORT_MODEL_H_
 
@@ -18,25 +18,25 @@
 namespace permafrost {
 
 struct ReportModelOptions {
-  std::vector<std::string> in_graph;  // Each a comma separated list; the first is what the others are compared with.
+  std::vector<std::string> in_graph;  // Each a comma separated list; the first is the reference.
   std::string out;                    // Empty: standard output.
   std::string format = "html";
   std::string title;
-  std::vector<std::string> names;  // What the models are called, each a comma separated list; empty: as their files.
+  std::vector<std::string> names;  // Names of the models, each a comma separated list; empty: file names.
   std::optional<std::string> input_layer, output_layer, input_layer_shape;
-  std::vector<std::string> inputs;  // As ReadInputSets takes them, each a comma separated list; empty: random.
+  std::vector<std::string> inputs;  // In the format of ReadInputSets, each a comma separated list; empty: random.
   std::string labels;               // An NPY file of integers.
-  int32_t samples = 3;              // How many random inputs.
+  int32_t samples = 3;              // Number of random inputs.
   uint64_t seed = 1;
   bool run = true;       // Measure times and memory.
-  bool layers = true;    // Measure the errors inside of variants.
-  double max_time = 10;  // Seconds that the measurement may take.
+  bool layers = true;    // Measure errors inside variants.
+  double max_time = 10;  // Maximum seconds of the measurement.
   RunFlags run_flags;
-  ImageFlags image;  // Of pictures to calibrate with.
+  ImageFlags image;  // Preprocessing of calibration pictures.
   ReadFlags read;
 };
 
-// Writes the report. What of it cannot be measured is left out, with a note in the report. Cancelled, with nothing
+// Writes the report. Parts that cannot be measured are omitted, with a note in the report. Cancelled, with nothing
 // written, after Ctrl-C.
 absl::Status ReportModel(const ReportModelOptions& options, FileSystem& files, Console& console);
 

@@ -1,4 +1,4 @@
-// strip_unused: cuts a frozen graph down to what its outputs need of its inputs.
+// strip_unused: reduces a frozen graph to the nodes between its inputs and outputs.
 #ifndef PERMAFROST_TOOLS_STRIP_UNUSED_H_
 #define PERMAFROST_TOOLS_STRIP_UNUSED_H_
 
@@ -14,24 +14,24 @@
 
 namespace permafrost {
 
-// The original's options.
+// The options of TensorFlow's tool.
 struct StripUnusedOptions {
   std::string input_graph;
-  bool input_binary = false;  // The content tells.
+  bool input_binary = false;  // Ignored: the format is detected from the content.
   std::string output_graph;
   bool output_binary = true;
   std::string input_node_names;   // Comma separated.
-  std::string output_node_names;  // The same.
+  std::string output_node_names;  // Comma separated.
   std::string placeholder_type_enum;
   ReadFlags read;
 };
 
-// Strips, reports on console.out and writes.
+// Strips the graph, reports on console.out and writes it.
 absl::Status StripUnused(const StripUnusedOptions& options, FileSystem& files, Console& console);
 
-// The call of strip_unused_nodes that gives new placeholders these types: numbers of TensorFlow's DataType, one for all
-// inputs or one for each, separated by commas; empty leaves the types to be inferred. InvalidArgument for numbers that
-// are no types, and for another number of them than of inputs.
+// Returns the call of strip_unused_nodes that gives new placeholders these types: numbers of TensorFlow's DataType, one
+// for all inputs or one for each, separated by commas. If empty, the types are inferred. InvalidArgument for an invalid
+// number, and for a wrong number of types.
 absl::StatusOr<std::string> StripCall(const std::string& input_names, const std::string& type_enums);
 
 Tool StripUnusedTool();

@@ -1,4 +1,4 @@
-// summarize_graph: says what is in a frozen graph.
+// summarize_graph: summarises the contents of a frozen graph.
 #ifndef PERMAFROST_TOOLS_SUMMARIZE_GRAPH_H_
 #define PERMAFROST_TOOLS_SUMMARIZE_GRAPH_H_
 
@@ -20,8 +20,8 @@ struct SummarizeGraphOptions {
   ReadFlags read;
 };
 
-// Prints the original tool's lines in its order, save that a line about devices ends, and after a blank line what it
-// does not say. With `json` one object (docs/guide/summarize_graph.md).
+// Prints the lines of TensorFlow's tool in its order, except that a line about devices ends with a line feed. After a
+// blank line, prints additional facts. With `json`, prints one object (docs/guide/summarize_graph.md).
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console);
 
 Tool SummarizeGraphTool();

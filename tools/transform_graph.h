@@ -1,4 +1,4 @@
-// transform_graph: runs passes over a frozen graph, proves that it still answers the same, and writes it.
+// transform_graph: runs passes over a frozen graph, verifies the outputs, and writes the result.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_GRAPH_H_
 #define PERMAFROST_TOOLS_TRANSFORM_GRAPH_H_
 
@@ -18,20 +18,20 @@ namespace permafrost {
 struct TransformGraphOptions {
   std::string in_graph;
   std::string out_graph;
-  std::optional<std::string> inputs;   // Comma separated; absent: found.
-  std::optional<std::string> outputs;  // The same.
+  std::optional<std::string> inputs;   // Comma separated; absent: detected.
+  std::optional<std::string> outputs;  // Comma separated; absent: detected.
   std::string transforms;
   bool output_as_text = false;
-  bool dry_run = false;                    // Everything but the writing.
-  bool explain = false;                    // Say where a pass almost matched.
-  bool bisect = false;                     // Find the rewrite that breaks the numbers, and write nothing.
-  std::string lineage;                     // Write there which nodes each node of the result comes from.
-  std::string dump_dir;                    // Write the graph after each pass there, as text.
+  bool dry_run = false;                    // Run everything except writing the result.
+  bool explain = false;                    // Report near misses.
+  bool bisect = false;                     // Find the rewrite that makes outputs wrong, and write nothing.
+  std::string lineage;                     // Path of the file for the lineage of each node.
+  std::string dump_dir;                    // Folder for the graph after each pass, as text.
   std::string verify = "auto";             // auto, off, each or required.
-  std::vector<std::string> verify_inputs;  // As ReadInputSets takes them, each a comma separated list.
-  std::optional<double> tolerance;         // Instead of what the passes declare.
+  std::vector<std::string> verify_inputs;  // In the format of ReadInputSets, each a comma separated list.
+  std::optional<double> tolerance;         // Replaces the tolerance that the passes declare.
   uint64_t seed = 1;
-  int32_t threads = 0;  // 0: as many as there are cores.
+  int32_t threads = 0;  // 0: the number of cores.
   bool json = false;
   ReadFlags read;
   WriteFlags write;
@@ -39,8 +39,8 @@ struct TransformGraphOptions {
   std::string describe_pass;
 };
 
-// Reads, runs the passes, verifies, reports on console.out and writes. Aborted when the outputs differ by more than the
-// passes declare or `tolerance` allows; then, and on every error, nothing is written.
+// Reads the graph, runs the passes, verifies, reports on console.out and writes the result. Aborted if the outputs
+// differ by more than the passes declare or `tolerance` allows. Writes nothing in that case, nor on any other error.
 absl::Status TransformGraph(const TransformGraphOptions& options, FileSystem& files, Console& console);
 
 Tool TransformGraphTool();

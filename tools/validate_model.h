@@ -1,4 +1,4 @@
-// validate_model: says how far apart the answers of two models are.
+// validate_model: measures the output differences between two models, and their accuracy.
 #ifndef PERMAFROST_TOOLS_VALIDATE_MODEL_H_
 #define PERMAFROST_TOOLS_VALIDATE_MODEL_H_
 
@@ -21,9 +21,9 @@ namespace permafrost {
 struct ValidateModelOptions {
   std::string reference;
   std::string candidate;
-  std::vector<std::string> inputs;  // As ReadInputSets takes them, each a comma separated list; empty: random.
+  std::vector<std::string> inputs;  // In the format of ReadInputSets, each a comma separated list; empty: random.
   std::optional<std::string> outputs;
-  std::string images;  // A folder, or INPUT=FOLDER; instead of `inputs`.
+  std::string images;  // A folder, or INPUT=FOLDER; replaces `inputs`.
   ImageFlags image;
   uint64_t max_image_pixels = static_cast<uint64_t>(ImageLimits().max_pixels);
   std::string labels;  // An NPY file, or for images a list.
@@ -31,11 +31,11 @@ struct ValidateModelOptions {
   int32_t label_offset = 0;
   bool confusion = false;
   bool per_class = false;
-  std::string perturb;  // As ParseDistortions takes it.
+  std::string perturb;  // In the format of ParseDistortions.
   bool sqnr = false;
   std::string lineage;  // A file, for `sqnr`.
-  int32_t batch = 0;    // Rows at a time; 0: what the model fixes, else 32.
-  int32_t samples = 3;  // How many random inputs.
+  int32_t batch = 0;    // Rows per batch; 0: the size fixed by the model, else 32.
+  int32_t samples = 3;  // Number of random inputs.
   uint64_t seed = 1;
   RunFlags run;
   int32_t runs = 0;
@@ -45,8 +45,8 @@ struct ValidateModelOptions {
   ReadFlags read;
 };
 
-// Prints what was measured, after Ctrl-C what was until then, with Cancelled. Aborted beyond `tolerance` or
-// `max_accuracy_drop`, and when outputs can't be compared.
+// Prints the results. After Ctrl-C, prints the results so far and returns Cancelled. Aborted if `tolerance` or
+// `max_accuracy_drop` is exceeded, or if outputs cannot be compared.
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console);
 
 Tool ValidateModelTool();

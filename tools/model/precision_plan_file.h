@@ -1,4 +1,4 @@
-// A precision plan as a file, so that it need not be looked for each time.
+// Stores a precision plan in a file, so that later runs need not search for it again.
 #ifndef PERMAFROST_TOOLS_MODEL_PRECISION_PLAN_FILE_H_
 #define PERMAFROST_TOOLS_MODEL_PRECISION_PLAN_FILE_H_
 
@@ -11,14 +11,15 @@
 
 namespace permafrost {
 
-// 16 hexadecimal digits over names, ops, inputs and the bytes of constants: the same for the same file at all times.
+// Returns 16 hexadecimal digits that hash names, ops, inputs and the bytes of constants. The fingerprint of a file
+// never changes.
 std::string ModelFingerprint(const Graph& graph);
 
-// JSON, as docs/guide/delegates.md describes it.
+// Returns the plan as JSON, in the format of docs/guide/delegates.md.
 std::string PrecisionPlanText(const SavedPlan& saved);
 
-// InvalidArgument for what is no such file, is of another version, or has numbers that calibration never gives; the
-// text says which member, what it is and what was expected.
+// Parses a plan. InvalidArgument for another format or version, or for numbers that calibration never produces; the
+// message names the member, and gives found and expected.
 absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// How a tool asks for a precision that measuring settles.
+// Request for a precision that is chosen by measurement.
 #ifndef PERMAFROST_TOOLS_MODEL_PRECISION_REQUEST_H_
 #define PERMAFROST_TOOLS_MODEL_PRECISION_REQUEST_H_
 
@@ -12,11 +12,12 @@
 
 namespace permafrost {
 
-// The fastest of all that a delegate has.
+// Selects the fastest of all precisions of a delegate.
 inline constexpr absl::string_view kAutoPrecision = "auto";
 
-// ChoosePrecision between all precisions of the delegate, or of `precision` alone. All samples calibrate, the first 8
-// judge: more would make the choice slow and hardly better. The delegate of `session_options` is left out.
+// Runs ChoosePrecision on all precisions of the delegate, or on `precision` alone. All samples calibrate. Only the
+// first 8 measure accuracy: more would slow the choice down and hardly improve it. The delegate in `session_options` is
+// ignored.
 absl::StatusOr<PrecisionChoice> ChooseOnSamples(const Graph& graph, absl::Span<const Endpoint> inputs,
                                                 absl::Span<const Endpoint> outputs,
                                                 absl::Span<const std::vector<Tensor>> samples,

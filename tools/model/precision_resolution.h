@@ -1,4 +1,4 @@
-// Resolves the precision of a run: read from a file of an earlier run, or chosen on samples.
+// Resolves the precision of a run: reads it from the file of an earlier run, or chooses it on samples.
 #ifndef PERMAFROST_TOOLS_MODEL_PRECISION_RESOLUTION_H_
 #define PERMAFROST_TOOLS_MODEL_PRECISION_RESOLUTION_H_
 
@@ -23,20 +23,20 @@ struct ModelToRun {
   const Graph& graph;
   absl::Span<const Endpoint> inputs, outputs;
   std::string path;
-  bool keeps_weights = true;  // False where the delegate will run other models too.
+  bool keeps_weights = true;  // False if the delegate will also run other models.
 };
 
-// A precision, with its plan where it needs one.
+// A precision, with its plan if it needs one.
 struct ResolvedPrecision {
   std::string precision;
   std::shared_ptr<const PrecisionPlan> plan;
 };
 
 // Resolves a precision that needs samples (NeedsSamples). Reads --precision_plan, or the plan of an earlier run in
-// `cache_dir` (may be empty) with the same samples; where there is no such file, chooses between the precisions on the
-// samples, prints the trials on the console and writes the file. `fingerprint` identifies the model in the file,
-// `session` holds the options of its runs without a delegate. FailedPrecondition where the precision does not run, and
-// where the file that the user names is for something else; errors of ChoosePrecision, ParsePrecisionPlan and of files.
+// `cache_dir` (may be empty) with the same samples. Without such a file, chooses a precision on the samples, prints the
+// trials on the console and writes the file. `fingerprint` identifies the model in the file, `session` holds the
+// options of its runs without a delegate. FailedPrecondition if the precision does not run, or if the file given by the
+// user is for another model or precision; errors of ChoosePrecision, ParsePrecisionPlan and of files.
 absl::StatusOr<ResolvedPrecision> ResolvePrecision(const RunFlags& run, const ModelToRun& model,
                                                    absl::Span<const std::vector<Tensor>> samples,
                                                    const std::string& fingerprint, const std::string& cache_dir,

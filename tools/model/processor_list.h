@@ -1,4 +1,4 @@
-// Processors as a user writes them.
+// Parses a list of processors.
 #ifndef PERMAFROST_TOOLS_MODEL_PROCESSOR_LIST_H_
 #define PERMAFROST_TOOLS_MODEL_PROCESSOR_LIST_H_
 
@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// "0-2,5", as taskset takes it, or a mask in hexadecimal digits, "0x27". InvalidArgument (found, expected).
+// Parses "0-2,5", in the format of taskset, or a mask in hexadecimal digits, "0x27". InvalidArgument (found, expected).
 absl::StatusOr<std::vector<int>> ParseProcessors(absl::string_view text);
 
 }  // namespace permafrost

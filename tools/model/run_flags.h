@@ -12,7 +12,7 @@
 
 namespace permafrost {
 
-// The settings of every tool that runs models.
+// Settings common to all tools that run models.
 struct RunFlags {
   std::string delegate = kReferenceDelegate;    // A name, or the path of a shared library.
   std::string precision;                        // Empty: the delegate's default. See ResolveDelegate.
@@ -24,7 +24,7 @@ struct RunFlags {
 #define PERMAFROST_MEMBER(field, flag, preset, most, at_zero, help) int32_t flag = preset;
   PERMAFROST_SESSION_COUNTS(PERMAFROST_MEMBER)
 #undef PERMAFROST_MEMBER
-  std::string cpu_affinity;  // As ParseProcessors takes it; empty: all.
+  std::string cpu_affinity;  // In the format of ParseProcessors; empty: all.
   bool explain = false;
 };
 

@@ -1,4 +1,4 @@
-// Session options from the flags: loads the delegate and the custom ops, and checks what was asked for.
+// Makes session options from flags: loads the delegate and the custom ops, and validates the flags.
 #ifndef PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 #define PERMAFROST_TOOLS_MODEL_RUN_OPTIONS_H_
 
@@ -11,23 +11,23 @@
 
 namespace permafrost {
 
-// The options of the same run twice: with the built-in kernels, and as the flags say. Kernels of ops that only a custom
-// library has are in both.
+// Options for the same run with the built-in kernels, and with the delegate of the flags. Both include the kernels of
+// custom ops.
 struct RunOptions {
   SessionOptions reference;
   SessionOptions chosen;
 };
 
 // Loads the delegate and the custom ops that the flags name. Links the delegates. InvalidArgument for an unknown
-// delegate or precision (with the known ones), for numbers of threads that are negative or beyond
+// delegate or precision (with the known ones), for numbers of threads that are negative or greater than
 // ThreadPool::kMostThreads, for processors that this thread may not use, and for flags that the precision does not use;
 // errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
 
-// Whether the delegate is the path of a shared library.
+// Returns whether the delegate is the path of a shared library.
 bool IsLibrary(const RunFlags& run);
 
-// Whether the precision depends on the model and its inputs: MakeRunOptions then leaves the delegate to
+// Returns whether the precision depends on the model and its inputs. MakeRunOptions then leaves the delegate to
 // ResolveDelegate.
 bool NeedsSamples(const RunFlags& run);
 

@@ -1,4 +1,4 @@
-// How the tools run a model: the limits of a run.
+// Session settings common to all tools, such as limits of a run.
 #ifndef PERMAFROST_TOOLS_MODEL_TOOL_SESSION_H_
 #define PERMAFROST_TOOLS_MODEL_TOOL_SESSION_H_
 
@@ -11,16 +11,16 @@
 
 namespace permafrost {
 
-// A graph whose inputs are not real may loop for ever: a tool gives up on a loop after so many iterations.
+// Maximum number of iterations of a loop. A graph may loop forever on inputs that are not real.
 inline constexpr int64_t kMostLoopIterations = 1'000'000;
 
-// An ImmutableConst reads the file that its region names, mapped. Unimplemented for a name that begins with
-// "memmapped_package://": it lies inside a model file. InvalidArgument for a file of another size than the tensor.
-// `files` must outlive the result.
+// Returns a reader of file regions: an ImmutableConst maps the file that its region names. Unimplemented for a name
+// that begins with "memmapped_package://", since that region lies inside a model file. InvalidArgument if the size of
+// the file differs from that of the tensor. `files` must outlive the result.
 SessionOptions ToolSessionOptions(int num_threads, FileSystem& files);
 
-// For the graph of a package as Package::ReadGraph gives it: regions of the package are read when a session needs them,
-// those that are files as above. `files` must outlive the result.
+// Returns a reader for the graph of a package, as Package::ReadGraph returns it. Regions of the package are read when a
+// session needs them, regions that are files as above. `files` must outlive the result.
 RegionReader PackageRegions(std::shared_ptr<const Package> package, FileSystem& files);
 
 }  // namespace permafrost

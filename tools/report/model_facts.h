@@ -1,4 +1,4 @@
-// What a report says of one model: what is in the file, and what a run of it showed.
+// The facts of a report about one model: contents of the file, and results of a run.
 #ifndef PERMAFROST_TOOLS_REPORT_MODEL_FACTS_H_
 #define PERMAFROST_TOOLS_REPORT_MODEL_FACTS_H_
 
@@ -19,16 +19,16 @@
 
 namespace permafrost {
 
-// A node that is drawn: all but constants, also those that an Identity passes on, which belong to what reads them.
+// A node in the drawing. Constants are not drawn, nor are Identities of constants: they belong to their readers.
 struct NodeFacts {
   const Node* node = nullptr;
   std::string output;         // Type and shape of its first output: "float [1,112,112,32]".
-  uint64_t weight_bytes = 0;  // Of the constants that it reads, also by way of nodes that unpack them.
+  uint64_t weight_bytes = 0;  // Of the constants that it reads, directly or through nodes that unpack them.
   uint64_t output_bytes = 0;
   uint64_t flops = 0;
   std::optional<double> seconds;  // In the fastest profiled run; absent where it is fused to another, or computed
                                   // before the run.
-  std::optional<double> sqnr_db;  // Against the first model; infinite where nothing differs.
+  std::optional<double> sqnr_db;  // SQNR relative to the first model; infinite if nothing differs.
 };
 
 struct ConstantFacts {
@@ -52,40 +52,40 @@ struct GraphFacts {
   std::vector<std::string> inputs, outputs;          // "image: float [1,224,224,3]".
   std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first.
   std::vector<TypeTotal> weights_by_type;            // Largest first.
-  std::vector<NodeFacts> nodes;                      // In an order in which they can run; else in that of the file.
+  std::vector<NodeFacts> nodes;                      // In a topological order if there is one; else in file order.
   std::vector<ConstantFacts> constants;              // Largest first; only the largest have histograms.
-  // Between `nodes`, once for each pair.
+  // Between `nodes`, one per pair.
   std::vector<std::pair<int32_t, int32_t>> edges;
-  std::optional<GraphLayout> layout;  // Absent for a graph beyond kMostDrawnNodes.
-  std::vector<std::string> notes;     // What is left out, and why.
+  std::optional<GraphLayout> layout;  // Absent for a graph larger than kMostDrawnNodes.
+  std::vector<std::string> notes;     // Omitted parts, with reasons.
 };
 
-// More are not drawn: nobody could read them, and the page would not open.
+// Larger graphs are not drawn: they would be unreadable, and browsers could not open the page.
 inline constexpr size_t kMostDrawnNodes = 20000;
 
-// Of a graph whose interface is declared. `fed` as of NodeCosts.
+// Returns the facts of a graph with a declared interface. `fed` is that of NodeCosts.
 GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed);
 
-// What running showed.
+// Results of running a model.
 struct RunFacts {
-  Sample seconds;                                               // Of a run, measured in turn with the other models.
+  Sample seconds;  // Seconds per run, measured in alternation with the other models.
   std::vector<std::pair<std::string, double>> seconds_by_type;  // Of a profiled run; the slowest type first.
-  double profiled_seconds = 0;                                  // All of them together: of the fastest run.
+  double profiled_seconds = 0;                                  // All nodes of the fastest run.
   int64_t arena_bytes = 0;
-  std::vector<MemoryPoint> memory;  // While that run lasts.
+  std::vector<MemoryPoint> memory;  // During that run.
   std::vector<std::string> notes;
 };
 
-// How near the answers are to the first model's, and to the truth.
+// Accuracy relative to the first model and to the labels.
 struct QualityFacts {
-  std::optional<double> accuracy;   // The share of right answers, where there are labels.
-  std::optional<double> agreement;  // The share of rows whose largest element is where the first model has it.
-  std::optional<double> sqnr_db;    // The least of all outputs.
+  std::optional<double> accuracy;   // The share of correct rows, if there are labels.
+  std::optional<double> agreement;  // The share of rows with the same largest element as the first model.
+  std::optional<double> sqnr_db;    // The minimum over all outputs.
   std::vector<std::string> notes;
 };
 
 struct ModelFacts {
-  std::string name;  // What the report calls it.
+  std::string name;  // The name of the model in the report.
   std::string path;
   uint64_t file_bytes = 0;
   GraphFacts graph;

@@ -1,4 +1,4 @@
-// Runs the models of a report in turn, and profiles each.
+// Runs the models of a report in alternation, and profiles each.
 #ifndef PERMAFROST_TOOLS_REPORT_MODEL_RUNS_H_
 #define PERMAFROST_TOOLS_REPORT_MODEL_RUNS_H_
 
@@ -16,11 +16,11 @@ namespace permafrost {
 struct RunToReport {
   const BenchmarkSubject* subject;
   SessionOptions options;
-  ModelFacts* facts;  // Whose `run`, and the times of whose nodes, are filled in.
+  ModelFacts* facts;  // Receives `run` and the node times.
 };
 
-// Measures for about `seconds` altogether: first all models in turn, so that what slows the machine slows all, then
-// each with a profiler. A model that does not run has a note and no times. Cancelled after Ctrl-C.
+// Measures for about `seconds` altogether: first all models in alternation, so that a slowdown of the machine affects
+// all of them, then each with a profiler. A model that does not run gets a note and no times. Cancelled after Ctrl-C.
 absl::Status MeasureModels(absl::Span<const RunToReport> runs, double seconds, const Console& console);
 
 }  // namespace permafrost

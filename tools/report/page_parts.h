@@ -1,4 +1,4 @@
-// The files page.html, page.css and page.js, as the build puts them into the program.
+// The files page.html, page.css and page.js, embedded by the build.
 #ifndef PERMAFROST_TOOLS_REPORT_PAGE_PARTS_H_
 #define PERMAFROST_TOOLS_REPORT_PAGE_PARTS_H_
 

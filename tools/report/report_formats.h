@@ -1,4 +1,4 @@
-// A report as JSON, as CSV and as Markdown.
+// Writes a report as JSON, as CSV and as Markdown.
 #ifndef PERMAFROST_TOOLS_REPORT_REPORT_FORMATS_H_
 #define PERMAFROST_TOOLS_REPORT_REPORT_FORMATS_H_
 
@@ -15,17 +15,17 @@ namespace permafrost {
 struct Report {
   std::string title;
   std::string conditions;          // What the times were measured with: "onednn, f32, 2 threads".
-  std::vector<ModelFacts> models;  // The first is the one that the others are compared with.
+  std::vector<ModelFacts> models;  // The first is the reference.
 };
 
-// docs/guide/report_model.md describes the members. Numbers that are not finite become null, and the texts "identical"
-// and "not finite" stand for an SQNR that is infinite.
+// Writes the report as JSON; docs/guide/report_model.md describes the members. Non-finite numbers become null, but an
+// infinite or undefined SQNR becomes "identical" or "not finite".
 void WriteReportJson(const Report& report, JsonWriter* json);
 
-// A line for each node of each model, after one with the names of the columns. Quoted as RFC 4180 asks.
+// Writes a header line, then one line per node of each model. Fields are quoted as in RFC 4180.
 std::string ReportCsv(const Report& report);
 
-// Tables: the models side by side, the slowest types and nodes, the largest constants.
+// Writes tables: the models side by side, the slowest types and nodes, the largest constants.
 std::string ReportMarkdown(const Report& report);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// A report as one HTML page that needs nothing else: style, script and facts are in it.
+// Writes a report as one self-contained HTML page with style, script and data.
 #ifndef PERMAFROST_TOOLS_REPORT_REPORT_PAGE_H_
 #define PERMAFROST_TOOLS_REPORT_REPORT_PAGE_H_
 
@@ -9,15 +9,15 @@
 
 namespace permafrost {
 
-// The page of tools/report/page.{html,css,js}. Nothing of a model can become markup or script: its names are in the
-// facts alone, from where the script takes them as text.
+// Returns the page made from tools/report/page.{html,css,js}. Contents of a model cannot become markup or script: its
+// names are only in the data, which the script inserts as text.
 std::string ReportPage(const Report& report);
 
-// `json` without blanks between its parts, and with the characters that mean something to HTML escaped, so that it may
-// stand in a <script> of type application/json. REQUIRES: valid JSON.
+// Returns `json` without blanks between its parts, and with HTML special characters escaped, so that it can be embedded
+// in a <script> of type application/json. REQUIRES: valid JSON.
 std::string EmbeddableJson(absl::string_view json);
 
-// `text` for between tags or in a quoted attribute.
+// Returns `text` escaped for element content or a quoted attribute.
 std::string HtmlEscaped(absl::string_view text);
 
 }  // namespace permafrost

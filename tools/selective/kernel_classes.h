@@ -1,4 +1,4 @@
-// Which kernel TensorFlow chooses for a node, as the text by which selective registration knows it.
+// Finds the kernel class that TensorFlow chooses for a node, as the text that selective registration uses.
 #ifndef PERMAFROST_TOOLS_SELECTIVE_KERNEL_CLASSES_H_
 #define PERMAFROST_TOOLS_SELECTIVE_KERNEL_CLASSES_H_
 
@@ -15,44 +15,44 @@
 
 namespace permafrost {
 
-// The facts of tools/selective/tensorflow_kernels.txt, whose head explains the format. Not thread-safe: it reads what
-// it is asked about, once.
+// The table in tools/selective/tensorflow_kernels.txt, whose header comment explains the format. Parses entries on
+// first use and caches them, so it is not thread-safe.
 class KernelClasses {
  public:
-  // The table of the TensorFlow that the file names.
+  // Returns the table of the TensorFlow version that the file names.
   static absl::StatusOr<KernelClasses> OfTensorFlow();
-  // Views `table`, which must outlive the result. InvalidArgument (line) for what does not follow the format.
+  // Returns a view of `table`, which must outlive the result. InvalidArgument (line) for text that does not follow the
+  // format.
   static absl::StatusOr<KernelClasses> Parse(absl::string_view table);
 
-  // The text of the class, exactly as TensorFlow answers it. An empty device is "/cpu:0". NotFound says what is
-  // missing: the op, a kernel for the device, or one for the values of the attributes, of which those that would do are
-  // named.
+  // Returns the text of the class, exactly as TensorFlow prints it. An empty device means "/cpu:0". NotFound names the
+  // missing part: the op, a kernel for the device, or a kernel for the values of the attributes, with the valid values.
   absl::StatusOr<std::string> Find(absl::string_view op, absl::string_view device, absl::Span<const Attr> attrs);
 
  private:
   using Spellings = std::vector<std::string>;  // By style.
 
-  // What a kernel asks of one attribute, or of the device.
+  // The condition of a kernel on one attribute, or on the device.
   struct Condition {
     std::string attr;
-    bool of_each = false;  // The attribute is a list, and each element is asked.
+    bool of_each = false;  // The attribute is a list, and the condition applies to each element.
     std::vector<absl::string_view> values;
   };
   struct Line {
     int priority = 0;
-    std::string label;                  // The value of _kernel, as a literal; empty where there is none.
+    std::string label;                  // The value of _kernel, as a literal; empty if unset.
     std::vector<Condition> conditions;  // The device first.
-    absl::string_view text;             // With holes.
+    absl::string_view text;             // With placeholders.
   };
   struct OpKernels {
     absl::string_view defaults;
-    std::vector<absl::string_view> unread;  // Lines.
+    std::vector<absl::string_view> unread;  // Line numbers.
     std::vector<Line> lines;
-    std::vector<std::string> asked;  // The attributes that conditions name.
+    std::vector<std::string> asked;  // The attributes used in conditions.
     std::vector<std::pair<absl::string_view, absl::string_view>> default_values;
     absl::flat_hash_map<std::string, absl::StatusOr<std::string>> answers;  // By values.
   };
-  // The value of an attribute as the table writes it; several for a list.
+  // Returns the value of an attribute as the table writes it; several for a list.
   struct Value {
     bool is_given = false;
     bool is_list = false;
@@ -64,14 +64,15 @@ class KernelClasses {
   absl::StatusOr<Line> ReadLine(absl::string_view text) const;
   Value ValueOf(const AttrValue& value) const;
   Value ParseValue(absl::string_view text) const;
-  // Whether a kernel serves a node. TensorFlow asks the conditions in their order, up to the first that does not hold.
-  // Where one of those asks about an attribute that the node lacks it gives up, though another kernel might serve.
+  // Returns whether a kernel serves a node. Like TensorFlow, evaluates the conditions in order, up to the first that
+  // does not hold. If a condition names an attribute that the node lacks, the search fails, even if another kernel
+  // might serve the node.
   enum class Match { kNo, kYes, kUnknown };
   static Match MatchOf(const Line& line, const Values& values);
   std::string Spell(const Line& line, const Values& values) const;
   absl::StatusOr<std::string> Choose(absl::string_view op, const OpKernels& kernels, const std::string& device,
                                      const std::string& label, const Values& values) const;
-  // NotFound, with what would have done, attribute by attribute.
+  // Returns NotFound, with the valid values of each attribute.
   static absl::Status NothingFits(absl::string_view op, const OpKernels& kernels, const std::string& device,
                                   const std::string& label, const Values& values);
 
@@ -81,9 +82,9 @@ class KernelClasses {
   absl::flat_hash_map<absl::string_view, OpKernels> ops_;
 };
 
-// The type in a device's full or short name ("/job:worker/task:1/device:GPU:0", "/cpu:0"): "CPU", "GPU" or any other;
-// empty when none is given. Like the original, "/device:cpu:0" is a type "cpu" that has no kernels of its own.
-// InvalidArgument for what is no name of a device.
+// Returns the type in a device's full or short name ("/job:worker/task:1/device:GPU:0", "/cpu:0"): "CPU", "GPU" or
+// another; empty if the name has none. As in TensorFlow, "/device:cpu:0" has type "cpu", which has no kernels.
+// InvalidArgument if it is not a device name.
 absl::StatusOr<std::string> DeviceTypeOf(absl::string_view device);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What a selective build of our own runtime is told: ops, and the element types of each.
+// Header for a selective build of Permafrost's runtime: ops, and the element types of each.
 #ifndef PERMAFROST_TOOLS_SELECTIVE_PERMAFROST_HEADER_H_
 #define PERMAFROST_TOOLS_SELECTIVE_PERMAFROST_HEADER_H_
 
@@ -14,20 +14,20 @@
 namespace permafrost {
 
 struct Selection {
-  // By op, then by the type attribute that its kernel asks about. Under "" are all types that its nodes have among
-  // their inputs, outputs and attributes, so that a source file of kernels can be narrowed to what its ops need.
+  // Types by op, then by the type attribute of its kernel. The key "" holds all types among the inputs, outputs and
+  // attributes of the op's nodes; a source file of kernels can be limited to the types of its ops.
   std::map<std::string, std::map<std::string, std::set<DType>>> ops;
-  std::set<DType> types;  // Of all tensors.
+  std::set<DType> types;  // Types of all tensors.
 };
 
-// Adds what `node` needs. Unimplemented, with the ops or types nearest to it, when no kernel serves it; the selection
-// is as it was then. A type that a function's caller gives counts as each that the kernel serves.
+// Adds the op and types of `node`. Unimplemented, with the nearest ops or types, if no kernel serves it; the selection
+// is then unchanged. A type that the caller of a function supplies counts as every type that the kernel serves.
 absl::Status Select(const ModelNode& node, Selection* selection);
 
-// Adds what the session itself puts where a model has functions.
+// Adds the ops that the session itself inserts for functions.
 void SelectFunctions(Selection* selection);
 
-// The text of ops_to_register.h; `command` is how to make it again. Ends with a line feed.
+// Returns the text of ops_to_register.h, ending with a line feed; `command` is the command that generates it again.
 std::string PermafrostHeader(const Selection& selection, absl::string_view command);
 
 }  // namespace permafrost

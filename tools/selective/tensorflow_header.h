@@ -1,4 +1,4 @@
-// What TensorFlow's selective registration is told: pairs of op and kernel class, and the header that holds them.
+// Header for TensorFlow's selective registration: pairs of op and kernel class.
 #ifndef PERMAFROST_TOOLS_SELECTIVE_TENSORFLOW_HEADER_H_
 #define PERMAFROST_TOOLS_SELECTIVE_TENSORFLOW_HEADER_H_
 
@@ -12,10 +12,11 @@
 
 namespace permafrost {
 
-// In the order of the original: by op, then by class, an op without a kernel first.
+// Ordered as in TensorFlow: by op, then by class; an op without a kernel comes first.
 struct OpAndKernel {
   std::string op;
-  std::optional<std::string> kernel;  // The text of the class; none for an op that TensorFlow rewrites before it runs.
+  std::optional<std::string>
+      kernel;  // The text of the class; absent for an op that TensorFlow rewrites before the run.
 
   friend bool operator<(const OpAndKernel& a, const OpAndKernel& b) {
     return a.op != b.op ? a.op < b.op : a.kernel < b.kernel;
@@ -23,17 +24,17 @@ struct OpAndKernel {
 };
 using OpsAndKernels = std::set<OpAndKernel>;
 
-// The text of ops_to_register.h, for -DSELECTIVE_REGISTRATION: the macros SHOULD_REGISTER_OP, SHOULD_REGISTER_OP_KERNEL
-// and SHOULD_REGISTER_OP_GRADIENT, as constant expressions of C++11. Ends with a line feed.
+// Returns the text of ops_to_register.h for -DSELECTIVE_REGISTRATION: the macros SHOULD_REGISTER_OP,
+// SHOULD_REGISTER_OP_KERNEL and SHOULD_REGISTER_OP_GRADIENT, as constant expressions of C++11. Ends with a line feed.
 std::string TensorFlowHeader(const OpsAndKernels& pairs);
-// The same with everything registered.
+// Returns the header that registers everything.
 std::string TensorFlowHeaderOfAll();
 
-// "Op:Class,Op:Class". A comma inside angle brackets belongs to the class. InvalidArgument (piece) for one that has no
-// op or no class.
+// Parses "Op:Class,Op:Class". A comma inside angle brackets belongs to the class. InvalidArgument (piece) for a piece
+// without op or class.
 absl::StatusOr<OpsAndKernels> ParseDefaultOps(absl::string_view text);
 
-// [["Op", "Class"], ["Op", null]] as JSON. InvalidArgument for anything else.
+// Parses [["Op", "Class"], ["Op", null]] as JSON. InvalidArgument for any other text.
 absl::StatusOr<OpsAndKernels> ParseOpsList(absl::string_view text);
 std::string OpsList(const OpsAndKernels& pairs);
 

@@ -1,4 +1,4 @@
-// Estimates the arithmetic of one inference from static shapes.
+// Estimates the FLOPs of one inference from static shapes.
 #ifndef PERMAFROST_TOOLS_SUMMARY_FLOPS_H_
 #define PERMAFROST_TOOLS_SUMMARY_FLOPS_H_
 
@@ -17,24 +17,24 @@
 namespace permafrost {
 
 struct FlopsEstimate {
-  // A multiplication and an addition count as two, of convolutions and matrix products; the rest is small beside them.
+  // Counts convolutions and matrix products, with two FLOPs per multiply-add; other ops are negligible beside them.
   uint64_t total = 0;
   std::vector<std::pair<std::string, uint64_t>> by_op;  // Largest first.
-  // Nodes of such ops whose shapes are not known, and calls of functions whose bodies cannot be counted.
+  // Nodes of counted ops with unknown shapes, and calls of functions whose bodies cannot be counted.
   size_t num_unknown = 0;
-  // Not OK when shapes could not be inferred; nothing is counted then.
+  // Not OK if shapes could not be inferred; nothing is counted then.
   absl::Status status;
 };
 
-// Bodies of functions count at each call: of an If or Case the branch that takes most, of a While one iteration.
-// Inputs with an unknown first dimension are taken for batches of one. `fed` has the shapes that are really fed, by the
-// name of the node.
+// Estimates FLOPs. The body of a function counts at each call: the most expensive branch of an If or Case, one
+// iteration of a While. An unknown first dimension of an input is taken as a batch of one. `fed` holds the shapes of
+// fed inputs by node name.
 FlopsEstimate EstimateFlops(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed = {});
 
-// Whether the op is one that is counted; *flops gets what one run of the node takes, and stays empty where shapes are
-// missing or the number is beyond 64 bits.
+// Returns whether the op is counted. Sets *flops to the FLOPs of one run of the node, or leaves it empty if shapes are
+// missing or the number exceeds 64 bits.
 bool CountFlops(const Node& node, const ShapeMap& shapes, std::optional<uint64_t>* flops);
-// The shapes that EstimateFlops counts with.
+// Returns the shapes that EstimateFlops uses.
 absl::StatusOr<ShapeMap> ShapesToCount(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What there is to say about a graph, counted once for text and JSON.
+// Facts about a graph, counted once for text and JSON.
 #ifndef PERMAFROST_TOOLS_SUMMARY_GRAPH_SUMMARY_H_
 #define PERMAFROST_TOOLS_SUMMARY_GRAPH_SUMMARY_H_
 
@@ -19,19 +19,19 @@ namespace permafrost {
 struct TypeUse {
   size_t num_tensors = 0;
   int64_t num_elements = 0;
-  uint64_t bytes = 0;  // Elements at the size of their type; 0 for strings.
+  uint64_t bytes = 0;  // Elements times the size of their type; 0 for strings.
 };
 
 struct ConstantInfo {
   const Node* node;
-  std::string function;  // Whose body it is in; empty for the graph itself.
+  std::string function;  // The function that contains it; empty for the graph itself.
   DType dtype;
   Shape shape;
   int64_t num_elements;
   uint64_t bytes;
 };
 
-// An op that cannot be run or is not known, and how often it occurs.
+// An op that is unsupported or unknown, and its number of occurrences.
 struct OpIssue {
   std::string op;
   size_t count = 0;
@@ -39,7 +39,7 @@ struct OpIssue {
 };
 
 struct GraphSummary {
-  // As the original counts them.
+  // Counted as in TensorFlow's tool.
   std::vector<const Node*> placeholders;
   std::vector<const Node*> variables;
   std::vector<const Node*> unread;  // Its "possible outputs".
@@ -48,19 +48,19 @@ struct GraphSummary {
   std::map<std::string, int64_t> devices;
   std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first, function bodies included.
 
-  // What the original does not say. Constants and ops in the bodies of functions count.
+  // Additional facts, not in TensorFlow's tool. Constants and ops in function bodies are included.
   size_t num_functions = 0;
-  int64_t function_parameters = 0;  // Of constants in their bodies.
+  int64_t function_parameters = 0;  // Of constants in function bodies.
   std::map<std::string, TypeUse> weights_by_type;
   std::vector<ConstantInfo> largest;  // At most 10, largest first.
   std::vector<OpIssue> unknown_ops;   // Outside the schema table.
   std::vector<OpIssue> without_kernel;
   FlopsEstimate flops;
   FoundInterface interface;
-  std::vector<std::unique_ptr<Graph>> bodies;  // In which nodes of `largest` lie.
+  std::vector<std::unique_ptr<Graph>> bodies;  // The nodes with the constants of `largest`.
 };
 
-// DataLoss for a malformed function library.
+// Summarises a graph. DataLoss for a malformed function library.
 absl::StatusOr<GraphSummary> Summarize(const Graph& graph);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Numbers and tensors as the original summarize_graph prints them, for scripts that parse its lines.
+// Formats numbers and tensors as TensorFlow's summarize_graph does, for scripts that parse its lines.
 #ifndef PERMAFROST_TOOLS_SUMMARY_SUMMARY_FORMAT_H_
 #define PERMAFROST_TOOLS_SUMMARY_SUMMARY_FORMAT_H_
 
@@ -9,11 +9,11 @@
 
 namespace permafrost {
 
-// "913", "1.91k", "22.38M": two decimals above 999, in steps of 1000.
+// Returns, for example, "913", "1.91k", "22.38M": two decimals above 999, in steps of 1000.
 std::string HumanCount(int64_t value);
 
-// "Tensor<type: float shape: [512,1] values: [-0.028][-0.062][0.083]...>": the first three elements, each row that was
-// started in brackets.
+// Returns, for example, "Tensor<type: float shape: [512,1] values: [-0.028][-0.062][0.083]...>": the first three
+// elements, with brackets round each row.
 std::string TensorText(const Tensor& tensor);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Finds the rewrite that breaks the numbers: which pass of a pipeline first, then which of its rewrites.
+// Finds the rewrite that makes outputs wrong: first the pass of the pipeline, then the rewrite of that pass.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_BISECTION_H_
 #define PERMAFROST_TOOLS_TRANSFORM_BISECTION_H_
 
@@ -18,26 +18,26 @@
 namespace permafrost {
 
 struct BisectionOptions {
-  // Instead of what the passes up to the one in question declare.
+  // Replaces the tolerance declared by the passes up to the one under test.
   std::optional<double> tolerance;
-  // What the passes need: evaluator, threads, files. Misses are not collected.
+  // Context of the passes: evaluator, threads, files. Near misses are not collected.
   PassContext context;
   // As PipelineOptions::find_pass; null: FindPass.
   std::function<absl::StatusOr<const PassDefinition*>(absl::string_view name)> find_pass;
-  // One line on what is tried next. May be null.
+  // Receives one line about the next trial. May be null.
   std::function<void(const std::string& line)> progress;
 };
 
-// One state that was tried: after all passes before the one at fault, and some of its rewrites.
+// One trial: the graph after all passes before the faulty one, and some of its rewrites.
 struct BisectionProbe {
   std::string pass;
-  int64_t rewrites = 0;  // Of the last pass; the number that it may make.
+  int64_t rewrites = 0;  // Maximum number of rewrites of the last pass.
   bool is_good = false;
   double error = 0;     // The largest OutputDifference::relative().
-  std::string failure;  // Empty, or why the graph does not run, or why the pass fails.
+  std::string failure;  // Empty, or the error of the pass or of running the graph.
 };
 
-// A value before and after the rewrite at the place where it changed most.
+// A value before and after the rewrite, at the position with the largest change.
 struct ValueChange {
   std::string tensor;  // "y", "conv:1".
   bool is_output = false;
@@ -47,7 +47,7 @@ struct ValueChange {
   OutputDifference difference;
 };
 
-// A node near the rewrite, as text: "Conv2D(x, w)"; empty where the graph does not have it.
+// A node near the rewrite, as text: "Conv2D(x, w)"; empty if the graph does not contain it.
 struct NearbyNode {
   std::string name;
   std::string before;
@@ -57,37 +57,37 @@ struct NearbyNode {
 
 struct Bisection {
   enum class Result {
-    kNothingBreaks,  // After every pass the outputs are within what is allowed.
-    kNotVerified,    // The graph cannot be run: `why_not`.
-    kPassBreaks,     // `pass` breaks the numbers, and has only one step, or breaks them beside its rewrites.
-    kRewriteBreaks,  // Rewrite number `rewrite` of `pass` does.
+    kNothingBreaks,  // The outputs are within the tolerance after every pass.
+    kNotVerified,    // The graph cannot be run: see `why_not`.
+    kPassBreaks,     // `pass` makes outputs wrong; it has one step only, or the error is outside its rewrites.
+    kRewriteBreaks,  // Rewrite number `rewrite` of `pass` makes outputs wrong.
   };
   Result result = Result::kNothingBreaks;
   std::string why_not;
 
-  size_t pass_index = 0;  // In the pipeline, from 0.
+  size_t pass_index = 0;  // Index in the pipeline, from 0.
   std::string pass;
   std::string call;
   std::string allowed;             // "exact", "within 1e-05".
   int64_t rewrite = 0;             // From 1.
-  int64_t num_rewrites = 0;        // How many the pass would make.
-  std::vector<std::string> nodes;  // What the rewrite matched, the most telling first. In the graph before it.
+  int64_t num_rewrites = 0;        // Total number of rewrites of the pass.
+  std::vector<std::string> nodes;  // Nodes that the rewrite matched, most relevant first. In the graph before it.
   double error_before = 0;         // Without the rewrite, and with it.
   double error_after = 0;
-  std::string failure;  // When the graph does not run after it, or the pass fails: why.
+  std::string failure;  // The error if the graph does not run after the rewrite, or the pass fails.
   std::vector<ValueChange> values;
   std::vector<NearbyNode> nearby;
-  std::vector<GraphDifference> differences;  // What the rewrite changed. At most kMostDifferences.
+  std::vector<GraphDifference> differences;  // Values changed by the rewrite. At most kMostDifferences.
   size_t num_differences = 0;
-  std::vector<BisectionProbe> probes;  // In the order in which they were made.
+  std::vector<BisectionProbe> probes;  // In the order of the trials.
 };
 
-// More are counted, not listed.
+// Further nodes are counted, not listed.
 inline constexpr size_t kMostDifferences = 40;
 
-// Runs `calls` over copies of `graph`. `verifier` holds what it answered. The passes are judged one after the other, so
-// the first that breaks the numbers is found; of its rewrites a binary search finds one that breaks what holds without
-// it. Errors: calls that do not parse.
+// Runs `calls` on copies of `graph`. `verifier` holds the original outputs. Checks the passes in order, so that the
+// first faulty one is found. A binary search then finds a rewrite of that pass that makes correct outputs wrong.
+// Errors: calls that do not parse.
 absl::StatusOr<Bisection> Bisect(const Graph& graph, absl::Span<const PassCall> calls, const Verifier& verifier,
                                  const BisectionOptions& options);
 

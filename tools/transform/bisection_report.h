@@ -1,4 +1,4 @@
-// What transform_graph --bisect tells, as text and as JSON.
+// Report of transform_graph --bisect, as text and as JSON.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_BISECTION_REPORT_H_
 #define PERMAFROST_TOOLS_TRANSFORM_BISECTION_REPORT_H_
 
@@ -11,10 +11,10 @@
 namespace permafrost {
 
 void PrintBisection(const Bisection& bisection, const Console& console);
-// docs/guide/transform_graph.md describes the object.
+// Writes the object that docs/guide/transform_graph.md describes.
 void WriteBisectionJson(const Bisection& bisection, std::ostream& out);
 
-// "pass 2, fold_batch_norms, rewrite 3 of 7, breaks the numbers".
+// Returns, for example, "pass 2, fold_batch_norms, rewrite 3 of 7, breaks the numbers".
 std::string SummaryOf(const Bisection& bisection);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What --explain says of near misses: equal reasons together, the ones nearest to a match first.
+// Near misses as --explain prints them: grouped by reason, the closest to a match first.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_EXPLANATION_H_
 #define PERMAFROST_TOOLS_TRANSFORM_EXPLANATION_H_
 
@@ -10,17 +10,17 @@
 
 namespace permafrost {
 
-// Near misses whose op, way out and reason are the same, when names in quotes and numbers count as equal.
+// Near misses with the same op, way out and reason; names in quotes and numbers are ignored in the comparison.
 struct MissGroup {
-  const MissedRewrite* first = nullptr;  // One of the misses given.
+  const MissedRewrite* first = nullptr;  // One of the near misses.
   int64_t count = 0;
-  std::vector<std::string> nodes;  // The names of the first few.
+  std::vector<std::string> nodes;  // Names of the first few nodes.
 };
 
-// Those with the fewest failed conditions first, then those with a way out, then the most frequent. O(n log n).
+// Returns the groups: fewest failed conditions first, then those with a way out, then most frequent. O(n log n).
 std::vector<MissGroup> GroupMisses(const std::vector<MissedRewrite>& misses);
 
-// One line for each group, at most kMostMissGroups, and a line that counts the rest.
+// Prints one line per group, at most kMostMissGroups, and a line with the number of the rest.
 inline constexpr size_t kMostMissGroups = 12;
 std::vector<std::string> ExplainMisses(const std::vector<MissedRewrite>& misses);
 

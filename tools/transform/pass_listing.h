@@ -1,4 +1,4 @@
-// What passes there are and what they take, printed from their definitions.
+// Lists the passes and their parameters, from their definitions.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_PASS_LISTING_H_
 #define PERMAFROST_TOOLS_TRANSFORM_PASS_LISTING_H_
 
@@ -8,11 +8,11 @@
 
 namespace permafrost {
 
-// A line for each pass and each preset.
+// Prints one line per pass and per preset.
 void ListPasses(const Console& console);
-// The same as a JSON array with everything that the definitions say; presets have the key `transforms`.
+// Writes all definitions in full as a JSON array; presets have the key `transforms`.
 void ListPassesAsJson(std::ostream& out);
-// All that is known of one pass or preset. InvalidArgument with the nearest names when there is none of that name.
+// Prints all details of one pass or preset. InvalidArgument with the nearest names if the name is unknown.
 absl::Status DescribePass(absl::string_view name, const Console& console);
 
 }  // namespace permafrost

@@ -1,5 +1,4 @@
-// What stands round a rewrite that breaks the numbers: its nodes and their neighbours before and after, and the values
-// that changed.
+// The context of a faulty rewrite: its nodes and their neighbours before and after, and the values that changed.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_REWRITE_SURROUNDINGS_H_
 #define PERMAFROST_TOOLS_TRANSFORM_REWRITE_SURROUNDINGS_H_
 
@@ -12,14 +11,14 @@
 
 namespace permafrost {
 
-// The nodes that matched, those that `differences` name, and what reads them or is read by them, in this order; at most
+// Returns the matched nodes, the nodes of `differences`, and their producers and readers, in this order; at most
 // kMostNearby.
 inline constexpr size_t kMostNearby = 24;
 std::vector<NearbyNode> NodesNear(const Graph& before, const Graph& after, const std::vector<std::string>& matched,
                                   const std::vector<GraphDifference>& differences);
 
-// The declared outputs, and output 0 of the first matched node that both graphs have, where they changed. Empty when
-// one of the graphs does not run.
+// Returns the changes of the declared outputs, and of output 0 of the first matched node that both graphs have. Empty
+// if one of the graphs does not run.
 std::vector<ValueChange> ChangedValues(const Graph& before, const Graph& after, const std::vector<std::string>& matched,
                                        const Verifier& verifier);
 

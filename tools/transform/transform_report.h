@@ -1,4 +1,4 @@
-// What transform_graph tells of a run, as text and as JSON.
+// Report of a transform_graph run, as text and as JSON.
 #ifndef PERMAFROST_TOOLS_TRANSFORM_TRANSFORM_REPORT_H_
 #define PERMAFROST_TOOLS_TRANSFORM_TRANSFORM_REPORT_H_
 
@@ -16,38 +16,38 @@ namespace permafrost {
 
 struct TransformReport {
   std::string in_graph;
-  std::string out_graph;  // Empty when nothing was to be written.
+  std::string out_graph;  // Empty if no file is written.
   bool is_written = false;
   bool is_text = false;
   bool is_encrypted = false;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  std::vector<std::string> interface_notes;  // How inputs and outputs were found; empty when they were given.
+  std::vector<std::string> interface_notes;  // How inputs and outputs were detected; empty if they were given.
   size_t nodes_before = 0;
   size_t nodes_after = 0;
   uint64_t bytes_before = 0;
-  uint64_t bytes_after = 0;    // As a binary file, like bytes_before.
-  uint64_t bytes_written = 0;  // More than bytes_after when it is text; 0 when nothing was written.
+  uint64_t bytes_after = 0;    // Size as a binary file, like bytes_before.
+  uint64_t bytes_written = 0;  // Differs from bytes_after for text files; 0 if nothing was written.
   std::vector<PassReport> passes;
   Allowance allowance;
   std::optional<Verdict> verdict;  // Absent with --verify=off.
-  std::string failed_pass;         // With --verify=each, the first pass after which the outputs were too far off.
+  std::string failed_pass;         // With --verify=each, the first pass after which the outputs exceed the tolerance.
   uint64_t seed = 0;
   bool has_real_inputs = false;
-  std::string way_out;  // What to do where an output is ruined: WayOutOfRuin.
+  std::string way_out;  // Advice for a ruined output: WayOutOfRuin.
 };
 
-// What to do where these passes ruin an output.
+// Returns advice for outputs ruined by these passes.
 std::string WayOutOfRuin(absl::Span<const PassCall> calls);
 
-// Prints on `err` that the result is not verified, or that outputs of it are ruined; nothing where all is well.
+// Prints on `err` that the result is not verified, or which outputs are ruined; nothing otherwise.
 void WarnOfVerdict(const TransformReport& report, const Console& console);
 
-// The part before the verdict: files, interface, and a table of the passes with their notes.
+// Prints the part before the verdict: files, interface, and a table of the passes with their notes.
 void PrintPasses(const TransformReport& report, const Console& console);
-// The verdict, and what was written.
+// Prints the verdict and the written file.
 void PrintVerdict(const TransformReport& report, const Console& console);
-// All of it as one object; docs/guide/transform_graph.md describes it.
+// Writes the whole report as one object; docs/guide/transform_graph.md describes it.
 void WriteJson(const TransformReport& report, std::ostream& out);
 
 }  // namespace permafrost

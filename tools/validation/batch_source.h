@@ -1,4 +1,4 @@
-// What models are fed while they are validated, one batch after the other.
+// Batches of inputs for validation.
 #ifndef PERMAFROST_TOOLS_VALIDATION_BATCH_SOURCE_H_
 #define PERMAFROST_TOOLS_VALIDATION_BATCH_SOURCE_H_
 
@@ -19,7 +19,7 @@ namespace permafrost {
 struct Batch {
   InputSet feeds;
   int64_t first_row = 0;
-  int64_t rows = 0;  // That count: a model of a fixed batch is fed more at the end.
+  int64_t rows = 0;  // Rows that count: a model with a fixed batch size gets extra rows at the end.
 };
 
 class BatchSource {
@@ -28,16 +28,18 @@ class BatchSource {
 
   virtual size_t num_batches() const = 0;
   virtual int64_t num_rows() const = 0;
-  // `undistorted` may be null: who wants no distortions leaves it out. Errors name the file at fault.
+  // Reads pictures. `undistorted` may be null if no distortions are needed. Errors name the file at fault.
   virtual absl::StatusOr<Batch> Read(size_t index, std::vector<Picture>* undistorted) = 0;
-  // The feeds of a batch of these pictures. REQUIRES: pictures as Read gave them, distorted or not.
+  // Returns the inputs of a batch of these pictures. REQUIRES: pictures returned by Read, distorted or not.
   virtual absl::StatusOr<InputSet> FeedsOf(const std::vector<Picture>& pictures) const = 0;
 };
 
-// Sets that are there already. `converter` says how to see pictures in the only input; absent: nobody will ask.
+// Returns a source of existing sets. `converter` converts the only input back to pictures; may be absent if pictures
+// are never read.
 std::unique_ptr<BatchSource> KeptBatches(std::vector<InputSet> sets, std::optional<PictureConverter> converter);
 
-// Picture files, `rows` at a time. With `is_fixed` the last batch repeats its last picture until it is as large.
+// Returns a source of picture files, with `rows` per batch. With `is_fixed`, the last batch repeats its last picture up
+// to that size.
 std::unique_ptr<BatchSource> ImageBatches(FileSystem& files, std::vector<std::string> paths, PictureConverter converter,
                                           ImageLimits limits, int64_t rows, bool is_fixed);
 

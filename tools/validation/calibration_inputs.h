@@ -1,4 +1,4 @@
-// The user's own inputs, by which precisions of few bits are calibrated and judged.
+// Inputs given by the user, with which low-bit precisions are calibrated and their accuracy is measured.
 #ifndef PERMAFROST_TOOLS_VALIDATION_CALIBRATION_INPUTS_H_
 #define PERMAFROST_TOOLS_VALIDATION_CALIBRATION_INPUTS_H_
 
@@ -17,18 +17,18 @@
 
 namespace permafrost {
 
-// Ranges hardly move beyond, and each set is run by the reference kernels.
+// Maximum number of sets. More hardly change the ranges, and the reference kernels run each set.
 inline constexpr size_t kMostCalibrationSets = 128;
-// Of all sets together, in memory.
+// Maximum size of all sets together in memory.
 inline constexpr uint64_t kMostCalibrationBytes = uint64_t{1} << 30;
 
-// Reads what --calibration_inputs says: comma separated lists of pieces "[INPUT=]PATH", where PATH is an NPY file, a
-// pattern as ReadInputSets takes it, a folder with NPY files (all of them), or, for a model with one input, a folder of
-// pictures or with a folder of pictures for each class. Each set has as many rows as the model fixes, or one; of more
-// sets than the limits above allow, as many as those allow are taken, evenly spread. Empty for no pieces. Errors as of
-// ReadInputSets, FindLabelledImages, MakePictureConverter and ReadImageFile; InvalidArgument for a folder with arrays
-// beside pictures or with neither, for fewer rows than the model fixes, and for pictures where there are several
-// inputs.
+// Reads the value of --calibration_inputs: comma separated lists of pieces "[INPUT=]PATH". PATH is an NPY file, a
+// pattern as in ReadInputSets, or a folder with NPY files (all are read). For a model with one input it may also be a
+// folder of pictures, or a folder with one subfolder of pictures per class. Each set has as many rows as the model
+// fixes, or one. If there are more sets than the limits above allow, takes as many as allowed, evenly spaced. Empty for
+// no pieces. Errors are those of ReadInputSets, FindLabelledImages, MakePictureConverter and ReadImageFile;
+// InvalidArgument for a folder with both arrays and pictures or with neither, for fewer rows than the model fixes, and
+// for pictures if there are several inputs.
 absl::StatusOr<std::vector<InputSet>> ReadCalibrationInputs(FileSystem& files, absl::Span<const std::string> lists,
                                                             const ImageFlags& image, const ImageLimits& limits,
                                                             absl::Span<const Endpoint> inputs);

@@ -1,4 +1,4 @@
-// Reads the right answers.
+// Reads labels from files.
 #ifndef PERMAFROST_TOOLS_VALIDATION_LABEL_FILES_H_
 #define PERMAFROST_TOOLS_VALIDATION_LABEL_FILES_H_
 
@@ -12,11 +12,11 @@
 
 namespace permafrost {
 
-// An NPY file: integers [rows] are classes, floats [rows] or [rows, ...] numbers. InvalidArgument for other types, no
-// rows, numbers that are not finite and negative classes.
+// Reads an NPY file: integers [rows] are classes, floats [rows] or [rows, ...] are numbers. InvalidArgument for other
+// types, no rows, non-finite numbers and negative classes.
 absl::StatusOr<Labels> ReadNpyLabels(FileSystem& files, const std::string& path);
 
-// The names of the classes, one a line, the first that of class 0. InvalidArgument for a name that is there twice.
+// Reads the names of the classes, one per line; the first is that of class 0. InvalidArgument for a duplicate name.
 absl::StatusOr<std::vector<std::string>> ReadClassNames(FileSystem& files, const std::string& path);
 
 // One line of a list of labels.
@@ -26,14 +26,14 @@ struct ListedLabel {
   std::vector<std::string> values;  // At least one.
 };
 
-// A text file with a line for each picture: "file,label", "file,number,number...", or "label" alone on every line. In a
-// file whose name ends in .csv commas separate; elsewhere commas, tabs, or the last blank. Blank lines and those that
-// start with "#" do not count, nor does a first line that starts with file, filename, image, name or path.
-// InvalidArgument, naming the file and the line, where lines are not alike.
+// Reads a text file with one line per picture: "file,label", "file,number,number...", or "label" alone on every line.
+// The separator is a comma in a file whose name ends in .csv; elsewhere a comma, a tab, or the last blank. Skips blank
+// lines, lines that start with "#", and a first line that starts with file, filename, image, name or path.
+// InvalidArgument, naming the file and the line, if lines have different formats.
 absl::StatusOr<std::vector<ListedLabel>> ReadLabelList(FileSystem& files, const std::string& path);
 
-// Adds what a line says to `labels`. Whole numbers and names of classes are classes, other numbers are numbers; all
-// lines must be of one kind and, of numbers, as many. InvalidArgument with found and expected.
+// Adds the values of a line to `labels`. Whole numbers and class names are classes, other values are numbers. All lines
+// must be of one kind, with the same count of numbers. InvalidArgument with found and expected.
 absl::Status AddLabel(const ListedLabel& listed, const std::vector<std::string>& class_names, Labels* labels);
 
 }  // namespace permafrost

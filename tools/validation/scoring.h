@@ -1,4 +1,4 @@
-// How right the answers of two models are.
+// Measures the accuracy of two models against labels.
 #ifndef PERMAFROST_TOOLS_VALIDATION_SCORING_H_
 #define PERMAFROST_TOOLS_VALIDATION_SCORING_H_
 
@@ -14,33 +14,36 @@
 
 namespace permafrost {
 
-// The right answers, for each row either a class or some numbers.
+// The labels: for each row either a class or some numbers.
 struct Labels {
   std::vector<int64_t> classes;
-  std::vector<double> numbers;  // Row by row; empty where there are classes.
+  std::vector<double> numbers;  // Row by row; empty if the labels are classes.
   int64_t numbers_per_row = 0;
 
   int64_t num_rows() const;
 };
 
-// Of one model on one output.
+// The accuracy of one model on one output.
 struct ModelScore {
-  int64_t right = 0;          // Rows whose largest element (the first of equals) is at the label's place.
-  int64_t right_in_five = 0;  // The label's place is among the five largest.
-  int64_t rows_with_nan = 0;  // They count as wrong.
-  // Rows by label and answer, the place of the largest element; -1 where a NaN left none.
+  // Rows whose largest element (the first of equal ones) is at the label's index.
+  int64_t right = 0;
+  // Rows with the label's index among the five largest elements.
+  int64_t right_in_five = 0;
+  // Rows with NaN, which count as wrong.
+  int64_t rows_with_nan = 0;
+  // Number of rows by label and by index of the largest element; -1 if NaN prevented a result.
   std::map<std::pair<int64_t, int64_t>, int64_t> answers;
-  // Of answers that are numbers; pairs with something not finite are counted apart.
+  // Errors of outputs that are numbers; pairs with a non-finite element are counted separately.
   double sum_error = 0, sum_error_squared = 0;
   int64_t num_finite = 0, num_not_finite = 0;
 };
 
-// Of both models on one output.
+// The accuracy of both models on one output.
 struct OutputScore {
   enum class Kind {
-    kNone,     // The output does not answer what the labels ask.
+    kNone,     // The shape of the output does not fit the labels.
     kClasses,  // [rows, classes]
-    kNumbers,  // As many elements a row as the labels have numbers.
+    kNumbers,  // The number of elements per row equals the count of numbers in a label.
   };
   Kind kind = Kind::kNone;
   int64_t rows = 0;
@@ -52,16 +55,16 @@ struct OutputScore {
   double Share(int64_t right) const { return rows == 0 ? 0 : static_cast<double>(right) / static_cast<double>(rows); }
 };
 
-// Mean of the absolute errors, and the root of the mean of their squares; 0 without numbers.
+// Return the mean absolute error, and the root mean square error; 0 without numbers.
 double MeanError(const ModelScore& score);
 double RootMeanSquareError(const ModelScore& score);
 
-// What `answer`, the output for `rows` rows, says to `labels`. Dimensions of 1 do not count, but the first. An output
-// of classes has room for the largest label; an output of one element a row answers classes too, as numbers.
+// Returns the kind of `answer`, the output for `rows` rows. Dimensions of 1 are ignored, except the first. An output of
+// classes must have room for the largest label. An output with one element per row fits classes too, as numbers.
 OutputScore::Kind KindOfAnswers(const Tensor& answer, int64_t rows, const Labels& labels);
 
-// Counts the answers to the rows from `first_row` on. Both tensors have the shape that gave `score->kind`, which is not
-// kNone.
+// Scores the rows from `first_row` on. Both tensors have the shape from which `score->kind`, which is not kNone, was
+// determined.
 void AddAnswers(const Tensor& reference, const Tensor& candidate, int64_t first_row, int64_t rows, const Labels& labels,
                 OutputScore* score);
 

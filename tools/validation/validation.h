@@ -1,4 +1,4 @@
-// Runs two models on the same inputs and measures how far apart their answers are, and how right.
+// Runs two models on the same inputs and measures their output differences and accuracy.
 #ifndef PERMAFROST_TOOLS_VALIDATION_VALIDATION_H_
 #define PERMAFROST_TOOLS_VALIDATION_VALIDATION_H_
 
@@ -21,11 +21,11 @@
 
 namespace permafrost {
 
-// Elements that are no finite numbers, of one model in one output.
+// Counts of NaN and infinite elements of one model in one output.
 struct NonFiniteCount {
   int64_t nans = 0;
   int64_t infinities = 0;
-  int64_t runs = 0;  // In so many runs.
+  int64_t runs = 0;  // Number of runs with such elements.
 
   bool any() const { return nans + infinities > 0; }
 };
@@ -34,22 +34,22 @@ struct OutputValidation {
   std::string name;
   OutputDifference difference;
   NonFiniteCount reference_nonfinite, candidate_nonfinite;
-  OutputScore score;  // Of kind kNone where there are no labels, or they are not for this output.
+  OutputScore score;  // Of kind kNone without labels, or if the labels are not for this output.
 };
 
-// What the distortion of all pictures makes of the scores, by output.
+// Scores, by output, with one distortion applied to all pictures.
 struct DistortedScores {
   Distortion distortion;
   std::vector<OutputScore> scores;
 };
 
 struct Validation {
-  size_t num_runs = 0;           // How many batches were run.
-  size_t num_batches = 0;        // How many there are.
-  bool was_interrupted = false;  // Before the end: everything here is of the runs until then.
+  size_t num_runs = 0;           // Number of batches that were run.
+  size_t num_batches = 0;        // Total number of batches.
+  bool was_interrupted = false;  // Stopped before the end; all results are from the runs until then.
   std::vector<OutputValidation> outputs;
   std::vector<DistortedScores> distorted;
-  // Of one run on the first batch; 0 when not measured.
+  // Seconds of one run on the first batch; 0 if not measured.
   double reference_seconds = 0;
   double candidate_seconds = 0;
   PlanReport candidate_plan;  // Of its last run.
@@ -58,17 +58,17 @@ struct Validation {
 struct ValidationSettings {
   SessionOptions reference;
   SessionOptions candidate;
-  int timed_runs = 0;  // How often each model runs, in turn, for the median time.
+  int timed_runs = 0;  // Number of alternating runs of each model for the median time.
   std::vector<Distortion> distortions;
-  uint64_t seed = 1;                                // Of the distortions.
-  std::function<void(int64_t rows_done)> progress;  // Empty: nobody looks.
-  std::function<bool()> is_interrupted;             // Empty: never.
+  uint64_t seed = 1;                                // Seeds the distortions.
+  std::function<void(int64_t rows_done)> progress;  // May be empty.
+  std::function<bool()> is_interrupted;             // Empty: never interrupted.
 };
 
-// A model that runs: its session, and which tensors of a set it takes.
+// A running model: its session, and the tensors of an input set that it takes.
 class RunningModel {
  public:
-  // `inputs` are those of the reference, of which `graph` may lack some. Errors as of Session.
+  // Creates a session. `inputs` are those of the reference; `graph` may lack some of them. Errors are those of Session.
   static absl::StatusOr<RunningModel> Create(const Graph& graph, absl::Span<const Endpoint> inputs,
                                              absl::Span<const std::string> fetches, const SessionOptions& options);
 
@@ -77,14 +77,14 @@ class RunningModel {
 
  private:
   std::unique_ptr<Session> session_;
-  std::vector<Endpoint> inputs_;  // Those of the positions, in this graph.
+  std::vector<Endpoint> inputs_;  // The inputs at those positions, in this graph.
   std::vector<size_t> positions_;
 };
 
-// Runs both graphs on every batch. The interface of `reference` must be declared; `candidate` has inputs and outputs of
-// the same names, of which inputs may be missing. Nothing but sums is kept of a batch. `labels` may be null: else it
-// has an answer for each row of the source. Errors as of Session and the source, with the model named; InvalidArgument
-// for labels that fit no output.
+// Runs both graphs on every batch. The interface of `reference` must be declared. `candidate` has inputs and outputs of
+// the same names; some inputs may be missing. Memory does not grow with the number of batches: only sums are kept.
+// `labels` may be null, otherwise it has a label for each row of the source. Errors are those of Session and the
+// source, with the model named; InvalidArgument for labels that fit no output.
 absl::StatusOr<Validation> Validate(const Graph& reference, const Graph& candidate, BatchSource& source,
                                     const Labels* labels, const ValidationSettings& settings);
 

@@ -1,4 +1,4 @@
-// Prints what a validation measured.
+// Prints the results of a validation.
 #ifndef PERMAFROST_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 #define PERMAFROST_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 
@@ -14,13 +14,13 @@ namespace permafrost {
 struct ValidationReportOptions {
   bool shows_confusion = false;
   bool shows_classes = false;
-  std::vector<std::string> class_names;  // By class; empty, or too few: their numbers.
+  std::vector<std::string> class_names;  // By class; if empty or too short, class numbers are printed.
 };
 
-// Tables for a person, and a line for everything that is not as it should be.
+// Prints tables, and one line for each problem.
 void PrintValidation(const Validation& validation, const ValidationReportOptions& options, const Console& console);
 
-// The keys of the same, with everything, inside an object that the caller has begun.
+// Writes all results as keys, inside an object that the caller has begun.
 void WriteValidation(const Validation& validation, JsonWriter* json);
 
 }  // namespace permafrost
