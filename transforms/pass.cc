@@ -1,4 +1,4 @@
-// Argument parsing for passes, and the registry made from the generated list of files.
+// Parses the arguments of passes and builds the registry from the generated list of files.
 #include "transforms/pass.h"
 
 #include <algorithm>
@@ -165,7 +165,7 @@ std::string DefaultText(int64_t value) { return absl::StrCat(value); }
 std::string DefaultText(float value) { return absl::StrCat(value); }
 
 absl::Status CheckBound(const ParamSpec& spec, const Bound& bound, double value) {
-  if (value >= bound.low && value <= bound.high) return absl::OkStatus();  // False for NaN when there is a bound.
+  if (value >= bound.low && value <= bound.high) return absl::OkStatus();  // False for NaN if there is a bound.
   if (bound.text.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("parameter '", spec.name, "' is ", value, ", expected ", bound.text));
 }

@@ -38,7 +38,7 @@ constexpr absl::string_view kFigures =
 #include "transforms/pass_figures.inc"
     ;
 
-// "95,691,732".
+// Returns the number with digits grouped, as in "95,691,732".
 std::string Grouped(absl::string_view number) {
   std::string grouped;
   for (size_t i = 0; i < number.size(); ++i) {
@@ -53,7 +53,7 @@ std::string Change(absl::string_view before, absl::string_view after, absl::stri
   return absl::StrCat(Grouped(before), " ", unit, " become ", Grouped(after));
 }
 
-// A command line and what it did; empty for a pass that was not measured.
+// Returns a command line and its result; empty for a pass that was not measured.
 std::string ExampleOf(absl::string_view pass) {
   for (const absl::string_view line : absl::StrSplit(kFigures, '\n')) {
     const std::vector<absl::string_view> cells = absl::StrSplit(line, '\t');
@@ -75,7 +75,7 @@ std::string ExampleOf(absl::string_view pass) {
 
 std::string PassDoc(const PassDefinition& pass) {
   std::string doc = absl::StrCat("## ", pass.name, "\n\n", pass.summary, " ", pass.why, "\n\n");
-  // The comment's paragraphs; what is indented is before => after.
+  // Copies the paragraphs of the comment; indented lines are before => after.
   for (const absl::string_view line : absl::StrSplit(pass.description, '\n')) {
     absl::StrAppend(&doc, absl::StartsWith(line, "  ") ? "  " : "", line, "\n");
   }

@@ -1,4 +1,4 @@
-// Looks at what is at fault in a near miss, and names the pass or the flag that would change it.
+// Finds the cause of a near miss, and names the pass or the flag that removes it.
 #include "transforms/way_out.h"
 
 #include <algorithm>
@@ -11,14 +11,16 @@
 namespace permafrost {
 namespace {
 
-// How far back a tensor that is not constant is followed. What is further from a constant is rarely meant to be one.
+// Maximum number of nodes visited upstream of a tensor that is not constant. A tensor further from a constant is rarely
+// meant to be one.
 constexpr size_t kMostNodes = 256;
 
 bool IsVariable(Op op) {
   return op == ops::kVariable || op == ops::kVariableV2 || op == ops::kVarHandleOp || op == ops::kReadVariableOp;
 }
 
-// What must happen for `ref` to be constant. Says in either case what it depends on.
+// Returns a remedy that makes `ref` constant; empty if none is known. It names the fed input that `ref` depends on, if
+// there is one.
 std::string WayToConstant(TensorRef ref) {
   std::vector<const Node*> pending = {ref.node};
   absl::flat_hash_set<const Node*> seen(pending.begin(), pending.end());
@@ -64,7 +66,7 @@ std::string WayToOneUser(const Node& node) {
   return all_equal ? "run merge_duplicate_nodes first" : "";
 }
 
-// Ops that hand their input on.
+// Ops that pass their input on.
 bool IsPassive(Op op) {
   return op == ops::kIdentity || op == ops::kStopGradient || op == ops::kCheckNumerics || op == ops::kSnapshot ||
          op == ops::kPreventGradient;

@@ -1,4 +1,4 @@
-// The steps of freezing.
+// Implements the steps of freezing.
 #include "transforms/freeze/freeze.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ absl::Status KeepWhatOutputsNeed(Graph* graph) {
   return absl::OkStatus();
 }
 
-// The variables that may become constants.
+// Selects the variables that may become constants.
 class Selection {
  public:
   static absl::StatusOr<Selection> Of(const Graph& graph, const FreezeOptions& options) {
@@ -69,7 +69,7 @@ class Selection {
   absl::flat_hash_set<std::string> only_, except_;
 };
 
-// Reads each value once and remembers what was read.
+// Reads each value once and records the values read.
 class Reader {
  public:
   Reader(const VariableValues& values, const InitialValues& initial, const Selection& selection, FreezeReport* report)
@@ -120,7 +120,7 @@ absl::Status InlineCalls(Graph* graph) {
   return KeepWhatOutputsNeed(graph);
 }
 
-// Those that nothing calls any more.
+// Removes functions that are no longer called.
 absl::Status DropFunctions(Graph* graph) {
   PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(*graph));
   if (library.empty()) return absl::OkStatus();
@@ -162,7 +162,7 @@ absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOp
   PF_ASSIGN_OR_RETURN(const InitialValues initial, InitialValues::Of(*graph, options.initializers, options.evaluator));
   PF_ASSIGN_OR_RETURN(const TableContents tables,
                       TableContents::Of(*graph, options.table_initializer, options.read_asset));
-  // Parts of variables may be on no way to the outputs, and say where others begin.
+  // Parts of variables may not lead to the outputs, but they define where other parts begin.
   const std::unique_ptr<Graph> whole = graph->Clone();
   PF_RETURN_IF_ERROR(KeepWhatOutputsNeed(graph));
   if (options.inline_calls) PF_RETURN_IF_ERROR(InlineCalls(graph));

@@ -28,7 +28,7 @@ void AppendEntry(uint32_t number, absl::string_view key, absl::string_view value
   AppendBytesField(number, entry, out);
 }
 
-// What the original's definition says of single arguments, as the body's nodes have it.
+// Appends the argument attributes of the original's definition, with the values of the body's nodes.
 void AppendArgAttrs(const std::vector<Node*>& args, std::string* out) {
   for (size_t i = 0; i < args.size(); ++i) {
     std::string attrs;
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> Define(absl::string_view name, const Graph& body, co
 
 absl::StatusOr<std::string> FunctionTwins::Add(absl::string_view original, std::unique_ptr<Graph> body) {
   PF_ASSIGN_OR_RETURN(const Function* function, library_.Require(original));
-  // TensorFlow's own freezing gives its functions this ending.
+  // TensorFlow's own freezing uses this suffix.
   Twin twin;
   twin.name = absl::StrCat(original, "_frozen");
   for (int i = 1; library_.Find(twin.name) != nullptr || names_.contains(twin.name); ++i) {
@@ -100,7 +100,7 @@ absl::Status FunctionTwins::Store(Graph* graph) const {
   if (twins_.empty()) return absl::OkStatus();
   std::string more;
   for (const Twin& twin : twins_) AppendBytesField(fields::kFunction, twin.definition, &more);
-  // Of a message that is given twice the repeated fields are those of both.
+  // Parsing concatenated messages merges their repeated fields.
   std::string whole(graph->library());
   AppendBytesField(fields::kLibrary, more, &whole);
   graph->set_library(whole);

@@ -1,4 +1,4 @@
-// Computes what is assigned when initialisers run.
+// Computes the values that initialisers assign.
 #include "transforms/freeze/initial_values.h"
 
 #include <memory>
@@ -34,12 +34,12 @@ absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const std::vect
   return nodes;
 }
 
-// The values of the nodes that `roots` need over data inputs, each computed once.
+// The values of the nodes that `roots` depend on through data inputs, each computed once.
 class Values {
  public:
   Values(const Graph& graph, const Evaluator* evaluator) : evaluator_(evaluator), outputs_(graph.id_limit()) {}
 
-  // In the order `order`, which is topological; false for a node that is not needed or not known.
+  // Evaluates the nodes of `order`, which is topological. A value stays unset if it is not needed or not computable.
   void Compute(const std::vector<Node*>& order, const std::vector<bool>& needed) {
     for (const Node* node : order) {
       if (!needed[node->id()]) continue;

@@ -1,4 +1,4 @@
-// Follows what is assigned to a variable back to where it is restored from.
+// Follows an assigned value back to the node that restores it.
 #include "transforms/freeze/saved_names.h"
 
 #include <memory>
@@ -19,7 +19,7 @@ bool IsVariable(const Node& node) {
   return node.op() == ops::kVariable || node.op() == ops::kVariableV2 || node.op() == ops::kVarHandleOp;
 }
 
-// The node behind Identity nodes. A chain of them is short in any graph that somebody made.
+// Returns the node behind Identity nodes. Chains of them are short in practice.
 TensorRef Source(TensorRef ref) {
   constexpr int kMostIdentities = 16;
   for (int i = 0; i < kMostIdentities && ref.node->op() == ops::kIdentity && ref.node->num_data_inputs() == 1; ++i) {
@@ -28,7 +28,7 @@ TensorRef Source(TensorRef ref) {
   return ref;
 }
 
-// The texts of constant input `index` of a node, which are read once.
+// Reads the strings of constant input `index` of a node, each constant once.
 class ConstantTexts {
  public:
   const std::vector<std::string>* Of(const Node& node, int index) {

@@ -1,4 +1,4 @@
-// Finds every tensor that stands for a variable, then gives the nodes that take them the form for values.
+// Finds every tensor that refers to a variable, then converts the nodes that read these tensors to use values.
 #include "transforms/freeze/value_flow.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// Functions inside each other. Circles of calls end here too.
+// Maximum depth of nested functions. Also ends recursion.
 constexpr int kMostDepth = 64;
 
 bool IsVariable(const Node& node) {
@@ -33,13 +33,13 @@ bool IsCall(const Node& node) {
 
 bool IsWhile(const Node& node) { return node.op() == ops::kWhile || node.op() == ops::kStatelessWhile; }
 
-// The first data input that is handed to the functions.
+// Returns the index of the first data input that is passed to the functions.
 int FirstArg(const Node& node) {
   const Op op = node.op();
   return op == ops::kIf || op == ops::kStatelessIf || op == ops::kCase || op == ops::kStatelessCase ? 1 : 0;
 }
 
-// Ops that hand on what they get, and the ones that do the same to values.
+// Returns true for ops that pass their inputs on, and sets *for_values to the equivalent op for values.
 bool HandsOn(Op op, Op* for_values) {
   constexpr struct {
     ops::OpId op, for_values;
@@ -73,7 +73,7 @@ absl::Status Refuse(const Node& node, const FrozenTensor& value) {
 
 }  // namespace
 
-// One graph, or the body of one function.
+// Freezes one graph, or the body of one function.
 class ValueFlow::Pass {
  public:
   Pass(ValueFlow* flow, Graph* graph) : flow_(flow), graph_(graph), has_control_flow_(HasControlFlow(*graph)) {}
@@ -107,7 +107,7 @@ class ValueFlow::Pass {
     }
   }
 
-  // Follows values until nothing is new, then edits.
+  // Propagates values to a fixed point, then edits.
   absl::Status Run() {
     while (!waiting_.empty() || !calls_.empty()) {
       if (!waiting_.empty()) {
@@ -157,7 +157,7 @@ class ValueFlow::Pass {
     const Op op = node->op();
     Op for_values;
     if (HandsOn(op, &for_values) && (index == 0 || op == ops::kMerge || op == ops::kRefMerge)) {
-      // An op for values that reads a reference gives a value already.
+      // An op for values that reads a reference already returns a value.
       if (!frozen.is_handle && op == for_values) return absl::OkStatus();
       touched_.insert(node);
       Add({node, 0}, frozen);
@@ -211,7 +211,7 @@ class ValueFlow::Pass {
     return args;
   }
 
-  // The attributes that name functions, with the functions.
+  // Returns the attributes that name functions, with the functions.
   static absl::StatusOr<std::vector<std::pair<absl::string_view, std::vector<FunctionRef>>>> FunctionsOf(
       const Node& node) {
     std::vector<std::pair<absl::string_view, std::vector<FunctionRef>>> functions;
@@ -241,7 +241,7 @@ class ValueFlow::Pass {
     retarget.functions.clear();
     bool is_same = args.empty();
     if (IsWhile(*node)) {
-      // A variable of the loop is of one kind all the time.
+      // A loop variable has the same kind in every iteration.
       for (const auto& [index, frozen] : args) Add({node, index}, frozen);
     }
     for (const auto& [key, named] : functions) {
@@ -296,8 +296,8 @@ class ValueFlow::Pass {
     for (const absl::string_view key : {"_output_shapes", "_handle_dtypes", "_handle_shapes"}) arg->RemoveAttr(key);
   }
 
-  // A constant waits for nothing: it has been there all the time. Only in V1 control flow does what a node waits for
-  // say in which frame and branch it is.
+  // Removes the control inputs of a constant, which is always available. In V1 control flow they are kept, since they
+  // place the node in its frame and branch.
   void DropControls(Node* node) const {
     if (has_control_flow_) return;
     for (int i = node->num_inputs() - 1; i >= node->num_data_inputs(); --i) graph_->RemoveInput(node, i);
@@ -311,7 +311,7 @@ class ValueFlow::Pass {
     node->SetAttr("value", AttrValue::OfTensor(std::move(value)));
   }
 
-  // Attributes other than what follows from the op: where it stands, and with what.
+  // Keeps only the given attributes and those that place or annotate a node. The others follow from the op.
   static void KeepOnly(Node* node, std::initializer_list<absl::string_view> keys) {
     std::vector<std::pair<std::string, AttrValue>> kept;
     for (const Attr& attr : node->attrs()) {
@@ -388,7 +388,7 @@ class ValueFlow::Pass {
     return ops::kIdentityN;
   }
 
-  // All that come together are values of one type.
+  // Checks that all merged inputs are values of one type.
   absl::Status CheckInputs(const Node& node) const {
     if (node.op() != ops::kMerge && node.op() != ops::kRefMerge) return absl::OkStatus();
     const FrozenTensor& output = frozen_.at({const_cast<Node*>(&node), 0});
@@ -466,12 +466,12 @@ class ValueFlow::Pass {
     return absl::OkStatus();
   }
 
-  // What a call is to call.
+  // The new function of a call.
   struct Retarget {
     std::vector<std::pair<std::string, std::vector<FunctionRef>>> functions;  // By attribute.
   };
 
-  // Names that the op table has for arguments that are references.
+  // Names of reference arguments in the op table.
   static constexpr absl::string_view kReferences = " ref var accum m v ms mom mg linear input resource ";
 
   ValueFlow* flow_;
@@ -479,8 +479,8 @@ class ValueFlow::Pass {
   const bool has_control_flow_;
   Frozen frozen_;
   std::vector<TensorRef> waiting_;
-  std::map<uint32_t, Node*> calls_;     // By id: given values since they were looked at.
-  absl::flat_hash_set<Node*> touched_;  // Have to change their form.
+  std::map<uint32_t, Node*> calls_;     // By id: calls that have received new values since they were last analysed.
+  absl::flat_hash_set<Node*> touched_;  // Nodes that must be converted.
   absl::flat_hash_map<Node*, Retarget> retargets_;
   std::vector<std::pair<Node*, Tensor>> variables_;
   std::vector<std::pair<Node*, DType>> args_;

@@ -1,4 +1,4 @@
-// Looks values up by the names that a variable may have been saved under.
+// Looks up values by the names under which a variable may have been saved.
 #include "transforms/freeze/variable_values.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Extent {
   int64_t length = 0;
 };
 
-// "20 3 0,10:-": a blank after each dimension of the whole, then the extents.
+// Parses "20 3 0,10:-": each dimension of the whole followed by a blank, then the extents.
 absl::Status ParseSlice(absl::string_view text, const Shape& shape, std::vector<Extent>* extents) {
   const auto invalid = [&] {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no slice of a tensor of shape ", shape.ToString()));
@@ -47,10 +47,10 @@ absl::Status ParseSlice(absl::string_view text, const Shape& shape, std::vector<
 }
 
 constexpr absl::string_view kPartInfix = "/part_";
-// Each part looks at those before it. TensorFlow makes one for each server, at most.
+// Maximum number of parts; each part inspects the parts before it. TensorFlow creates at most one per server.
 constexpr int64_t kMostParts = 4096;
 
-// "v/part_2" -> "v", 2.
+// Splits "v/part_2" into "v" and 2.
 bool ParsePart(absl::string_view name, absl::string_view* base, int64_t* index) {
   const size_t at = name.rfind(kPartInfix);
   if (at == absl::string_view::npos || at == 0) return false;
@@ -78,7 +78,7 @@ absl::StatusOr<Tensor> Slice(const Tensor& whole, absl::string_view slice) {
   Shape shape = whole.shape();
   for (int i = 0; i < rank; ++i) shape.set_dim(i, extents[i].length);
   if (shape == whole.shape()) return whole;
-  // Everything behind the last dimension that is cut lies together; so does that dimension's extent.
+  // The elements after the last cut dimension are contiguous, and so is the extent of that dimension.
   int last_cut = 0;
   for (int i = 0; i < rank; ++i) {
     if (shape.dim(i) != whole.shape().dim(i)) last_cut = i;
@@ -125,7 +125,7 @@ absl::StatusOr<VariableValues::Value> VariableValues::Of(const Node& variable) c
   return Missing(variable, name);
 }
 
-// A part whose variable was saved as a whole: the parts are one behind the other in one dimension.
+// Finds the slice of a part whose variable was saved whole. The parts are concatenated in one dimension.
 bool VariableValues::FindPart(const Node& variable, absl::string_view name, SavedName* part) const {
   absl::string_view base;
   int64_t index = 0;
@@ -191,7 +191,7 @@ absl::StatusOr<VariableValues::Value> VariableValues::Read(const Node& variable,
         absl::StrCat(place, " is ", DTypeName(value.tensor.dtype()), ", expected ", DTypeName(*dtype)));
   }
   const absl::StatusOr<Shape> shape = ShapeAttr(variable, "shape");
-  // A Variable without a known shape says [], as a scalar does.
+  // A Variable of unknown shape has the attribute [], as a scalar does.
   const bool is_open = shape.ok() && variable.op() == ops::kVariable && shape->has_rank() && shape->rank() == 0;
   if (shape.ok() && !is_open && !shape->IsCompatibleWith(value.tensor.shape())) {
     return absl::FailedPreconditionError(

@@ -1,4 +1,4 @@
-// Runs passes and holds each to what it says of itself.
+// Runs passes and verifies the properties that each declares.
 #include "transforms/pipeline/pipeline.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Where threads cost more than they save.
+// Below this number of nodes threads cost more than they save.
 constexpr size_t kNodesForOneThread = 200;
 
-// Everything that holds of a graph that may be written; `besides` is done meanwhile.
+// Checks every property of a graph that may be written; `besides` runs concurrently.
 absl::Status CheckGraph(const Graph& graph, ThreadTeam* team, const std::function<void()>& besides) {
   if (team->num_threads() == 1 || graph.num_nodes() < kNodesForOneThread) {
     besides();
@@ -34,11 +34,11 @@ absl::Status CheckGraph(const Graph& graph, ThreadTeam* team, const std::functio
   const std::function<void()> tasks[] = {[&] { shapes = InferShapes(graph).status(); }, [&] { rest = Validate(graph); },
                                          besides};
   team->ForEach(std::size(tasks), [&](size_t i) { tasks[i](); });
-  // What the validator says is closer to the cause.
+  // The validator's message is closer to the cause.
   return rest.ok() ? shapes : rest;
 }
 
-// The declared interface as text, to notice a pass that changes it without saying so.
+// Returns the declared interface as text, to detect a pass that changes it without declaring so.
 std::string InterfaceOf(const Graph& graph) {
   std::string text;
   for (const auto* endpoints : {&graph.inputs(), &graph.outputs()}) {
@@ -50,7 +50,7 @@ std::string InterfaceOf(const Graph& graph) {
   return text;
 }
 
-// A pass that does nothing where there seems to be something to do says so.
+// Adds a note if a pass made no rewrite although its ops occur in the graph.
 void NoteThatNothingMatched(const PassDefinition& pass, const Graph& graph, PassContext* context) {
   if (pass.ops.empty() && context->num_misses == 0) return;
   std::map<absl::string_view, int64_t> present;
@@ -66,7 +66,7 @@ void NoteThatNothingMatched(const PassDefinition& pass, const Graph& graph, Pass
   context->Note(absl::StrCat("never matched: ", text, context->wants_misses ? "" : "; --explain says why"));
 }
 
-// The definitions of the calls, whose arguments are checked.
+// Returns the definitions of the calls after checking their arguments.
 template <typename Find>
 absl::StatusOr<std::vector<const PassDefinition*>> FindPasses(absl::Span<const PassCall> calls, const Find& find) {
   std::vector<const PassDefinition*> passes;
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
         return absl::InternalError(absl::StrCat(call.name, ": reports ", *rewrites, " rewrites, but the graph is ",
                                                 is_changed ? "changed" : "unchanged"));
       }
-      // New names, devices or another order do not make a valid graph invalid.
+      // Changes of names, devices or order alone do not make a valid graph invalid.
       if (initial.ok() && hashes.meaning != before.meaning) {
         if (absl::Status status = CheckGraph(**graph, &team, [] {}); !status.ok()) {
           if (!pass->may_invalidate) {

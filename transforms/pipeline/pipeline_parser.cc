@@ -1,4 +1,4 @@
-// The transform-string parser: a scanner that remembers where it is, so that an error can point.
+// The transform-string parser. Its scanner tracks the position, so that errors can point to a character.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ namespace {
 bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 bool IsValueChar(char c) { return IsNameChar(c) || c == '-' || c == '.' || c == '/'; }
 
-// A typographic character, with the one to type.
+// Describes a typographic character and the one to type instead.
 std::string Described(const TypographicCharacter& character) {
   switch (character.kind) {
     case TypographicCharacter::Kind::kQuote:
@@ -37,7 +37,7 @@ class Scanner {
   size_t position() const { return at_; }
   void Advance() { ++at_; }
 
-  // White space, and a backslash that ends a line.
+  // Skips white space, and a backslash that ends a line.
   void SkipBlanks() {
     while (!AtEnd()) {
       if (absl::ascii_isspace(text_[at_])) {
@@ -58,8 +58,8 @@ class Scanner {
     return text_.substr(start, at_ - start);
   }
 
-  // Up to the closing quote, which is taken; a backslash protects the next character and stays in the value. Returns
-  // false when there is no closing quote.
+  // Reads up to and including the closing quote. A backslash escapes the next character and stays in the value. Returns
+  // false if there is no closing quote.
   bool TakeQuoted(absl::string_view* value) {
     const size_t start = at_;
     while (!AtEnd() && text_[at_] != '"') at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2 : 1;
@@ -69,12 +69,12 @@ class Scanner {
     return true;
   }
 
-  // The message, then the line of `where` and a caret under its character.
+  // Returns an error with the message, the line that contains `where`, and a caret under that character.
   absl::Status ErrorAt(size_t where, absl::string_view expected) const {
     const size_t line_start = where == 0 ? 0 : text_.rfind('\n', where - 1) + 1;  // npos + 1 is 0.
     const size_t line_end = std::min(text_.find('\n', where), text_.size());
     const size_t line_number = static_cast<size_t>(std::count(text_.begin(), text_.begin() + where, '\n')) + 1;
-    const auto columns = [](absl::string_view bytes) {  // One column a character: continuation bytes do not count.
+    const auto columns = [](absl::string_view bytes) {  // One column per character: continuation bytes do not count.
       return std::count_if(bytes.begin(), bytes.end(), [](char c) { return (c & 0xc0) != 0x80; });
     };
     const size_t column = static_cast<size_t>(columns(text_.substr(line_start, where - line_start))) + 1;
@@ -112,10 +112,10 @@ absl::Status ParseIgnoreErrors(const Scanner& scanner, size_t where, const std::
   return absl::OkStatus();
 }
 
-// Everything from behind "(" to ")", which it takes.
+// Parses everything after "(" up to and including ")".
 absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
   bool has_ignore_errors = false;
-  bool may_take_comma = true;  // The original lets one comma precede the first argument too.
+  bool may_take_comma = true;  // TensorFlow's parser also accepts one comma before the first argument.
   for (;;) {
     scanner->SkipBlanks();
     if (may_take_comma && scanner->Peek() == ',') {
@@ -149,17 +149,17 @@ absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
         return scanner->ErrorAt(value_at, "a value (letters, digits, _-./, or anything in double quotes)");
     }
     argument.value = std::string(value);
-    // The original overlooks one double and one single quote behind a value.
+    // TensorFlow's parser ignores one double and one single quote after a value.
     if (scanner->Peek() == '"') scanner->Advance();
     if (scanner->Peek() == '\'') scanner->Advance();
     const char next = scanner->Peek();
-    // An unquoted value ends at a blank, a comma or the closing parenthesis, else a character of it needs quotes.
+    // An unquoted value ends at a blank, a comma or the closing parenthesis. Any other character must be quoted.
     if (!scanner->AtEnd() && next != ',' && next != ')' && next != '\\' && !absl::ascii_isspace(next) &&
         !IsNameChar(next)) {
       return scanner->ErrorAt(scanner->position(), "',' or ')'; a value with other characters needs double quotes");
     }
     if (argument.name == "ignore_errors") {
-      // As in the original, the first one counts.
+      // As in TensorFlow, the first one counts.
       if (!has_ignore_errors) {
         PF_RETURN_IF_ERROR(ParseIgnoreErrors(*scanner, value_at, argument.value, &call->ignore_errors));
       }

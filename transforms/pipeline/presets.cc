@@ -80,7 +80,7 @@ std::string TransformsOf(const Preset& preset) {
 
 absl::StatusOr<std::vector<PassCall>> ExpandPresets(absl::Span<const PassCall> calls) {
   std::vector<PassCall> expanded;
-  // What is left to do, the next last. It ends, since presets only name those before them.
+  // The calls to expand, the next one last. Terminates, since presets only name earlier presets.
   std::vector<PassCall> open(calls.rbegin(), calls.rend());
   while (!open.empty()) {
     PassCall call = std::move(open.back());

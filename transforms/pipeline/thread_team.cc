@@ -1,4 +1,4 @@
-// Threads that are started once and then share the work of many tensors.
+// A thread pool that is started once and shared by the work on many tensors.
 #include "transforms/pipeline/thread_team.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace permafrost {
 namespace {
 
-// Elements of a piece: some tens of microseconds of work, and input and output stay in the second-level cache.
+// Elements per piece: tens of microseconds of work, with input and output in the second-level cache.
 constexpr size_t kPiece = 64 * kBlock;
 
 }  // namespace
@@ -55,7 +55,7 @@ void ThreadTeam::ForEach(size_t count, const std::function<void(size_t i)>& task
     ++round_;
     active_ = num_threads_ - 1;
   }
-  // A new worker has seen no round, so it joins this one.
+  // A new worker has not joined any round, so it joins this one.
   while (static_cast<int>(workers_.size()) < num_threads_ - 1) workers_.emplace_back([this] { RunWorker(); });
   start_.notify_all();
   Work(task, count);

@@ -1,4 +1,4 @@
-// Lets one node do the work of others that feed it.
+// Merges the work of feeding nodes into the node that reads them.
 #include "transforms/rewrites/absorption.h"
 
 #include <string>
@@ -81,13 +81,14 @@ absl::StatusOr<int64_t> RewriteEach(Graph* graph, const std::vector<Node*>& head
 }
 
 absl::Status Absorb(Graph* graph, Node* node, absl::Span<const TensorRef> inputs, absl::Span<Node* const> absorbed) {
-  const std::vector<TensorRef> data(inputs.begin(), inputs.end());  // They may be inputs of nodes that go.
-  // Control edges between those concerned, and from what is read anyway, ask for nothing more.
+  const std::vector<TensorRef> data(inputs.begin(),
+                                    inputs.end());  // A copy: `inputs` may refer to inputs of removed nodes.
+  // Control edges among the affected nodes, and from nodes that are data inputs, are redundant.
   absl::flat_hash_set<const Node*> waited_for(absorbed.begin(), absorbed.end());
   waited_for.insert(node);
   for (const TensorRef& input : data) waited_for.insert(input.node);
   std::vector<Node*> controls;
-  std::vector<std::string> constants;  // By name: one may go with another.
+  std::vector<std::string> constants;  // By name: removing one may remove another.
   const auto gather = [&](const Node& from) {
     for (int i = 0; i < from.num_inputs(); ++i) {
       Node* producer = from.input(i).node;

@@ -1,4 +1,4 @@
-// Comparing and hashing of attribute values by content.
+// Compares and hashes attribute values by content.
 #include "transforms/rewrites/attr_content.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace permafrost {
 namespace {
 
-// Below this, all of a tensor is hashed; above it, the samples are hashed.
+// Smaller tensors are hashed whole; of larger ones samples are hashed.
 constexpr size_t kLargeBytes = 4096;
 constexpr size_t kSamples = 16;
 constexpr size_t kSampleBytes = 64;
-// A tensor in its wire form is decoded when that takes at most this much memory, or twice that of the wire form.
+// A tensor in its wire form is decoded if that takes at most this much memory, or twice that of the wire form.
 constexpr int64_t kAlwaysDecodedBytes = 1 << 20;
 
-// The elements, or nothing when the wire form counts.
+// Returns the decoded tensor, or nothing if the wire form is its content.
 std::optional<Tensor> Decoded(const AttrValue& value) {
   if (value.held_tensor() != nullptr) return *value.held_tensor();
   DType dtype;
@@ -33,7 +33,7 @@ std::optional<Tensor> Decoded(const AttrValue& value) {
   return *std::move(tensor);
 }
 
-// The bytes of the wire form; `*copy` holds them where the value does not.
+// Returns the bytes of the wire form; `*copy` owns them if the value does not.
 absl::string_view WireForm(const AttrValue& value, std::string* copy) {
   if (value.held_tensor() == nullptr) return value.encoded();
   *copy = value.Encoded();

@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace {
 
-// Where an op has its parameters.
+// Input indices and attributes of an op's parameters.
 struct Layout {
   Op op;
   int gamma, beta, mean, variance;

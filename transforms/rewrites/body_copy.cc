@@ -78,7 +78,7 @@ class Copier {
     return absl::OkStatus();
   }
 
-  // Names are those of the body until now.
+  // At this point names are still those of the body.
   void Colocate(const AttrValue& attr, Node* twin) {
     constexpr absl::string_view kPrefix = "loc:@";
     const absl::StatusOr<std::vector<std::string>> entries = attr.AsStringList();
@@ -108,11 +108,11 @@ class Copier {
     return {arg.node->op() == ops::kSwitch && gate_ != nullptr ? gate_ : arg.node, kControlPort};
   }
 
-  // Several arguments may come from one node, which is waited for once.
+  // Several arguments may have the same producer, which becomes a control input only once.
   void AddControls(const Node& node, Node* gate, Node* twin) {
     absl::flat_hash_set<const Node*> waited_for = {twin};
     for (int i = 0; gate != nullptr && i < twin->num_data_inputs(); ++i) {
-      if (twin->input(i).node == gate) gate = nullptr;  // It reads what it would wait for.
+      if (twin->input(i).node == gate) gate = nullptr;  // The gate is already a data input.
     }
     for (int i = node.num_data_inputs(); i < node.num_inputs(); ++i) {
       Node* producer = Now(node.input(i)).node;
@@ -139,7 +139,7 @@ class Copier {
   Graph* graph_;
   Node* gate_ = nullptr;
   std::vector<Node*> twins_;     // By id in the body; null for arguments and outputs.
-  std::vector<size_t> indexes_;  // By id in the body: which argument.
+  std::vector<size_t> indexes_;  // By id in the body: argument index.
 };
 
 }  // namespace

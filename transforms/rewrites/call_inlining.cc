@@ -1,4 +1,4 @@
-// Flattens bodies, the innermost first, and copies them to their callers.
+// Inlines the calls within bodies, innermost first, and copies the bodies to their callers.
 #include "transforms/rewrites/call_inlining.h"
 
 #include <algorithm>
@@ -13,12 +13,13 @@
 namespace permafrost {
 namespace {
 
-// Calls inside calls: deeper than any program goes, and what bounds functions that make ever new cases of themselves.
+// Maximum depth of nested calls: deeper than in real programs. Bounds functions that instantiate ever new variants of
+// themselves.
 constexpr size_t kMostDepth = 1000;
-// Names grow with the depth; together they may take this much.
+// Names grow with the depth; this bounds their total size.
 constexpr int64_t kMostNameBytes = int64_t{256} << 20;
 
-// A function as calls name it: with its attributes, on which the body depends.
+// Returns the function with its attributes, on which the body depends, as a key.
 std::string KeyOf(const FunctionRef& function) { return AttrValue::Function(function).Encoded(); }
 
 void SortById(std::vector<Node*>* nodes) {
@@ -26,7 +27,7 @@ void SortById(std::vector<Node*>* nodes) {
   nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
 }
 
-// Nobody need wait for a body that has no effect.
+// Removes the control outputs of a body without side effects, which need not be waited for.
 absl::Status DropControlOutputs(Graph* body) {
   if (ControlOutputsOf(*body).empty()) return absl::OkStatus();
   std::vector<std::string> inputs, outputs;
@@ -43,7 +44,7 @@ std::vector<DType> TypesOf(const std::vector<Node*>& nodes) {
   return types;
 }
 
-// One node for all that `node` waits for: its control inputs and the producers of `args`. Null for nothing.
+// Returns one node that runs after the control inputs of `node` and the producers of `args`. Null if there are none.
 absl::StatusOr<Node*> MakeGate(Graph* graph, Node* node, absl::Span<const TensorRef> args) {
   std::vector<Node*> waits;
   for (const TensorRef& arg : args) waits.push_back(arg.node);
@@ -57,7 +58,7 @@ absl::StatusOr<Node*> MakeGate(Graph* graph, Node* node, absl::Span<const Tensor
   return gate;
 }
 
-// The call's name and ports stay; what reads them waits for `controls`.
+// Keeps the call's name and ports; its readers wait for `controls`.
 void BecomeIdentity(Graph* graph, Node* node, const Replacement& replacement, const std::vector<Node*>& controls) {
   const AttrValue* shapes = node->FindAttr("_output_shapes");
   const AttrValue kept_shapes = shapes == nullptr ? AttrValue() : *shapes;
@@ -118,7 +119,8 @@ absl::StatusOr<const CallInlining::Body*> CallInlining::BodyOf(const Node& calle
   return bodies_.at(key).get();
 }
 
-// Makes the body and those of all that is called in it, with a stack of its own: the depth is the file's choice.
+// Builds the body of a function and of all functions that it calls. Uses an explicit stack, since the depth depends on
+// the file.
 absl::Status CallInlining::Flatten(const Node& caller, const FunctionRef& function, const std::string& key) {
   std::vector<Open> stack;
   absl::flat_hash_set<std::string> open_keys;
@@ -185,7 +187,8 @@ absl::Status CallInlining::Finish(Open* open) {
   return absl::OkStatus();
 }
 
-// A call that stays keeps what it may do. REQUIRES: calls sorted by the ids of their nodes.
+// Returns true if the call may have side effects. A call that is not inlined may have them unless it is stateless.
+// REQUIRES: calls sorted by the ids of their nodes.
 bool CallInlining::CalleeHasEffect(const Node& node, const std::vector<Call>& calls) const {
   const auto call = std::lower_bound(calls.begin(), calls.end(), node.id(),
                                      [](const Call& each, uint32_t id) { return each.node->id() < id; });
@@ -237,7 +240,7 @@ absl::StatusOr<std::vector<Node*>> CallInlining::InlineAt(Graph* graph, Node* no
     TensorRef arg = node->input(i);
     if (arg.node == node) return absl::InvalidArgumentError(absl::StrCat(node->Describe(), ": reads its own output"));
     if (in_frame && arg.node->op() == ops::kSwitch) {
-      // Who waits for a Switch does not wait for the branch.
+      // A control edge from a Switch does not wait for the branch.
       const std::string name = graph->UniqueName(absl::StrCat(prefix, body.graph->inputs()[i - first_arg].text));
       PF_ASSIGN_OR_RETURN(Node * identity, graph->AddNode(name, ops::kIdentity, node));
       identity->SetAttr("T", AttrValue::Type(TypeAttr(*arg.node, "T").value_or(DType::kInvalid)));
@@ -253,14 +256,14 @@ absl::StatusOr<std::vector<Node*>> CallInlining::InlineAt(Graph* graph, Node* no
     for (int i = 0; i < first_arg; ++i) waits.push_back(node->input(i));
   }
   PF_ASSIGN_OR_RETURN(Node * gate, MakeGate(graph, node, waits));
-  // Where there is but one thing to wait for, what reads arguments waits for it anyway.
+  // If there is a single node to wait for, readers of arguments wait for it already.
   const bool is_argument = !has_controls && !args.empty() && args[0].node == gate;
   const Gating gating = !in_frame ? Gating::kStarts : is_argument ? Gating::kInputless : Gating::kBoth;
   PF_ASSIGN_OR_RETURN(BodyCopy copy, CopyBody(*body.graph, prefix, args, gate, gating, &budget_, graph, node));
   Replacement replacement;
   replacement.pending = PendingControls(*body.graph, copy);
   if (has_controls && std::any_of(retvals.begin(), retvals.end(), [](const Node* retval) {
-        // What is returned as it is does not know of the gate.
+        // A value that is returned unchanged does not depend on the gate.
         const Op op = retval->input(0).node->op();
         return op == ops::k_Arg || op == ops::kConst;
       })) {
@@ -276,8 +279,8 @@ absl::StatusOr<std::vector<Node*>> CallInlining::InlineAt(Graph* graph, Node* no
 
 namespace {
 
-// Who waits for `node` waits for `other`. Only where somebody may wait for it already does that need a look at all
-// inputs of those who do: many calls may have one node that waits for them.
+// Redirects control edges from `node` to `other`. The inputs of all consumers are searched for duplicates only if one
+// may exist already, since one node may wait for many calls.
 void WaitInstead(Graph* graph, Node* node, const std::vector<Use>& uses, Node* other) {
   for (int i = 0; i < node->num_inputs(); ++i) {
     if (node->input(i).node == other) return graph->ReplaceControlUses(node, other);

@@ -1,4 +1,4 @@
-// Scaling of convolutions and matrix products per channel.
+// Scales convolutions and matrix products per channel.
 #include "transforms/rewrites/channel_scaling.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ absl::Status RequireRank(const Node& convolution, const Shape& weights) {
   return Unsuitable(convolution, absl::StrCat("has weights of shape ", weights.ToString(), ", expected rank ", rank));
 }
 
-// One value of each channel. The compiler vectorises a loop whose length it knows.
+// Scales one value of each channel. The constant trip count lets the compiler vectorise.
 void ScaleRow(UnalignedSpan<float> values, const float* __restrict scale, float* __restrict out) {
   constexpr size_t kLanes = 16;
   size_t i = 0;
@@ -33,7 +33,7 @@ void ScaleRow(UnalignedSpan<float> values, const float* __restrict scale, float*
   for (; i < values.size(); ++i) out[i] = values[i] * scale[i];
 }
 
-// How often the value of `node` is read, up to 2; nodes that only wait for it do not count.
+// Returns the number of data uses of `node`, up to 2; control edges do not count.
 int CountReads(const Node& node) {
   int count = 0;
   for (const Use& use : node.uses()) {
@@ -42,7 +42,7 @@ int CountReads(const Node& node) {
   return count;
 }
 
-// A Const, or an Identity of one, for which nobody ever has to wait: nothing comes before it.
+// Returns true for a Const, or an Identity of one, without control inputs.
 bool IsDoneAtOnce(Node* node) {
   const Node* constant = ConstantBehind({node, 0});
   if (constant == nullptr) return false;
@@ -74,7 +74,7 @@ absl::StatusOr<Channels> OutputChannels(const Node& convolution, const Shape& we
     return ChannelsAlong(weights, is_transposed ? 0 : 1);
   }
   if (convolution.op() == ops::kConv2DBackpropInput) return ChannelsAlong(weights, 2);
-  // [height, width, channels, multiplier]: the results of one channel lie side by side.
+  // [height, width, channels, multiplier]: the results of one input channel are contiguous.
   if (convolution.op() == ops::kDepthwiseConv2dNative) return Channels{weights.dim(2) * weights.dim(3), 1};
   return ChannelsAlong(weights, 3);
 }

@@ -1,4 +1,4 @@
-// Storing float constants in fewer bytes.
+// Selects float constants to be stored in fewer bytes, and builds the nodes that replace them.
 #include "transforms/rewrites/compact_constants.h"
 
 #include <optional>
@@ -12,10 +12,10 @@
 namespace permafrost {
 namespace {
 
-// As many notes as a person reads; --explain tells the others.
+// Maximum number of notes, so that they stay readable; --explain shows the others.
 constexpr int64_t kMaxNotes = 20;
 
-// The op in `excluded` that reads the constant, directly or through one Identity; null when none does.
+// Returns the op in `excluded` that reads the constant, directly or through one Identity; null if there is none.
 const Node* ExcludedConsumer(const Node& node, const absl::flat_hash_set<absl::string_view>& excluded) {
   if (excluded.empty()) return nullptr;
   for (const Use& use : node.uses()) {

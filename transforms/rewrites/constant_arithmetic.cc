@@ -16,8 +16,8 @@ absl::Status CheckElement(float value) {
   return absl::FailedPreconditionError(absl::StrCat("the constants together give ", value));
 }
 
-// Elements to go forward in a tensor for one step along each dimension of a result of `rank` dimensions; 0 where the
-// tensor is broadcast.
+// Returns the element strides of a tensor for each dimension of a result of `rank` dimensions; 0 in dimensions in which
+// the tensor is broadcast.
 std::vector<int64_t> BroadcastStrides(const Shape& shape, int rank) {
   std::vector<int64_t> strides(rank, 0);
   int64_t stride = 1;

@@ -1,4 +1,4 @@
-// Finds constant nodes and computes them, one after the other, and gives back what nobody needs any more.
+// Finds constant nodes, computes them in order, and frees values after their last use.
 #include "transforms/rewrites/constant_evaluation.h"
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 namespace permafrost {
 namespace {
 
-// A constant that must wait for more nodes than this is left alone: each of its users would have to wait for them too.
+// A constant with more control inputs than this is left unchanged, since each of its users would get them too.
 constexpr size_t kMaxControls = 64;
 
 constexpr absl::string_view kWayToMoreBytes = "raise max_constant_size_in_bytes";
 
 bool IsShapeLike(Op op) { return op == ops::kShape || op == ops::kShapeN || op == ops::kRank || op == ops::kSize; }
 
-// Ops whose output 0 is input 0, as it is. A placeholder with a default that nobody feeds is its default.
+// Ops whose output 0 is input 0, unchanged. A placeholder with a default that is not fed has the value of its default.
 bool PassesThrough(Op op) {
   return op == ops::kIdentity || op == ops::kStopGradient || op == ops::kPreventGradient || op == ops::kSnapshot ||
          op == ops::kPlaceholderWithDefault;
 }
 
-// The numbers as a tensor of `type`; false when one does not fit.
+// Appends the numbers as a tensor of `type`; returns false if one does not fit.
 bool MakeIntegers(DType type, Shape shape, const std::vector<int64_t>& numbers, std::vector<Tensor>* outputs) {
   if (type == DType::kInt64) {
     outputs->push_back(Tensor::FromVector(std::move(shape), numbers));
@@ -121,7 +121,7 @@ bool ConstantEvaluation::Decide(Node* node, Value* value) {
   return Compute(*node, value);
 }
 
-// The answers of these ops are known where shapes are, even if their input is not constant.
+// The outputs of these ops follow from shapes, even if their input is not constant.
 bool ConstantEvaluation::FoldShape(const Node& node, Value* value) {
   if (shapes_ == nullptr || node.num_data_inputs() == 0) return false;
   const absl::StatusOr<DType> type =
@@ -149,8 +149,8 @@ bool ConstantEvaluation::FoldShape(const Node& node, Value* value) {
   return true;
 }
 
-// What computes with shapes may be known although its inputs are not constant: a dimension that is known, next to one
-// that is not.
+// Arithmetic on shapes may have known elements although its inputs are not constant: a known dimension next to an
+// unknown one.
 bool ConstantEvaluation::FoldIntegers(const Node& node, Value* value) {
   if (integers_ == nullptr || node.num_data_inputs() == 0) return false;
   if (integers_->Integers({const_cast<Node*>(&node), 0}) == nullptr) return false;
@@ -173,8 +173,8 @@ bool ConstantEvaluation::FoldIntegers(const Node& node, Value* value) {
   return true;
 }
 
-// What must run before a value that takes the node's place. With V1 control flow that is also the source of the data
-// that is not read any more: it decides in which frame, and whether, the value exists.
+// Collects the nodes that must run before a constant that replaces the node. With V1 control flow these include the
+// former data producers, which determine the frame and whether the value exists.
 bool ConstantEvaluation::GatherControls(const Node& node, bool with_data, Value* value) {
   std::shared_ptr<const std::vector<Node*>> single;
   std::vector<Node*> all;
@@ -209,7 +209,7 @@ bool ConstantEvaluation::Refuse(const Node& node, absl::string_view reason, absl
   return false;
 }
 
-// Whether a node with constant inputs may be computed before the run.
+// Returns true if a node with constant inputs may be computed ahead of time.
 bool ConstantEvaluation::MayRun(const Node& node) {
   if (node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2) {
     context_->Note(

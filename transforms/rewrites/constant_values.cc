@@ -1,4 +1,4 @@
-// The values of constants.
+// Reads the values of constants.
 #include "transforms/rewrites/constant_values.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Builds Switch and Merge round branches, and the frame round a loop.
+// Builds the Switch and Merge nodes around branches, and the frame around a loop.
 #include "transforms/rewrites/control_flow.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// Makes nodes before one node, under its name.
+// Adds nodes before a given node, with names derived from it.
 class Builder {
  public:
   Builder(Graph* graph, Node* at) : graph_(graph), at_(at), prefix_(absl::StrCat(at->name(), "/")) {}
@@ -48,13 +48,13 @@ class Builder {
   std::string prefix_;
 };
 
-// Hands arguments of the node to branches through a Switch for each predicate and argument.
+// Passes arguments of the node to branches through one Switch for each predicate and argument.
 class Arguments {
  public:
   Arguments(Node* node, const std::vector<DType>& types, Builder* builder)
       : node_(node), types_(types), builder_(builder) {}
 
-  // What `branch` reads; arguments that its body does not use have no node.
+  // Returns the inputs of `branch`; arguments that its body does not use have no node.
   absl::StatusOr<std::vector<TensorRef>> For(const Branch& branch) {
     const std::vector<Node*> params = ArgsOf(*branch.body->graph);
     std::vector<TensorRef> args(params.size());
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<Node*>> LowerBranches(Graph* graph, Node* node, const
   absl::flat_hash_map<TensorRef, Node*> pivots;
   std::vector<Node*> copied;
   std::vector<std::vector<TensorRef>> values(types.size());  // By output, then by branch.
-  std::vector<TensorRef> ends;                               // By branch: what is there once it has run.
+  std::vector<TensorRef> ends;  // By branch: a tensor that is available once the branch has run.
   for (const Branch& branch : branches) {
     Node*& both = pivots[branch.predicate];
     if (both == nullptr) {
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<Node*>> LowerLoop(Graph* graph, Node* node, const Cal
   PF_ASSIGN_OR_RETURN(const int64_t parallel_iterations, IntAttr(*node, "parallel_iterations"));
   const bool has_effect = condition.has_effect || body.has_effect;
 
-  // One variable must change, so that there is something to wait for in each iteration.
+  // At least one variable must change, so that nodes can wait for it in each iteration.
   std::vector<bool> is_constant(size);
   bool has_constant = false, has_variable = false;
   for (size_t i = 0; i < size; ++i) {
@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<Node*>> LowerLoop(Graph* graph, Node* node, const Cal
   Builder builder(graph, node);
   const std::string frame = absl::StrCat(builder.prefix(), "frame");
   PF_ASSIGN_OR_RETURN(Node * gate, ControlGate(graph, node));
-  std::vector<TensorRef> now(size);  // What the condition reads.
+  std::vector<TensorRef> now(size);  // Inputs of the condition.
   std::vector<Node*> merges(size, nullptr);
   Node* first = nullptr;
   for (size_t i = 0; i < size; ++i) {
@@ -203,7 +203,7 @@ absl::StatusOr<std::vector<Node*>> LowerLoop(Graph* graph, Node* node, const Cal
     if (first == nullptr) first = merges[i];
   }
 
-  // Constants of a frame are there in every iteration: what reads only them waits for what changes.
+  // Constants of a frame are available in every iteration, so nodes that read only them wait for a value that changes.
   const Gating gating = has_constant ? Gating::kBoth : Gating::kInputless;
   PF_ASSIGN_OR_RETURN(BodyCopy verdict, CopyBody(*condition.graph, absl::StrCat(builder.prefix(), "cond/"), now, first,
                                                  gating, budget, graph, node));
@@ -230,7 +230,7 @@ absl::StatusOr<std::vector<Node*>> LowerLoop(Graph* graph, Node* node, const Cal
     replacement.done.push_back(exit);
     if (has_effect) replacement.pending.push_back(exit);
   }
-  if (!has_constant) replacement.pending.clear();  // Each output is what the loop left behind.
+  if (!has_constant) replacement.pending.clear();  // Each output is available only after the loop.
   PF_ASSIGN_OR_RETURN(BodyCopy step, CopyBody(*body.graph, absl::StrCat(builder.prefix(), "body/"), now, pivot, gating,
                                               budget, graph, node));
   const std::vector<Node*> pending = PendingControls(*body.graph, step);

@@ -1,4 +1,4 @@
-// Merges nodes that compute the same from the same inputs.
+// Merges nodes that compute the same values from the same inputs.
 #include "transforms/rewrites/duplicates.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool IsBackEdge(const Node& producer, const Node& consumer) {
          (producer.op() == ops::kNextIteration || producer.op() == ops::kRefNextIteration);
 }
 
-// f(a, b) has the same bits as f(b, a).
+// f(a, b) is bitwise equal to f(b, a).
 bool IsCommutative(Op op) {
   switch (op.id()) {
     case ops::kAdd:
@@ -45,7 +45,8 @@ bool IsCommutative(Op op) {
   }
 }
 
-// Producers before consumers, but for the edges that close loops. Nodes in other cycles, or behind one, are left out.
+// Returns producers before consumers, except for the edges that close loops. Omits nodes in other cycles and their
+// consumers.
 std::vector<Node*> ProducersFirst(const Graph& graph) {
   std::vector<uint32_t> pending(graph.id_limit(), 0);
   std::vector<Node*> order;
@@ -63,7 +64,7 @@ std::vector<Node*> ProducersFirst(const Graph& graph) {
   return order;
 }
 
-// Numbers the nodes so that equal nodes have equal numbers. Every node begins with a number of its own.
+// Value numbering: equal nodes have equal numbers. Every node begins with a number of its own.
 class Numbering {
  public:
   Numbering(const Graph& graph, OperandOrder operand_order, PassContext* context)
@@ -102,7 +103,7 @@ class Numbering {
       return false;
     }
     if (schema->Is(kStateful | kRandom | kHasSideEffect)) return false;
-    // What a caller may feed is nobody's duplicate.
+    // A node that may be fed is never a duplicate.
     if (node.op() == ops::kPlaceholderWithDefault) return false;
     for (int i = 0; i < node.num_inputs(); ++i) {
       if (IsBackEdge(*node.input(i).node, node)) return false;
@@ -118,7 +119,7 @@ class Numbering {
       const TensorRef input = node->input(swaps ? 1 - i : i);
       hash = absl::HashOf(hash, NumberOf(input.node), input.port);
     }
-    const size_t computed = hash;  // What it computes, wherever and whenever.
+    const size_t computed = hash;  // Hash of the computation, without device and control inputs.
     hash = absl::HashOf(hash, node->device(), controls);
     hash_[node->id()] = hash;
     if (graph_.IsEndpoint(node)) {
@@ -134,7 +135,7 @@ class Numbering {
     if (is_new && context_->wants_misses) TellLostTwin(*node, computed, controls);
   }
 
-  // Says what keeps a node from being one with the first that computes the same from the same inputs.
+  // Records a miss with the difference to the first node that computes the same from the same inputs.
   void TellLostTwin(const Node& node, size_t computed, const std::vector<uint32_t>& controls) {
     const auto [first, is_new] = first_computing_.try_emplace(computed, &node);
     const Node& twin = *first->second;
@@ -151,14 +152,15 @@ class Numbering {
     }
   }
 
-  // The operands of a commutative op are compared in the order of their numbers; true when that is not the node's own.
+  // Compares the operands of a commutative op in the order of their numbers; returns true if that is not the node's own
+  // order.
   bool HasSwappedOperands(const Node& node) const {
     if (operand_order_ != OperandOrder::kAny || node.num_data_inputs() != 2 || !IsCommutative(node.op())) return false;
     const auto key = [&](int i) { return std::make_pair(NumberOf(node.input(i).node), node.input(i).port); };
     return key(1) < key(0);
   }
 
-  // The numbers of the nodes that it waits for, in an order that does not depend on the file's.
+  // Returns the numbers of the control inputs, in an order that does not depend on the file's.
   std::vector<uint32_t> Controls(const Node& node) const {
     std::vector<uint32_t> controls;
     for (int i = node.num_data_inputs(); i < node.num_inputs(); ++i) controls.push_back(NumberOf(node.input(i).node));
@@ -167,7 +169,7 @@ class Numbering {
     return controls;
   }
 
-  // Attributes that say something of the node's results: not where it is placed, and not what the op's default says.
+  // Returns true for attributes that affect the node's results, other than placement and defaults of the op.
   static bool Counts(const Node& node, const Attr& attr) {
     if (attr.key == kColocationAttr) return false;
     const AttrValue* fallback = attr.value.held_tensor() == nullptr ? DefaultAttr(node.op(), attr.key) : nullptr;
@@ -175,14 +177,14 @@ class Numbering {
   }
 
   uint64_t AttrHash(const Node& node, ContentHashing hashing) const {
-    uint64_t sum = 0;  // The order of attributes means nothing.
+    uint64_t sum = 0;  // A sum, since the order of attributes is irrelevant.
     for (const Attr& attr : node.attrs()) {
       if (Counts(node, attr)) sum += absl::HashOf(attr.key, ContentHash(attr.value, hashing));
     }
     return sum;
   }
 
-  // Large tensors are read whole only where their samples are equal.
+  // Large tensors are read whole only if their samples are equal.
   void HashAttrs() {
     absl::flat_hash_map<uint64_t, Node*> first_large;
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
@@ -217,7 +219,7 @@ class Numbering {
     return ReadTheSame(a, b) && Controls(a) == Controls(b) && HasEqualAttrs(a, b);
   }
 
-  // The data inputs are the same.
+  // Returns true if the data inputs are equal.
   bool ReadTheSame(const Node& a, const Node& b) const {
     if (a.num_data_inputs() != b.num_data_inputs()) return false;
     const bool swaps_a = HasSwappedOperands(a), swaps_b = HasSwappedOperands(b);
@@ -232,9 +234,10 @@ class Numbering {
   const OperandOrder operand_order_;
   PassContext* context_;
   std::vector<uint32_t> number_;  // By node id.
-  std::vector<size_t> hash_;      // By node id: of the attributes, and once numbered, of all.
+  std::vector<size_t> hash_;      // By node id: hash of the attributes; after numbering, of everything.
   absl::flat_hash_set<const Node*, Hash, Same> same_;
-  absl::flat_hash_map<size_t, const Node*> first_computing_;  // By the hash of all but device and control inputs.
+  absl::flat_hash_map<size_t, const Node*>
+      first_computing_;  // By the hash of everything except device and control inputs.
 };
 
 }  // namespace
@@ -243,7 +246,7 @@ absl::StatusOr<int64_t> MergeDuplicates(Graph* graph, OperandOrder operand_order
   Numbering numbering(*graph, operand_order, context);
   numbering.Run();
 
-  // The first in the file stays.
+  // The first node in the file is kept.
   std::vector<Node*> survivor(graph->id_limit(), nullptr);  // By number.
   std::vector<bool> remove(graph->id_limit(), false);
   int64_t removed = 0;

@@ -1,4 +1,4 @@
-// Nodes that take float tensors to eight-bit codes and back.
+// Adds the nodes that quantise float tensors to eight bits and dequantise them.
 #include "transforms/rewrites/eight_bit.h"
 
 #include <vector>
@@ -15,7 +15,7 @@ void SetFloatReduction(Node* node) {
   node->SetAttr("keep_dims", AttrValue::Bool(false));
 }
 
-// A Const [value] (int32) that runs when `producer` does.
+// Adds a Const [value] (int32) that runs after `producer`.
 absl::StatusOr<Node*> AddDims(Graph* graph, absl::string_view name, int32_t value, Node* position, Node* producer) {
   PF_ASSIGN_OR_RETURN(
       Node * node,
@@ -25,13 +25,13 @@ absl::StatusOr<Node*> AddDims(Graph* graph, absl::string_view name, int32_t valu
   return node;
 }
 
-// The spelling of a tensor within a node's name.
+// Returns a spelling of a tensor for use within a node's name.
 std::string Mangled(TensorRef tensor) {
   const absl::string_view name = tensor.node->name();
   return tensor.port == 0 ? std::string(name) : absl::StrCat(name, "__port__", tensor.port);
 }
 
-// The only element of input 1 of `node`, a constant of int32; nothing for any other node. Sets *is_scalar.
+// Returns the only element of input 1 of `node`, if that is a constant of int32; otherwise nothing. Sets *is_scalar.
 std::optional<int32_t> OnlyDim(const Node& node, bool* is_scalar) {
   if (node.num_data_inputs() != 2) return std::nullopt;
   const Node* constant = ConstantBehind(node.input(1));
@@ -43,11 +43,11 @@ std::optional<int32_t> OnlyDim(const Node& node, bool* is_scalar) {
   return tensor->elements<int32_t>()[0];
 }
 
-// True when `ref` is the Min or Max, as `op` says, of all elements of `tensor`.
+// Returns true if `ref` is the Min or Max, as selected by `op`, of all elements of `tensor`.
 bool IsExtremeOf(TensorRef ref, Op op, TensorRef tensor) {
   if (ref.port != 0 || ref.node->op() != op) return false;
   bool is_scalar = false;
-  // The axis of a vector: 0 and -1 are the same, in a vector or by itself.
+  // The axis of a vector: 0 and -1 are equal, as a vector of one element or as a scalar.
   const std::optional<int32_t> axis = OnlyDim(*ref.node, &is_scalar);
   if (axis != 0 && axis != -1) return false;
   const TensorRef flat = ref.node->input(0);

@@ -15,7 +15,7 @@
 namespace permafrost {
 namespace {
 
-// The order of the rows means nothing.
+// The order of the rows is irrelevant.
 const std::vector<EightBitForm>& Forms() {
   static const auto* const forms = new std::vector<EightBitForm>{
       {ops::kAdd, ops::kQuantizedAdd, {}, {"T1", "T2"}, "Toutput"},
@@ -34,7 +34,7 @@ const std::vector<EightBitForm>& Forms() {
   return *forms;
 }
 
-// The attribute of the node, or its default. InvalidArgument when there is neither.
+// Returns the attribute of the node, or its default. Returns InvalidArgument if there is neither.
 absl::StatusOr<AttrValue> AttrOrDefault(const Node& node, absl::string_view key) {
   const AttrValue* value = node.FindAttr(key);
   if (value == nullptr) value = DefaultAttr(node.op(), key);
@@ -48,7 +48,7 @@ bool AreOnes(const std::vector<int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](int64_t value) { return value == 1; });
 }
 
-// What the attributes of the node ask for that the eight-bit form cannot do; empty when it can do it all.
+// Returns the attribute that the eight-bit form does not support; empty if it supports all.
 absl::StatusOr<std::string> AttrObjection(const Node& node) {
   const OpSchema* schema = FindSchema(node.op());
   const auto has = [&](absl::string_view key) { return schema->FindAttr(key) != nullptr; };
@@ -77,9 +77,9 @@ absl::StatusOr<std::string> AttrObjection(const Node& node) {
   return "";
 }
 
-// Eight-bit additions and products read the smaller operand again and again in the order of its elements, whatever the
-// shapes say: right when it has one element, or when its shape is the end of the other's. Otherwise they give wrong
-// numbers without a word, and even read beyond the end.
+// Returns true if the kernels of eight-bit additions and products broadcast correctly. They repeat the smaller operand
+// in element order, whatever its shape: correct if it has one element, or if its shape is a suffix of the other's.
+// Otherwise results are silently wrong, and the kernels read out of bounds.
 bool RepeatsAtTheEnd(const Shape& a, const Shape& b) {
   if (!a.has_rank() || !b.has_rank()) return true;
   // `small` repeats along `large`.
@@ -99,7 +99,7 @@ bool RepeatsAtTheEnd(const Shape& a, const Shape& b) {
   return repeats(a, b) || repeats(b, a);
 }
 
-// What pads with an infinity, as a PadV2 in front of a MaxPool does, and what is padded has no range.
+// Padding with infinity, as in a PadV2 before a MaxPool, has no finite range, and neither has its result.
 std::string PaddingObjection(const Node& node, const EightBitForm& form) {
   for (int i = 0; i < node.num_data_inputs(); ++i) {
     if (i == form.raw_input) continue;
@@ -163,7 +163,7 @@ absl::StatusOr<bool> EightBitConverter::Convert(Node* node, const EightBitForm& 
   return true;
 }
 
-// True when every output, and every input that is to be quantised, is float.
+// Returns true if every output, and every input to be quantised, is float.
 absl::StatusOr<bool> EightBitConverter::IsFloat(const Node& node, const EightBitForm& form) const {
   PF_ASSIGN_OR_RETURN(const std::vector<DType> inputs, InputTypes(node));
   PF_ASSIGN_OR_RETURN(const std::vector<DType> outputs, OutputTypes(node));
@@ -210,7 +210,7 @@ std::string EightBitConverter::ShapeObjection(const Node& node) const {
   return "";
 }
 
-// A range cannot be found where there are no values, or values that are no numbers.
+// A range exists only if there are values and none is NaN or infinite.
 std::string EightBitConverter::ConstantObjection(const Node& node, const EightBitForm& form) {
   ThreadTeam team(context_->num_threads);
   for (int i = 0; i < node.num_data_inputs(); ++i) {
@@ -277,7 +277,7 @@ absl::StatusOr<Node*> EightBitConverter::AddMain(Node* node, const EightBitForm&
   return main;
 }
 
-// The result of `main`, which has 32 bits, in eight.
+// Requantises the 32-bit result of `main` to eight bits.
 absl::StatusOr<Node*> EightBitConverter::Narrow(Node* node, Node* main) {
   const CodedTensor wide = CodedOutputOf(main);
   const std::string prefix = absl::StrCat(node->name(), "/eightbit/");

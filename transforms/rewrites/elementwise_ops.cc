@@ -1,4 +1,4 @@
-// Which ops compute each element of their result from the elements at the same place.
+// Lists the elementwise ops: each element of the result depends only on the elements at the same place.
 #include "transforms/rewrites/elementwise_ops.h"
 
 namespace permafrost {

@@ -1,4 +1,4 @@
-// Turns fake-quantisation into quantisation.
+// Converts fake-quantisation to quantisation.
 #include "transforms/rewrites/fake_quants.h"
 
 #include <cmath>
@@ -13,12 +13,12 @@ namespace permafrost {
 namespace {
 
 constexpr int kFullBits = 8;
-// How many nodes one fake-quant may pass, so that many in a row do not each walk over all that the others have passed.
-// Between an op of 32 bits and its fake-quant, training graphs have an activation and a pooling.
+// Maximum number of nodes that one fake-quant may move across, so that many in a row take linear time. Training graphs
+// have an activation and a pooling between a 32-bit op and its fake-quant.
 constexpr int kMostPassed = 64;
 
-// Ops of one input whose result is made of the input's values, or of these clamped, in an order that clamping and
-// rounding before them leave alone. They give 0 for 0, which every range represents.
+// Ops of one input whose results are input values, possibly clamped, in an order that earlier clamping and rounding do
+// not change. They map 0 to 0, which every range represents.
 bool CommutesWithFakeQuant(Op op) {
   for (const Op known : {ops::kRelu, ops::kRelu6, ops::kMaxPool, ops::kIdentity, ops::kStopGradient, ops::kSqueeze}) {
     if (op == known) return true;
@@ -26,7 +26,7 @@ bool CommutesWithFakeQuant(Op op) {
   return false;
 }
 
-// The value of a float scalar that is constant.
+// Returns the value of a constant float scalar.
 absl::StatusOr<float> ConstantScalar(const Node& node, int index) {
   const Node* constant = ConstantBehind(node.input(index));
   if (constant == nullptr) {
@@ -40,7 +40,7 @@ absl::StatusOr<float> ConstantScalar(const Node& node, int index) {
   return value.elements<float>()[0];
 }
 
-// OK when eight bits over the constant range of `fake` do what it does.
+// Returns OK if quantising to eight bits over the constant range is equivalent to `fake`.
 absl::Status CheckFakeQuant(const Node& fake) {
   if (fake.num_data_inputs() != 3) return absl::FailedPreconditionError("it has not three inputs");
   PF_ASSIGN_OR_RETURN(const int64_t bits, IntAttr(fake, "num_bits"));
@@ -58,7 +58,7 @@ absl::Status CheckFakeQuant(const Node& fake) {
   return absl::OkStatus();
 }
 
-// Why the chain ends below `node`, although its op would let a fake-quant through; empty when nothing is in the way.
+// Returns why a fake-quant cannot move across `node`, although its op allows it; empty if it can.
 std::string Obstacle(const Node& node) {
   if (node.graph().IsEndpoint(&node)) return "is a declared input or output";
   if (node.uses().size() != 1) return absl::StrCat("has ", node.uses().size(), " users, expected one");
@@ -109,7 +109,7 @@ bool IsFakeQuant(const Graph& graph, const Node& node, PassContext* context) {
   return true;
 }
 
-// Inputs 0, 1 and 2 of `node` are outputs 0, 1 and 2 of one node of that op: this node, or null.
+// Returns the node of that op whose outputs 0, 1 and 2 are inputs 0, 1 and 2 of `node`, or null.
 Node* CodesFrom(const Node& node, Op op) {
   if (node.num_data_inputs() < 3) return nullptr;
   Node* producer = node.input(0).node;
@@ -125,7 +125,8 @@ bool HasTypes(const Node& requantize, DType from, DType to) {
   return input.ok() && output.ok() && *input == from && *output == to;
 }
 
-// The Requantize into the range of the run whose result `outer` codes once more in a constant range; null otherwise.
+// Returns the Requantize to a measured range whose result `outer` requantises to a constant range; null if there is
+// none.
 Node* InnerRequantize(const Node& outer) {
   if (outer.op() != ops::kRequantize || outer.num_data_inputs() != 5) return nullptr;
   if (!HasTypes(outer, DType::kQInt32, DType::kQUint8)) return nullptr;
@@ -149,7 +150,7 @@ Node* InnerRequantize(const Node& outer) {
 absl::StatusOr<int64_t> HoistFakeQuants(Graph* graph, PassContext* context) {
   int64_t hoisted = 0;
   for (Node* node : graph->Nodes()) {
-    // A node that a hoist has taken over is gone, but keeps its last op: those are never fake-quants.
+    // A node that a hoist has merged is removed but keeps its last op, which is never a fake-quant.
     if (!IsFakeQuant(*graph, *node, context)) continue;
     PF_ASSIGN_OR_RETURN(const bool moved, Hoist(graph, node, context));
     hoisted += moved ? 1 : 0;
@@ -159,7 +160,7 @@ absl::StatusOr<int64_t> HoistFakeQuants(Graph* graph, PassContext* context) {
 
 absl::StatusOr<int64_t> FakeQuantsToRequantizes(Graph* graph, PassContext* context) {
   int64_t replaced = 0;
-  PassContext quiet;  // HoistFakeQuants has told the misses.
+  PassContext quiet;  // HoistFakeQuants has recorded the misses already.
   for (Node* fake : graph->Nodes()) {
     if (!IsFakeQuant(*graph, *fake, &quiet)) continue;
     const RewriteScope rewrite(context, graph, {fake});

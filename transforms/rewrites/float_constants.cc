@@ -1,4 +1,4 @@
-// Finds float constants without touching their elements.
+// Finds float constants without reading their elements.
 #include "transforms/rewrites/float_constants.h"
 
 #include "absl/strings/str_cat.h"

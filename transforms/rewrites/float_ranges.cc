@@ -1,4 +1,4 @@
-// Ranges of float tensors.
+// Computes ranges of float tensors.
 #include "transforms/rewrites/float_ranges.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace permafrost {
 namespace {
 
-// Below this many elements a thread costs more than it saves.
+// Below this number of elements a thread costs more than it saves.
 constexpr size_t kElementsPerThread = size_t{1} << 16;
 constexpr size_t kLanes = 32;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// The bits of a float as an integer of the same order, with -0 next below 0, or back again: integers have a minimum and
-// a maximum that every instruction set knows, where those of floats are several steps because of NaN.
+// Maps the bits of a float to an integer of the same order, with -0 directly below 0, or back. Every instruction set
+// has integer minimum and maximum, while those of floats take several steps because of NaN.
 inline PF_INLINE int32_t InOrder(int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 inline float FromOrder(int32_t ordered) {
   const int32_t bits = InOrder(ordered);
@@ -32,7 +32,7 @@ inline float FromOrder(int32_t ordered) {
 struct Accumulators {
   int32_t min[kLanes];
   int32_t max[kLanes];
-  uint32_t nearest_to_zero[kLanes];  // In order, counted from -0: 0 and 1 are the zeros.
+  uint32_t nearest_to_zero[kLanes];  // In integer order, relative to -0: 0 and 1 are the zeros.
 };
 
 // Folds one block into the lanes.
@@ -70,7 +70,7 @@ void AddRange(const FloatRange& part, FloatRange* range) {
   range->any_finite = true;
 }
 
-// The range of the values, one by one.
+// Returns the range of the values, computed element by element.
 FloatRange FindRangeSlowly(UnalignedSpan<float> values, size_t start, size_t end) {
   FloatRange range;
   for (; start < end; ++start) AddValue(values[start], &range);
@@ -97,7 +97,7 @@ FloatRange FindRangeOfPiece(UnalignedSpan<float> values, size_t start, size_t en
   blocks.min = FromOrder(*std::min_element(lanes.min, lanes.min + kLanes));
   blocks.max = FromOrder(*std::max_element(lanes.max, lanes.max + kLanes));
   blocks.has_zero = *std::min_element(lanes.nearest_to_zero, lanes.nearest_to_zero + kLanes) <= 1;
-  // NaN and infinity lie beyond the others in the order. Both are rare, so what is between them is looked for again.
+  // NaN and infinity are beyond the finite values in this order. Both are rare, so the range is then computed again.
   if (!(blocks.min >= -kLargest && blocks.max <= kLargest)) return FindRangeSlowly(values, start, end);
   AddRange(blocks, &range);
   return range;

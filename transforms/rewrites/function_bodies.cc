@@ -14,7 +14,7 @@
 namespace permafrost {
 namespace {
 
-// As many notes as a person reads.
+// Maximum number of notes, so that they stay readable.
 constexpr size_t kMaxNotes = 20;
 
 }  // namespace

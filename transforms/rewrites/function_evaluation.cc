@@ -1,4 +1,4 @@
-// Runs bodies on tensors.
+// Runs function bodies on tensors.
 #include "transforms/rewrites/function_evaluation.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace permafrost {
 namespace {
 
-// Choices and loops inside each other; calls do not count, since bodies have none left.
+// Maximum depth of nested branches and loops. Calls do not count, since they are already inlined.
 constexpr int kMostDepth = 50;
-// Nodes that one run of a pass computes inside functions: about a second.
+// Number of nodes that one run of a pass computes inside functions: about a second.
 constexpr int64_t kMostSteps = 1'000'000;
 
 absl::StatusOr<FunctionRef> FunctionAttr(const Node& node, absl::string_view key) {
@@ -110,7 +110,8 @@ absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::RunFunction(const Node& 
   std::vector<uint32_t> reads = plan.reads;
   for (size_t i = 0; i < args.size(); ++i) values[args[i]->id()] = {inputs[i]};
   std::vector<Tensor> outputs;
-  steps_ += static_cast<int64_t>(1 + plan.body->id_limit() / 8);  // The lists above are made for each call.
+  steps_ +=
+      static_cast<int64_t>(1 + plan.body->id_limit() / 8);  // Cost of the lists above, which are built for each call.
   for (const Node* each : plan.order) {
     if (++steps_ > kMostSteps) {
       return absl::ResourceExhaustedError(

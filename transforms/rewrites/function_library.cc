@@ -13,7 +13,7 @@ namespace {
 
 namespace fields = graphdef_fields;
 
-// Calls f(payload) for the fields `number` that hold a message or a text.
+// Calls f(payload) for the fields `number` that hold a message or a string.
 template <typename F>
 absl::Status ForEachMessage(absl::string_view message, uint32_t number, F f) {
   return ForEachField(message, [&](const WireField& field) -> absl::Status {
@@ -21,7 +21,7 @@ absl::Status ForEachMessage(absl::string_view message, uint32_t number, F f) {
   });
 }
 
-// The text in field `number`; the last one counts.
+// Reads the string in field `number`; the last one counts.
 absl::Status ReadText(absl::string_view message, uint32_t number, absl::string_view* text) {
   return ForEachMessage(message, number, [&](absl::string_view bytes) {
     *text = bytes;
@@ -39,8 +39,8 @@ absl::Status ReadNode(absl::string_view encoded, FunctionNode* node) {
   });
 }
 
-// Copies `message` to *copy with the payload of each field `number` replaced by what `edit`(payload, &new payload)
-// makes of it where it returns true.
+// Copies `message` to *copy. Replaces the payload of each field `number` for which `edit`(payload, &new payload)
+// returns true.
 template <typename Edit>
 absl::Status CopyWithEdits(absl::string_view message, uint32_t number, std::string* copy, Edit edit) {
   return ForEachField(message, [&](const WireField& field) -> absl::Status {
@@ -58,7 +58,7 @@ absl::Status CopyWithEdits(absl::string_view message, uint32_t number, std::stri
   });
 }
 
-// Whether a list value holds functions; also true for one that is malformed.
+// Returns true if a list value holds functions or is malformed.
 bool MayHoldFunctions(const AttrValue& value) {
   WireReader reader(value.encoded());
   WireField field;

@@ -16,7 +16,7 @@ namespace {
 // TensorFlow's kernels count pixels in 32 bits.
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
-// Attr `key`: 4 values from `least` on, `least` for batch and channels.
+// Reads attr `key`: 4 positive values, 1 for batch and channels.
 absl::StatusOr<std::vector<int64_t>> PerDimension(const Node& node, const char* key, int channel_dim) {
   PF_ASSIGN_OR_RETURN(std::vector<int64_t> values, IntListAttr(node, key));
   const bool fits = values.size() == 4 && values[0] == 1 && values[channel_dim] == 1 &&
@@ -39,7 +39,7 @@ int64_t SizeAt(const Shape& image, int dim) {
 bool WindowForm::SamePadding(int64_t size, Margin* margin) const {
   if (stride != 1 && size == kUnknownDim) return false;
   const int64_t extent = (kernel - 1) * dilation + 1;
-  int64_t total = extent - 1;  // With stride 1, whatever the size.
+  int64_t total = extent - 1;  // With stride 1, for any size.
   if (stride != 1) {
     const int64_t positions = size / stride + (size % stride != 0);
     total = positions == 0 ? 0 : std::max<int64_t>(0, extent - (size - (positions - 1) * stride));

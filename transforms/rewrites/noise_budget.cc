@@ -9,11 +9,11 @@
 namespace permafrost {
 namespace {
 
-// Noise that is correlated adds up to more than the sum of its parts. The sum of the parts is held to this share of the
-// budget first, and to less where a measurement of the choice says that it was not enough.
+// Correlated noise exceeds the sum of its parts. So the first choice keeps the sum below this share of the budget; the
+// share is reduced if a measurement of the choice exceeds the budget.
 constexpr double kFirstShare = 0.9;
 constexpr double kNextShare = 0.7;
-// Below this share of the budget the sum says nothing more, and all edits are left out.
+// Below this share of the budget the sum is not informative, and all edits are omitted.
 constexpr double kLeastShare = 0.02;
 
 struct Group {
@@ -63,7 +63,7 @@ class Search {
     return Group{begin, end, std::max(0.0, noise - base_)};
   }
 
-  // Leaves edits out until the noise of the groups that are left sums up to no more than this share of the budget.
+  // Omits edits until the noise of the remaining groups sums up to at most this share of the budget.
   absl::Status Reduce(double share) {
     while (!groups_.empty()) {
       double sum = base_;

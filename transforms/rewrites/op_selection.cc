@@ -1,4 +1,4 @@
-// Reads selections of ops and nodes, and notes what they name in vain.
+// Parses selections of ops and nodes, and notes names that match nothing.
 #include "transforms/rewrites/op_selection.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fuses what lies before a Conv2D into it.
+// Fuses the node before a Conv2D into it.
 #include "transforms/rewrites/padded_convolution.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Orders of dimensions.
+// Permutations of dimensions.
 #include "transforms/rewrites/permutation.h"
 
 #include <cstring>
@@ -52,7 +52,7 @@ absl::StatusOr<Tensor> Transposed(const Tensor& tensor, const Permutation& order
     return absl::InvalidArgumentError(absl::StrCat("found a ", DTypeName(tensor.dtype()), " of shape ",
                                                    shape.ToString(), ", expected ", order.size(), " dimensions"));
   }
-  // Elements between two neighbours along each dimension of the input, then in the order of the result.
+  // Strides of the input in elements, then in the order of the result.
   std::vector<int64_t> input_strides(rank, 1), strides(rank);
   for (int i = rank - 2; i >= 0; --i) input_strides[i] = input_strides[i + 1] * shape.dim(i + 1);
   Shape result;

@@ -1,4 +1,4 @@
-// The parser of logged ranges.
+// Parses logged ranges.
 #include "transforms/rewrites/range_log.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 constexpr absl::string_view kTag = "__requant_min_max:";
 constexpr absl::string_view kNameSuffix = "__print__";
 constexpr absl::string_view kMark = "__print__;__requant_min_max:";
-// How much of a bad line a note shows.
+// Number of bytes of a malformed line that a note shows.
 constexpr size_t kShownLength = 80;
 
 struct Record {
@@ -25,7 +25,7 @@ struct Record {
   float max = 0;
 };
 
-// The number before the only "]" of `text`.
+// Returns the number before the only "]" of `text`.
 std::optional<float> NumberInBrackets(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ']');
   float value = 0;

@@ -1,4 +1,4 @@
-// Reads the constants of savers, and takes parts of tensors.
+// Reads the constants of savers, and cuts slices from tensors.
 #include "transforms/rewrites/saved_variables.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// The strings of a constant, or null.
+// Returns the strings of a constant, or null.
 const std::vector<std::string>* StringsBehind(TensorRef ref, Tensor* keeper) {
   const Node* node = ConstantBehind(ref);
   if (node == nullptr) return nullptr;
@@ -28,7 +28,7 @@ bool IsAssignment(const Use& use) {
   return use.index == 1 && (op == ops::kAssign || op == ops::kAssignVariableOp);
 }
 
-// The variable to which somebody assigns what `identity` passes on, perhaps through more of them; or null.
+// Returns the variable that is assigned the result of `identity`, possibly through further Identity nodes; or null.
 const Node* AssignedThrough(const Node* identity) {
   for (int reads = 0; reads < kMaxReads && identity != nullptr; ++reads) {
     const Node* next = nullptr;
@@ -112,7 +112,7 @@ absl::StatusOr<Tensor> TakeSlice(const Tensor& whole, absl::string_view slice) {
   char* data;
   PF_ASSIGN_OR_RETURN(Tensor part, Tensor::Allocate(whole.dtype(), part_shape, &data));
   if (part.num_elements() == 0) return part;
-  // Rows of the last dimension, one after the other.
+  // Copies rows of the last dimension in order.
   const size_t element_size = SizeOf(whole.dtype());
   const size_t row = static_cast<size_t>(rank == 0 ? 1 : part_shape.dim(rank - 1)) * element_size;
   std::vector<int64_t> index = starts;

@@ -1,4 +1,4 @@
-// Takes nodes out of a graph whose users can read what the node reads.
+// Removes nodes whose users can read an input of the node instead.
 #include "transforms/rewrites/splicing.h"
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 namespace permafrost {
 namespace {
 
-// A node whose removal would give each of its consumers more control inputs than this stays: in a long chain of such
-// nodes the number of edges would grow with the square of its length.
+// A node is kept if its removal would give each of its consumers more control inputs than this. Otherwise the number of
+// edges could grow quadratically with the length of a chain of such nodes.
 constexpr size_t kMostHandedOn = 64;
 
 bool IsBranchPoint(Op op) {
   return op == ops::kSwitch || op == ops::kRefSwitch || op == ops::kMerge || op == ops::kRefMerge;
 }
 
-// Decides for every node whether it goes, producers before consumers, and what takes its place.
+// Decides for every node, producers before consumers, whether it is removed, and what replaces it.
 class Removal {
  public:
   Removal(const Graph& graph, SourceInput source_input, PassContext* context)
@@ -53,7 +53,7 @@ class Removal {
     }
   }
 
-  // InvalidArgument for candidates that read each other in a circle.
+  // Returns InvalidArgument for candidates that form a cycle.
   absl::Status Decide(const Graph& graph) {
     for (Node* node = graph.first(); node != nullptr; node = node->next()) {
       PF_RETURN_IF_ERROR(DecideWithProducers(node));
@@ -61,7 +61,7 @@ class Removal {
     return absl::OkStatus();
   }
 
-  // Whether something reads input `i` of a node that goes in its place.
+  // Returns true if input `i` replaces an output of the removed node.
   bool IsSource(const Node& node, int i) const {
     const auto ports = used_ports_.find(&node);
     if (ports != used_ports_.end()) return std::binary_search(ports->second.begin(), ports->second.end(), i);
@@ -70,7 +70,7 @@ class Removal {
 
   bool Goes(const Node* node) const { return state_[node->id()] == State::kGoes; }
 
-  // What stands for `ref` once the nodes are gone.
+  // Returns the replacement of `ref` after the removal.
   TensorRef Now(TensorRef ref) const {
     if (!Goes(ref.node)) return ref;
     const Place& place = place_[replaced_[ref.node->id()]];
@@ -81,18 +81,18 @@ class Removal {
     return place.sources[port - ports->second.begin()];
   }
 
-  // The control inputs that the consumers of a node that goes take over. None of them goes.
+  // Returns the control inputs that the consumers of a removed node take over. None of them is removed.
   const std::vector<Node*>& HandedOn(const Node* node) const { return place_[replaced_[node->id()]].handed_on; }
 
  private:
   enum class State : uint8_t { kStays, kUndecided, kOpen, kGoes };
   struct Place {
-    absl::InlinedVector<TensorRef, 1> sources;  // Of kEachPort one for each used port, else one.
+    absl::InlinedVector<TensorRef, 1> sources;  // For kEachPort one for each used port, else one.
     std::vector<Node*> handed_on;
   };
 
-  // The ports of a kEachPort node that are read, sorted; all of them when something waits for the node, since it then
-  // waits for all inputs. At least one.
+  // Returns the used ports of a kEachPort node, sorted; all ports if the node has control uses, which wait for all
+  // inputs. At least one.
   static std::vector<int> UsedPorts(const Node& node) {
     std::vector<int> ports;
     for (const Use& use : node.uses()) {
@@ -118,7 +118,7 @@ class Removal {
     return ports == used_ports_.end() ? 1 : static_cast<int>(ports->second.size());
   }
 
-  // The inputs on which the decision about a node depends: its sources, and the control inputs.
+  // Returns the number of inputs that the decision about a node depends on: its sources, and the control inputs.
   int NumDeciding(const Node& node) const { return NumSources(node) + node.num_inputs() - node.num_data_inputs(); }
   TensorRef Deciding(const Node& node, int i) const {
     const int num_sources = NumSources(node);
@@ -127,7 +127,7 @@ class Removal {
     return node.input(ports == used_ports_.end() ? FirstSource(node) : ports->second[i]);
   }
 
-  // A walk in depth over candidates, with its own stack.
+  // Decides depth first over candidates, with an explicit stack.
   absl::Status DecideWithProducers(Node* root) {
     if (state_[root->id()] != State::kUndecided) return absl::OkStatus();
     struct Step {
@@ -155,7 +155,7 @@ class Removal {
     return absl::OkStatus();
   }
 
-  // Records what takes the place of `node`, or says why it stays. All producers are decided.
+  // Records the replacement of `node`, or the reason why it is kept. All its producers are decided.
   bool MayGo(Node* node) {
     const bool has_each_port = used_ports_.contains(node);
     if (has_each_port && has_control_flow_ && node->num_data_inputs() > 1) {
@@ -191,7 +191,7 @@ class Removal {
           if (seen.insert(handed_on).second) place.handed_on.push_back(handed_on);
         }
       }
-      // Further sources are only waited for where something waits for the node.
+      // The producers of further sources must be waited for only if the node has control uses.
       if (i == 0 || (i < num_sources && !has_control_uses)) continue;
       Node* control = i < num_sources ? place.sources[i].node : Now({producer, kControlPort}).node;
       if (control != source && seen.insert(control).second) place.handed_on.push_back(control);
@@ -212,9 +212,9 @@ class Removal {
 
   PassContext* context_;
   std::vector<State> state_;        // By node id.
-  std::vector<uint32_t> replaced_;  // By node id, the index in place_ of a node that goes.
+  std::vector<uint32_t> replaced_;  // By node id: index in place_ of a removed node.
   std::vector<Place> place_;
-  absl::flat_hash_map<const Node*, int> other_source_;             // Where it is not input 0.
+  absl::flat_hash_map<const Node*, int> other_source_;             // Source inputs other than 0.
   absl::flat_hash_map<const Node*, std::vector<int>> used_ports_;  // Of nodes with kEachPort.
   bool has_control_flow_ = false;
 };
@@ -277,7 +277,7 @@ absl::StatusOr<int64_t> SpliceOut(Graph* graph, SourceInput source_input, PassCo
           graph, node, [&](TensorRef ref) { return removal.Now(ref); }, controls);
   }
   if (removed == 0) return 0;
-  absl::flat_hash_set<absl::string_view> names;  // Texts that the graph keeps.
+  absl::flat_hash_set<absl::string_view> names;  // Strings owned by the graph.
   for (const Node* node = graph->first(); node != nullptr; node = node->next()) names.insert(node->name());
   PF_RETURN_IF_ERROR(graph->RemoveNodes(remove));
   PF_ASSIGN_OR_RETURN(const int64_t unread, RemoveUnread(graph, std::move(no_longer_read)));

@@ -1,4 +1,4 @@
-// Regions of a graph that do not care in which order the dimensions of their tensors lie.
+// Regions of a graph that do not depend on the order of dimensions.
 #include "transforms/rewrites/transposed_region.h"
 
 #include <utility>
@@ -17,13 +17,13 @@ bool IsReduction(Op op) {
 }
 bool IsPad(Op op) { return op == ops::kPad || op == ops::kPadV2 || op == ops::kMirrorPad; }
 
-// The input that says which dimensions are meant, for ops that have one; else -1.
+// Returns the input that selects dimensions, for ops that have one; else -1.
 int ParameterInput(const Node& node) {
   if (node.op() == ops::kConcatV2) return node.num_data_inputs() - 1;
   return IsPad(node.op()) || IsReduction(node.op()) ? 1 : -1;
 }
 
-// The tensor of a parameter after the change; nothing when it is not a constant that can follow.
+// Returns the tensor of a parameter after the change; nothing if it is not a constant that can be permuted.
 absl::StatusOr<Tensor> ChangedParameter(const Node& node, const Permutation& order) {
   const Node* constant = ConstantBehind(node.input(ParameterInput(node)));
   if (constant == nullptr) return absl::FailedPreconditionError("is not constant");
@@ -94,7 +94,7 @@ TransposedRegion::TransposedRegion(Graph* graph, const ShapeMap& shapes, Node* s
     Node* node = nodes_[next];
     const int parameter = ParameterInput(*node);
     for (int i = 0; i < node->num_data_inputs(); ++i) {
-      // A constant follows on its own, with whatever Identity it is read through.
+      // A constant is permuted by itself, together with the Identity nodes that it is read through.
       if (i != parameter && ConstantBehind(node->input(i)) == nullptr) visit(node->input(i).node);
     }
     for (const Use& use : node->uses()) {
@@ -125,7 +125,7 @@ bool TransposedRegion::IsUnread(const Node& transpose) const {
 
 int64_t TransposedRegion::Gain() const {
   int64_t gain = 0;
-  absl::flat_hash_map<const Node*, size_t> transposed;  // How many uses lie in the region.
+  absl::flat_hash_map<const Node*, size_t> transposed;  // Number of uses within the region.
   absl::flat_hash_set<TensorRef> outside;
   for (const Node* node : nodes_) {
     for (int i = 0; i < node->num_data_inputs(); ++i) {

@@ -1,4 +1,4 @@
-// Along which dimension a constant's channels lie.
+// Finds the channel dimension of a constant from the ops that read it.
 #include "transforms/rewrites/weight_channels.h"
 
 #include <vector>
@@ -6,9 +6,9 @@
 namespace permafrost {
 namespace {
 
-// How many Identity nodes may stand between a constant and who reads it: freezing leaves one or two.
+// Maximum number of Identity nodes between a constant and its reader; freezing leaves one or two.
 constexpr int kMaxIdentities = 8;
-// A channel with fewer elements than this has a range that costs about as much as what it describes.
+// For a channel with fewer elements than this, a range of its own costs about as much as the elements.
 constexpr int64_t kMinElementsPerChannel = 8;
 
 bool Flag(const Node& node, absl::string_view attr) {
@@ -16,7 +16,7 @@ bool Flag(const Node& node, absl::string_view attr) {
   return value.ok() && *value;
 }
 
-// The dimension of the results' channels in weights of `shape` at input `index` of `reader`; -1 where it has none.
+// Returns the dimension of the output channels in weights of `shape` at input `index` of `reader`; -1 if there is none.
 int OutputDim(const Node& reader, uint32_t index, const Shape& shape) {
   const int rank = shape.rank();
   switch (reader.op().id()) {

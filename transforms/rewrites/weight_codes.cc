@@ -1,4 +1,4 @@
-// Float tensors as codes of few bits.
+// Quantises float tensors to codes of few bits.
 #include "transforms/rewrites/weight_codes.h"
 
 #include <algorithm>
@@ -22,15 +22,15 @@ constexpr char kNotFinite[] = "holds NaN or infinity, which codes cannot represe
 constexpr char kTooWide[] = "its range exceeds that of float";
 constexpr char kTooSmall[] = "its values are too small: the step between codes would be 0";
 
-// What a code of 4 bits is multiplied by where it ends up: in the high bits of 8.
+// Factor between a 4-bit code and the high bits of the byte that it is decoded in.
 constexpr int kNibbleShift = 4;
 
-// The codes of a format without zero_code: value = (code - zero_code) * step.
+// Linear mapping of a format. Codes exclude zero_code: value = (code - zero_code) * step.
 struct Line {
-  float min = 0, max = 0;  // What Dequantize is told.
+  float min = 0, max = 0;  // The range given to Dequantize.
   double step = 0;
-  double scale = 0;       // Codes per unit; 0 where every value is 0.
-  int32_t zero_code = 0;  // The code of 0; -zero_code is what MIN_FIRST starts from.
+  double scale = 0;       // Codes per unit; 0 if every value is 0.
+  int32_t zero_code = 0;  // The code of 0; MIN_FIRST starts from -zero_code.
   int32_t lowest = 0, highest = 0;
 };
 
@@ -39,7 +39,7 @@ float RoundUp(double value) {
   return nearest < value ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-// `value`, positive, rounded up to so many bits of mantissa, the leading one included.
+// Returns `value`, positive, rounded up to the given number of mantissa bits, including the leading one.
 float RoundUpTo(float value, int bits) {
   uint32_t pattern;
   std::memcpy(&pattern, &value, sizeof(pattern));
@@ -49,16 +49,17 @@ float RoundUpTo(float value, int bits) {
   return value;
 }
 
-// The original's: its bytes are the promise. The range always holds 0, so that 0 is represented exactly. The search for
-// the maximum starts at the smallest normal number, which changes no code; only a tensor of zeros needs more room.
+// Computes the range exactly as TensorFlow does, since the output must be byte-identical. The range always includes 0,
+// so that 0 is represented exactly. The search for the maximum starts at the smallest normal number, which changes no
+// code; only a tensor of zeros needs a wider range.
 Line MinFirstLine(float min, float max) {
   constexpr int kCodes = 256;
   Line line;
   line.min = std::min(min, 0.0f);
   line.max = std::max(max, kSmallestNormal);
   if (min == 0 && max == 0) line.max = 1;
-  // The range is stretched by 256/255 so that 256 steps of it hold 256 codes. The difference is taken in float, as
-  // there.
+  // The range is stretched by 256/255 so that 256 steps of it hold 256 codes. The difference is computed in float, as
+  // in TensorFlow.
   const double width = static_cast<double>(line.max - line.min) * (kCodes / (kCodes - 1.0));
   line.scale = kCodes / width;
   line.step = (line.max - line.min) / (kCodes - 1);
@@ -68,7 +69,7 @@ Line MinFirstLine(float min, float max) {
   return line;
 }
 
-// Dequantize divides the range by the highest code of the type in which it sees codes, 127 or 32767.
+// Dequantize divides the range by the highest code of its input type, 127 or 32767.
 Line ScaledLine(float min, float max, const CodeFormat& format, double shrink) {
   const bool is_nibble = format.bits == 4;
   const double multiplier = is_nibble ? 1 << kNibbleShift : 1;
@@ -115,18 +116,19 @@ Line LineOf(float min, float max, const CodeFormat& format, double shrink = 1) {
   return MinCombinedLine(min, max, format);
 }
 
-// Null when values between min and max can be coded.
+// Returns why values between min and max cannot be quantised; null if they can.
 const char* Objection(float min, float max, const Line& line) {
   if (!std::isfinite(line.min) || !std::isfinite(line.max) || !std::isfinite(line.max - line.min)) return kTooWide;
   if (!std::isfinite(line.step)) return kTooWide;
-  // A step that is denormal, which many machines take for 0, loses everything.
+  // Many machines flush a denormal step to 0, which would lose all values.
   const bool is_zero = min == 0 && max == 0;
   return !is_zero && line.step < kSmallestNormal ? kTooSmall : nullptr;
 }
 
 // --- One range for the tensor ----------------------------------------------------------------------------------------
 
-// std::round, half away from zero, in a form that vectorises. Exact: within the codes' range the difference is.
+// Rounds like std::round, half away from zero, in a form that vectorises. Exact, because `position - whole` is exact
+// within the range of codes.
 template <typename Code>
 inline PF_INLINE void EncodeBlock(const float* values, const Line& line, Code* codes) {
   const double scale = line.scale;
@@ -170,12 +172,12 @@ absl::Status EncodeTensor(UnalignedSpan<float> values, const CodeFormat& format,
 
 // --- A range for each channel ----------------------------------------------------------------------------------------
 
-// What becomes of the elements of a channel. The codes are without zero_code.
+// State of the elements of a channel. The codes exclude zero_code.
 struct Row {
   explicit Row(size_t size) : codes(size), rests(size), bins(size) {}
   std::vector<int32_t> codes;
-  std::vector<float> rests;   // What rounding left, in codes.
-  std::vector<uint8_t> bins;  // How near to the middle between two codes.
+  std::vector<float> rests;   // Rounding remainders, in codes.
+  std::vector<uint8_t> bins;  // Distance to the midpoint between two codes.
 };
 
 void RoundRow(const float* __restrict values, size_t size, const Line& line, Row* row) {
@@ -195,7 +197,7 @@ void RoundRow(const float* __restrict values, size_t size, const Line& line, Row
   });
 }
 
-// In several lanes, so that additions need not wait for each other.
+// Sums in several lanes, so that additions do not depend on each other.
 template <typename Term>
 double SumOf(size_t size, const Term& term) {
   constexpr size_t kLanes = 8;
@@ -210,8 +212,9 @@ double SumOf(size_t size, const Term& term) {
   return sum;
 }
 
-// Moves the codes whose values lie nearest to the middle between two codes to the other one, until the rests sum to
-// less than half a code. Zeros stay zeros. How near is compared in steps of 1/128, within one in order.
+// Moves the codes whose values are nearest to the midpoint between two codes to the other code, until the remainders
+// sum to less than half a code. Zeros stay zero. Distances are compared in steps of 1/128, and in element order within
+// a step.
 void KeepSum(const float* __restrict values, size_t size, const Line& line, Row* row) {
   constexpr float kBins = 128;
   const float* __restrict rests = row->rests.data();
@@ -233,7 +236,7 @@ void KeepSum(const float* __restrict values, size_t size, const Line& line, Row*
   size_t counts[static_cast<int>(kBins) / 2 + 1] = {};
   for (size_t i = 0; i < size; ++i) ++counts[bins[i]];
   int threshold = static_cast<int>(kBins) / 2;
-  // Bin 0 holds what cannot move.
+  // Bin 0 holds the elements that cannot move.
   for (; threshold > 1 && counts[threshold] < wanted; --threshold) wanted -= counts[threshold];
   for (size_t i = 0; i < size; ++i) codes[i] += bins[i] > threshold ? sign : 0;
   for (size_t i = 0; i < size && wanted > 0; ++i) {
@@ -243,7 +246,7 @@ void KeepSum(const float* __restrict values, size_t size, const Line& line, Row*
   }
 }
 
-// Four bits gain from cutting off the extremes; eight do not.
+// Clipping the extremes improves accuracy at four bits but not at eight.
 Line BestLine(const float* values, size_t size, float min, float max, const CodeFormat& format, Row* row) {
   Line best = LineOf(min, max, format);
   if (format.bits != 4) return best;
@@ -301,7 +304,7 @@ DType CodeType(const CodeFormat& format) {
   return format.bits == 16 ? DType::kQUint16 : DType::kQUint8;
 }
 
-// Which channel the elements belong to, one after the other.
+// Iterates over the channels of consecutive elements.
 class ChannelCursor {
  public:
   explicit ChannelCursor(Channels channels) : channels_(channels) {}
@@ -317,7 +320,7 @@ class ChannelCursor {
   int64_t offset_ = 0, channel_ = 0;
 };
 
-// step and zero_code of each range, from what Dequantize is told.
+// Returns step and zero_code of each range, from the range given to Dequantize.
 std::vector<Line> LinesOf(const CodedTensor& coded, const CodeFormat& format) {
   std::vector<Line> lines(coded.max.size());
   for (size_t i = 0; i < lines.size(); ++i) {
