@@ -1,4 +1,4 @@
-// Codes floats in the range that the graph says its input has.
+// Quantises floats with the range that the graph has for the input.
 #include "runtime_check/checking/coded_feeds.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct CodeRange {
   float max = 0;
 };
 
-// Where `reader` has the least and the largest value of its input `index`. Ops on codes have their tensors first (a
-// join has its axis before them), then the range of each; nothing for other ops.
+// Returns the inputs of `reader` that hold the minimum and the maximum of its input `index`. Ops on codes have their
+// tensors first (a concatenation has its axis before them), then the range of each. Empty for other ops.
 std::optional<std::pair<int, int>> RangeInputs(const Node& reader, int index) {
   const int count = reader.num_data_inputs();
   if (reader.op() == ops::kQuantizedConcat) {

@@ -1,4 +1,4 @@
-// Feeds for a graph that takes eight-bit codes where it took floats before passes went over it.
+// Quantises feeds for a graph whose float inputs were changed to 8-bit inputs by passes.
 #ifndef PERMAFROST_RUNTIME_CHECK_CHECKING_CODED_FEEDS_H_
 #define PERMAFROST_RUNTIME_CHECK_CHECKING_CODED_FEEDS_H_
 
@@ -8,9 +8,9 @@
 
 namespace permafrost {
 
-// `feed`, or, when it is float and `input` is a placeholder of quint8, its codes in the mode MIN_FIRST over the range
-// that a reader of the placeholder is told as a constant. Values outside of it become its ends. FailedPrecondition when
-// no reader tells the range.
+// Returns `feed` unchanged, or its codes if `feed` is float and `input` is a placeholder of quint8. The codes are in
+// mode MIN_FIRST, over the range that a reader of the placeholder has as a constant; values outside of it are clamped.
+// FailedPrecondition if no reader has a constant range.
 absl::StatusOr<Tensor> CodedFeed(const Endpoint& input, Tensor feed);
 
 }  // namespace permafrost

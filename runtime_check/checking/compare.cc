@@ -1,4 +1,4 @@
-// One pass over the pairs of elements, and one over the rows.
+// Compares in one pass over the pairs of elements and one over the rows.
 #include "runtime_check/checking/compare.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ double ToDouble(T value) {
   }
 }
 
-// Whether the elements are equal. 64-bit integers can differ where their doubles do not.
+// Returns whether the elements are equal. 64-bit integers can differ even if their doubles are equal.
 template <typename T>
 bool AreEqual(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -49,7 +49,7 @@ class Comparison {
 
   template <typename T>
   void Add(UnalignedSpan<T> expected, UnalignedSpan<T> actual) {
-    constexpr double kNoise = 1e-6;  // As max_rel documents.
+    constexpr double kNoise = 1e-6;  // See max_rel.
     const double floor = kNoise * difference_.max_abs_expected;
     for (size_t i = 0; i < expected.size(); ++i) {
       const bool equal = AreEqual(expected[i], actual[i]);
@@ -75,7 +75,7 @@ class Comparison {
   OutputDifference& difference_;
 };
 
-// What follows from the sums.
+// Computes the results from the sums.
 void Summarize(OutputDifference* d) {
   if (d->num_finite > 0) d->mean_abs = d->sum_error / static_cast<double>(d->num_finite);
   d->sqnr_db = d->sum_error_squared == 0 ? std::numeric_limits<double>::infinity()
@@ -87,7 +87,7 @@ void Summarize(OutputDifference* d) {
   }
 }
 
-// The place of the largest element; a NaN is never it.
+// Returns the position of the largest element; NaN is ignored.
 template <typename T>
 size_t Largest(UnalignedSpan<T> row) {
   size_t best = 0;
@@ -98,7 +98,7 @@ size_t Largest(UnalignedSpan<T> row) {
   return best;
 }
 
-// How many elements come before the one at `place` when sorted from the largest, equal ones in their order.
+// Returns the number of elements that precede the one at `place` in descending order; equal elements keep their order.
 template <typename T>
 size_t RankOf(UnalignedSpan<T> row, size_t place) {
   const double value = ToDouble(row[place]);

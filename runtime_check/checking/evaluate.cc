@@ -23,7 +23,7 @@ absl::Status KernelEvaluator::Supports(const Node& node) const {
     return absl::UnimplementedError(absl::StrCat("op '", node.op().name(), "' runs only in a session"));
   }
   for (const auto& types : {InputTypes(node), OutputTypes(node)}) {
-    if (!types.ok()) continue;  // Evaluate says so, with the node named.
+    if (!types.ok()) continue;  // Evaluate reports the error, with the node named.
     for (const DType type : *types) {
       if (!HoldsObjects(RemoveRef(type))) continue;
       return absl::UnimplementedError(absl::StrCat("op '", node.op().name(), "' with values of type ", DTypeName(type),

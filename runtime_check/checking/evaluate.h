@@ -1,4 +1,4 @@
-// Computes single nodes with the reference kernels: what constant folding uses.
+// Computes single nodes with the reference kernels, for constant folding.
 #ifndef PERMAFROST_RUNTIME_CHECK_CHECKING_EVALUATE_H_
 #define PERMAFROST_RUNTIME_CHECK_CHECKING_EVALUATE_H_
 
@@ -12,14 +12,14 @@ namespace permafrost {
 
 class KernelEvaluator : public Evaluator {
  public:
-  // An evaluation that needs more than `memory_limit` bytes for outputs and scratch memory is refused with
-  // ResourceExhausted.
+  // Evaluations that need more than `memory_limit` bytes for outputs and scratch memory fail with ResourceExhausted.
   explicit KernelEvaluator(int64_t memory_limit = int64_t{1} << 30, KernelLookup kernel_lookup = &FindKernel)
       : memory_limit_(memory_limit), kernel_lookup_(std::move(kernel_lookup)) {}
 
-  // Also refuses what is not a function of its inputs: Unimplemented for placeholders, random and stateful ops.
+  // Returns OK if the node can be evaluated. Unimplemented also for nodes that are no function of their inputs:
+  // placeholders, random and stateful ops.
   absl::Status Supports(const Node& node) const override;
-  // InvalidArgument also for inputs of the wrong number or types. Runs on the calling thread alone.
+  // Computes a node. InvalidArgument also for inputs of the wrong number or types. Runs only on the calling thread.
   absl::StatusOr<std::vector<Tensor>> Evaluate(const Node& node, absl::Span<const Tensor> inputs) const override;
 
  private:

@@ -1,4 +1,4 @@
-// Sums of squares of differences.
+// Accumulates sums of squared differences.
 #include "runtime_check/checking/output_error.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::vector<float> FloatsOf(const Tensor& tensor) {
   return values;
 }
 
-// The length of a row, when the tensor holds probabilities of classes; else 0.
+// Returns the length of a row if the tensor holds class probabilities; otherwise 0.
 size_t ClassesOf(const Tensor& tensor, const std::vector<float>& values) {
   if (tensor.shape().rank() == 0 || values.empty()) return 0;
   const auto classes = static_cast<size_t>(tensor.shape().dim(tensor.shape().rank() - 1));
@@ -49,7 +49,7 @@ void OutputError::Add(const Tensor& expected, const Tensor& actual) {
       if (std::isfinite(e[i])) expected_ += static_cast<double>(e[i]) * e[i];
     } else {
       const double apart = static_cast<double>(a[i]) - e[i];
-      difference_ += apart * apart;  // NaN or infinite where one of them is.
+      difference_ += apart * apart;  // NaN or infinite if an element is.
       expected_ += static_cast<double>(e[i]) * e[i];
     }
     ++count_;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{4} << 30;
 
-// Uniform in [0, 1): the upper 24 bits, which a float holds exactly.
+// Returns a number uniform in [0, 1): the upper 24 bits, which a float represents exactly.
 float NextFloat(SplitMix64* random) { return static_cast<float>(random->Next() >> 40) * 0x1p-24f; }
 
 template <typename T>
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<Tensor>> SeededInputs(absl::Span<const Endpoint> inpu
                                                  const absl::flat_hash_map<std::string, Shape>& shapes, uint64_t seed) {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // Each input has a stream of its own, so that its values do not depend on the sizes of the others.
+    // Each input has its own random stream, so that its values do not depend on the sizes of the others.
     absl::StatusOr<Tensor> tensor = SeededInput(inputs[i], shapes, SplitMix64(seed + i).Next());
     PF_RETURN_IF_ERROR(Annotate(tensor.status(), absl::StrCat("input '", inputs[i].text, "'")));
     tensors.push_back(*std::move(tensor));

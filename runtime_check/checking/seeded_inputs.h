@@ -1,4 +1,4 @@
-// Reproducible random inputs for a graph, for those who have no real ones at hand.
+// Reproducible random inputs for a graph, for use without real data.
 #ifndef PERMAFROST_RUNTIME_CHECK_CHECKING_SEEDED_INPUTS_H_
 #define PERMAFROST_RUNTIME_CHECK_CHECKING_SEEDED_INPUTS_H_
 
@@ -14,7 +14,7 @@
 
 namespace permafrost {
 
-// The same seed gives the same tensor on every machine. The elements are uniform in
+// Returns a random tensor; the same seed gives the same tensor on every machine. The elements are uniform in
 //   floating types, complex parts   [0, 1) for rank 4, as images are; else [-1, 1)
 //   uint8                           0 to 255
 //   other integers, quantised codes 0 to 7, so that they can serve as indices and sizes
@@ -23,9 +23,9 @@ namespace permafrost {
 // ResourceExhausted above 4 GiB.
 absl::StatusOr<Tensor> SeededTensor(DType dtype, const Shape& shape, uint64_t seed);
 
-// One tensor for each of `inputs`, which must be placeholders or have a node with a known output type. The shape is
-// that in `shapes` under the input's text, else the placeholder's, with 1 for an unknown dimension 0 (the batch).
-// InvalidArgument names an input whose shape remains unknown.
+// Returns one tensor for each of `inputs`, which must be placeholders or have a node with a known output type. The
+// shape is that in `shapes` under the input's text, otherwise the placeholder's, with 1 for an unknown dimension 0 (the
+// batch). InvalidArgument names an input whose shape remains unknown.
 absl::StatusOr<std::vector<Tensor>> SeededInputs(absl::Span<const Endpoint> inputs,
                                                  const absl::flat_hash_map<std::string, Shape>& shapes, uint64_t seed);
 

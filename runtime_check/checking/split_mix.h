@@ -1,4 +1,4 @@
-// Random numbers that every standard library gives alike.
+// A random number generator with the same results in every standard library.
 #ifndef PERMAFROST_RUNTIME_CHECK_CHECKING_SPLIT_MIX_H_
 #define PERMAFROST_RUNTIME_CHECK_CHECKING_SPLIT_MIX_H_
 

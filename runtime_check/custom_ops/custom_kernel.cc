@@ -1,4 +1,4 @@
-// Shows a node to a library, and runs what the library makes of it.
+// Offers a node to a library, and runs the partition that the library compiles.
 #include "runtime_check/custom_ops/custom_kernel.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CustomState final : public KernelState {
   mutable std::vector<void*> outputs;
 };
 
-// What infer_shapes has said, by output.
+// Results of infer_shapes, by output.
 using Shapes = std::vector<std::optional<Shape>>;
 
 int32_t SetShape(const permafrost_shapes* shapes, int32_t output, const int64_t* dims, int32_t rank) {
@@ -46,7 +46,7 @@ void ParallelFor(void* pool, int64_t count, int64_t grain, void (*body)(void* da
                                               [&](int64_t begin, int64_t end) { body(data, begin, end); });
 }
 
-// The node as a partition of its own. All its inputs are inputs of the partition, constants too.
+// Returns the node as a partition of its own. All its inputs are inputs of the partition, including constants.
 Partition PartitionOf(const PrepareContext& context) {
   Partition partition;
   DelegateNode& node = partition.nodes.emplace_back();
@@ -69,7 +69,7 @@ Partition PartitionOf(const PrepareContext& context) {
   return partition;
 }
 
-// Tries the library. Unimplemented: it refuses.
+// Offers one node to the library. Unimplemented: the library rejects it.
 class Attempt {
  public:
   Attempt(const CustomKernel& custom, PrepareContext* context)

@@ -1,4 +1,4 @@
-// A kernel of a shared library, wrapped as one of ours.
+// Wraps a kernel of a shared library as a Kernel.
 #ifndef PERMAFROST_RUNTIME_CHECK_CUSTOM_OPS_CUSTOM_KERNEL_H_
 #define PERMAFROST_RUNTIME_CHECK_CUSTOM_OPS_CUSTOM_KERNEL_H_
 
@@ -12,12 +12,12 @@ namespace permafrost {
 
 struct CustomKernel {
   const permafrost_kernel* kernel = nullptr;
-  const Kernel* builtin = nullptr;  // Runs what the library refuses. May be null.
-  std::string path;                 // Of the library.
-  std::shared_ptr<void> library;    // Keeps it loaded.
+  const Kernel* builtin = nullptr;  // Runs the nodes that the library rejects. May be null.
+  std::string path;                 // Path of the library.
+  std::shared_ptr<void> library;    // Keeps the library loaded.
 };
 
-// Kernel::data is `custom`, which must outlive the kernel.
+// Returns the kernel; its data is `custom`, which must outlive it.
 Kernel MakeCustomKernel(const CustomKernel* custom);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Loads libraries of kernels, and reads what they say of their ops.
+// Loads libraries of kernels, and reads the descriptions of their ops.
 #include "runtime_check/custom_ops/custom_ops.h"
 
 #include <map>
@@ -22,7 +22,7 @@
 namespace permafrost {
 namespace {
 
-// What the entry has filled in; destroyed when nobody needs the library any more.
+// The data that the entry filled in; destroyed with the last user of the library.
 struct LoadedOps {
   ~LoadedOps() {
     if (is_made && ops.value.destroy != nullptr) ops.value.destroy(ops.value.self);
@@ -33,13 +33,13 @@ struct LoadedOps {
   bool is_made = false;
 };
 
-// All that a lookup needs.
+// The data that a lookup needs.
 struct Offer {
   std::vector<std::unique_ptr<CustomKernel>> custom;
   std::map<std::string, Kernel, std::less<>> kernels;  // By op.
 };
 
-// "name: float", "name: T", "name: N * float" or "name: list(T)".
+// Parses "name: float", "name: T", "name: N * float" or "name: list(T)".
 absl::StatusOr<ArgSpec> ParseArg(absl::string_view text) {
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
   ArgSpec arg;
@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<ArgSpec>> ParseArgs(const char* const* texts) {
   return args;
 }
 
-// The kernel that the library's would be asked before. Null where there is none.
+// Returns the kernel that the library's kernel precedes; null if there is none.
 absl::StatusOr<const Kernel*> Replaced(Op op) {
   const Kernel* builtin = FindKernel(op);
   const OpSchema* schema = FindSchema(op);
@@ -122,7 +122,7 @@ absl::Status CallEntry(void* symbol, LoadedOps* loaded) {
   permafrost_custom_ops& ops = loaded->ops.value;
   ErrorBuffer error;
   const int32_t result = entry(&ExternalHost(), &ops, error.data(), error.size());
-  // A library that is refused for its version may have failed for that reason.
+  // A version mismatch may be the reason of the failure, so it is reported first.
   if (ops.major != 0) PF_RETURN_IF_ERROR(CheckAbiVersion(ops.major, ops.minor));
   if (const absl::Status status = error.ToStatus(result); !status.ok()) {
     return absl::InternalError(absl::StrCat("permafrost_custom_ops_entry failed: ", status.message()));

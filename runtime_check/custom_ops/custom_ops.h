@@ -11,19 +11,19 @@
 namespace permafrost {
 
 struct CustomOps {
-  // The kernels of the libraries, and those of FindKernel for all other ops. A library's kernel of an op that has a
-  // kernel already is asked first, for each node and set of shapes; what it refuses the other runs.
+  // The kernels of the libraries, and those of FindKernel for all other ops. If an op has both, the library's kernel is
+  // tried first, for each node and set of shapes; the built-in kernel runs the nodes that the library rejects.
   KernelLookup kernels;
-  // The same, save that an op that has a kernel already keeps it.
+  // The same kernels, except that ops with a built-in kernel keep it.
   KernelLookup kernels_of_new_ops;
 };
 
-// The libraries at these paths. They stay loaded as long as a copy of a lookup lives. Errors name the path:
+// Loads the libraries at these paths. They stay loaded as long as a copy of a lookup lives. Errors name the path:
 //   NotFound            there is no such file
 //   InvalidArgument     it is no shared library, or exports no permafrost_custom_ops_entry; two libraries offer one op;
-//                       an op that is replaced cannot be (the session itself does what it does)
+//                       an op cannot be replaced, because the session itself implements it
 //   FailedPrecondition  it is built for another major version of the interface
-//   Internal            its entry fails, or says something of a kernel that makes no sense
+//   Internal            its entry fails, or describes a kernel inconsistently
 absl::StatusOr<CustomOps> LoadCustomOps(absl::Span<const std::string> paths);
 
 }  // namespace permafrost

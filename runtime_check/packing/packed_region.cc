@@ -1,4 +1,4 @@
-// Opens the region as a file of packed weights.
+// Opens a region of a package as a file of packed weights.
 #include "runtime_check/packing/packed_region.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Weights that lie packed beside the graph in a memory-mapped package.
+// Packed weights stored beside the graph in a memory-mapped package.
 #ifndef PERMAFROST_RUNTIME_CHECK_PACKING_PACKED_REGION_H_
 #define PERMAFROST_RUNTIME_CHECK_PACKING_PACKED_REGION_H_
 
@@ -14,21 +14,21 @@
 
 namespace permafrost {
 
-// The name of the region for this delegate and precision.
+// Returns the name of the region for this delegate and precision.
 std::string PackedRegionName(absl::string_view delegate, absl::string_view precision);
 
-// That region. Null where there is none; an error, which says why, for one that is damaged or was packed for another
-// `identity` (PackingIdentity).
+// Returns that region; null if there is none. Returns an error, with the reason, if it is damaged or was packed for
+// another `identity` (PackingIdentity).
 absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> FindPackedRegion(const Package& package,
                                                                           absl::string_view delegate,
                                                                           absl::string_view precision,
                                                                           absl::string_view identity);
 
-// What reads from the region.
+// Returns a cache that reads from the region.
 std::shared_ptr<WeightCache> CacheOf(std::shared_ptr<const PackedWeightsFile> region);
 
-// What the delegate is made with that runs a model as its package has it packed: the precision, its plan, and the
-// weights. DataLoss, InvalidArgument: the plan is damaged, or none.
+// Returns the options of a delegate that runs a model with the packed weights of its package: precision, plan and
+// weights. DataLoss or InvalidArgument if the plan is damaged or is not a plan.
 absl::StatusOr<DelegateOptions> AsPacked(std::shared_ptr<WeightCache> cache);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Where a delegate finds the weights of a model as it packed them before, and leaves what it packs now.
+// The interface of a cache of packed weights, which a delegate reads and fills.
 #ifndef PERMAFROST_RUNTIME_CHECK_PACKING_PACKED_WEIGHTS_H_
 #define PERMAFROST_RUNTIME_CHECK_PACKING_PACKED_WEIGHTS_H_
 
@@ -14,37 +14,36 @@
 
 namespace permafrost {
 
-// A build that does not packs anew each time.
+// False in builds that pack weights anew in each process.
 inline constexpr bool kKeepsPackedWeights = selection::kHoldsPackedWeights;
 
-// Valid as long as `owner`, or a copy of it, lives.
+// Bytes of packed weights; valid as long as `owner`, or a copy of it, lives.
 struct PackedBytes {
   absl::string_view bytes;
   Owner owner;
 };
 
-// For one model, one delegate and one precision. A key says all on which the bytes depend beside those and the weights
-// themselves. Thread-safe.
+// A cache for one model, one delegate and one precision. A key describes everything else that the bytes depend on,
+// except the weights themselves. Thread-safe.
 class PackedWeights {
  public:
   virtual ~PackedWeights() = default;
-  // Nothing where nothing is kept under the key, or what is kept is damaged. The memory may be mapped for reading
-  // alone.
+  // Returns the bytes under the key; empty if there are none or they are damaged. The memory may be mapped read-only.
   virtual std::optional<PackedBytes> Find(const std::string& key) = 0;
-  // The bytes must not change any more.
+  // Stores the bytes, which must not change afterwards.
   virtual void Keep(const std::string& key, PackedBytes packed) = 0;
 };
 
 struct NoPackedWeights {
   PackedWeights* get() const { return nullptr; }
-  operator std::shared_ptr<PackedWeights>() const { return nullptr; }  // NOLINT: meant to convert.
+  operator std::shared_ptr<PackedWeights>() const { return nullptr; }  // NOLINT: implicit conversion is intended.
 };
 using SharedPackedWeights = std::conditional_t<kKeepsPackedWeights, std::shared_ptr<PackedWeights>, NoPackedWeights>;
 
-// The same, for the inputs of one node.
+// The cache for the inputs of one node.
 struct PackedInputs {
   PackedWeights* weights;
-  // Names the value of input i in the model. Empty where it does not follow from the model alone.
+  // Returns the name of the value of input i in the model. Empty if it does not depend on the model alone.
   absl::FunctionRef<std::string(int)> value_name;
 };
 

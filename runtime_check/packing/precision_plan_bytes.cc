@@ -1,4 +1,4 @@
-// A mark, a hash, and a message in protobuf's wire format.
+// Encodes plans as a signature, a hash, and a message in protobuf's wire format.
 #include "runtime_check/packing/precision_plan_bytes.h"
 
 #include <cmath>

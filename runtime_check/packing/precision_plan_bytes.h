@@ -1,4 +1,5 @@
-// A precision plan as bytes that are read in no time, for what is made anew when it does not fit: packed weights.
+// A compact binary encoding of a precision plan, for data that is rebuilt when it does not match, such as packed
+// weights.
 #ifndef PERMAFROST_RUNTIME_CHECK_PACKING_PRECISION_PLAN_BYTES_H_
 #define PERMAFROST_RUNTIME_CHECK_PACKING_PRECISION_PLAN_BYTES_H_
 
@@ -12,16 +13,17 @@
 namespace permafrost {
 
 struct SavedPlan {
-  std::string model;     // ModelFingerprint of the model that it is for; empty where that lies beside it.
-  std::string delegate;  // Its name.
+  std::string model;     // ModelFingerprint of the model; empty if the fingerprint is stored beside the plan.
+  std::string delegate;  // Name of the delegate.
   std::string precision;
-  std::shared_ptr<const PrecisionPlan> plan;  // Null where the precision wants none.
+  std::shared_ptr<const PrecisionPlan> plan;  // Null if the precision needs no plan.
 };
 
-// As docs/formats/packed_weights.md lays them out.
+// Encodes a plan, in the format of docs/formats/packed_weights.md.
 std::string PrecisionPlanBytes(const SavedPlan& saved);
 
-// DataLoss for bytes that are damaged or cut short, InvalidArgument for those of another kind or version.
+// Decodes a plan. DataLoss for bytes that are damaged or truncated, InvalidArgument for those of another kind or
+// version.
 absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes);
 
 }  // namespace permafrost

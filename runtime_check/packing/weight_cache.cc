@@ -9,7 +9,7 @@
 namespace permafrost {
 namespace {
 
-// What nobody asked for this time, other shapes' weights, may be so many times what somebody did.
+// Maximum size of unused entries (weights for other shapes), as a multiple of the size of the used ones.
 constexpr uint64_t kMostOthers = 3;
 
 WeightCache::Count CountOf(const std::map<std::string, PackedBytes>& entries) {
@@ -47,7 +47,7 @@ std::optional<PackedBytes> WeightCache::Find(const std::string& key) {
 
 void WeightCache::Keep(const std::string& key, PackedBytes packed) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // What was found did not fit.
+  // The entry that was found did not match.
   found_.erase(key);
   packed_[key] = std::move(packed);
 }

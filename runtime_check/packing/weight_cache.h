@@ -1,4 +1,4 @@
-// Weights that a delegate has packed, kept from one run to the next: in a package beside the model, or in a folder.
+// A cache of the weights that a delegate has packed, stored in a package beside the model or in a folder.
 #ifndef PERMAFROST_RUNTIME_CHECK_PACKING_WEIGHT_CACHE_H_
 #define PERMAFROST_RUNTIME_CHECK_PACKING_WEIGHT_CACHE_H_
 
@@ -18,47 +18,47 @@
 
 namespace permafrost {
 
-// How much an entry is trusted before it is used.
+// The check of an entry before it is used.
 enum class PackedTrust {
-  kAsTheModel,  // It lies in the model's own file: like the other weights there it is taken as it is.
-  kChecked,     // Every byte is read once and compared with its hash.
+  kAsTheModel,  // None: the entry is in the model's own file and trusted like its other weights.
+  kChecked,     // Each byte is read once and compared with the hash.
 };
 
 class WeightCache final : public PackedWeights {
  public:
   explicit WeightCache(PackedMaker maker) : maker_(std::move(maker)) {}
 
-  // Looks for entries there too. REQUIRES: before the first Find.
+  // Adds a file to search for entries. REQUIRES: Find was not called yet.
   void Use(std::shared_ptr<const PackedWeightsFile> file, PackedTrust trust) { sources_.push_back({file, trust}); }
 
   std::optional<PackedBytes> Find(const std::string& key) override;
   void Keep(const std::string& key, PackedBytes packed) override;
 
   const PackedMaker& maker() const { return maker_; }
-  // Of entries, and bytes of them.
+  // Number of entries, and their bytes.
   struct Count {
     int64_t entries = 0, bytes = 0;
   };
   Count found() const;
   Count packed() const;
-  // What was wrong with entries, a line each.
+  // Returns the errors found in entries, one line each.
   std::vector<std::string> notes() const;
 
-  // A file of weights before it is written.
+  // The content of a file of packed weights.
   class Content {
    public:
     Content(PackedMaker maker, std::map<std::string, PackedBytes> entries);
-    // Bytes that Write writes.
+    // Returns the number of bytes that Write writes.
     uint64_t size() const { return PackedWeightsSize(maker_, pieces_); }
     absl::Status Write(ByteSink* sink) const { return WritePackedWeights(maker_, pieces_, sink); }
 
    private:
     PackedMaker maker_;
     std::map<std::string, PackedBytes> entries_;
-    std::vector<PackedPiece> pieces_;  // Views of the entries, which stay where they are when this is moved.
+    std::vector<PackedPiece> pieces_;  // Views of the entries, which keep their addresses when this object is moved.
   };
-  // What was packed, and what was found and is in use. Entries of the file that nobody asked for, those of other
-  // shapes, stay as long as they are no more than three times as many bytes. Reads and checks these.
+  // Returns the entries that were packed, and those that were found and are in use. Unused entries of the file (for
+  // other shapes) are kept while their size is at most three times that of the used ones; they are read and checked.
   Content ToWrite() const;
 
  private:
@@ -74,7 +74,7 @@ class WeightCache final : public PackedWeights {
   std::vector<std::string> notes_;
 };
 
-// What of the maker is another, or nothing.
+// Describes how the maker differs; empty if it does not.
 std::string DifferenceOf(const PackedMaker& found, const PackedMaker& expected);
 
 }  // namespace permafrost

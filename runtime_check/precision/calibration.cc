@@ -1,4 +1,4 @@
-// Fetches what lies inside, and sums it up.
+// Fetches the inner tensors of a model and accumulates their statistics.
 #include "runtime_check/precision/calibration.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace permafrost {
 namespace {
 
-// Values of all samples that are held at once, unless those of one tensor are more.
+// Limit on the values of all samples that are held at once, unless one tensor alone exceeds it.
 constexpr int64_t kMostBytes = int64_t{256} << 20;
 constexpr int64_t kMostChannels = 65536;
 
-// The first outputs to look at, each once, in order.
+// Returns the names of the first outputs to measure, each once, in order.
 std::vector<std::string> TensorsOf(const Graph& graph, absl::Span<const std::string> feeds,
                                    const DelegationReport& report) {
   std::vector<std::string> tensors;
@@ -53,7 +53,7 @@ std::vector<float> FloatsOf(const Tensor& tensor) {
   return values;
 }
 
-// `runs` has the tensor for each sample.
+// Returns the statistics of a tensor. `runs` has its value for each sample.
 absl::StatusOr<TensorStatistics> StatisticsOf(const std::string& name, absl::Span<const Tensor* const> runs,
                                               RangeMethod method) {
   TensorStatistics statistics;
@@ -103,7 +103,7 @@ absl::StatusOr<std::map<std::string, TensorStatistics>> Calibrate(const Graph& g
     if (runs.size() != samples.size()) continue;
     PF_ASSIGN_OR_RETURN(statistics[feeds[i]], StatisticsOf(feeds[i], runs, method));
   }
-  // All shapes and types come from one plan; its session is not run.
+  // One plan provides all shapes and types; its session is not run.
   std::vector<std::string> tensors = TensorsOf(graph, feeds, report);
   if (tensors.empty()) return statistics;
   std::vector<Shape> shapes;

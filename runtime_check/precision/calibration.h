@@ -1,4 +1,4 @@
-// What sample inputs tell about the values inside of a model.
+// Calibration: statistics of the values inside a model, from sample inputs.
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_CALIBRATION_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_CALIBRATION_H_
 
@@ -17,9 +17,10 @@
 
 namespace permafrost {
 
-// Runs all samples, a part of the graph's tensors at a time so that memory stays bounded, and looks at the first output
-// of each node in the report's partitions and of what they read, where these are floats. `options` says who computes.
-// InvalidArgument without samples, and where a value is not finite, with the name of the node; errors of the runs.
+// Returns the statistics of the first output of each node in the report's partitions, and of the tensors that these
+// nodes read, if they are floats. Runs all samples for a part of the tensors at a time, so that memory stays bounded.
+// `options` selects what computes the model. InvalidArgument without samples, and for a value that is not finite, with
+// the name of the node; errors of the runs.
 absl::StatusOr<std::map<std::string, TensorStatistics>> Calibrate(const Graph& graph,
                                                                   absl::Span<const std::string> feeds,
                                                                   absl::Span<const std::vector<Tensor>> samples,

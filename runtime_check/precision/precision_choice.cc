@@ -1,4 +1,4 @@
-// Runs the samples in each precision, compares and times.
+// Runs the samples in each precision, and compares outputs and times.
 #include "runtime_check/precision/precision_choice.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace permafrost {
 namespace {
 
 constexpr int kTimedRounds = 7;
-// Of a profile: enough to see which precision is faster where.
+// Number of runs in a profile; enough to compare the precisions at each node.
 constexpr int kProfiledRuns = 5;
 
 constexpr char kMixed[] = "mixed";
@@ -33,7 +33,7 @@ absl::StatusOr<SampleOutputs> RunAll(Session* session, absl::Span<const std::vec
   return outputs;
 }
 
-// "a, b and 3 more".
+// Returns a list such as "a, b and 3 more".
 std::string ListOf(const std::vector<std::string>& names) {
   constexpr size_t kMost = 6;
   const size_t shown = std::min(kMost, names.size());
@@ -152,13 +152,13 @@ class Chooser {
     }
   }
 
-  // In turns, so that what else the machine does hits all.
+  // Times the sessions in turn, so that other load on the machine affects all of them.
   absl::Status Time(std::vector<std::unique_ptr<Session>>* sessions, std::vector<PrecisionTrial>* trials) const {
     for (int round = 0; round < kTimedRounds; ++round) {
       for (size_t i = 0; i < sessions->size(); ++i) {
         if ((*sessions)[i] == nullptr) continue;
         PF_RETURN_IF_ERROR(CheckCancelled());
-        // The first run finds the caches as the one before left them.
+        // The first run starts with the caches left by the previous session; the second one is the warm run.
         for (int run = 0; run < 2; ++run) {
           const absl::Time start = absl::Now();
           PF_RETURN_IF_ERROR((*sessions)[i]->Run(samples_[0]).status());
@@ -171,7 +171,7 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  // What the delegate takes, and what passes through it: once for all trials.
+  // Determines, once for all trials, the nodes that the delegate supports and the statistics of their values.
   absl::Status Prepare() {
     if (base_.has_value()) return absl::OkStatus();
     PF_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Open("f32", nullptr));
@@ -188,7 +188,7 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  // Whether the processor has it.
+  // Returns OK if the processor supports the precision.
   absl::Status Has(Precision precision) const {
     auto plan = std::make_shared<PrecisionPlan>();
     plan->precision = precision;
@@ -256,11 +256,11 @@ class Chooser {
   const std::string& name_;
   const SessionOptions& session_options_;
   const ChoiceOptions& options_;
-  const DelegateInfo* delegate_ = nullptr;  // Of name_; null for an unknown one.
+  const DelegateInfo* delegate_ = nullptr;  // Describes name_; null for an unknown name.
   std::vector<std::string> precisions_;
   SampleOutputs expected_;
   DelegationReport report_;
-  std::optional<PrecisionPlan> base_;  // With statistics alone.
+  std::optional<PrecisionPlan> base_;  // Contains only statistics.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Precision `auto`: the fastest precision of a delegate that stays inside a budget of error, found by measurement.
+// Precision `auto`: measures the precisions of a delegate and chooses the fastest one within an accuracy budget.
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_CHOICE_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_CHOICE_H_
 
@@ -19,34 +19,35 @@ namespace permafrost {
 
 struct ChoiceOptions {
   AccuracyBudget budget;
-  std::vector<std::string> precisions;            // Those to try; empty: all that the delegate has.
-  RangeMethod calibration = RangeMethod::kMse;    // How the ranges of eight bits are found.
-  std::vector<std::vector<Tensor>> calibrate_on;  // Inputs for that; empty: the samples.
-  double search_seconds = 60;                     // About how long "mixed" may look for a plan.
+  std::vector<std::string> precisions;            // Candidates; empty: all that the delegate has.
+  RangeMethod calibration = RangeMethod::kMse;    // Selects the ranges of 8-bit values.
+  std::vector<std::vector<Tensor>> calibrate_on;  // Calibration inputs; empty: the samples.
+  double search_seconds = 60;                     // Approximate limit on the search for a "mixed" plan.
 };
 
 struct PrecisionTrial {
   std::string precision;
-  std::shared_ptr<const PrecisionPlan> plan;  // Null where the precision wants none.
-  double milliseconds = 0;                    // The least of a few runs of the first sample, in turns with the others.
-  // The largest over the outputs of: rms of the difference over rms of the output.
+  std::shared_ptr<const PrecisionPlan> plan;  // Null if the precision needs no plan.
+  double milliseconds = 0;  // Minimum of a few runs of the first sample, interleaved with the other trials.
+  // Maximum over the outputs of the rms of the difference divided by the rms of the output.
   double worst_relative_rms = 0;
   bool is_within_budget = false;
-  std::string reason;              // Why not: the output and what is found and expected, or the error of the session.
-  std::vector<std::string> notes;  // What the plan is like, a line each.
+  std::string
+      reason;  // Reason for rejection: the output with the expected and the actual error, or the session's error.
+  std::vector<std::string> notes;  // Description of the plan, one line each.
 };
 
 struct PrecisionChoice {
-  std::string precision;                      // The fastest of those within the budget; the first if there is none.
-  std::shared_ptr<const PrecisionPlan> plan;  // Of that one.
+  std::string precision;                      // The fastest one within the budget; the first one if there is none.
+  std::shared_ptr<const PrecisionPlan> plan;  // Plan of that precision.
   std::vector<PrecisionTrial> trials;         // All, in the delegate's order.
 };
 
-// Tries each precision of delegate `name` but "auto". `samples` are inputs as Session::Run takes them; the more like
-// real ones, the better the choice. For precisions that want a plan, the samples calibrate: "int8" is eight bits where
-// they are possible, but for the first and the last layer; "mixed" is what SearchPlan finds. `session_options` are
-// without a delegate, as the session will have them. InvalidArgument without samples, for an unknown delegate and for a
-// precision that it does not have; errors of the reference run.
+// Tries each precision of delegate `name` except "auto". `samples` are inputs as Session::Run takes them; samples close
+// to real inputs give a better choice. For precisions that need a plan, the samples also calibrate. "int8" computes in
+// 8 bits where possible, except in the first and the last layer; "mixed" is the result of SearchPlan. `session_options`
+// have no delegate, and are otherwise those of the later session. InvalidArgument without samples, for an unknown
+// delegate and for a precision that it does not have; errors of the reference run.
 absl::StatusOr<PrecisionChoice> ChoosePrecision(const Graph& graph, absl::Span<const std::string> feeds,
                                                 absl::Span<const std::string> fetches,
                                                 absl::Span<const std::vector<Tensor>> samples, const std::string& name,

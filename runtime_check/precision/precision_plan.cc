@@ -1,4 +1,4 @@
-// Names of precisions.
+// Converts between precisions and their names.
 #include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {

@@ -1,4 +1,4 @@
-// What a delegate computes with, node by node, and what is known of the values that it will see.
+// A precision plan: the precision of each node, and statistics of the values for quantisation.
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_PLAN_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_PLAN_H_
 
@@ -12,24 +12,24 @@
 
 namespace permafrost {
 
-// Of products and of what lies between the nodes; sums are of more bits, and the interface of a model is as it was.
-// kBf16x3 takes each float as the sum of two of bfloat16, and three products for one: large convolutions are within
-// 2^-16 of kF32, to which it falls back for all else. Files hold the numbers.
+// Precision of products and of values between nodes. Sums have more bits, and the model's inputs and outputs are
+// unchanged. kBf16x3 represents each float as the sum of two bfloat16 numbers, and computes three products for one.
+// Large convolutions are within 2^-16 of kF32; all other nodes fall back to kF32. The numbers are stored in files.
 enum class Precision : uint8_t { kF32, kBf16, kInt8, kBf16x3 };
 
-// From the most exact to the fastest.
+// All precisions, from the most accurate to the fastest.
 constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBf16x3, Precision::kBf16, Precision::kInt8};
 
 absl::string_view NameOf(Precision precision);
-// The one of that name, if there is one.
+// Returns the precision with that name, if there is one.
 std::optional<Precision> PrecisionNamed(absl::string_view name);
 
-// What calibration found out about the values of a tensor.
+// Calibration results for a tensor.
 struct TensorStatistics {
-  float least = 0, most = 0;  // Finite; least <= most.
-  // Values are worth telling apart up to this magnitude; those beyond it may become it. 0 where all are zero.
+  float least = 0, most = 0;  // Minimum and maximum; finite.
+  // Magnitude up to which values must be distinguished; larger values may be clamped to it. 0 if all values are zero.
   float bound = 0;
-  std::vector<float> means;  // Of each element of the last dimension, over all others.
+  std::vector<float> means;  // Mean of each element of the last dimension, over all others.
 
   friend bool operator==(const TensorStatistics& a, const TensorStatistics& b) {
     return a.least == b.least && a.most == b.most && a.bound == b.bound && a.means == b.means;
@@ -37,9 +37,9 @@ struct TensorStatistics {
 };
 
 struct PrecisionPlan {
-  Precision precision = Precision::kF32;   // Of the nodes that are not listed.
+  Precision precision = Precision::kF32;   // For nodes that are not listed.
   std::map<std::string, Precision> nodes;  // By name.
-  // By the name of the node whose first output it is. Without them nothing is computed in int8.
+  // By the name of the node whose first output is the tensor. Nodes without statistics are not computed in int8.
   std::map<std::string, TensorStatistics> tensors;
 
   Precision Of(absl::string_view node) const {

@@ -1,4 +1,4 @@
-// Ranks sections by what fewer bits in them cost and save, and takes as many as fit.
+// Ranks sections by the error and the time saved with fewer bits, and changes as many as the budget allows.
 #include "runtime_check/precision/precision_search.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace permafrost {
 namespace {
 
 constexpr size_t kMostSections = 32, kFewestSections = 10;
-// Of the budget, for inputs that are not among the samples.
+// Share of the budget that is used; the rest is for inputs that are not among the samples.
 constexpr double kMargin = 0.85;
-// Of the time that the search may take; then it is content with what it has.
+// Multiple of the search time after which the search stops with its current result.
 constexpr double kMostOvertime = 1.5;
 
 bool IsLayer(const Graph& graph, const std::string& name) {
@@ -37,7 +37,7 @@ bool IsLayer(const Graph& graph, const std::string& name) {
   }
 }
 
-// One section a layer: from it to the next. What comes before the first belongs to it.
+// Returns one section per layer, from the layer to the next. Nodes before the first layer belong to it.
 std::vector<PlanSection> LayersOf(const Graph& graph, const DelegationReport& report) {
   std::vector<PlanSection> sections;
   for (const DelegationReport::Taken& taken : report.partitions) {
@@ -52,12 +52,12 @@ std::vector<PlanSection> LayersOf(const Graph& graph, const DelegationReport& re
   return sections;
 }
 
-// Layers with fewer bits than f32.
+// A set of layers with fewer bits than f32.
 struct Change {
   std::vector<size_t> layers;
   Precision precision = Precision::kF32;
-  double saved = 0;  // Seconds.
-  double harm = 0;   // The largest of the squares of the shares, when nothing else is changed.
+  double saved = 0;  // Seconds per run.
+  double harm = 0;   // The largest squared share, when nothing else is changed.
 };
 
 PrecisionPlan Uniform(const PrecisionPlan& base, Precision precision) {
@@ -80,13 +80,13 @@ std::vector<double> TimesOf(const std::vector<PlanSection>& sections, const Plan
   return times;
 }
 
-// Joins neighbours until there are at most `most` sections that cost about the same.
+// Joins adjacent layers into at most `most` sections of about the same cost.
 std::vector<std::vector<size_t>> SectionsOf(const std::vector<double>& costs, size_t most) {
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
   std::vector<std::vector<size_t>> sections;
   double before = 0;
   for (size_t l = 0; l < costs.size(); ++l) {
-    // By the middle of what it costs.
+    // The middle of the layer's cost decides its section.
     const double place = total > 0 ? (before + costs[l] / 2) / total : 0;
     const size_t wanted = costs.size() <= most ? l + 1 : static_cast<size_t>(place * static_cast<double>(most)) + 1;
     if (sections.empty() || sections.size() < wanted) sections.emplace_back();
@@ -133,8 +133,8 @@ absl::StatusOr<SearchResult> SearchPlan(const Graph& graph, const DelegationRepo
   const std::vector<double> full_times = TimesOf(layers, full);
   const std::vector<std::vector<size_t>> sections = SectionsOf(full_times, most);
 
-  // By precision and layer: the seconds saved. What takes as long with fewer bits may still spare its neighbours
-  // conversions.
+  // By precision and layer: the seconds saved. A layer that is not faster with fewer bits may still save conversions in
+  // adjacent layers.
   std::map<Precision, std::vector<double>> saved;
   std::vector<Change> changes, too_large;
   for (size_t p = 0; p < precisions.size(); ++p) {
@@ -183,8 +183,8 @@ absl::StatusOr<SearchResult> SearchPlan(const Graph& graph, const DelegationRepo
     }
     return plan;
   };
-  // All changes at once; of those that do not fit, the better half and then the other, and so on, down to single
-  // layers.
+  // Tries all changes at once. If they exceed the budget, tries the better half and then the other half, recursively
+  // down to single layers.
   std::vector<std::vector<Change>> next;
   const auto halve = [&](std::vector<Change> tried) {
     if (tried.size() == 1) {

@@ -1,4 +1,4 @@
-// Which nodes of a model to compute with few bits: the fastest plan that stays inside a budget of error.
+// Searches for the fastest precision plan that stays within an accuracy budget.
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_SEARCH_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_PRECISION_SEARCH_H_
 
@@ -15,26 +15,26 @@
 
 namespace permafrost {
 
-// What a plan does, measured.
+// Measured error and time of a plan.
 struct PlanMeasurement {
-  // By output: the rms error over what the budget allows.
+  // By output: the rms error divided by the error that the budget allows.
   std::vector<double> shares;
   bool has_other_class = false;
-  // By node, for what runs as one by the last that was fused to it: seconds of one run.
+  // By node: seconds of one run. Fused nodes are listed under the last node that was fused.
   std::vector<std::pair<std::string, double>> times;
 };
-// `with_times` asks for those too.
+// Measures a plan; `with_times` requests the times too.
 using MeasurePlan =
     std::function<absl::StatusOr<PlanMeasurement>(const std::shared_ptr<const PrecisionPlan>& plan, bool with_times)>;
 
-// A layer, a convolution or matrix product, with what follows it up to the next.
+// A layer: a convolution or matrix product, with the nodes that follow it up to the next one.
 struct PlanSection {
   std::vector<std::string> nodes;
-  std::vector<std::string> layers;  // The convolutions and matrix products among them: one, or none.
+  std::vector<std::string> layers;  // Convolutions and matrix products among the nodes: one, or none.
   Precision precision = Precision::kF32;
 };
 
-// Eight bits for all but the first and the last convolution or product, which have bfloat16.
+// Returns a plan with 8 bits for all convolutions and products, except bfloat16 for the first and the last one.
 PrecisionPlan EightBitPlan(const Graph& graph, const DelegationReport& report, PrecisionPlan base);
 
 struct SearchResult {
@@ -43,11 +43,11 @@ struct SearchResult {
   int measurements = 0;
 };
 
-// Measures, for sections of some layers, the error that each adds when it alone is computed with fewer bits, and the
-// time that this saves, and then tries to change all of them, those with the best ratio first: what does not fit the
-// budget, with a margin, is halved until it does, down to single layers. `precisions` are those to use beside f32;
-// `base` has the statistics. `seconds` bounds the number of sections, and about how long it takes. NotFound where
-// nothing fits.
+// Searches for a plan. For sections of a few layers, measures the error and the time saved when only that section is
+// computed with fewer bits. Then tries to change all sections, those with the best ratio first. A set of changes that
+// exceeds the budget, less a margin, is halved until it fits, down to single layers. `precisions` are used in addition
+// to f32; `base` has the statistics. `seconds` bounds the number of sections, and approximately the total time.
+// NotFound if no plan is within the budget.
 absl::StatusOr<SearchResult> SearchPlan(const Graph& graph, const DelegationReport& report, const PrecisionPlan& base,
                                         absl::Span<const Precision> precisions, double seconds,
                                         const MeasurePlan& measure);

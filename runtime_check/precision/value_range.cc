@@ -1,4 +1,4 @@
-// Bounds from histograms.
+// Computes bounds from histograms.
 #include "runtime_check/precision/value_range.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void Histogram::Add(absl::Span<const float> values) {
       ++zeros_;
       continue;
     }
-    // The factor overflows for the smallest of numbers.
+    // The factor overflows for the smallest numbers.
     const float place = std::min(std::fabs(value) * factor, static_cast<float>(kBins - 1));
     ++counts_[static_cast<size_t>(place)];
     ++count_;
@@ -90,7 +90,7 @@ double Histogram::SquaredError(float bound, int steps) const {
     const auto count = static_cast<double>(counts_[static_cast<size_t>(i)]);
     if (count == 0) continue;
     const double value = (i + 0.5) * BinWidth();
-    // What is rounded is off by anything up to half of a step.
+    // The rounding error is uniform in half a step in each direction, so its variance is step^2 / 12.
     const double beyond = value - bound;
     sum += count * (beyond > 0 ? beyond * beyond : step * step / 12);
   }
@@ -115,7 +115,8 @@ float Histogram::LeastDivergence(int steps) const {
   double least = std::numeric_limits<double>::infinity();
   std::vector<double> kept;
   for (int bins = steps; bins <= kBins; bins += 16) {
-    // As it is, with what is beyond at the end; and as each step's share would be spread over its bins.
+    // Compares the distribution clamped at the bound with the quantised one, which spreads each step evenly over its
+    // bins.
     kept.assign(counts_.begin(), counts_.begin() + bins);
     for (int i = bins; i < kBins; ++i) kept.back() += static_cast<double>(counts_[static_cast<size_t>(i)]);
     double divergence = 0;

@@ -1,4 +1,4 @@
-// Which values of a tensor are worth telling apart when there are only eight bits for them.
+// Chooses the range of values that 8-bit quantisation represents.
 #ifndef PERMAFROST_RUNTIME_CHECK_PRECISION_VALUE_RANGE_H_
 #define PERMAFROST_RUNTIME_CHECK_PRECISION_VALUE_RANGE_H_
 
@@ -14,30 +14,30 @@
 namespace permafrost {
 
 enum class RangeMethod {
-  kMinMax,          // All of them.
-  kPercentile999,   // 99.9 % of them.
-  kPercentile9999,  // 99.99 %.
-  kKl,              // So that the distribution changes least: the Kullback-Leibler divergence.
-  kMse,             // So that the squares of the errors are least.
+  kMinMax,          // All values.
+  kPercentile999,   // 99.9 % of the values.
+  kPercentile9999,  // 99.99 % of the values.
+  kKl,              // Minimises the change of the distribution (Kullback-Leibler divergence).
+  kMse,             // Minimises the mean squared error.
 };
 
-// "minmax", "percentile99.9", "percentile99.99", "kl", "mse".
+// Returns "minmax", "percentile99.9", "percentile99.99", "kl" and "mse".
 std::vector<std::string> RangeMethodNames();
-// InvalidArgument for another name, with the known ones.
+// Returns the method with that name. InvalidArgument for another name, with the known ones.
 absl::StatusOr<RangeMethod> RangeMethodOf(absl::string_view name);
 
-// How often magnitudes occur, up to the largest, which must be known before.
+// A histogram of magnitudes up to a maximum, which must be known in advance.
 class Histogram {
  public:
   static constexpr int kBins = 2048;
 
-  // `most` is at least 0 and finite.
+  // Creates an empty histogram. `most` is the largest magnitude: at least 0 and finite.
   explicit Histogram(float most) : most_(most) {}
-  // REQUIRES: finite, and no magnitude above the largest.
+  // Adds values. REQUIRES: they are finite, and no magnitude exceeds the maximum.
   void Add(absl::Span<const float> values);
-  // The magnitude up to which values are kept apart, when there are `steps` steps from 0 to there; 0 if all are 0.
+  // Returns the magnitude up to which values are distinguished, with `steps` steps from 0 to it; 0 if all values are 0.
   float Bound(RangeMethod method, int steps) const;
-  // The mean square of the errors with such a bound.
+  // Returns the mean squared error for such a bound.
   double SquaredError(float bound, int steps) const;
 
  private:
@@ -47,8 +47,8 @@ class Histogram {
   double BinWidth() const { return static_cast<double>(most_) / kBins; }
 
   float most_;
-  int64_t zeros_ = 0, count_ = 0;           // count_ without zeros.
-  std::array<int64_t, kBins> counts_ = {};  // Without zeros, which have no error.
+  int64_t zeros_ = 0, count_ = 0;           // count_ excludes zeros.
+  std::array<int64_t, kBins> counts_ = {};  // Excludes zeros, which have no error.
 };
 
 }  // namespace permafrost

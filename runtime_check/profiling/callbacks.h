@@ -11,11 +11,11 @@ namespace permafrost {
 
 class Node;
 
-// Called after each node that ran, in order.
+// Called after each node that runs, in order.
 using NodeCallback = std::function<void(const Node& node, absl::Duration duration)>;
 
-// Called after each piece of a partition that ran, when it ends. `name` is the name of the node, or of the nodes that
-// were fused into the piece.
+// Called at the end of each piece of a partition that runs. `name` is the name of the node, or of the nodes that were
+// fused into the piece.
 using PieceCallback = std::function<void(absl::string_view name, absl::Duration duration)>;
 
 // The duration that a partition may report for a piece that followed the previous one without a gap and was not the

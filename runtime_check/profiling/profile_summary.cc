@@ -1,4 +1,4 @@
-// Takes from each event the time of those inside of it, and adds up.
+// Subtracts the time of nested events from each event, and adds up the rest.
 #include "runtime_check/profiling/profile_summary.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNanosecondsInMicrosecond = 1000;
 
-// What one label did in one run.
+// Sums of one label in one run.
 struct InRun {
   int64_t start_ns = 0;
   int64_t self_ns = 0;
@@ -37,7 +37,7 @@ void ProfileSummary::Add(const Profiler& profiler) {
 
 void ProfileSummary::AddRun(const Profiler& profiler, const ProfileRun& run) {
   absl::flat_hash_map<int32_t, InRun> in_run;
-  std::vector<int64_t> inside;  // By depth: time of the events that ended since the last one a level above.
+  std::vector<int64_t> inside;  // By depth: time of the events that ended since the last one at the level above.
   for (const ProfileEvent& event : run.events) {
     const auto depth = static_cast<size_t>(event.depth);
     if (inside.size() < depth + 2) inside.resize(depth + 2, 0);
@@ -51,7 +51,7 @@ void ProfileSummary::AddRun(const Profiler& profiler, const ProfileRun& run) {
     if (label.kind == ProfileLabel::Kind::kPiece) {
       bytes = memory_of_ != nullptr ? std::max<int64_t>(0, memory_of_(label)) : 0;
     } else if (label.kind == ProfileLabel::Kind::kPartition && inside[depth + 1] > 0) {
-      bytes = 0;  // Its pieces have made them.
+      bytes = 0;  // Counted for its pieces.
     }
     sums.bytes += bytes;
     inside[depth + 1] = 0;
@@ -66,7 +66,7 @@ void ProfileSummary::AddRun(const Profiler& profiler, const ProfileRun& run) {
     const double time_us = static_cast<double>(sums.self_ns) / kNanosecondsInMicrosecond;
     const int64_t start_ns = sums.start_ns - run.start_ns;
     if (row.num_runs++ == 0) {
-      // Those that begin to run later come after those of the first run.
+      // Labels that first run in a later run are sorted after those of the first run.
       first_start_[static_cast<size_t>(number)] = is_first ? start_ns : start_ns + num_runs_ * (int64_t{1} << 40);
       row.first_us = row.least_us = time_us;
     }
@@ -108,7 +108,7 @@ std::vector<ProfileType> ProfileSummary::Types() const {
   }
   std::vector<ProfileType> types;
   for (auto& [name, type] : by_type) types.push_back(std::move(type));
-  // Equal times: the later name first, as the original has it.
+  // For equal times the later name comes first, as in TensorFlow.
   std::sort(types.begin(), types.end(), [](const ProfileType& a, const ProfileType& b) {
     return a.total_us != b.total_us ? a.total_us > b.total_us : a.type > b.type;
   });

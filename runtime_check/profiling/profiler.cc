@@ -1,4 +1,4 @@
-// Keeps events in one growing list: in a run they are stored as they come, and understood when it has ended.
+// Appends events to one growing list during a run, and processes them at its end.
 #include "runtime_check/profiling/profiler.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ uint32_t NextId() {
   return ++last;
 }
 
-// Whether the processor counts at one rate, whatever its frequency is and however deep it sleeps.
+// Returns whether the cycle counter has a constant rate in all frequency and sleep states.
 bool CountsEvenly() {
 #if defined(__x86_64__)
   constexpr unsigned kPowerLeaf = 0x80000007, kInvariantCounter = 1u << 8;
@@ -70,7 +70,7 @@ void Profiler::BeginRun() {
 }
 
 void Profiler::EndRun() {
-  // In the order of BeginRun, so that as much lies between the two readings.
+  // The clocks are read in the same order as in BeginRun, so that the delay between the two readings is the same.
   const int64_t end_ns = NowNanoseconds();
   Date(Now(), end_ns);
   runs_.push_back({run_start_ns_, end_ns, num_dropped_, run_first_event_, events_.size() - run_first_event_});
@@ -79,7 +79,7 @@ void Profiler::EndRun() {
 void Profiler::Date(int64_t end, int64_t end_ns) {
   if (counts_cycles_ && end > run_start_) {
     const double scale = static_cast<double>(end_ns - run_start_ns_) / static_cast<double>(end - run_start_);
-    // Should processors count apart, nothing leaves the run.
+    // Clamped to the run, because counters of different processors may differ.
     const auto date = [&](int64_t count) {
       const auto since = static_cast<int64_t>(static_cast<double>(count - run_start_) * scale);
       return std::min(std::max(run_start_ns_ + since, run_start_ns_), end_ns);
@@ -91,7 +91,7 @@ void Profiler::Date(int64_t end, int64_t end_ns) {
     }
   }
   for (const Timed& timed : timed_) {
-    // Else it was not kept.
+    // Otherwise the event was not kept.
     if (timed.event < events_.size()) events_[timed.event].start_ns = events_[timed.event].end_ns - timed.nanoseconds;
   }
 }
@@ -132,7 +132,7 @@ void Profiler::AddPiece(absl::string_view name, absl::Duration duration) {
 
 int32_t Profiler::LabelOf(ProfileLabel::Kind kind, absl::string_view name, absl::string_view op) {
   const absl::string_view function = function_ == nullptr ? absl::string_view() : absl::string_view(*function_);
-  // No name holds a zero.
+  // Names contain no zero byte.
   const absl::string_view zero("\0", 1);
   std::string text = absl::StrCat(static_cast<int>(kind), function, zero, op, zero, name);
   const auto [entry, is_new] = by_text_.try_emplace(std::move(text), static_cast<int32_t>(labels_.size()));

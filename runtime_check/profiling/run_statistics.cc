@@ -1,4 +1,4 @@
-// Sums, order statistics and the binomial distribution.
+// Computes sums, order statistics and binomial intervals.
 #include "runtime_check/profiling/run_statistics.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// log of P(exactly k of n fair coins show heads).
+// Returns log(P(exactly k of n fair coins show heads)).
 double LogBinomialHalf(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0);
 }
@@ -63,7 +63,7 @@ Sample::Sample(std::vector<double> values) : sorted_(std::move(values)) {
       kept_sum += value;
     }
   }
-  // The quartiles' neighbours are always inside.
+  // The values next to the quartiles are never outliers.
   robust_mean_ = kept_sum / static_cast<double>(size() - num_outliers_);
 }
 
@@ -93,7 +93,7 @@ Interval Sample::MedianInterval(double confidence) const {
     rank = k + 1;
   }
   const size_t low = rank == 0 ? 0 : rank - 1;
-  // Rank r stands for "r values below it are given up on each side": the interval runs from value r-1 to its mirror.
+  // Rank r discards r values on each side: the interval runs from value r-1 to its mirror.
   return {sorted_[low], sorted_[size() - 1 - low]};
 }
 

@@ -1,5 +1,5 @@
-// Statistics of measurements: the running ones of the original's tables, and robust ones, which a machine that does
-// other things too does not spoil.
+// Statistics of measurements: running statistics as in TensorFlow's tables, and robust statistics, which outliers from
+// other load on the machine do not distort.
 #ifndef PERMAFROST_RUNTIME_CHECK_PROFILING_RUN_STATISTICS_H_
 #define PERMAFROST_RUNTIME_CHECK_PROFILING_RUN_STATISTICS_H_
 
@@ -25,11 +25,12 @@ class RunningStat {
   double sum() const { return sum_; }
   double squared_sum() const { return squared_sum_; }
   bool all_same() const { return count_ == 0 || min_ == max_; }
-  // Of the population; 0 without values.
+  // Statistics of the population; 0 without values.
   double mean() const;
   double standard_deviation() const;
 
-  // "count=0", "count=3 curr=7(all same)", "count=4 first=1 curr=0 min=-1 max=100 avg=25 std=43": the original's words.
+  // Returns "count=0", "count=3 curr=7(all same)" or "count=4 first=1 curr=0 min=-1 max=100 avg=25 std=43", as
+  // TensorFlow does.
   std::string ToString() const;
 
  private:
@@ -43,11 +44,11 @@ struct Interval {
   double high = 0;
 };
 
-// Values that are kept. All statistics are 0 without values. Immutable.
+// Statistics of stored values. All statistics are 0 without values. Immutable.
 class Sample {
  public:
   Sample() = default;
-  // NaN is left out.
+  // Copies the values; NaN is discarded.
   explicit Sample(std::vector<double> values);
 
   size_t size() const { return sorted_.size(); }
@@ -57,22 +58,23 @@ class Sample {
   double min() const { return empty() ? 0 : sorted_.front(); }
   double max() const { return empty() ? 0 : sorted_.back(); }
   double mean() const { return mean_; }
-  // Of the sample (divided by size - 1); 0 below 2 values.
+  // Return sample statistics (divided by size - 1); 0 below 2 values.
   double variance() const { return variance_; }
   double standard_deviation() const;
-  // Interpolated between the two nearest values; `p` from 0 to 1.
+  // Returns a percentile, interpolated between the two nearest values; `p` is from 0 to 1.
   double Percentile(double p) const;
   double median() const { return Percentile(0.5); }
 
-  // Values further from the quartiles than 1.5 times what lies between them (Tukey's fences) are outliers.
+  // Returns the number of outliers: values further from the quartiles than 1.5 times the interquartile range (Tukey's
+  // fences).
   size_t num_outliers() const { return num_outliers_; }
   double mean_without_outliers() const { return robust_mean_; }
-  // (75th - 25th percentile) / median.
+  // Returns (75th - 25th percentile) / median.
   double relative_spread() const;
 
-  // Holds the median of what was sampled from with a probability of at least `confidence`, whatever its distribution:
-  // two of the values, chosen by the binomial distribution. Below 6 values, for 95 %, no two values suffice: the least
-  // and the largest are returned.
+  // Returns an interval that contains the median of the sampled distribution with a probability of at least
+  // `confidence`, for any distribution: two of the values, chosen by the binomial distribution. Below 6 values, for 95
+  // %, no two values suffice: the least and the largest are returned.
   Interval MedianInterval(double confidence = 0.95) const;
 
  private:
@@ -81,8 +83,8 @@ class Sample {
   size_t num_outliers_ = 0;
 };
 
-// How many times larger a[i] is than b[i], measured in pairs one right after the other, so that what slows the machine
-// for a while slows both. REQUIRES: equal sizes. Pairs with b[i] <= 0 are left out.
+// Returns the ratios a[i] / b[i]. The two values of a pair are measured one right after the other, so that temporary
+// load on the machine affects both. REQUIRES: equal sizes. Pairs with b[i] <= 0 are discarded.
 Sample PairedRatios(absl::Span<const double> a, absl::Span<const double> b);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Takes bytes, and gives them back.
+// Implements budgets and reservations.
 #include "runtime_check/resources/memory_budget.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// The limit on what the runtime allocates for one graph, and the shares that are taken from it.
+// The limit on the memory that the runtime allocates for one graph, and reservations of parts of it.
 #ifndef PERMAFROST_RUNTIME_CHECK_RESOURCES_MEMORY_BUDGET_H_
 #define PERMAFROST_RUNTIME_CHECK_RESOURCES_MEMORY_BUDGET_H_
 
@@ -11,17 +11,17 @@
 
 namespace permafrost {
 
-// How many bytes the runtime may still take on behalf of one graph.
+// Counts the bytes that the runtime may still allocate for one graph. Not thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(int64_t limit) : limit_(limit) {}
 
-  // ResourceExhausted, and nothing taken, when `bytes` (0 or more) would exceed the limit; `what` says what they are
-  // for.
+  // Reserves `bytes` (0 or more). Returns ResourceExhausted, without changes, if that would exceed the limit; `what`
+  // names the purpose in the error.
   absl::Status Take(int64_t bytes, absl::string_view what);
   void GiveBack(int64_t bytes) { used_ -= bytes; }
   int64_t used() const { return used_; }
-  // How often Take has failed.
+  // Returns the number of calls of Take that failed.
   int64_t num_refused() const { return num_refused_; }
 
  private:
@@ -30,7 +30,7 @@ class MemoryBudget {
   int64_t num_refused_ = 0;
 };
 
-// Bytes taken from a budget, which must outlive it; gives them back in the end.
+// A reservation of bytes from a budget, which must outlive it. Returns them when it is destroyed.
 class Reservation {
  public:
   Reservation() = default;

@@ -8,7 +8,7 @@
 
 namespace permafrost {
 
-// `stream` is one of the names of PrintV2: "stderr", "stdout", "log(info)", "log(warning)", "log(error)".
+// Writes text; `stream` is one of the names of PrintV2: "stderr", "stdout", "log(info)", "log(warning)", "log(error)".
 using PrintWriter = std::function<void(absl::string_view stream, absl::string_view text)>;
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Where the kernels that print write to, and how often each node has printed.
+// The output of kernels that print, and the number of times that each node has printed.
 #ifndef PERMAFROST_RUNTIME_CHECK_RESOURCES_RUN_LOG_H_
 #define PERMAFROST_RUNTIME_CHECK_RESOURCES_RUN_LOG_H_
 
@@ -13,10 +13,10 @@
 
 namespace permafrost {
 
-// A session has one, which outlives its runs. Not thread-safe.
+// The log of a session, which outlives its runs. Not thread-safe.
 class RunLog {
  public:
-  // Without a writer, "stdout" is standard output and all else standard error.
+  // Creates a log. Without a writer, "stdout" goes to standard output and all other streams to standard error.
   explicit RunLog(PrintWriter writer) : writer_(std::move(writer)) {}
 
   void Write(absl::string_view stream, absl::string_view text) {
@@ -24,7 +24,7 @@ class RunLog {
     std::fwrite(text.data(), 1, text.size(), stream == "stdout" ? stdout : stderr);
   }
 
-  // True at the first `times` calls for that node, or always when `times` is negative.
+  // Returns true for the first `times` calls for that node, or always if `times` is negative.
   bool Admits(const Node& node, int64_t times) {
     if (times < 0) return true;
     int64_t& count = counts_[&node];

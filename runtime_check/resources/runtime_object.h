@@ -1,4 +1,4 @@
-// What an element of type resource or variant is in memory: a reference to an object that kernels share.
+// Objects that kernels share. An element of type resource or variant is a reference to one.
 #ifndef PERMAFROST_RUNTIME_CHECK_RESOURCES_RUNTIME_OBJECT_H_
 #define PERMAFROST_RUNTIME_CHECK_RESOURCES_RUNTIME_OBJECT_H_
 
@@ -13,16 +13,16 @@
 
 namespace permafrost {
 
-// An array of tensors, a list, a table. Only the thread that runs the session touches it.
+// An array of tensors, a list or a table. Used only by the thread that runs the session.
 class RuntimeObject {
  public:
   virtual ~RuntimeObject() = default;
-  // "tensor list": as messages name it.
+  // Returns the name of the kind in messages, such as "tensor list".
   virtual absl::string_view kind() const = 0;
 };
 using ObjectRef = std::shared_ptr<RuntimeObject>;
 
-// The object as a T. InvalidArgument when it is none; T::kKind says what was expected.
+// Returns the object as a T. InvalidArgument if it is not a T; T::kKind is the expected kind.
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> ObjectAs(const ObjectRef& object) {
   if (auto result = std::dynamic_pointer_cast<T>(object); result != nullptr) return result;
@@ -30,10 +30,10 @@ absl::StatusOr<std::shared_ptr<T>> ObjectAs(const ObjectRef& object) {
       "found ", object == nullptr ? absl::string_view("no object") : object->kind(), ", expected a ", T::kKind));
 }
 
-// Objects that outlive a run, by name: a session has one. Not thread-safe.
+// Objects that outlive a run, by name. Each session has one store. Not thread-safe.
 class ResourceStore {
  public:
-  // Null when there is none.
+  // Returns the object; null if there is none.
   ObjectRef Find(absl::string_view name) const {
     const auto found = objects_.find(name);
     return found == objects_.end() ? nullptr : found->second;

@@ -1,4 +1,4 @@
-// Asks the scheduler.
+// Binds threads with the operating system's scheduler.
 #include "runtime_check/threads/processors.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Which processors threads run on.
+// Binds threads to processors.
 #ifndef PERMAFROST_RUNTIME_CHECK_THREADS_PROCESSORS_H_
 #define PERMAFROST_RUNTIME_CHECK_THREADS_PROCESSORS_H_
 
@@ -11,7 +11,8 @@
 
 namespace permafrost {
 
-// Binds this thread, and the threads that it starts, to processors while it lives; on the thread that made it alone.
+// Binds this thread, and the threads that it starts, to processors during its lifetime. Use it only on the thread that
+// created it.
 class ProcessorBinding {
  public:
   ProcessorBinding();
@@ -19,8 +20,8 @@ class ProcessorBinding {
   ProcessorBinding(const ProcessorBinding&) = delete;
   ProcessorBinding& operator=(const ProcessorBinding&) = delete;
 
-  // Numbers as the kernel counts processors, from 0. None leaves the thread as it is. InvalidArgument, with those that
-  // there are, for a processor that this thread may not use.
+  // Binds the thread to processors, by the operating system's numbers from 0; an empty list changes nothing.
+  // InvalidArgument, with the available processors, for a processor that this thread may not use.
   absl::Status Bind(absl::Span<const int> processors);
 
  private:

@@ -1,4 +1,4 @@
-// Keeps what the pools tell.
+// Stores the work that thread pools report.
 #include "runtime_check/threads/thread_activity.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Which threads worked when, for traces.
+// Records when each thread worked, for traces.
 //
 //   ThreadActivity activity;
 //   session->Run(feeds);
@@ -11,25 +11,25 @@
 
 namespace permafrost {
 
-// A piece of a loop that a ThreadPool divided. Loops of one piece run on their caller and are not told of.
+// A piece of a loop that a ThreadPool divided. Loops of one piece run on their caller and are not recorded.
 struct ThreadWork {
-  int thread = 0;        // In its team; 0 is the caller.
-  int64_t start_ns = 0;  // Of the steady clock.
+  int thread = 0;        // Number in its team; 0 is the caller.
+  int64_t start_ns = 0;  // Time of the steady clock.
   int64_t end_ns = 0;
 };
 
-// Records what all pools of the process do while it lives, at two readings of the clock and a lock for each piece;
-// without one a piece costs one test. What a library computes on threads of its own is not seen.
+// Records the work of all pools of the process during its lifetime, at two clock reads and a lock for each piece;
+// without it a piece costs one test. Work of a library on threads of its own is not recorded.
 class ThreadActivity {
  public:
-  // REQUIRES: no other lives.
+  // Starts recording. REQUIRES: no other ThreadActivity exists.
   ThreadActivity();
-  // REQUIRES: no loop runs.
+  // Stops recording. REQUIRES: no loop is running.
   ~ThreadActivity();
   ThreadActivity(const ThreadActivity&) = delete;
   ThreadActivity& operator=(const ThreadActivity&) = delete;
 
-  // What was recorded since the last call, in the order in which it ended. At most 2^20 pieces are kept.
+  // Returns the pieces recorded since the last call, in the order of their ends. At most 2^20 pieces are kept.
   std::vector<ThreadWork> Take();
 };
 

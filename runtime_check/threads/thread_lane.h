@@ -1,4 +1,4 @@
-// Runs loops of a pool on one thread, where others of the pool do something else.
+// Runs loops of a pool on one thread, while other threads of the pool do other work.
 #ifndef PERMAFROST_RUNTIME_CHECK_THREADS_THREAD_LANE_H_
 #define PERMAFROST_RUNTIME_CHECK_THREADS_THREAD_LANE_H_
 
@@ -10,8 +10,8 @@ inline constexpr bool kHasThreads = false;
 inline constexpr bool kHasThreads = true;
 #endif
 
-// While it lives, loops that this thread gives to a ThreadPool run here, in the same pieces as ever, one after the
-// other: results stay the same bit for bit. Also inside of a loop of the same pool.
+// During its lifetime, loops that this thread starts on a ThreadPool run on this thread, in the same pieces as
+// otherwise, one at a time. So results are bitwise identical. May be used inside a loop of the same pool.
 class ThreadLane {
  public:
   ThreadLane();
