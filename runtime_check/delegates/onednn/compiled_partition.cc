@@ -1,5 +1,5 @@
-// Places storages in one block by their lifetimes, and runs the pieces: one after the other, but for stretches of those
-// that are too small for all threads.
+// Plans the memory of the storages in one block by their lifetimes, and runs the pieces. Pieces run one after the
+// other, except in stretches of pieces that are too small for all threads, which run concurrently.
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kNone = -1;
 
-// Speeds of one thread, and what it costs that OpenMP's threads share a piece: measured with the models that the
-// project is tested with.
+// Speeds of one thread, and the cost of sharing a piece among OpenMP's threads, as measured with the models in the
+// tests.
 constexpr double kProductsPerNs = 30;
 constexpr double kBytesPerNs = 8;
 constexpr double kCallNs = 500;
@@ -77,7 +77,7 @@ class Pieces final : public CompiledPartition {
         if (offsets_[i] != kNone) tensors_[i] = arena_ + offsets_[i];
       }
     }
-    // Pieces write to what they made alone.
+    // The cast is safe: pieces write only to storages that a piece has produced.
     for (size_t i = 0; i < inputs.size(); ++i) tensors_[inputs_[i]] = const_cast<char*>(inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) tensors_[outputs_[i]] = outputs[i];
     bool has_non_finite = false;
@@ -108,8 +108,8 @@ class Pieces final : public CompiledPartition {
     return kCallNs + static_cast<double>(piece.products) / kProductsPerNs + moved / kBytesPerNs;
   }
 
-  // Finds the pieces that are faster beside each other, and makes those again for one thread each: oneDNN divides the
-  // work of a primitive when it makes it.
+  // Finds the pieces that are faster when they run concurrently, and makes them again for one thread each. oneDNN
+  // divides the work of a primitive when it is created.
   absl::Status ChooseStretches(const Partition& partition, const PrecisionPlan& plan, PackedWeights* packed,
                                Fused* fused) {
     if (num_lanes_ < 2) return absl::OkStatus();
@@ -122,7 +122,7 @@ class Pieces final : public CompiledPartition {
         for (int i = stretch.begin; i < stretch.end; ++i) is_beside[fused->order[i]] = true;
       }
       PF_ASSIGN_OR_RETURN(Fused again, Fuse(partition, plan, num_threads_, packed, is_beside));
-      // For one thread oneDNN may lack a primitive that it has for several, and then other pieces come out.
+      // oneDNN may lack a primitive for one thread that it has for several. Fusion then makes different pieces.
       const auto is_same = [](const std::unique_ptr<Piece>& a, const std::unique_ptr<Piece>& b) {
         return a->reads == b->reads && a->writes == b->writes;
       };
@@ -140,7 +140,7 @@ class Pieces final : public CompiledPartition {
   std::vector<Task> TasksOf(const std::vector<std::unique_ptr<Piece>>& pieces,
                             const std::vector<int64_t>& bytes) const {
     std::vector<Task> tasks(pieces.size());
-    std::vector<std::vector<int>> users(bytes.size());  // By storage; the first of them writes it.
+    std::vector<std::vector<int>> users(bytes.size());  // Indexed by storage; the first piece writes it.
     for (size_t i = 0; i < pieces.size(); ++i) {
       Task& task = tasks[i];
       const Piece& piece = *pieces[i];
@@ -171,7 +171,7 @@ class Pieces final : public CompiledPartition {
     return runner->status();
   }
 
-  // The texts are made once: a small piece takes less time than its text takes to be put together.
+  // The descriptions are built once: building one takes longer than running a small piece.
   absl::Status RunWatched(const RunContext& context, const PieceCallback& on_piece) {
     if (descriptions_.empty()) descriptions_ = Describe();
     const auto start = std::chrono::steady_clock::now();
@@ -195,13 +195,13 @@ class Pieces final : public CompiledPartition {
       for (const int tensor : pieces_[i]->reads) last_read[tensor] = static_cast<int>(i);
       piece_scratch_bytes_ = std::max(piece_scratch_bytes_, pieces_[i]->scratch_bytes());
     }
-    // Each thread's starts where a cache line does.
+    // The scratch memory of each thread is aligned to a cache line.
     piece_scratch_bytes_ = (piece_scratch_bytes_ + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     std::vector<Stretch> stretch_at(pieces_.size(), Stretch{kNone, kNone});
     for (const Stretch& stretch : stretches_) {
       std::fill(stretch_at.begin() + stretch.begin, stretch_at.begin() + stretch.end, stretch);
     }
-    std::vector<std::vector<int>> users;  // By buffer: the pieces of stretches that use what it holds.
+    std::vector<std::vector<int>> users;  // Indexed by buffer: the pieces in stretches that use its content.
     std::vector<Buffer> buffers;
     std::vector<int> buffer_of(count, kNone);
     for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -229,7 +229,7 @@ class Pieces final : public CompiledPartition {
           buffers.push_back({bytes[tensor], position, position, 0});
           users.emplace_back();
         } else if (stretch.begin != kNone) {
-          // All who used what is overwritten have to be done.
+          // All users of the overwritten content must have finished.
           for (const int user : users[buffer]) {
             if (user >= stretch.begin && user != position) tasks_[i].after.push_back(user);
           }
@@ -240,7 +240,7 @@ class Pieces final : public CompiledPartition {
         buffers[buffer].last = std::max({buffers[buffer].last, position, last_read[tensor]});
       }
     }
-    // The order inside of a stretch is not known: what is in use in a part of it is in use in all of it.
+    // The order inside a stretch is not known, so a buffer that is live in a part of it is live in all of it.
     for (Buffer& buffer : buffers) {
       if (stretch_at[buffer.first].begin != kNone) buffer.first = stretch_at[buffer.first].begin;
       if (stretch_at[buffer.last].begin != kNone) buffer.last = stretch_at[buffer.last].end - 1;
@@ -253,7 +253,7 @@ class Pieces final : public CompiledPartition {
     return absl::OkStatus();
   }
 
-  // Numbers that are not finite have no eight bits. What computes them in floats is made when it is first needed.
+  // NaN and infinity have no 8-bit representation. The float version of the partition is compiled at its first use.
   absl::Status RunInFloats(absl::Span<const char* const> inputs, absl::Span<char* const> outputs,
                            const PieceCallback& on_piece) {
     if (in_floats_ == nullptr) {
@@ -266,21 +266,21 @@ class Pieces final : public CompiledPartition {
     return in_floats_->Run(inputs, outputs, floats_scratch_.data() + (64 - address % 64) % 64, on_piece);
   }
 
-  std::unique_ptr<Partition> partition_;  // Where some of it is for finite numbers alone.
+  std::unique_ptr<Partition> partition_;  // Set if some pieces accept only finite numbers.
   std::unique_ptr<Pieces> in_floats_;
   std::vector<char> floats_scratch_;
   int num_threads_ = 1, num_lanes_ = 1;
   std::vector<std::unique_ptr<Piece>> pieces_;
-  // Where pieces run beside each other; empty otherwise.
-  std::vector<Task> tasks_;  // The pieces.
+  // Set if pieces run concurrently; empty otherwise.
+  std::vector<Task> tasks_;  // One task per piece.
   std::vector<Stretch> stretches_;
-  std::vector<std::unique_ptr<StretchRunner>> runners_;  // By stretch.
-  std::vector<std::string> descriptions_;                // Of the pieces; empty until somebody watches a run.
+  std::vector<std::unique_ptr<StretchRunner>> runners_;  // Indexed by stretch.
+  std::vector<std::string> descriptions_;                // Of the pieces; empty until the first profiled run.
   std::vector<int> inputs_, outputs_;                    // Storages.
   std::vector<int64_t> input_floats_;
-  std::vector<int64_t> offsets_;  // By storage, in the scratch memory; kNone where the caller gives it.
+  std::vector<int64_t> offsets_;  // Indexed by storage: offset in the scratch memory; kNone for memory of the caller.
   std::vector<char*> tensors_;    // By storage.
-  char* arena_ = nullptr;         // For which the pointers were computed.
+  char* arena_ = nullptr;         // The block for which the pointers were computed.
   int64_t arena_bytes_ = 0, piece_scratch_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// A column of pixels is read once for all outputs that it reaches: as many sums are in the making as a window covers
-// outputs, and each column ends one of them.
+// Reads each column of pixels once for all outputs that it contributes to. The number of open sums is the number of
+// outputs that a window covers, and each column completes one of them.
 #include "runtime_check/delegates/onednn/depthwise_lines.h"
 
 #if defined(__x86_64__)
@@ -19,17 +19,18 @@ using Constants = DepthwiseLines::Constants;
 using Strip = DepthwiseLines::Strip;
 using Function = void (*)(const Strip&, const Constants&);
 
-constexpr int64_t kLanes = 16;  // Of 32 bits.
+constexpr int64_t kLanes = 16;  // Of 32 bits each.
 
 int64_t BytesOf(Element element) { return StorageType{element}.bytes(); }
 
 bool IsOfBytes(Element element) { return StorageType{element}.IsInt8(); }
 
-// Four taps of eight bits down a column are multiplied and added up at once; with five there are two such groups.
+// Returns the number of groups of vertical taps. One instruction multiplies and adds up four 8-bit taps; five taps take
+// two groups.
 int64_t GroupsOf(int64_t taps) { return (taps + 3) / 4; }
 
-// In larger blocks of bytes channels lie as interleaving leaves them: each quarter of the block has four neighbours out
-// of every 16.
+// Returns the channel at a position of the block. Larger 8-bit blocks keep channels in the order that interleaving
+// produces: each quarter of the block has four neighbours out of every 16.
 int64_t ChannelAt(int64_t place, int64_t block_channels, bool is_of_bytes) {
   if (!is_of_bytes || block_channels == kLanes) return place;
   const int64_t quarter = block_channels / 4;
@@ -49,12 +50,12 @@ PERMAFROST_INLINE __m512 Sloped(__m512 value, __m512 slope) {
   return _mm512_mask_mul_ps(value, _mm512_cmp_ps_mask(value, _mm512_setzero_ps(), _CMP_LT_OQ), value, slope);
 }
 
-// The second operand is what comes of NaN.
+// Clips; the result for NaN is the second operand of each instruction, so NaN propagates.
 PERMAFROST_INLINE __m512 Clipped(__m512 value, __m512 least, __m512 most) {
   return _mm512_min_ps(most, _mm512_max_ps(least, value));
 }
 
-// As ToBf16 does it.
+// Rounds as ToBf16 does.
 PERMAFROST_INLINE __m256i RoundedToBf16(__m512 value) {
   const __m512i bits = _mm512_castps_si512(value);
   const __m512i high = _mm512_srli_epi32(bits, 16);
@@ -65,14 +66,14 @@ PERMAFROST_INLINE __m256i RoundedToBf16(__m512 value) {
   return _mm512_cvtepi32_epi16(rounded);
 }
 
-// One instruction for it, which takes denormals for zeros. Written so, it needs no target of its own.
+// Converts with one instruction, which treats denormals as zeros. Inline assembly avoids a separate compilation target.
 PERMAFROST_INLINE __m256i ConvertedToBf16(__m512 value) {
   __m256i result;
   asm("vcvtneps2bf16 %1, %0" : "=v"(result) : "v"(value));
   return result;
 }
 
-// Who multiplies: 16 channels of floats, or of bfloat16 as floats.
+// How a block of 16 channels is computed: floats, or bfloat16 converted to floats.
 enum class Narrowing { kNone, kRounded, kConverted };
 
 template <bool kIsBf16, Narrowing kNarrowing, int kTaps, int kLines>
@@ -150,8 +151,8 @@ struct Floats {
   __m512 weights[kTaps * kTaps];
 };
 
-// 16 channels of eight bits. What is multiplied must not be negative on one side, so signed sources get 128 more, which
-// `start` takes off again; outside of the image there is nothing but those 128.
+// Computes 16 channels of 8-bit sources. The instruction requires one operand that is not negative, so 128 is added to
+// signed sources, and `start` compensates for it. Pixels outside the image are then 128.
 template <bool kIsToFloats, int kTaps, int kLines>
 struct Bytes {
   static constexpr int kRows = kTaps + kLines - 1;
@@ -171,7 +172,7 @@ struct Bytes {
 #pragma GCC unroll 10
     for (int i = 0; i < kTaps * kGroups; ++i) weights[0][i] = _mm512_loadu_si512(given.weights + i * 64);
     if constexpr (kLines == 2) {
-      // The second line multiplies each row by the weight of the row before.
+      // The second line multiplies each row by the weight of the previous row.
 #pragma GCC unroll 5
       for (int tap = 0; tap < kTaps; ++tap) {
         const __m512i* first = weights[0] + tap * kGroups;
@@ -199,7 +200,8 @@ struct Bytes {
     return _mm_maskz_loadu_epi8(masks[row], strip.lines[row] + offset);
   }
   PERMAFROST_INLINE Column Load(const Strip& strip, int64_t offset) const {
-    // A row in each quarter; then four channels of each row in each quarter; then the rows of each channel together.
+    // Transposes in three steps: a row per quarter, then four channels of each row per quarter, then the rows of each
+    // channel together.
     const __m512i quads = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m128i turned = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     Column column;
@@ -317,7 +319,7 @@ struct Vector32 {
   }
 };
 
-// A whole vector of bytes, for three taps: interleaving leaves channels in an order that packing undoes.
+// Computes a whole vector of bytes, for three taps. Interleaving changes the order of channels and packing restores it.
 template <typename V>
 struct ManyBytes {
   static constexpr int kTaps = 3, kQuarters = 4, kQuarter = V::kBytes / kQuarters;
@@ -385,19 +387,19 @@ template <typename Math, int kTaps, int kStride>
 PERMAFROST_VECTORS void RunStrip(const Strip& given, const Constants& constants) {
   const Strip strip = given;
   const Math math(strip, constants);
-  constexpr int kOpen = (kTaps + kStride - 1) / kStride;  // Sums in the making.
+  constexpr int kOpen = (kTaps + kStride - 1) / kStride;  // Number of open sums.
   typename Math::Sum sums[kOpen];
 #pragma GCC unroll 5
   for (int s = 0; s < kOpen; ++s) math.Start(sums[s]);
   char* to = strip.target;
-  int64_t ended = 1 - kOpen;  // The position that ends next.
+  int64_t ended = 1 - kOpen;  // The position that is completed next.
   int64_t offset = strip.offset;
   for (int64_t first = 0;; first += kOpen * kStride) {
 #pragma GCC unroll 6
     for (int c = 0; c < kOpen * kStride; ++c, offset += strip.step) {
       const bool is_inside = first + c >= strip.first_inside && first + c < strip.last_inside;
       const typename Math::Column column = is_inside ? math.Load(strip, offset) : math.Outside();
-      // Of the positions that the column reaches, each by another tap, the oldest one ends.
+      // The column contributes to each open position by a different tap, and completes the oldest one.
 #pragma GCC unroll 5
       for (int tap = kTaps - 1; tap >= 0; --tap) {
         const int ahead = c - tap + kOpen * kStride;
@@ -416,7 +418,7 @@ PERMAFROST_VECTORS void RunStrip(const Strip& given, const Constants& constants)
   }
 }
 
-// Null where lines are not computed so many at once.
+// Returns null if this number of lines is not supported.
 template <template <int, int> class Math>
 Function Instance(int64_t taps, int64_t stride, int64_t lines) {
   if (lines == 2) {
@@ -581,10 +583,10 @@ void DepthwiseLines::Run(const char* const* lines, int64_t count, char* target) 
     for (int64_t line = 0; line < count; line += at_once) {
       strip.inside = inside >> line;
       for (int64_t t = 0; t < axis_.taps + at_once - 1; ++t) {
-        // Nothing is read of a line outside of the image.
+        // A line outside the image is not read, so any valid pointer will do.
         strip.lines[t] = (lines[line + t] == nullptr ? some_line : lines[line + t]) + block.first * source_bytes;
       }
-      // With dilation, positions that share columns are that far apart.
+      // With dilation, positions that share columns are `dilation` apart.
       for (int64_t p = 0; p < std::min(dilation, axis_.output); ++p) {
         const int64_t column = p - axis_.pad_before;
         strip.offset = column * channels_ * source_bytes;

@@ -1,4 +1,4 @@
-// Fusion as a sequence of stages.
+// Runs the stages of fusion in order.
 #include "runtime_check/delegates/onednn/fusion.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The last stage of fusion: makes the pieces.
+// The last stage of fusion, which makes the pieces.
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -20,10 +20,10 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// The precision to try where oneDNN has no primitive for this one.
+// Returns the next wider precision, to try if oneDNN has no primitive for this one.
 Precision Wider(Precision precision) { return precision == Precision::kInt8 ? Precision::kBf16 : Precision::kF32; }
 
-// Multiplies the step, which is affine for each channel, into the scale and bias of the op.
+// Folds a step that is affine per channel into the scale and bias of the op.
 void Fold(const Step& step, WeightedOp* op) {
   const auto channels = static_cast<size_t>(op->output_channels());
   const auto at = [&](size_t c) { return step.constants[step.constants.size() == 1 ? 0 : c]; };
@@ -56,7 +56,7 @@ void Fold(const Step& step, WeightedOp* op) {
   }
 }
 
-// The input shape of a weighted node, without the padding of a Pad that was folded into it.
+// Returns the input shape of a weighted node, without the padding of a folded Pad.
 Shape InputShape(const ParsedNode& node) {
   if (node.kind == NodeKind::kMatMul) return Shape({node.rows, node.depth});
   const WindowGeometry& window = node.window;
@@ -107,12 +107,12 @@ class PieceMaker {
     int storage;
   };
 
-  // Of the piece that is made next.
+  // Returns the number of threads for the next piece.
   int NextThreads() const { return made_.size() < is_beside_.size() && is_beside_[made_.size()] ? 1 : num_threads_; }
 
   void Add(int position, std::unique_ptr<Piece> piece) { made_.push_back({position, std::move(piece)}); }
 
-  // `name` is that of the node that the conversion is for.
+  // Adds a conversion. `name` is the name of the node that needs it.
   void Convert(int from, int to, const Shape& shape, const std::string& name, int position) {
     PlainOp op;
     op.inputs.emplace_back(from, shape);
@@ -122,7 +122,8 @@ class PieceMaker {
     Add(position, MakeConversion(op, types_.types.Of(from), types_.types.Of(to)));
   }
 
-  // The storage, or a copy of the wanted type, made before the piece at `position` for the node of that name.
+  // Returns the storage, or a copy of the requested type that is made before the piece at `position`. `name` is the
+  // name of the node that reads it.
   int As(int storage, StorageType type, const Shape& shape, const std::string& name, int position) {
     if (types_.types.Of(storage) == type) return storage;
     const std::pair<int, int> key(storage, static_cast<int>(type.element));
@@ -138,7 +139,7 @@ class PieceMaker {
     return copy;
   }
 
-  // Node `i` with its first inputs, all as the wanted type.
+  // Returns node `i` with its first `num_inputs` inputs, all converted to the requested type.
   PlainOp PlainIn(StorageType type, size_t i, int num_inputs) {
     PlainOp op;
     op.parsed = parsed_.nodes[i];
@@ -191,7 +192,8 @@ class PieceMaker {
     return absl::OkStatus();
   }
 
-  // In the narrowest precision, from that of the node upwards, for which oneDNN has a primitive.
+  // Makes the piece in the narrowest precision for which oneDNN has a primitive, starting with the precision of the
+  // node.
   absl::Status MakeWeightedPiece(size_t i) {
     WeightedOp op;
     op.parsed = parsed_.nodes[i];
@@ -221,7 +223,7 @@ class PieceMaker {
     }
   }
 
-  // The type that a weighted node of that precision reads.
+  // Returns the type that a weighted node of that precision reads.
   StorageType InputType(Precision precision, int storage) const {
     switch (precision) {
       case Precision::kF32:
@@ -236,8 +238,8 @@ class PieceMaker {
     return {};
   }
 
-  // Where the packed weights of the op are kept. Weights that were computed from the shapes may differ in the next run
-  // of the program.
+  // Returns the cache for packed weights of the op; null for weights that were computed from shapes, which may differ
+  // in the next run of the program.
   PackedWeights* PackedFor(const WeightedOp& op) const { return op.weights_name.empty() ? nullptr : packed_; }
 
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i) {
@@ -272,7 +274,7 @@ class PieceMaker {
       return absl::OkStatus();
     }
     if (!absl::IsUnimplemented(piece.status()) || op.post_steps.empty()) return piece.status();
-    // The post-steps run in a loop nest behind the primitive.
+    // The post-steps run in a loop nest after the primitive.
     std::vector<Step> steps;
     steps.swap(op.post_steps);
     op.output = storages_.Add(steps[0].rows.elements());
@@ -301,7 +303,7 @@ class PieceMaker {
           results.push_back(step.result);
         }
       }
-      if (results.empty()) continue;  // Nothing reads them.
+      if (results.empty()) continue;  // The results have no readers.
       const Step& last = *steps.back();
       Add(last.position,
           MakeLoopNest(steps, results, types_.types, parsed_.NameOf(static_cast<size_t>(last.node)), NextThreads()));
@@ -318,7 +320,7 @@ class PieceMaker {
   const int num_threads_;
   PackedWeights* const packed_;
   const std::vector<bool>& is_beside_;
-  std::map<std::pair<int, int>, Conversion> converted_;  // By storage and type.
+  std::map<std::pair<int, int>, Conversion> converted_;  // Indexed by storage and type.
   std::vector<Made> made_;
   bool wants_finite_ = false;
 };

@@ -1,4 +1,4 @@
-// The stages of fusion that decide on elementwise work: steps, pads, chains behind weighted nodes, groups.
+// The stages of fusion for elementwise work: steps, pads, chains after weighted nodes, groups.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -11,8 +11,8 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// Bounds the working set of a loop nest, which has a block of 1024 floats for each step: 96 KB, which second-level
-// caches hold.
+// Bounds the working set of a loop nest, which has a block of 1024 floats for each step: 96 KB, which fits in an L2
+// cache.
 constexpr size_t kMostStepsInGroup = 24;
 
 Step NewStep(const ParsedPartition& parsed, size_t node) {
@@ -41,7 +41,7 @@ Step ElementwiseStep(const ParsedPartition& parsed, const Storages& storages, si
   return step;
 }
 
-// A batch norm is two steps: a product and a sum.
+// Adds a batch norm as two steps: a product and a sum.
 void AddBatchNorm(const ParsedPartition& parsed, size_t i, Storages* storages, std::vector<Step>* steps) {
   Step scale = NewStep(parsed, i);
   scale.op = LoopOp::kMul;
@@ -80,7 +80,7 @@ void FindReaders(const ParsedPartition& parsed, const Storages& storages, StepGr
   }
 }
 
-// The steps that only continue the value of `storage`: each is the only reader of the one before.
+// Returns the steps that continue the value of `storage`: each is the only reader of the previous one.
 std::vector<int> ChainFrom(int storage, const Shape& shape, const Storages& storages,
                            const std::vector<bool>& is_chained, StepGraph* graph) {
   std::vector<int> chain;
@@ -90,7 +90,7 @@ std::vector<int> ChainFrom(int storage, const Shape& shape, const Storages& stor
     if (readers.size() != 1 || is_chained[readers[0]]) break;
     Step& step = graph->steps[readers[0]];
     if (step.value != storage) {
-      // The order of operands does not matter to some.
+      // Commutative steps may have their operands swapped.
       if (step.meeting != Meeting::kSame || step.other != storage || step.op == LoopOp::kSub ||
           step.op == LoopOp::kDiv || step.op == LoopOp::kPrelu) {
         break;
@@ -104,7 +104,7 @@ std::vector<int> ChainFrom(int storage, const Shape& shape, const Storages& stor
   return chain;
 }
 
-// Whether the step is affine for each channel, with constants.
+// Returns true if the step is affine per channel, with constants.
 bool IsAffine(const Step& step) {
   if (step.op == LoopOp::kAffine) return true;
   if (step.constants.empty() || (step.meeting != Meeting::kPerChannel && step.meeting != Meeting::kScalar)) {
@@ -113,7 +113,7 @@ bool IsAffine(const Step& step) {
   return step.op == LoopOp::kAdd || step.op == LoopOp::kSub || step.op == LoopOp::kMul || step.op == LoopOp::kDiv;
 }
 
-// The activation of a _Fused op. Returns false where there is none.
+// Sets the step to the activation of a _Fused op. Returns false if it has none.
 bool ActivationStep(const ParsedNode& node, Step* step) {
   switch (node.activation) {
     case PostActivation::kNone:
@@ -143,7 +143,7 @@ bool ActivationStep(const ParsedNode& node, Step* step) {
   return false;
 }
 
-// The element type that a convolution of that precision reads, where calibration found the range of its input.
+// Returns the element type that a convolution of that precision reads if calibration has found the range of its input.
 Element SourceOf(Precision precision) {
   return precision == Precision::kInt8 ? Element::kU8 : ReadsFloats(precision) ? Element::kFloat : Element::kBf16;
 }
@@ -153,7 +153,7 @@ Chain ChainOf(const ParsedPartition& parsed, const Storages& storages, size_t i,
   Chain chain;
   chain.steps = ChainFrom(storages.Output(i), parsed.OutputShape(i), storages, is_chained, graph);
   const auto step = [&](size_t k) -> const Step& { return graph->steps[chain.steps[k]]; };
-  // Affine steps go into weights and bias, unless an activation comes before them.
+  // Affine steps are folded into weights and bias, unless an activation precedes them.
   if (parsed.nodes[i].activation == PostActivation::kNone) {
     while (chain.num_folded < chain.steps.size() && IsAffine(step(chain.num_folded))) ++chain.num_folded;
   }
@@ -197,28 +197,29 @@ class Grouping {
  private:
   bool IsLeft(size_t step) const { return !graph_.steps[step].is_dropped && !chains_.is_chained[step]; }
 
-  // The group of the step that makes the storage, or kNone.
+  // Returns the group of the step that produces the storage, or kNone.
   int GroupMaking(int storage) const {
     return storage < 0 || maker_[storage] == kNone ? kNone : result_.group_of[maker_[storage]];
   }
 
-  // A group that the step may join, or kNone.
+  // Returns a group that the step may join, or kNone.
   int GroupFor(size_t i) const {
     const Step& step = graph_.steps[i];
     for (const int operand : {step.value, step.other}) {
       const int group = GroupMaking(operand);
       if (group == kNone) continue;
-      // With another way to meet, the first block would need all values of the second operand.
+      // The first block would need all values of a broadcast operand, so the group must not produce it.
       if (operand == step.other && step.meeting != Meeting::kSame) continue;
       if (!MayJoin(result_.groups[group], i)) continue;
-      // The other operand must not come from the group under another meeting, nor be made after it.
+      // The same rule for a step whose first operand is produced by the group.
       if (step.meeting != Meeting::kSame && GroupMaking(step.other) == group) continue;
       return group;
     }
     return kNone;
   }
 
-  // A group runs at the position of its last step, so nothing before that may read its results.
+  // Returns true if the step may join the group. A group runs at the position of its last step, so its results must
+  // have no readers before that position.
   bool MayJoin(const std::vector<int>& group, size_t joining) const {
     const Step& step = graph_.steps[joining];
     const Step& first = graph_.steps[group[0]];
@@ -241,8 +242,8 @@ class Grouping {
 
   const StepGraph& graph_;
   const Chains& chains_;
-  std::vector<int> maker_;     // By storage: the step, among those that are left.
-  std::vector<int> position_;  // By step: where it runs, with its chain if it has one.
+  std::vector<int> maker_;     // By storage: the remaining step that produces it.
+  std::vector<int> position_;  // By step: the position where it runs, at the end of its chain if it has one.
   StepGroups result_;
 };
 

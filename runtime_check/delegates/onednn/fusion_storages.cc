@@ -1,4 +1,4 @@
-// The first stages of fusion: parsed nodes, storages of tensors.
+// The first stages of fusion: parsing of nodes, and assignment of tensors to storages.
 #include <cstddef>
 #include <numeric>
 #include <vector>
@@ -47,7 +47,7 @@ Storages FindStorages(const ParsedPartition& parsed) {
     if (parsed.nodes[i].kind != NodeKind::kAlias) continue;
     const int output = parsed.Source(i).outputs[0];
     const int source = result.Input(i, 0);
-    // The caller gives memory for both, so that they cannot share one storage.
+    // The caller provides the memory of both, so they cannot share a storage.
     const bool has_two_homes = result.is_output[output] && (is_input[source] || result.is_output[source]);
     if (has_two_homes || parsed.Input(i, 0).constant.has_value()) {
       result.is_copied[i] = true;

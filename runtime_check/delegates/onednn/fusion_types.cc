@@ -1,4 +1,4 @@
-// The stage of fusion that gives each storage a type.
+// The stage of fusion that assigns a type to each storage.
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -31,7 +31,8 @@ std::vector<const TensorStatistics*> FindStatistics(const Partition& partition, 
   return statistics;
 }
 
-// Nodes that only move numbers of eight bits need the same scale before and after, so those that they join share one.
+// Finds the 8-bit type of each storage. Nodes that only move numbers need the same scale for inputs and outputs, so the
+// storages that they connect share one.
 std::vector<StorageType> FindEightBits(const ParsedPartition& parsed, const Storages& storages, const FusedPads& pads,
                                        const std::vector<const TensorStatistics*>& statistics) {
   std::vector<int> group(storages.storage.size());
@@ -63,7 +64,7 @@ std::vector<StorageType> FindEightBits(const ParsedPartition& parsed, const Stor
   return eight_bits;
 }
 
-// The precision that a weighted node computes in, unless oneDNN has no such primitive.
+// Returns the precision in which a weighted node computes if oneDNN has such a primitive.
 Precision PrecisionOfWeighted(const ParsedPartition& parsed, size_t i, const Storages& storages, const FusedPads& pads,
                               const std::vector<StorageType>& eight_bits) {
   if (IsNarrow(parsed.nodes[i])) return Precision::kF32;
@@ -73,11 +74,11 @@ Precision PrecisionOfWeighted(const ParsedPartition& parsed, size_t i, const Sto
   return has_eight_bits ? Precision::kInt8 : Precision::kBf16;
 }
 
-// The storages that pieces write, in the order of the pieces, each with the narrowest precision that its writer can
-// write. A chain writes its last result.
+// The storages that pieces write, in the order of the pieces, each with the narrowest precision that its writer
+// supports. A chain writes its last result.
 struct Writes {
-  std::vector<Precision> narrowest;        // By storage.
-  std::vector<std::pair<int, int>> order;  // Position, storage.
+  std::vector<Precision> narrowest;        // Indexed by storage.
+  std::vector<std::pair<int, int>> order;  // Pairs of position and storage.
 };
 
 Writes FindWrites(const ParsedPartition& parsed, const StepGraph& graph, const FusedPads& pads, const Chains& chains,
@@ -112,7 +113,7 @@ Writes FindWrites(const ParsedPartition& parsed, const StepGraph& graph, const F
   return writes;
 }
 
-// The types that the readers of a storage ask for.
+// The types that the readers of a storage request.
 struct Wanted {
   bool floats = false, bf16 = false, int8 = false;
 
@@ -150,7 +151,7 @@ TypeAssignment AssignTypes(const ParsedPartition& parsed, const PrecisionPlan& p
   for (size_t i = 0; i < chains.chains.size(); ++i) {
     for (const int step : chains.chains[i].steps) root_of_step[static_cast<size_t>(step)] = i;
   }
-  // From the last to the first, so that the type of a node's result is known where the node only moves numbers.
+  // In reverse order, so that the type of a node's result is known before the inputs of a node that only moves numbers.
   for (auto next = writes.order.rbegin(); next != writes.order.rend(); ++next) {
     const int s = next->second;
     if (storages->is_output[s] || storages->storage[s] != s || writes.narrowest[s] == Precision::kF32) continue;
@@ -164,10 +165,10 @@ TypeAssignment AssignTypes(const ParsedPartition& parsed, const PrecisionPlan& p
       const auto i = static_cast<size_t>(reader);
       const ParsedNode& node = parsed.nodes[i];
       if (IsWeighted(node.kind)) {
-        // A narrow convolution converts what it reads.
+        // A narrow convolution converts its input itself.
         if (!IsNarrow(node)) wanted.Add(result.precisions[i]);
       } else if (pads.is_fused[i]) {
-        // The convolution that computes the Pad reads in its place.
+        // The convolution that absorbed the Pad reads its input instead.
         wanted.Add(result.precisions[static_cast<size_t>(graph.node_readers[storages->Output(i)][0])]);
       } else if (MovesNumbers(node.kind)) {
         const StorageType type = result.types.Of(storages->Output(i));
@@ -177,7 +178,7 @@ TypeAssignment AssignTypes(const ParsedPartition& parsed, const PrecisionPlan& p
       }
     }
     if (wanted.floats) continue;
-    // Sums of many numbers of eight bits would accumulate their rounding errors.
+    // Sums of many 8-bit numbers would accumulate rounding errors.
     const bool is_read_by_steps = !graph.readers[s].steps.empty();
     if (wanted.int8 && writes.narrowest[s] == Precision::kInt8 && !is_read_by_steps && result.eight_bits[s].IsInt8()) {
       result.Set(s, result.eight_bits[s], storages);

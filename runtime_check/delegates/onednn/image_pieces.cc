@@ -1,4 +1,4 @@
-// Pooling is oneDNN's; the others are loops over rows of channels.
+// Makes the pieces without weights. Pooling uses oneDNN; the others are loops over rows of channels.
 #include "runtime_check/delegates/onednn/image_pieces.h"
 
 #include <omp.h>
@@ -21,7 +21,7 @@ namespace {
 
 using dnnl::memory;
 
-// Fewer floats than this are not worth a second thread.
+// Minimum number of floats per thread.
 constexpr int64_t kWorthAThread = 32768;
 
 class Pool final : public Piece {
@@ -134,7 +134,7 @@ class Resize final : public Piece {
   int num_threads_;
 };
 
-// Moves lines of T; zeros of all types are zero bits.
+// Pads an image of T. The bits of zero are all zero in each type.
 template <typename T>
 class Pad final : public Piece {
  public:
@@ -227,7 +227,7 @@ class Softmax final : public Piece {
   Rows rows_;
 };
 
-// Copies runs of bytes; a concatenation of one is a copy.
+// Concatenates by copying runs of bytes. A copy is a concatenation of one input.
 class Concat final : public Piece {
  public:
   Concat(const PlainOp& op, int axis) : num_threads_(op.num_threads) {

@@ -1,4 +1,4 @@
-// Runs the steps over one block after the other, each of a size that stays in the first-level cache.
+// Runs all steps on one block after the other. The block size keeps the working set in the L1 cache.
 #include "runtime_check/delegates/onednn/loop_nest.h"
 
 #include <omp.h>
@@ -17,7 +17,7 @@ namespace onednn {
 namespace {
 
 constexpr int64_t kBlockFloats = 1024;
-// Fewer element operations than this are not worth a second thread.
+// Minimum number of element operations per thread.
 constexpr int64_t kWorthAThread = 32768;
 
 class LoopNest final : public Piece {
@@ -81,9 +81,9 @@ class LoopNest final : public Piece {
   struct Operand {
     int tensor = -1;  // -1: constant.
     Meeting meeting = Meeting::kSame;
-    std::vector<float> values;  // A constant, for a whole block.
-    int slot = -1;              // Of a value that is spread over a block: where, in the shared scratch memory.
-    int buffer = -1;            // Of one that is spread or widened for each block: where, in the thread's.
+    std::vector<float> values;  // A constant, repeated over a block.
+    int slot = -1;              // Offset in the shared scratch memory, for an operand that is broadcast to a block.
+    int buffer = -1;            // Buffer in the thread's scratch memory, for an operand broadcast or widened per block.
     StorageType type;
   };
   struct Source {
@@ -94,9 +94,9 @@ class LoopNest final : public Piece {
     LoopOp op;
     float alpha, beta;
     Source a, b;
-    int buffer;        // -1: into the output.
+    int buffer;        // -1: write directly to the output.
     int output;        // Tensor, or -1.
-    StorageType type;  // Of the output, which is narrowed from the buffer unless it holds floats.
+    StorageType type;  // Type of the output; other than float, it is converted from the buffer.
   };
 
   Source OperandFor(int tensor, Meeting meeting) {
@@ -142,7 +142,7 @@ class LoopNest final : public Piece {
   }
 
   void AddSteps(absl::Span<const Step* const> steps, absl::Span<const int> results) {
-    std::map<int, size_t> last_read;  // By tensor: the last step that reads it.
+    std::map<int, size_t> last_read;  // Indexed by tensor: the last step that reads it.
     for (size_t i = 0; i < steps.size(); ++i) {
       last_read[steps[i]->value] = i;
       if (steps[i]->other >= 0) last_read[steps[i]->other] = i;
@@ -163,7 +163,7 @@ class LoopNest final : public Piece {
       } else if (!step.constants.empty()) {
         instruction.b = ConstantFor(step);
       }
-      // A buffer that is read for the last time may be written.
+      // A buffer can be reused after its last read.
       for (const int tensor : {step.value, step.other}) {
         const auto found = made.find(tensor);
         if (tensor < 0 || found == made.end() || found->second.kind != Source::Kind::kBuffer) continue;
@@ -179,7 +179,7 @@ class LoopNest final : public Piece {
         made[step.result] = {Source::Kind::kOutput, step.result};
         instruction.type = types_.Of(step.result);
         if (!instruction.type.IsFloat()) {
-          instruction.buffer = num_buffers_++;  // For itself, since others may read it at any time.
+          instruction.buffer = num_buffers_++;  // A separate buffer, since later steps may read it.
           made[step.result] = {Source::Kind::kBuffer, instruction.buffer};
           kept_.push_back(instruction.buffer);
         }
@@ -191,7 +191,7 @@ class LoopNest final : public Piece {
       }
       instructions_.push_back(instruction);
     }
-    // The memory of an input may be that of the first output unless it is read after that is written.
+    // An input can share the memory of the first output unless it is read after that output is written.
     for (const Operand& operand : operands_) {
       if (operand.tensor < 0 || operand.meeting != Meeting::kSame) continue;
       const bool is_met_otherwise = std::any_of(operands_.begin(), operands_.end(), [&](const Operand& other) {
@@ -206,7 +206,7 @@ class LoopNest final : public Piece {
            (shared_ + static_cast<int64_t>(thread) * num_buffers_ + buffer) * block_floats_;
   }
 
-  // Repeats operands that meet each block in the same way, once for all blocks of an image.
+  // Broadcasts the operands that are the same for each block, once for all blocks of an image.
   void Spread(const RunContext& context, int64_t image) {
     for (const Operand& operand : operands_) {
       if (operand.slot < 0) continue;
@@ -276,11 +276,11 @@ class LoopNest final : public Piece {
 
   Rows rows_;
   const StorageTypes types_;
-  std::vector<int> kept_;  // Buffers that are never given away.
+  std::vector<int> kept_;  // Buffers that are never reused.
   int64_t images_;
   int64_t block_rows_ = 1, block_floats_ = 1;
   int num_threads_;
-  int num_buffers_ = 0;  // Of each thread.
+  int num_buffers_ = 0;  // Per thread.
   int shared_ = 0;
   std::vector<Operand> operands_;
   std::vector<Instruction> instructions_;

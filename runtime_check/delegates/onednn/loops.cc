@@ -1,4 +1,4 @@
-// One function an op, which the compiler vectorises for each instruction set.
+// Implements the loops with one function per op. The compiler vectorises it for each instruction set.
 #include "runtime_check/delegates/onednn/loops.h"
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// The sanitizers' runtimes are not ready when the loader chooses among clones.
+// The runtimes of the sanitizers are not initialized yet when the loader selects a clone.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PERMAFROST_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
@@ -49,7 +49,7 @@ void Tanh(int64_t count, const float* x, const float*, float, float, float* y) {
 
 void Exp(int64_t count, const float* x, const float*, float, float, float* y) { BestInnerLoops().exp(count, x, y); }
 
-// y may be x: what is still needed of x is kept in pieces.
+// y may be x: intermediate values are buffered in pieces of this size.
 constexpr int64_t kPiece = 512;
 
 void Swish(int64_t count, const float* x, const float*, float, float, float* y) {
@@ -89,7 +89,7 @@ PERMAFROST_CLONES void RoundToBf16(int64_t count, const uint32_t* from, uint16_t
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t bits = from[i];
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    // NaN must not become an infinity.
+    // Keeps NaN from becoming an infinity.
     to[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16) | 0x40 : rounded);
   }
 }
@@ -98,7 +98,7 @@ PERMAFROST_CLONES void WidenBf16(int64_t count, const uint16_t* from, uint32_t* 
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;
 }
 
-// What is added rounds to an integer, which then stands in the lowest bits.
+// Adding this number rounds to an integer, which is then in the lowest bits.
 constexpr float kRounding = 12582912.0f;
 
 template <typename T>
@@ -155,7 +155,7 @@ PERMAFROST_CLONES void MovingProductsAnywhere(int64_t moves, int64_t move_step, 
 #if defined(__x86_64__)
 #define PERMAFROST_AVX512 __attribute__((target("avx512f")))
 
-// The sums of the elements of 16 vectors, in their order: halves of pairs are added up until one vector is left.
+// Returns the sums of the elements of 16 vectors, in order: halves of pairs are added until one vector is left.
 PERMAFROST_AVX512 inline __m512 SumsOf(const __m512* vectors) {
   __m512 quads[4];
   for (int q = 0; q < 4; ++q) {
@@ -173,7 +173,7 @@ PERMAFROST_AVX512 inline __m512 SumsOf(const __m512* vectors) {
   return _mm512_add_ps(_mm512_shuffle_f32x4(low, high, kEven), _mm512_shuffle_f32x4(low, high, kOdd));
 }
 
-// Several results at a time, so that their sums do not wait for each other.
+// Computes several results at a time, so that their additions do not wait for each other.
 template <int kMoves>
 PERMAFROST_AVX512 inline void ProductsAtOnce(int64_t move_step, int64_t rows, int64_t count, Block moving, Block fixed,
                                              float* results) {

@@ -1,4 +1,5 @@
-// Each output is a few scalar products of runs of floats that lie together: all taps of a row with all their channels.
+// Computes each output as a few scalar products of contiguous runs of floats. A run is all taps of a row with all their
+// channels.
 #include "runtime_check/delegates/onednn/narrow_convolution.h"
 
 #include <omp.h>
@@ -14,14 +15,14 @@ namespace onednn {
 namespace {
 
 constexpr int64_t kMostChannels = 4;
-// Shorter products are not worth a vector.
+// Shorter products do not benefit from vectors.
 constexpr int64_t kShortestProduct = 8;
-// Neighbouring outputs that are computed at once.
+// Number of neighbouring outputs that are computed at once.
 constexpr int64_t kMoves = 64;
-// oneDNN generates code for each product, which costs as much as some ten thousand runs of one with no more
-// multiplications than this.
+// oneDNN generates code for each product. This costs as much as some ten thousand runs of a product with this number of
+// multiplications.
 constexpr int64_t kFewMultiplications = 1024;
-// Fewer multiplications than this are not worth a second thread.
+// Minimum number of multiplications per thread.
 constexpr int64_t kWorthAThread = 65536;
 
 // [H, W, I, O] to [O, H, W, I], scaled; also the columns of a matrix one after the other.
@@ -40,7 +41,7 @@ std::vector<float> OutputsFirst(const WeightedOp& op) {
   return weights;
 }
 
-// A product of matrices is a window of one pixel on a line of rows.
+// Returns the window; a matrix product is a one-pixel window on a line of rows.
 WindowGeometry WindowOf(const ParsedNode& parsed) {
   if (parsed.kind != NodeKind::kMatMul) return parsed.window;
   WindowGeometry window;
@@ -87,7 +88,7 @@ class NarrowConvolution final : public Piece {
     const int64_t rows = last_y - first_y;
     const int64_t row_step = down.dilation * across.input * inputs, weight_step = across.taps * inputs;
     const float* top = from + (down.First(y) + first_y * down.dilation) * across.input * inputs;
-    // Output pixels [x, x + moves) that all have the same taps inside the image.
+    // Computes the output pixels [x, x + moves), which all have the same taps inside the image.
     const auto run = [&](int64_t x, int64_t moves) {
       int64_t first_x, last_x;
       across.TapsInside(x, &first_x, &last_x);
@@ -114,10 +115,10 @@ class NarrowConvolution final : public Piece {
   int num_threads_;
 };
 
-// Each line of input pixels adds its products to the lines of outputs that it reaches.
+// A transposed convolution: each line of input pixels adds its products to the lines of outputs that it reaches.
 class NarrowTransposed final : public Piece {
  public:
-  // The weights are [H, W, O, I] as given.
+  // The weights have the layout [H, W, O, I].
   NarrowTransposed(const WeightedOp& op, int num_threads)
       : window_(op.parsed.window), weights_(FloatsOf(op.weights)), bias_(op.bias) {
     bias_.resize(static_cast<size_t>(window_.output_channels), 0.0f);
@@ -137,7 +138,7 @@ class NarrowTransposed final : public Piece {
     const int64_t results = down.input * across.input;
     for (int64_t n = 0; n < window_.batch; ++n, image += results * outputs) {
       for (int64_t i = 0; i < results; ++i) std::copy(bias_.begin(), bias_.end(), image + i * outputs);
-      // Lines that share no outputs may be added at the same time.
+      // Lines that do not share outputs can be added concurrently.
       const int threads = down.taps <= down.stride && down.dilation == 1 ? num_threads_ : 1;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
       for (int64_t y = 0; y < down.output; ++y) {
@@ -162,7 +163,7 @@ class NarrowTransposed final : public Piece {
   std::string Describe() const override { return absl::StrCat(name, ": narrow transposed convolution (loops)"); }
 
  private:
-  // What a line of input pixels adds to a line of outputs by one tap.
+  // Adds the contribution of one tap and a line of input pixels to a line of outputs.
   void AddTap(const float* pixels, int64_t ty, int64_t tx, float* products, float* row) const {
     const WindowAxis& across = window_.x;
     const int64_t inputs = window_.input_channels, outputs = window_.output_channels;
@@ -179,14 +180,14 @@ class NarrowTransposed final : public Piece {
   const WindowGeometry window_;
   std::vector<float> weights_, bias_;
   int num_threads_;
-  std::vector<float> products_;  // Of one line of pixels for each thread.
+  std::vector<float> products_;  // For one line of pixels per thread.
 };
 
 }  // namespace
 
 bool IsNarrow(const ParsedNode& parsed) {
   if (parsed.kind == NodeKind::kMatMul) {
-    // oneDNN has a product with one column by way of its GEMM alone, which takes milliseconds to set up.
+    // oneDNN computes a product with one column only through its GEMM, which takes milliseconds to set up.
     if (parsed.columns <= kMostChannels && parsed.depth >= kShortestProduct) return true;
     return parsed.rows * parsed.depth * parsed.columns <= kFewMultiplications;
   }

@@ -1,4 +1,4 @@
-// Reads nodes: attributes, shapes, and what of TensorFlow's semantics the pieces do not have.
+// Parses nodes: attributes, shapes, and TensorFlow semantics that the pieces do not support.
 #include "runtime_check/delegates/onednn/node_kinds.h"
 
 #include <algorithm>
@@ -174,7 +174,7 @@ class Reader {
 
   static bool IsCommutative(LoopOp op) { return op != LoopOp::kSub && op != LoopOp::kDiv; }
 
-  // How an operand of shape `b` meets one of shape `a`, when the result has the shape of `a`.
+  // Returns how an operand of shape `b` is broadcast to one of shape `a`, if the result has the shape of `a`.
   static std::optional<Meeting> MeetingOf(const Shape& a, const Shape& b, bool is_constant) {
     if (a == b && !(is_constant && a.rank() <= 1)) return Meeting::kSame;
     if (b.num_elements() == 1) return Meeting::kScalar;
@@ -189,7 +189,7 @@ class Reader {
       if (i > 0) middle_ones &= dim(i) == 1;
     }
     const bool same_channels = dim(last) == a.dim(last);
-    // A constant for one row is as good as one for each channel, and can go into a bias.
+    // A constant for one row is equivalent to one value per channel, and can be folded into a bias.
     if (leading_ones && same_channels && is_constant) return Meeting::kPerChannel;
     if (leading_same && same_channels) return Meeting::kSame;
     if (leading_ones && same_channels) return Meeting::kPerChannel;
@@ -280,7 +280,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // What a _Fused op adds: a bias, which is input 2, and an activation.
+  // Reads what a _Fused op adds: a bias, which is input 2, and an activation.
   absl::Status ReadPostOps() {
     if (node_.op() != ops::k_FusedConv2D && node_.op() != ops::k_FusedDepthwiseConv2dNative &&
         node_.op() != ops::k_FusedMatMul) {
@@ -336,7 +336,7 @@ class Reader {
     PF_ASSIGN_OR_RETURN(const Window window,
                         ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
     if (filter.dim(2) != image.dim(3)) return No("it has groups of channels");
-    // The window is that of the convolution from the result to the input.
+    // The window is that of the convolution from the result to the input, whose transpose the node computes.
     parsed_.window = {image.dim(0), image.dim(1), image.dim(2), In(2).shape.dim(3),
                       image.dim(3), window.y,     window.x,     1};
     return parsed_;

@@ -1,4 +1,4 @@
-// Decides which nodes to take.
+// Decides which nodes and partitions the delegate takes.
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class OneDnnDelegate final : public Delegate {
 
   absl::Status Supports(const Partition& single) const override {
     PF_ASSIGN_OR_RETURN(const onednn::ParsedNode parsed, onednn::ParseNode(single, single.nodes[0]));
-    // Of some kinds the library is known to have fast versions; of others it has to be asked.
+    // The library is known to have fast implementations of most kinds; for unusual ones it is queried.
     const onednn::WindowGeometry& window = parsed.window;
     const bool is_unusual = parsed.kind == onednn::NodeKind::kTransposedConvolution || window.y.dilation != 1 ||
                             window.x.dilation != 1 ||

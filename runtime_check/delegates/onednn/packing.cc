@@ -1,4 +1,4 @@
-// Keys and facts as bytes.
+// Computes cache keys, and serialises facts.
 #include "runtime_check/delegates/onednn/packing.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// Of how scales, rounding and corrections are worked out; another number makes everybody pack again.
+// Version of the computation of scales, rounding and corrections. A change invalidates all cached weights.
 constexpr int kArithmeticVersion = 2;
 
 constexpr absl::string_view kFactsSuffix = " facts";
@@ -29,7 +29,7 @@ void AddAxis(const WindowAxis& axis, ContentHash* hash) {
   }
 }
 
-// Facts: one byte each of: whether there are numbers that are not finite, scales, a bias; then the floats.
+// Serialised facts: one byte each for non-finite weights, scales and a bias; then the floats.
 void AppendFloats(const std::vector<float>& values, std::string* to) {
   to->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
@@ -55,13 +55,13 @@ std::string PackingKey(const WeightedOp& op, Element source) {
   hash.Add(op.weights.shape().ToString());
   AddFloats(op.scale, &hash);
   if (source != Element::kFloat) {
-    // What corrects the bias depends on how often each tap lies inside of the image.
+    // The correction of the bias depends on how often each tap is inside the image.
     AddAxis(window.y, &hash);
     AddAxis(window.x, &hash);
     AddFloats(op.bias, &hash);
     AddFloats(op.means, &hash);
   }
-  // Weights of u8 and s8 sources are the same numbers, and lie otherwise.
+  // Weights for u8 and s8 sources have the same values in different layouts.
   return absl::StrCat(op.name, " of ", op.weights_name, " ", NameOf(source), " ",
                       absl::Hex(hash.value(), absl::kZeroPad16));
 }
@@ -78,7 +78,7 @@ std::string LayoutText(const dnnl::memory::desc& desc) {
                    list(blocking.strides, data.ndims), " blocks ", list(blocking.inner_blks, blocking.inner_nblks),
                    " of ", list(blocking.inner_idxs, blocking.inner_nblks));
   if (extra.flags != 0) {
-    // Sums that stand behind the weights.
+    // Precomputed sums that follow the weights.
     absl::StrAppend(&text, " extra ", extra.flags, " ", extra.compensation_mask, " ", extra.asymm_compensation_mask);
     if ((extra.flags & dnnl_memory_extra_flag_scale_adjust) != 0) absl::StrAppend(&text, " ", extra.scale_adjust);
   }
@@ -96,7 +96,7 @@ std::optional<WeightFacts> FindFacts(const WeightedOp& op, const std::string& ke
   bytes.remove_prefix(3);
   const auto channels = static_cast<size_t>(op.output_channels());
   const size_t bias_size = bytes.size() / sizeof(float) - (has_scales ? channels : 0);
-  // A bias is one number for each channel, or none at all.
+  // A bias has one number per channel, or none.
   if (bytes.size() % sizeof(float) != 0 || bytes.size() / sizeof(float) < (has_scales ? channels : 0) ||
       (has_bias ? bias_size != channels && bias_size != 0 : bias_size != 0)) {
     return std::nullopt;
@@ -122,7 +122,7 @@ std::optional<PackedBytes> FindPacked(const std::string& key, const dnnl::memory
   const std::string text = packed == nullptr ? "" : LayoutText(layout);
   if (text.empty()) return std::nullopt;
   std::optional<PackedBytes> found = packed->Find(absl::StrCat(key, " ", text));
-  // Primitives read whole vectors.
+  // Primitives read whole vectors, so the weights must be aligned.
   if (found.has_value() &&
       (found->bytes.size() != layout.get_size() || reinterpret_cast<uintptr_t>(found->bytes.data()) % 64 != 0)) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Calls oneDNN through its C functions where time counts.
+// Wraps oneDNN, through its C functions where performance matters.
 #include "runtime_check/delegates/onednn/primitives.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ const dnnl::stream& CpuStream() {
 }
 
 bool Has(dnnl::cpu_isa wanted) {
-  // Each bit is a set of instructions.
+  // Each bit is an instruction set.
   const auto bits = static_cast<unsigned>(wanted);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
 }

@@ -1,4 +1,4 @@
-// Arithmetic on weights, once for each model.
+// Quantises weights once per model.
 #include "runtime_check/delegates/onednn/quantization.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// The part of the output positions for which each tap lies inside of the image.
+// Returns, for each tap, the fraction of the output positions for which it is inside the image.
 std::vector<double> PartsInside(const WindowAxis& axis) {
   std::vector<double> parts(static_cast<size_t>(axis.taps), 0.0);
   for (int64_t position = 0; position < axis.output; ++position) {
@@ -27,7 +27,7 @@ std::vector<double> PartsInside(const WindowAxis& axis) {
 
 StorageType EightBitType(const TensorStatistics& statistics) {
   const bool is_signed = statistics.least < 0;
-  // Any scale does for zeros.
+  // For zeros any scale is correct.
   const float bound = statistics.bound > 0 ? statistics.bound : 1.0f;
   return {is_signed ? Element::kS8 : Element::kU8, std::max(bound / (is_signed ? 127.0f : 255.0f), 1e-30f)};
 }

@@ -1,5 +1,5 @@
-// Works on bands of output lines. What a band reads is split into two images of bfloat16 with the padding around them;
-// from these, tiles of neighbouring positions are multiplied where they lie.
+// Computes bands of output lines. The input of a band is split into two padded bfloat16 images. Tiles of neighbouring
+// positions are multiplied directly from these images, without a copy.
 #include "runtime_check/delegates/onednn/split_convolution.h"
 
 #include <omp.h>
@@ -20,13 +20,13 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// Below this many multiplications a run costs as much as its set-up. Those with shorter products or fewer outputs wait
-// for memory, to which splitting adds.
+// Minimum number of multiplications: with fewer, the set-up takes as long as the run. Convolutions with shorter
+// products or fewer outputs are limited by memory bandwidth, and splitting adds to their memory traffic.
 constexpr int64_t kWorthSplitting = 256 * 1024;
 constexpr int64_t kShortestProduct = 96, kFewestOutputs = 24;
-// As in weighted.cc: before a second thread has taken notice, so much is done.
+// Minimum number of multiplications per thread, as in weighted.cc: fewer are done before a second thread starts.
 constexpr int64_t kWorthAThread = 1024 * 1024;
-// Both images of a band stay in the second-level cache, with as many weights.
+// Both images of a band stay in the L2 cache, with weights of the same size.
 constexpr int64_t kBandBytes = 512 * 1024;
 
 constexpr int64_t kBlockFloats = kSplitBlock * kSplitBlock;
@@ -80,13 +80,13 @@ class SplitConvolution final : public Piece {
   }
 
  private:
-  // Taps that lie together, with all their channels, are one run of a product.
+  // Lists the runs of a product. Contiguous taps, with all their channels, are one run.
   void ListRuns(const WeightedOp& op) {
     const WindowAxis &y = window_.y, &x = window_.x;
     const int64_t channels = window_.input_channels;
     const bool is_joined = x.dilation == 1;
     const int64_t length = is_joined ? x.taps * channels : channels;
-    // As many columns as the last position reaches.
+    // The number of columns that the last position reaches.
     width_ = std::max((x.output - 1) * x.stride + (x.taps - 1) * x.dilation + 1, x.stride);
     for (int64_t ty = 0; ty < y.taps; ++ty) {
       for (int64_t tx = 0; tx < (is_joined ? 1 : x.taps); ++tx) {
@@ -95,8 +95,8 @@ class SplitConvolution final : public Piece {
     }
     weights_ = std::make_unique<SplitWeights>(ScaledWeights(op), static_cast<int64_t>(offsets_.size()), length,
                                               window_.output_channels);
-    // Positions of several lines follow each other where lines of positions do; those between them are computed in
-    // vain.
+    // If memory is contiguous across lines of positions, a block of positions can span several lines. The results for
+    // positions between lines are discarded.
     const int64_t blocks_apart = y.output * RoundedUp(x.output, kSplitBlock / 2);
     is_flat_ = x.stride == y.stride && y.output > 1 && y.output * width_ < blocks_apart;
   }
@@ -109,7 +109,7 @@ class SplitConvolution final : public Piece {
     const int64_t most = std::max<int64_t>(1, (lines - reach) / y.stride + 1);
     const int64_t work = y.output * window_.x.output * weights_->bytes() * window_.batch / 4;
     num_threads_ = work < kWorthAThread ? 1 : num_threads;
-    // Threads share out what is larger: the image, or the weights.
+    // Divide the larger one among the threads: the image or the weights.
     num_groups_ = weights_->bytes() > y.output * y.stride * line_bytes
                       ? std::min<int64_t>(num_threads_, weights_->num_blocks())
                       : 1;
@@ -118,14 +118,14 @@ class SplitConvolution final : public Piece {
     band_ = (y.output + num_bands_ - 1) / num_bands_;
     num_bands_ = (y.output + band_ - 1) / band_;
     const int64_t band_lines = (band_ - 1) * y.stride + reach;
-    // Blocks of positions, and the last tile of a run, reach beyond the end.
+    // Blocks of positions, and the last tile of a run, extend past the end.
     const int64_t beyond = kSplitBlock * window_.x.stride * window_.input_channels + kSplitBlock;
     plane_elements_ = RoundedUp(band_lines * width_ * window_.input_channels + beyond, 32);
     line_floats_ = source_type_.IsFloat() ? 0 : RoundedUp(window_.x.input * window_.input_channels, 16);
     scratch_each_ = plane_elements_ * 2 * (has_low_ ? 2 : 1) + line_floats_ * 4 + 2 * kBlockFloats * 4;
   }
 
-  // Numbers for blocks of outputs: zeros behind the last.
+  // Prepares the constants per block of outputs, padded with zeros after the last output.
   void PrepareConstants(const WeightedOp& op) {
     const auto outputs = static_cast<size_t>(RoundedUp(window_.output_channels, kSplitBlock));
     bias_ = op.bias;
@@ -134,7 +134,7 @@ class SplitConvolution final : public Piece {
     for (size_t i = 0; i < steps_.size(); ++i) {
       const std::vector<float>& given = steps_[i].constants;
       if (given.empty()) continue;
-      // For each block its numbers, for all positions.
+      // The constants of each block, repeated for all positions.
       std::vector<float>& made = constants_[i];
       made.assign(outputs * kSplitBlock, 0.0f);
       for (size_t at = 0; at < made.size(); ++at) {
@@ -143,7 +143,7 @@ class SplitConvolution final : public Piece {
         if (given.size() > 1 && o < given.size()) made[at] = given[o];
       }
     }
-    // A clip alone is done on the way to the target.
+    // A single clip is applied when sums are written to the target.
     if (steps_.size() == 1 && (steps_[0].op == LoopOp::kRelu || steps_[0].op == LoopOp::kClip)) {
       least_ = steps_[0].op == LoopOp::kRelu ? 0.0f : steps_[0].alpha;
       most_ = steps_[0].op == LoopOp::kRelu ? std::numeric_limits<float>::infinity() : steps_[0].beta;
@@ -184,7 +184,7 @@ class SplitConvolution final : public Piece {
     }
   }
 
-  // What the output lines [first, last) read.
+  // Fills the planes with the input of the output lines [first, last).
   void FillPlanes(const char* storage, int64_t image, int64_t first, int64_t last, const Planes& planes) const {
     const WindowAxis &y = window_.y, &x = window_.x;
     const int64_t channels = window_.input_channels;
@@ -215,16 +215,17 @@ class SplitConvolution final : public Piece {
         SplitFloats(count, planes.line, planes.high + to, planes.low + to);
       }
     }
-    // What the last tile of the last run reads beyond its end is multiplied by zero: so it must be finite.
+    // The last tile of the last run reads past its end. The values there are multiplied by zero, so they must be
+    // finite.
     const int64_t end = lines * width_ * channels;
     clear(end, end + kSplitBlock);
   }
 
-  // From sums to results: positions [p, p + count) of lines whose first pixel is `pixel`.
+  // Converts sums to results, for the positions [p, p + count) of lines whose first pixel is `pixel`.
   void Finish(const RunContext& context, int64_t pixel, int64_t p, int64_t count, int64_t block,
               const Planes& planes) const {
     const bool is_direct = is_clip_ || steps_.empty();
-    // Positions of one line after the other, but for those between lines.
+    // Processes one line after the other, and skips the positions between lines.
     int64_t x = is_flat_ ? p % width_ : p, y = is_flat_ ? p / width_ : 0;
     for (int64_t i = 0; i < count;) {
       const int64_t pixels = std::min(count - i, window_.x.output - x);
@@ -245,7 +246,7 @@ class SplitConvolution final : public Piece {
     }
   }
 
-  // Sums of neighbouring pixels, for kSplitBlock outputs from `first` on.
+  // Sums of neighbouring pixels, for kSplitBlock outputs starting at `first`.
   struct Rows {
     float* sums;
     int64_t pixel, pixels, first;
@@ -290,16 +291,16 @@ class SplitConvolution final : public Piece {
   const std::vector<Step> steps_;
   std::vector<StorageType> other_types_;       // By step.
   std::vector<std::vector<float>> constants_;  // By step.
-  const bool has_low_;                         // A source of bfloat16 has no low parts.
+  const bool has_low_;                         // A bfloat16 source has no low parts.
   std::unique_ptr<SplitWeights> weights_;
-  std::vector<int64_t> offsets_;  // Of runs, in the images of a band.
+  std::vector<int64_t> offsets_;  // Offsets of runs in the images of a band.
   std::vector<float> bias_, zeros_ = std::vector<float>(kSplitBlock, 0.0f);
   float least_ = -std::numeric_limits<float>::infinity(), most_ = std::numeric_limits<float>::infinity();
   bool is_clip_ = false;
-  int64_t width_ = 0;  // Of those images.
+  int64_t width_ = 0;  // Width of those images.
   bool is_flat_ = false;
   int num_threads_ = 1;
-  int64_t num_bands_ = 1, band_ = 1, num_groups_ = 1;  // Bands of so many lines; groups of blocks of outputs.
+  int64_t num_bands_ = 1, band_ = 1, num_groups_ = 1;  // Number of bands, lines per band, groups of blocks of outputs.
   int64_t plane_elements_ = 0, line_floats_ = 0, scratch_each_ = 0;
 };
 

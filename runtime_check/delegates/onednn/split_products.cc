@@ -17,10 +17,10 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-constexpr int64_t kRows = 16;   // Of a tile.
-constexpr int64_t kDepth = 32;  // Elements of a row.
+constexpr int64_t kRows = 16;   // Rows of a tile.
+constexpr int64_t kDepth = 32;  // Elements per row.
 constexpr int64_t kTile = kRows * kDepth;
-constexpr int64_t kTilesOfChunk = 4;  // Of weights: the high parts of 32 outputs, then the low ones.
+constexpr int64_t kTilesOfChunk = 4;  // Tiles per chunk of weights: the high parts of 32 outputs, then the low ones.
 
 }  // namespace
 
@@ -58,7 +58,7 @@ namespace {
 
 #define PERMAFROST_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512bf16")))
 
-// Of linux/arch_prctl: the kernel gives tiles to a process that asks.
+// Constants from linux/arch_prctl: the kernel enables tiles for a process on request.
 constexpr int kRequestState = 0x1023, kTileData = 18;
 
 bool AsksForTiles() { return syscall(SYS_arch_prctl, kRequestState, kTileData) == 0; }
@@ -69,12 +69,12 @@ struct alignas(64) TileSetup {
   uint8_t rows[16] = {};
 };
 
-// Sums of kPositions blocks of 16 positions and kOutputs of 16 outputs.
+// Computes sums of kPositions blocks of 16 positions and kOutputs blocks of 16 outputs.
 template <int kPositions, int kOutputs, bool kHasLow>
 PERMAFROST_AMX inline void Multiply(const SplitSource& source, const uint16_t* tiles, int64_t runs, int64_t chunks,
                                     float* sums) {
   const int64_t step = source.step * 2, next = source.step * kRows;
-  // Nor does it know that tiles are loaded from memory.
+  // GCC does not know that tile instructions read memory.
   asm volatile("" : : : "memory");
   _tile_zero(0);
   if constexpr (kOutputs == 2) _tile_zero(1);
@@ -86,7 +86,7 @@ PERMAFROST_AMX inline void Multiply(const SplitSource& source, const uint16_t* t
     for (int64_t chunk = 0; chunk < chunks; ++chunk, high += kDepth, tiles += kTilesOfChunk * kTile) {
       _tile_loadd(4, high, step);
       if constexpr (kPositions == 2) _tile_loadd(5, high + next, step);
-      // The small products first, as one adds up numbers.
+      // Adds the small products first, to reduce rounding errors.
       _tile_loadd(6, tiles + 2 * kTile, 64);
       if constexpr (kOutputs == 2) _tile_loadd(7, tiles + 3 * kTile, 64);
       _tile_dpbf16ps(0, 4, 6);
@@ -174,7 +174,7 @@ TileSetup FullTiles() {
 
 PERMAFROST_AMX void SetUp() {
   static const TileSetup setup = FullTiles();
-  // GCC believes that it reads a pointer's worth of it.
+  // GCC assumes that the instruction reads only a pointer's worth of the setup.
   asm volatile("" : : "m"(setup));
   _tile_loadconfig(&setup);
 }

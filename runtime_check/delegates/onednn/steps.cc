@@ -1,4 +1,4 @@
-// Follows what steps make of one value, as one of a few kinds of functions of it.
+// Tracks the functions that steps compute of one value, as one of a few known forms.
 #include "runtime_check/delegates/onednn/steps.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace permafrost {
 namespace onednn {
 namespace {
 
-// A function of x. Slopes have one value, or one for each channel.
+// A function of x. Slopes have one value, or one per channel.
 struct Form {
   enum class Kind {
     kLinearPieces,  // below * x for x < 0, above * x otherwise
@@ -45,7 +45,7 @@ std::vector<float> Map(const std::vector<float>& a, F f) {
   return result;
 }
 
-// One value where all channels have the same.
+// Returns a single slope if all channels have the same one.
 std::vector<float> Collapsed(std::vector<float> slopes) {
   if (std::all_of(slopes.begin(), slopes.end(), [&](float slope) { return slope == slopes[0]; })) slopes.resize(1);
   return slopes;
@@ -61,7 +61,7 @@ Form LinearPieces(std::vector<float> below, std::vector<float> above) {
 std::optional<Form> OfPieces(const Step& step, const Form& x) {
   switch (step.op) {
     case LoopOp::kRelu:
-      // Where x < 0, below * x is positive if the slope is negative.
+      // For x < 0, below * x is positive if the slope is negative.
       return LinearPieces(Map(x.below, [](float s) { return std::min(s, 0.0f); }),
                           Map(x.above, [](float s) { return std::max(s, 0.0f); }));
     case LoopOp::kAbs:
@@ -190,7 +190,7 @@ class Simplifier {
     return OfTwo(step, value->second, other->second);
   }
 
-  // Lets the last step of the region do its work alone, when nobody else reads what is inside.
+  // Replaces the region by its last step if the inner values have no other readers.
   bool Replace(int base, const Form& form, const std::vector<int>& region, int last) {
     Step replaced = steps_[last];
     replaced.value = base;
@@ -217,7 +217,7 @@ class Simplifier {
     } else {
       return false;
     }
-    // Steps of the region that the last one does not need may stay, but not read what goes.
+    // Other steps of the region may stay if they do not read a removed value.
     std::set<int> needed = {last};
     std::vector<int> stack = {last};
     std::map<int, int> made_by;

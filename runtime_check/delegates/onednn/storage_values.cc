@@ -1,4 +1,4 @@
-// One loop for each type.
+// Converts storages to and from floats, with one loop per type.
 #include "runtime_check/delegates/onednn/storage_values.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Convolution, transposed convolution and inner product primitives.
+// Makes convolution, transposed convolution and inner product primitives.
 #include "runtime_check/delegates/onednn/weighted.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
 
-// Where oneDNN finds weights that lie as TensorFlow has them: [H, W, I, O], [H, W, C, M] or [I, O].
+// Describes weights in TensorFlow's layout for oneDNN: [H, W, I, O], [H, W, C, M] or [I, O].
 memory::desc GivenWeights(const ParsedNode& parsed, memory::data_type type = kFloat) {
   if (parsed.kind == NodeKind::kMatMul) {
     return parsed.transpose_b ? memory::desc({parsed.columns, parsed.depth}, type, memory::dims{parsed.depth, 1})
@@ -42,7 +42,7 @@ memory::desc GivenWeights(const ParsedNode& parsed, memory::data_type type = kFl
   }
   if (window.groups == 1) return memory::desc({outputs, inputs, height, width}, type, memory::format_tag::hwio);
   const int64_t per_group = outputs / window.groups;
-  // Outputs of a group lie together: also those of a depthwise multiplier, in [H, W, C, M].
+  // The outputs of a group are contiguous, also those of a depthwise multiplier, in [H, W, C, M].
   return memory::desc({window.groups, per_group, inputs, height, width}, type,
                       memory::dims{per_group, 1, outputs, width * inputs * outputs, inputs * outputs});
 }
@@ -83,11 +83,11 @@ Descs DescsOf(const ParsedNode& parsed, bool has_bias, Element source = Element:
   return descs;
 }
 
-// What is known of a primitive before it is made.
+// Properties of a primitive that are known before it is created.
 struct Chosen {
   std::string implementation;
   memory::desc weights, scratch;
-  std::function<dnnl::primitive()> make;  // Generates its code.
+  std::function<dnnl::primitive()> make;  // Creates it, with code generation.
 };
 
 template <typename Primitive, typename PrimitiveDesc>
@@ -95,9 +95,10 @@ Chosen ChosenOf(const PrimitiveDesc& desc) {
   return {desc.impl_info_str(), desc.weights_desc(), desc.scratchpad_desc(), [desc] { return Primitive(desc); }};
 }
 
-// True for what must not run: oneDNN 2.6's 1x1 convolutions with AMX tiles split an image of 27 to 48 positions that is
-// three tiles into groups of two, and write the rows of the fourth behind the target: found by running all sizes up to
-// 720 positions between guard bytes. Up to one tile of 16 nothing is split, and beyond 48 the groups fit.
+// Returns true for an implementation that writes out of bounds. oneDNN 2.6's 1x1 convolutions with AMX tiles split an
+// image of 27 to 48 positions, which is three tiles, into groups of two, and write the rows of the fourth past the end
+// of the target. This was found by running all sizes up to 720 positions between guard bytes. Images of up to 16
+// positions (one tile) are not split, and beyond 48 the groups fit.
 bool WritesBeyondTarget(absl::string_view implementation, const WindowGeometry& window) {
   const int64_t positions = window.y.output * window.x.output;
   return absl::StartsWith(implementation, "jit_1x1:avx512_core_amx") && positions > 16 && positions <= 48;
@@ -212,13 +213,14 @@ bool BinaryOf(LoopOp op, dnnl::algorithm* algorithm) {
   }
 }
 
-// oneDNN takes 32.
+// The limit of oneDNN is 32.
 constexpr size_t kMostPostSteps = 32;
 
-// Fewer multiplications than this are done before a second thread has taken notice: some 2 us.
+// Minimum number of multiplications per thread: fewer are done before a second thread starts (about 2 us).
 constexpr int64_t kWorthAThread = 128 * 1024;
 
-// What oneDNN falls back to without AVX2 reads wrong elements of the operands of post-ops, as of version 2.6.3.
+// Returns true for an implementation with a known bug: without AVX2, oneDNN 2.6.3 falls back to one that reads wrong
+// elements of post-op operands.
 bool LosesOperands(absl::string_view implementation) { return absl::StartsWith(implementation, "x64:gemm"); }
 
 bool HasOperands(const WeightedOp& op) {
@@ -242,7 +244,7 @@ class Weighted final : public Piece {
     const std::string key = packed == nullptr ? "" : PackingKey(op, source_type_.element);
     const std::optional<WeightFacts> known = FindFacts(op, key, packed);
     WeightFacts facts;
-    Tensor weights;  // None where the facts are known: packed ones may be too.
+    Tensor weights;  // Empty if the facts are cached, since packed weights may be cached too.
     const WeightedOp given = op;
     if (known.has_value() && known->scales.empty() != source_type_.IsInt8()) {
       facts = *known;
@@ -289,7 +291,7 @@ class Weighted final : public Piece {
                                                                    static_cast<int64_t>(op.bias.size()));
     if (has_bias) BindConstants(DNNL_ARG_BIAS, descs.bias, op.bias);
     BindPostOps(op, operands);
-    // What is not finite has no eight bits: the partition is then computed otherwise.
+    // NaN and infinity have no 8-bit representation: such a partition is computed in floats instead.
     if (!op.post_steps.empty() && !source_type_.IsInt8()) KeepForNonFinite(std::move(op));
     return absl::OkStatus();
   }
@@ -313,7 +315,8 @@ class Weighted final : public Piece {
   }
 
  private:
-  // The weights as the primitive multiplies them, but for their layout. Puts the op's bias right for what they lose.
+  // Returns the weights with the values that the primitive multiplies, in TensorFlow's layout. Corrects the bias of the
+  // op for the quantisation error.
   absl::StatusOr<Tensor> PrepareWeights(WeightedOp* op, WeightFacts* facts) {
     const bool is_corrected = !source_type_.IsFloat() && !op->means.empty();
     if (op->scale.empty() && !is_corrected && !source_type_.IsInt8()) return op->weights;
@@ -324,7 +327,7 @@ class Weighted final : public Piece {
         CorrectBias(exact, RoundedToBf16(exact), op);
         facts->bias = op->bias;
       }
-      // Whoever makes the op again, without its post-steps, must not put the bias right twice.
+      // The op may be made again without its post-steps; the bias must not be corrected twice.
       op->means.clear();
       return Tensor::FromVector<float>(shape, std::move(exact));
     }
@@ -334,8 +337,8 @@ class Weighted final : public Piece {
     return Tensor::FromVector<int8_t>(shape, std::move(weights.values));
   }
 
-  // Sees to all scales of a product of eight bits: bias and post-steps are then those of a result that is divided by
-  // its own. A sum of products of integers stands for source * weight scale times itself.
+  // Sets all scales of an 8-bit product: bias and post-steps then apply to a result divided by its own scale. A sum of
+  // integer products represents source scale * weight scale times its value.
   absl::Status ScaleTo(StorageType target, const std::vector<float>& weight_scales, WeightedOp* op,
                        dnnl::primitive_attr* attributes) const {
     std::vector<float> scales(weight_scales.size());
@@ -351,7 +354,7 @@ class Weighted final : public Piece {
         for (Step& step : steps) {
           if (step.op == LoopOp::kClip) step.alpha *= factor, step.beta *= factor;
         }
-        // What saturates at the type's bounds needs no clip.
+        // A clip at the bounds of the type is redundant, since the conversion saturates.
         const auto does_nothing = [&](const Step& step) {
           return target.element == Element::kU8 &&
                  (step.op == LoopOp::kRelu || (step.op == LoopOp::kClip && step.alpha == 0 && step.beta > 254.5f));
@@ -375,12 +378,12 @@ class Weighted final : public Piece {
            step.op == LoopOp::kAbs || step.op == LoopOp::kNeg;
   }
 
-  // oneDNN's activations make numbers of NaN. When there may be any, the op runs bare and the steps in loops of ours,
-  // which keep it.
+  // oneDNN's activations convert NaN to numbers. If inputs may hold NaN, the op runs without post-steps, and the steps
+  // run in the delegate's own loops, which propagate NaN.
   void KeepForNonFinite(WeightedOp op) {
     std::vector<Step> steps;
     steps.swap(op.post_steps);
-    // Results between the first and the last are numbered where no tensor is.
+    // Intermediate results get numbers that no tensor has.
     for (size_t i = 0; i < steps.size(); ++i) {
       steps[i].value = i == 0 ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i);
       steps[i].result = i + 1 == steps.size() ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i) - 1;
@@ -394,7 +397,7 @@ class Weighted final : public Piece {
   absl::Status RunNonFinite(const RunContext& context) {
     if (bare_ == nullptr) {
       PF_ASSIGN_OR_RETURN(bare_, MakeWeighted(*bare_op_, types_, num_threads_, nullptr));
-      // The scratch memory was planned before; one primitive may want more than the other.
+      // The scratch memory was planned for the other primitive; this one may need more.
       bare_scratch_.resize(static_cast<size_t>(bare_->scratch_bytes()) + 64);
     }
     RunContext bare_context = context;
@@ -459,7 +462,7 @@ class Weighted final : public Piece {
                                                                      : "convolution";
   }
 
-  // Nobody writes to weights: the library asks for memory that it may write to, and reads.
+  // The library takes a pointer to mutable memory but only reads the weights.
   void BindPacked(PackedBytes found, const memory::desc& wanted) {
     primitive_.Bind(DNNL_ARG_WEIGHTS, memory(wanted, CpuEngine(), const_cast<char*>(found.bytes.data())));
     mapped_ = std::move(found.owner);
@@ -479,7 +482,7 @@ class Weighted final : public Piece {
     facts->has_non_finite = !is_int8 && HasNonFinite(bytes, weights.num_elements());
     memory source(given, CpuEngine(), const_cast<char*>(bytes));
     memory made(wanted, CpuEngine());
-    // Not all behind weights of eight bits is written, and what is kept should not depend on what lay there.
+    // The library does not write all the memory after 8-bit weights, and cached bytes should be deterministic.
     if (is_int8) std::memset(made.get_data_handle(), 0, wanted.get_size());
     dnnl::stream stream(CpuEngine());
     dnnl::reorder(source, made).execute(stream, source, made);
@@ -493,15 +496,15 @@ class Weighted final : public Piece {
   BoundPrimitive primitive_;
   int input_ = 0, output_ = 0;
   int source_ = -1, target_ = -1, scratch_ = -1;
-  std::vector<std::pair<int, int>> operands_;  // Number of the argument, tensor.
+  std::vector<std::pair<int, int>> operands_;  // Pairs of argument number and tensor.
   int64_t scratch_bytes_ = 0, constant_bytes_ = 0;
   std::string implementation_, description_;
   StorageTypes types_;
   StorageType source_type_;
   int num_threads_ = 1;
-  bool is_mapped_ = false;  // The weights, which `mapped_` keeps there.
+  bool is_mapped_ = false;  // True if the weights are in the memory that `mapped_` owns.
   Owner mapped_;
-  // For what is not finite; null without post-ops.
+  // For inputs with NaN or infinity; null without post-ops.
   bool has_non_finite_weights_ = false;
   std::unique_ptr<Piece> loops_, bare_;
   std::unique_ptr<WeightedOp> bare_op_;
@@ -526,18 +529,18 @@ bool IsPostOp(const Step& step) {
   return !(step.meeting == Meeting::kSame && step.other < 0);
 }
 
-// Whether what comes out is never negative.
+// Returns true if the result is never negative.
 bool IsNeverNegative(const Step& step) {
   return step.op == LoopOp::kRelu || (step.op == LoopOp::kClip && step.alpha >= 0) || step.op == LoopOp::kSquare ||
          step.op == LoopOp::kSigmoid || step.op == LoopOp::kExp;
 }
 
-// Whether it changes negative numbers alone.
+// Returns true if the step changes only negative numbers.
 bool LeavesOthers(const Step& step) {
   return step.op == LoopOp::kRelu || step.op == LoopOp::kLeakyRelu || (step.op == LoopOp::kPrelu && step.other < 0);
 }
 
-// A ReLU as a clip.
+// Returns a ReLU as a clip.
 Step AsClip(Step step) {
   if (step.op != LoopOp::kRelu) return step;
   step.op = LoopOp::kClip;
@@ -546,7 +549,7 @@ Step AsClip(Step step) {
   return step;
 }
 
-// Makes `step`, which follows `inner`, do the work of both.
+// Makes `step`, which follows `inner`, compute both.
 bool MergeInto(const Step& inner, Step* step) {
   if (step->op == LoopOp::kAffine && inner.op == LoopOp::kAffine) {
     step->beta += step->alpha * inner.beta;
@@ -556,7 +559,7 @@ bool MergeInto(const Step& inner, Step* step) {
   const Step first = AsClip(inner), second = AsClip(*step);
   if (first.op != LoopOp::kClip || second.op != LoopOp::kClip) return false;
   *step = second;
-  // As when both are done: the second's lower bound first, then its upper.
+  // The same result as two clips: apply the lower bound of the second, then its upper bound.
   step->alpha = std::min(std::max(first.alpha, second.alpha), second.beta);
   step->beta = std::min(std::max(first.beta, second.alpha), second.beta);
   return true;
