@@ -5,13 +5,13 @@
 
 #include "runtime_check/threads/thread_pool.h"
 
-// Whole numbers from 0 on. A row is COUNT(field, flag, preset, most, at_zero, help):
-//   field    its name in SessionOptions and in pf_session_options, where 0 and 1 are the same
-//   flag     its name in the tools and in Python
-//   preset   the default there
-//   most     the largest value that is accepted
-//   at_zero  the value of SessionOptions for 0 there: an expression in which `options` has the rows above set
-//   help     of the flag
+// Settings that are integers of 0 or more. A row is COUNT(field, flag, preset, most, at_zero, help):
+//   field    name in SessionOptions and in pf_session_options, where 0 and 1 are the same
+//   flag     name in the tools and in Python
+//   preset   default value of the flag
+//   most     largest value that is accepted
+//   at_zero  value of SessionOptions if the flag is 0: an expression in which `options` has the rows above set
+//   help     help text of the flag
 // A new row also needs the field in embedding/permafrost_runtime.{h,hpp} and the argument in
 // python/permafrost/model.py; tests iterate over the rows.
 #define PERMAFROST_SESSION_COUNTS(COUNT)                                                                          \
