@@ -1,4 +1,4 @@
-// Warms up, measures, profiles, prints.
+// Warms up, measures, profiles and prints.
 #include "tools/benchmark_model.h"
 
 #include <algorithm>
@@ -30,10 +30,10 @@
 namespace permafrost {
 namespace {
 
-// How often a terminal sees how far a measurement is.
+// Interval between updates of the progress line.
 constexpr double kProgressSeconds = 0.1;
 
-// Shows how far a phase is, now and then.
+// Shows the progress of a phase at intervals.
 class PhaseProgress {
  public:
   PhaseProgress(std::string phase, const RunLimits& limits, const Console& console)
@@ -57,12 +57,12 @@ class PhaseProgress {
   std::chrono::steady_clock::time_point next_;
 };
 
-// A number of runs as a flag has it, for a phase that is also limited in time.
+// Converts a number of runs, as in a flag, to the limits of a phase that is also limited in time.
 RunLimits LimitsOf(const BenchmarkModelOptions& options) {
   return {std::max(0, options.max_num_runs), options.min_secs, options.max_time, options.inference_delay};
 }
 
-// The three phases of the original. `counters` may be null, and `summary` is without a profile.
+// Runs the three phases of TensorFlow's tool. `counters` may be null; `summary` stays empty without a profile.
 absl::Status RunPhases(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, Session* session,
                        HardwareCounters* counters, Profiler* profiler, ProfileSummary* summary, const Console& console,
                        BenchmarkResult* result) {
@@ -118,7 +118,7 @@ absl::Status WriteText(const std::string& path, const std::string& text, FileSys
   return writer->Commit();
 }
 
-// Opens and gives up what a path names, so that one that cannot be written shows before the measurement.
+// Opens and closes the output file, so that an unwritable path is reported before the measurement.
 absl::Status CheckWritable(const std::string& path, FileSystem& files) {
   return path.empty() ? absl::OkStatus() : files.NewWriter(path).status();
 }
@@ -145,7 +145,7 @@ std::vector<BenchmarkEntry> Entries(const BenchmarkModelOptions& options, const 
   return entries;
 }
 
-// Notes what makes a comparison with the baseline one of apples with pears.
+// Notes differences in settings that make the comparison with the baseline unfair.
 void CheckIsLikeBaseline(const Baseline& baseline, const BenchmarkModelOptions& options, BenchmarkResult* result) {
   const auto check = [&](absl::string_view what, const std::string& then, const std::string& now) {
     if (then == now) return;
@@ -157,7 +157,7 @@ void CheckIsLikeBaseline(const Baseline& baseline, const BenchmarkModelOptions& 
   check("threads:", absl::StrCat(baseline.threads), absl::StrCat(result->num_threads));
 }
 
-// One more run, recorded.
+// Records one more run.
 absl::Status TraceRun(const BenchmarkModelOptions& options, const BenchmarkSubject& subject, const NodeCosts& costs,
                       Session* session, Profiler* profiler, FileSystem& files) {
   profiler->Clear();
@@ -192,7 +192,7 @@ class Benchmark {
   }
 
  private:
-  // What can be found wrong before a model is read.
+  // Reports errors that can be found before a model is read.
   absl::Status Prepare() {
     PF_RETURN_IF_ERROR(CheckBenchmarkFlags(options_));
     PF_RETURN_IF_ERROR(CheckWritable(options_.profiling_output_csv_file, files_));
@@ -205,7 +205,7 @@ class Benchmark {
     PF_ASSIGN_OR_RETURN(RunOptions run_options, MakeRunOptions(run_, files_));
     session_options_ = std::move(run_options.chosen);
     if (options_.hardware_counters) {
-      // Before any thread is started that they are to follow.
+      // Opened before any thread that the counters must follow is started.
       absl::StatusOr<std::unique_ptr<HardwareCounters>> opened = HardwareCounters::Open();
       if (!opened.ok()) result_.notes.emplace_back(opened.status().message());
       if (opened.ok()) counters_ = *std::move(opened);
@@ -218,7 +218,7 @@ class Benchmark {
     console_.Progress("reading the model");
     PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
     const Graph& graph = subject_->graph();
-    // Some questions are about several models, and are answered with one delegate.
+    // The comparison modes measure several models or configurations, so weights of one delegate are not kept for them.
     const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
     PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                         ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));
@@ -263,7 +263,7 @@ class Benchmark {
     return absl::OkStatus();
   }
 
-  // Against the machine, and against the baseline.
+  // Compares the results with the machine's peaks and with the baseline.
   void Judge() {
     if (options_.roofline && profile() != nullptr && !result_.was_interrupted) {
       console_.Progress("measuring the machine");
@@ -318,10 +318,10 @@ class Benchmark {
                                       options_.baseline, 1 + options_.max_regression));
   }
 
-  // Null where nothing was profiled.
+  // Returns the summary; null if no run was profiled.
   const ProfileSummary* profile() const { return summary_.num_runs() > 0 ? &summary_ : nullptr; }
 
-  // How a row of the profile is called: a piece of a partition like the node that it is named after.
+  // Returns the name of a profile row; a piece of a partition is named after its node.
   ProfileRowName NameOf(const ProfileLabel& label) const {
     if (label.kind != ProfileLabel::Kind::kPiece) return {label.name, label.op};
     const std::string node(NodeOfPiece(label.name));
@@ -339,7 +339,7 @@ class Benchmark {
   FileSystem& files_;
   Console& console_;
   std::optional<Baseline> baseline_;
-  std::unique_ptr<HardwareCounters> counters_;  // Null: nobody asks, or there are none.
+  std::unique_ptr<HardwareCounters> counters_;  // Null if not requested or not available.
   std::unique_ptr<BenchmarkSubject> subject_;
   SessionOptions session_options_;
   KeptWeights kept_;

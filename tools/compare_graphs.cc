@@ -1,4 +1,4 @@
-// Compares two files.
+// Compares two graph files.
 #include "tools/compare_graphs.h"
 
 #include <memory>

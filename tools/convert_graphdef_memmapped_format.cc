@@ -1,4 +1,4 @@
-// Converts between a frozen graph and a memory-mapped package, and reports.
+// Converts between a frozen graph and a memory-mapped package, and prints a report.
 #include "tools/convert_graphdef_memmapped_format.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void DefineFlags(ConvertGraphdefMemmappedFormatOptions* options, FlagTable* flag
 }
 
 absl::Status CheckOptions(const ConvertGraphdefMemmappedFormatOptions& options) {
-  // The wording of the original tool.
+  // The wording of TensorFlow's tool.
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty");
   if (options.out_graph.empty() && !options.dry_run) {
     return absl::InvalidArgumentError("out_graph graph can't be empty");
@@ -83,7 +83,7 @@ absl::Status CheckOptions(const ConvertGraphdefMemmappedFormatOptions& options) 
   return absl::OkStatus();
 }
 
-// Compares what is written into it with bytes that are there.
+// A sink that compares the bytes written to it with existing ones.
 class ComparingSink : public ByteSink {
  public:
   explicit ComparingSink(absl::string_view expected) : expected_(expected) {}
@@ -126,10 +126,10 @@ absl::Status VerifyPackage(const PackageLayout& layout, std::shared_ptr<const By
   return VerifyGraph(*layout.graph, graph.bytes);
 }
 
-// What the report says, of a package or of what was unpacked.
+// Contents of the report, on a package or on an unpacked graph.
 struct Report {
-  size_t converted = 0;           // Nodes.
-  uint64_t largest_constant = 0;  // Bytes.
+  size_t converted = 0;           // Number of nodes.
+  uint64_t largest_constant = 0;  // In bytes.
   bool was_written = false;
   bool was_verified = false;
 };
@@ -211,7 +211,7 @@ absl::Status NotAsWritten(const ConvertGraphdefMemmappedFormatOptions& options, 
   return Annotate(status, absl::StrCat("'", options.out_graph, "' was written, but is not verified"));
 }
 
-// What was written, inside of whatever it is compressed or encrypted in. The opener must outlive it.
+// Opens the written file, decompressed and decrypted. The opener must outlive the result.
 absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertGraphdefMemmappedFormatOptions& options,
                                                            FileSystem& files, const ModelOpener& opener) {
   auto written = OpenModelBytes(files, options.out_graph, opener.OptionsFor(options.out_graph));
@@ -219,9 +219,9 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> ReadBack(const ConvertGraphdef
   return written;
 }
 
-// What --pack_for asks for, and what was made of it.
+// A request of --pack_for, and its result.
 struct PackedFor {
-  std::string name;  // Of the region.
+  std::string name;  // Name of the region.
   std::shared_ptr<const WeightCache> weights;
 };
 
@@ -266,7 +266,7 @@ absl::StatusOr<std::vector<PackedFor>> PackFor(const ConvertGraphdefMemmappedFor
   } else {
     PF_ASSIGN_OR_RETURN(samples, SeededInputSets(*graph, graph->inputs(), /*seed=*/0, /*count=*/1));
   }
-  // The number of threads changes no weights.
+  // The number of threads does not affect the weights.
   const SessionOptions session_options = ToolSessionOptions(/*num_threads=*/1, files);
   for (const PackRequest& request : requests) {
     console.Progress(absl::StrCat("packing for ", request.delegate, " in ", request.precision));
@@ -320,7 +320,7 @@ absl::Status Pack(const ConvertGraphdefMemmappedFormatOptions& options, Graph* g
 absl::Status Unpack(const ConvertGraphdefMemmappedFormatOptions& options, const Graph& graph, const ModelOpener& opener,
                     FileSystem& files, Console& console) {
   Report report;
-  // What the package holds outside its graph are the values that are not in their wire form.
+  // The values outside the graph are those that are not in their wire form.
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     const AttrValue* const value = node->op() == ops::kConst ? node->FindAttr("value") : nullptr;
     if (value != nullptr && value->held_tensor() != nullptr) ++report.converted;

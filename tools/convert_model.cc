@@ -1,4 +1,4 @@
-// Reads, takes fused ops apart if wanted, and writes.
+// Reads a model, splits fused ops if requested, and writes it.
 #include "tools/convert_model.h"
 
 #include <memory>
@@ -43,7 +43,7 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
   AddWriteFlags(&options->write, flags);
 }
 
-// The format whose extension the path has; the first of the table where several have one.
+// Returns the format with the extension of the path; the first of the table if several formats have it.
 absl::StatusOr<absl::string_view> FormatOfPath(absl::string_view path) {
   std::vector<std::string> known;
   for (const ModelFormat* format : ModelFormats()) {

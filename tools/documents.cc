@@ -1,4 +1,4 @@
-// Writes the manual pages and completions of all tools into a folder: what a package of the tools brings along.
+// Writes the manual pages and completions of all tools into a folder, for distribution packages.
 #include "tools/command_line/documents.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Streams files through the encryption, in either direction.
+// Encrypts and decrypts files as streams.
 #include "tools/encrypt_model.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// What is read and written at a time: enough for all processors to have work.
+// The size of a read or write: large enough to keep all processors busy.
 constexpr uint64_t kPiece = 8 << 20;
 
 void DefineFlags(EncryptModelOptions* options, FlagTable* flags) {
@@ -85,7 +85,7 @@ absl::StatusOr<AgeRecipients> ReadRecipients(const EncryptModelOptions& options,
   return recipients;
 }
 
-// Copies all of `source`, and says how far it is.
+// Copies all of `source` and shows progress.
 absl::Status Copy(const ByteSource& source, absl::string_view what, Console& console, ByteSink* out) {
   for (uint64_t done = 0; done < source.size();) {
     console.Progress(absl::StrCat(what, ": ", 100 * done / source.size(), " % of ", FormatBytes(source.size())));
@@ -181,7 +181,7 @@ absl::Status MakeKey(const EncryptModelOptions& options, FileSystem& files, Cons
   return absl::OkStatus();
 }
 
-// "X25519", "scrypt, work factor 2^18"; other types with all their arguments.
+// Returns, for example, "X25519" or "scrypt, work factor 2^18"; other types with all their arguments.
 std::string RecipientLine(const age::Stanza& stanza) {
   if (age::IsForPassphrase(stanza))
     return absl::StrCat("a passphrase (scrypt, work factor 2^", stanza.arguments[2], ")");

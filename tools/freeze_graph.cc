@@ -1,4 +1,4 @@
-// Freezes what the flags name.
+// Freezes the graph that the flags name.
 #include "tools/freeze_graph.h"
 
 #include <utility>

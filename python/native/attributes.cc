@@ -1,4 +1,4 @@
-// Attribute values as Python objects and back.
+// Conversion of attribute values to Python objects and back.
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +40,7 @@ bool AddAll(const absl::StatusOr<std::vector<T>>& values, py::list* list, F to_p
   return true;
 }
 
-// A list says what it holds by which of its members has elements; an empty one does not say.
+// The kind of a list is that of its non-empty member; the kind of an empty list is unknown.
 py::object ListToPython(const AttrValue& value) {
   py::list list;
   AddAll(value.AsIntList(), &list, [](int64_t element) { return py::int_(element); }) ||

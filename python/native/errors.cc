@@ -1,4 +1,4 @@
-// Turns statuses into exceptions, and exceptions of callbacks into statuses and back.
+// Converts statuses to exceptions, and exceptions of callbacks to statuses and back.
 #include "python/native/errors.h"
 
 #include <pybind11/pybind11.h>
@@ -15,17 +15,17 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// The payload of a status that stands for an exception: its place among those that were kept.
+// The payload of a status that stands for an exception: the index of the kept exception.
 constexpr absl::string_view kPayload = "permafrost.dev/python-exception";
 
-// The exception as the last line of its traceback has it.
+// Returns the exception as in the last line of its traceback.
 std::string LineOf(py::handle exception) {
   std::string line = Py_TYPE(exception.ptr())->tp_name;
   try {
     const std::string text = py::str(exception).cast<Text>().bytes;
     if (!text.empty()) absl::StrAppend(&line, ": ", text);
   } catch (const py::error_already_set&) {
-    // It cannot say what it is; its type does.
+    // The exception cannot be converted to text, so only its type is returned.
   }
   return line;
 }

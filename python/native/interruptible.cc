@@ -1,4 +1,4 @@
-// Threads for work that the main thread waits for with its ears open.
+// Threads for work that the main thread waits for while still handling signals.
 #include "python/native/interruptible.h"
 
 #include <pybind11/pybind11.h>
@@ -18,9 +18,9 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// How long a signal may go unnoticed.
+// Maximum delay before a signal is handled.
 constexpr std::chrono::milliseconds kLookForSignals(20);
-// How long work that was told to stop is waited for: most of it does at once, and then leaves nothing behind.
+// How long to wait for work after setting its stop flag. Most work stops at once, and then leaves nothing behind.
 constexpr std::chrono::milliseconds kStopsByItself(200);
 constexpr std::chrono::seconds kEndsBeforeExit(5);
 
@@ -47,7 +47,7 @@ Released& ReleasedObjects() {
 
 void Work(const std::shared_ptr<Shared>& shared) {
   absl::Status status = shared->work(shared->stop);
-  // What the work owns goes before anybody hears that it has ended.
+  // Objects owned by the work are destroyed before its end is signalled.
   shared->work = nullptr;
   const std::lock_guard<std::mutex> lock(shared->mutex);
   shared->status = std::move(status);
@@ -81,7 +81,7 @@ absl::Status RunInterruptibly(std::function<absl::Status(const StopFlag& stop)> 
         }).detach();
         has_thread = true;
       } catch (const std::system_error&) {
-        --num_working;  // No more threads: then without.
+        --num_working;  // No thread can be created: run without one.
       }
     }
     if (!has_thread) Work(shared);

@@ -29,7 +29,7 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// Keys that the program has in its hands already.
+// Keys that are already in memory.
 class GivenKeys : public KeySource {
  public:
   absl::Status Add(absl::string_view text, bool is_passphrase) {
@@ -45,7 +45,7 @@ class GivenKeys : public KeySource {
   std::vector<GivenSecret> identities_, passphrases_;
 };
 
-// What load takes besides the model itself.
+// Arguments of load besides the model itself.
 struct LoadOptions {
   std::optional<std::string> inputs, outputs;
   std::vector<std::string> tags;
@@ -133,7 +133,7 @@ Model Load(py::object source, py::handle inputs, py::handle outputs, std::vector
   return *result;
 }
 
-// How a model is written; MakeSaveOptions keeps a view of the format.
+// Options for writing a model; MakeSaveOptions keeps a view of the format.
 struct Writing {
   std::string format;
   WriteFlags flags;
@@ -157,7 +157,7 @@ void Save(const Model& model, const Text& path, const Text& format, const Text& 
   }));
 }
 
-// Fills memory of a size that is known beforehand.
+// A sink that fills memory of a known size.
 class SpanSink : public ByteSink {
  public:
   explicit SpanSink(absl::Span<char> memory) : memory_(memory) {}
@@ -174,9 +174,8 @@ class SpanSink : public ByteSink {
   size_t used_ = 0;
 };
 
-// Asks for large pages behind memory that is about to be filled: a model is tens of megabytes, and the kernel takes
-// longer to hand them out in pages of 4 kB than the copy into them. Only advice: where it is not taken, nothing is
-// lost.
+// Requests huge pages for memory that is about to be filled. A model is tens of megabytes, and page faults for 4 kB
+// pages take longer than the copy itself. The request is only advice and may be ignored.
 void PreferLargePages(char* memory, size_t size) {
   constexpr uintptr_t kLargePage = kHugePageBytes;
   const auto address = reinterpret_cast<uintptr_t>(memory);
@@ -221,7 +220,7 @@ py::bytes ToBytes(const Model& model, const Text& format, const Text& compress, 
   return py::bytes(sink->text());
 }
 
-// Name, type and shape of each, as far as the graph tells; those that it does not have are left out.
+// Returns name, type and shape of each input or output, as far as the graph declares them; unknown ones are omitted.
 py::list EndpointsOf(const Model& model, bool is_input) {
   ThrowIfError(model.interface);
   py::list list;
@@ -237,7 +236,7 @@ py::list EndpointsOf(const Model& model, bool is_input) {
   return list;
 }
 
-// A node and the graph that it is of.
+// A node and the graph that contains it.
 struct NodeView {
   std::shared_ptr<const Graph> graph;
   const Node* node;

@@ -1,5 +1,5 @@
-// The extension module permafrost._native. What it has is for the modules in python/permafrost only, which check what
-// users give them; python/permafrost/_native.pyi lists it.
+// The extension module permafrost._native. Only the modules in python/permafrost use it; they check the arguments of
+// users. python/permafrost/_native.pyi lists its contents.
 #include <pybind11/pybind11.h>
 
 #include "python/native/interruptible.h"

@@ -1,4 +1,4 @@
-// Lets Python edit a graph while its pass runs, and not a moment longer.
+// Lets Python edit a graph during its pass, and only then.
 #include "python/native/python_pass.h"
 
 #include <cstring>
@@ -22,7 +22,8 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// The graph of a pass that runs. Python may keep it for longer, so that the pass takes its graph away in the end.
+// The graph of a running pass. Python may keep the editor for longer, so the graph is detached from it at the end of
+// the pass.
 struct Editor {
   Graph* graph = nullptr;
   PassContext* context = nullptr;
@@ -35,7 +36,7 @@ struct Editor {
 
 using EditorPointer = std::shared_ptr<Editor>;
 
-// A node by its id, which no other node of the graph ever gets, and its name, by which it is found.
+// A node by its id, which is unique in the graph for ever, and its name, by which it is looked up.
 struct EditedNode {
   EditorPointer editor;
   std::string name;
@@ -54,7 +55,7 @@ EditedNode ViewOf(const EditorPointer& editor, const Node* node) {
   return {editor, std::string(node->name()), node->id()};
 }
 
-// "x", "x:1" or "^x".
+// Parses "x", "x:1" or "^x".
 TensorRef RefOf(const EditorPointer& editor, const std::string& text) {
   absl::string_view name = text;
   int port = 0;
@@ -74,7 +75,7 @@ TensorRef RefOf(const EditorPointer& editor, const std::string& text) {
 
 void SetInputs(const EditorPointer& editor, Node* node, const std::vector<std::string>& inputs) {
   Graph& graph = editor->Get();
-  // All are looked up before any is set.
+  // Look up all inputs before any is set.
   std::vector<TensorRef> refs;
   for (const std::string& input : inputs) refs.push_back(RefOf(editor, input));
   for (const TensorRef& ref : refs) {
@@ -98,7 +99,7 @@ EditedNode AddNode(const EditorPointer& editor, const Text& name, const Text& op
     values.emplace_back(text, *std::move(converted));
   }
   std::vector<std::string> names = Bytes(std::move(inputs));
-  for (const std::string& input : names) RefOf(editor, input);  // So that nothing is added where one is missing.
+  for (const std::string& input : names) RefOf(editor, input);  // Nothing is added if an input is missing.
   Node* node = ValueOrThrow(editor->Get().AddNode(name.bytes, Op::Named(op.bytes), Position(before)));
   SetInputs(editor, node, names);
   for (auto& [key, value] : values) node->SetAttr(key, std::move(value));
@@ -107,7 +108,7 @@ EditedNode AddNode(const EditorPointer& editor, const Text& name, const Text& op
 
 EditedNode AddConstant(const EditorPointer& editor, const Text& name, py::handle array,
                        const std::optional<EditedNode>& before) {
-  // A copy: the array may be changed later.
+  // Copies the array, since it may be changed later.
   const Tensor view = ValueOrThrow(TensorFromBuffer(array));
   char* data = nullptr;
   Tensor copy = ValueOrThrow(Tensor::Allocate(view.dtype(), view.shape(), &data));
@@ -150,7 +151,7 @@ void ReplaceUses(const EditorPointer& editor, const Text& from, const Text& to) 
   }
 }
 
-// Leave for one more rewrite, which is about these nodes.
+// Returns whether one more rewrite, of these nodes, is allowed.
 bool Allow(const EditorPointer& editor, const std::vector<EditedNode>& matched) {
   std::vector<const Node*> nodes;
   for (const EditedNode& view : matched) nodes.push_back(view.Get());

@@ -1,4 +1,4 @@
-// Runs models, and compares what they answer.
+// Runs models, and compares their outputs.
 #include "python/native/running.h"
 
 #include <algorithm>
@@ -42,21 +42,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A run that lasted so long gets a thread of its own the next time, so that Ctrl-C ends the wait for it; a quicker one
-// is over before anybody notices, and the thread would cost more than the run may.
+// After a run of this length the next run gets a new thread, so that Ctrl-C ends the wait for it. A shorter run ends
+// before a user could notice, and the thread might cost more than the run.
 constexpr double kLongRunSeconds = 0.1;
 
-// A session, all that it needs to live, and what its user knows of it.
+// A session, the objects that it depends on, and facts for its user.
 struct Running {
   std::shared_ptr<const Graph> graph;
   std::vector<std::string> feeds, fetches;
   std::unique_ptr<Session> session;
-  std::vector<TensorSpec> inputs;                     // The session's.
-  std::string notes;                                  // Printed while the precision was resolved.
-  std::mutex mutex;                                   // A session runs one run at a time.
-  std::vector<Shape> planned_shapes;                  // What PlanOutputs was asked last,
-  std::vector<TensorSpec> planned;                    // and its answer; both are for who holds the mutex.
-  std::atomic<double> last_seconds{kLongRunSeconds};  // The first run plans, and is taken for a long one.
+  std::vector<TensorSpec> inputs;                     // Specs of the session's inputs.
+  std::string notes;                                  // Messages printed while the precision was resolved.
+  std::mutex mutex;                                   // A session performs one run at a time.
+  std::vector<Shape> planned_shapes;                  // Arguments of the last call of PlanOutputs.
+  std::vector<TensorSpec> planned;                    // Its result. Both are guarded by the mutex.
+  std::atomic<double> last_seconds{kLongRunSeconds};  // The first run plans, so it counts as long.
   std::shared_ptr<std::atomic<bool>> is_abandoned = std::make_shared<std::atomic<bool>>(false);
 };
 
@@ -70,7 +70,7 @@ std::vector<std::string> TextsOf(const std::vector<Endpoint>& endpoints) {
   return texts;
 }
 
-// What a model is to be run with; one tensor for each declared input of the model in each sample.
+// Options of a session. Each sample has one tensor for each declared input of the model.
 struct SessionRequest {
   RunFlags flags;
   std::vector<InputSet> samples;
@@ -86,7 +86,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   }
   std::vector<InputSet> samples = request.samples;
   if (samples.empty() && !request.flags.precision.empty() && request.flags.precision != "f32") {
-    // Only precisions that are measured or calibrated look at them; where they cannot be made up, those say so.
+    // Only precisions that are measured or calibrated use samples; they report an error if samples cannot be made.
     absl::StatusOr<std::vector<InputSet>> seeded = SeededInputSets(graph, inputs, /*seed=*/1, /*count=*/2);
     if (seeded.ok()) samples = *std::move(seeded);
   }
@@ -104,7 +104,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   return absl::OkStatus();
 }
 
-// `samples` is a list of lists, each with an array, or shape and strings, for each input.
+// `samples` is a list of lists. Each inner list has, for each input, an array, or a shape and strings.
 absl::StatusOr<Tensor> FeedFromPython(py::handle object, const TensorSpec& spec) {
   if (py::isinstance<py::tuple>(object)) {
     const auto pair = py::reinterpret_borrow<py::tuple>(object);
@@ -150,10 +150,10 @@ std::vector<Tensor> FeedsOf(const Running& running, const py::list& arrays) {
   return feeds;
 }
 
-// One run, with all that it uses.
+// One run, with all objects that it uses.
 struct OneRun {
   std::vector<Tensor> feeds;
-  std::vector<WritableMemory> outputs;  // Empty: the session makes the results.
+  std::vector<WritableMemory> outputs;  // Empty: the session allocates the outputs.
   std::vector<Tensor> results;
 };
 
@@ -200,7 +200,7 @@ std::vector<Shape> ShapesOf(const std::vector<Tensor>& tensors) {
   return shapes;
 }
 
-// What each output is for inputs of these shapes.
+// Returns type and shape of each output for inputs of these shapes.
 std::vector<TensorSpec> PlanOutputs(const RunningPointer& running, const std::vector<Shape>& shapes) {
   absl::StatusOr<std::vector<TensorSpec>> specs;
   {
@@ -245,7 +245,7 @@ py::object Run(const RunningPointer& running, const py::list& arrays, py::handle
   return results;
 }
 
-// Seconds of each of `count` runs, after `warm_up` others.
+// Returns the seconds of each of `count` runs, after `warm_up` uncounted ones.
 std::vector<double> Benchmark(const RunningPointer& running, const py::list& arrays, int warm_up, int count,
                               double most_seconds) {
   const auto run = std::make_shared<OneRun>();
@@ -275,7 +275,7 @@ py::list SpecsToPython(const std::vector<TensorSpec>& specs) {
   return list;
 }
 
-// What became of the nodes: counts, and the reasons of those that the delegate left.
+// Returns a report on the nodes: counts, and the reasons why nodes were not delegated.
 py::dict ReportOf(const RunningPointer& running) {
   PlanReport report;
   {
@@ -323,7 +323,7 @@ py::dict DifferenceToPython(const VerifiedOutput& output) {
 }
 
 // Runs `before` and `after` on the same inputs: given ones or `count` random ones. Returns whether they were run, why
-// not, how many inputs there were, and a dict for each output.
+// not, the number of inputs, and a dict for each output.
 py::tuple Verify(const Model& before, const Model& after, const py::list& inputs, uint64_t seed, int count,
                  int threads) {
   ThrowIfError(before.interface);
@@ -382,7 +382,7 @@ py::list RandomInputs(const Model& model, uint64_t seed) {
   return list;
 }
 
-// What differs in `actual` from `expected`: kind, node and text of each.
+// Returns the differences of `actual` from `expected`: kind, node and text of each.
 py::list Compare(const Model& actual, const Model& expected, std::optional<double> tolerance, bool strict) {
   const auto differences = std::make_shared<std::vector<GraphDifference>>();
   ThrowIfError(RunInterruptibly([=, actual = actual.graph, expected = expected.graph](const StopFlag&) {
@@ -399,7 +399,7 @@ py::list Compare(const Model& actual, const Model& expected, std::optional<doubl
   return list;
 }
 
-// The arguments of Model.session that are whole numbers: name, default and largest value of each.
+// Returns the integer arguments of Model.session: name, default and largest value of each.
 py::list SessionCounts() {
   py::list list;
 #define PERMAFROST_APPEND(field, flag, preset, most, at_zero, help) list.append(py::make_tuple(#flag, preset, most));

@@ -19,8 +19,9 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// How the struct module writes an element: https://docs.python.org/3/library/struct.html, with numpy's Z for complex.
-// The first row of a format is the type that it stands for; below are types that the protocol does not know.
+// The format string of an element, as in the struct module: https://docs.python.org/3/library/struct.html, with numpy's
+// Z for complex. The first row of a format is the type that it stands for; the rows below are types that the protocol
+// does not have.
 struct Format {
   absl::string_view text;
   DType dtype;
@@ -35,7 +36,7 @@ constexpr Format kFormats[] = {
     {"i", DType::kQInt32}, {"H", DType::kBFloat16},
 };
 
-// Empty for types without elements of a fixed size.
+// Returns the format; empty for types without elements of a fixed size.
 absl::string_view FormatOf(DType dtype) {
   for (const Format& format : kFormats) {
     if (format.dtype == dtype) return format.text;
@@ -43,7 +44,7 @@ absl::string_view FormatOf(DType dtype) {
   return "";
 }
 
-// The type that an array of these elements shows.
+// Returns the type of an array that shows these elements.
 DType Carrier(DType dtype) {
   const absl::string_view text = FormatOf(dtype);
   for (const Format& format : kFormats) {
@@ -52,12 +53,12 @@ DType Carrier(DType dtype) {
   return dtype;
 }
 
-// kInvalid for a format that no type has.
+// Returns the type of the elements; kInvalid for a format without a type.
 DType TypeOf(const Py_buffer& buffer) {
   absl::string_view text = buffer.format == nullptr ? "B" : buffer.format;
   if (text.size() > 1 && absl::StrContains("@=<", text[0])) text.remove_prefix(1);
   for (const Format& format : kFormats) {
-    // "l" has four bytes in the standard sizes that "<" and "=" ask for.
+    // "l" has four bytes in the standard sizes that "<" and "=" select.
     if (text == format.text && SizeOf(format.dtype) == static_cast<size_t>(buffer.itemsize)) return format.dtype;
     if (text == "l" && format.dtype == DType::kInt32 && buffer.itemsize == 4) return DType::kInt32;
   }
@@ -76,7 +77,8 @@ std::string DimsText(const Py_buffer& buffer) {
 
 std::string TypeName(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
-// A buffer that its holders keep exported. The last may go on any thread, so the memory view that exports it is Kept.
+// An exported buffer, shared by its holders. The last holder may be destroyed on any thread, so the memory view that
+// exports the buffer is Kept.
 struct Exported {
   Kept view;
   const Py_buffer* buffer = nullptr;
@@ -133,7 +135,7 @@ py::buffer_info InfoOf(TensorBuffer& buffer) {
     stride *= dims[i];
   }
   const auto rank = static_cast<py::ssize_t>(dims.size());
-  // A buffer never writes through this: it is read only.
+  // The const_cast is safe: the buffer is read-only.
   return py::buffer_info(const_cast<char*>(tensor.bytes().data()), size, std::string(FormatOf(tensor.dtype())), rank,
                          std::move(dims), std::move(strides), /*readonly=*/true);
 }

@@ -1,4 +1,4 @@
-// Runs a tool as its own executable would.
+// Runs a tool in the process, like its own executable.
 #include "python/native/tools.h"
 
 #include <memory>
@@ -21,8 +21,8 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-// `arguments` begin with the name of the tool, "permafrost" for the one that has the others as subcommands. Returns the
-// exit status. Uses the streams of the process, not those of Python.
+// Runs a command. `arguments` begin with the name of the tool, or "permafrost" for the tool with subcommands. Returns
+// the exit status. Uses the streams of the process, not those of Python.
 int RunCommand(std::vector<Text> arguments) {
   std::vector<std::string> texts = Bytes(std::move(arguments));
   std::vector<char*> pointers;
@@ -35,12 +35,12 @@ int RunCommand(std::vector<Text> arguments) {
   return SubcommandMain(tools, static_cast<int>(pointers.size()), pointers.data());
 }
 
-// What a tool printed.
+// Captured output of a tool.
 struct Talk {
   std::ostringstream out, err;
 };
 
-// Runs a tool for a caller and not for a shell: its error is thrown, and what it printed returned, as two texts.
+// Runs a tool for a caller that is not a shell: throws its error, and returns its output as two texts.
 py::tuple RunTool(const Text& name, std::vector<Text> arguments) {
   const std::vector<std::string> texts = Bytes(std::move(arguments));
   for (const Tool& tool : AllTools()) {

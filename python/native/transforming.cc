@@ -1,4 +1,4 @@
-// Runs pipelines, in which passes that are written in Python stand beside the others.
+// Runs pipelines of built-in passes and passes written in Python.
 #include "python/native/transforming.h"
 
 #include <algorithm>
@@ -37,18 +37,18 @@ int NumThreads(int wanted) {
   return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// One run of a pipeline. Owns all that it uses, so that it can outlive the call that began it.
+// One run of a pipeline. Owns all objects that it uses, so that it can outlive the call that started it.
 struct Run {
   std::unique_ptr<Graph> graph;
   std::vector<PassCall> calls;
-  RaisedExceptions raised;  // By the callbacks: Python's passes and `progress`.
+  RaisedExceptions raised;  // Raised by Python passes and by `progress`.
   std::map<std::string, PassDefinition> python_passes;
   Kept progress;  // Called with index, number of passes and name; may be absent.
   bool explain = false;
   int num_threads = 1;
 
   std::vector<PassReport> reports;
-  std::string running;  // The pass that runs, or ran last.
+  std::string running;  // The current or last pass.
   absl::Status callback_error;
 };
 
@@ -67,7 +67,7 @@ void TellProgress(Run* run, size_t index) {
 }
 
 absl::Status Execute(Run* run, const StopFlag& stop) {
-  // First, so that an error in the arguments of a pass names the pass.
+  // Checked first, so that an error in the arguments of a pass names the pass.
   for (const PassCall& call : run->calls) {
     run->running = call.name;
     PF_ASSIGN_OR_RETURN(const PassDefinition* pass, Find(*run, call.name));
@@ -96,7 +96,7 @@ absl::Status Execute(Run* run, const StopFlag& stop) {
     if (stop->load()) return absl::CancelledError("interrupted");
     return run->callback_error;
   };
-  // A definition for each call, which does not begin to run once the run is to stop.
+  // A definition for each call, which does not start once the run is stopped.
   std::map<std::string, PassDefinition> guarded;
   PipelineOptions options;
   options.find_pass = [&](absl::string_view name) -> absl::StatusOr<const PassDefinition*> {
@@ -167,7 +167,7 @@ std::vector<PassCall> CallsFromPython(const py::list& transforms) {
   return ValueOrThrow(ExpandPresets(calls));
 }
 
-// The new model and what each pass did.
+// Returns the new model and a report on each pass.
 py::tuple Transform(const Model& model, const py::list& transforms, const py::dict& python_passes, py::object progress,
                     bool explain, int threads) {
   ThrowIfError(model.interface);
@@ -187,7 +187,7 @@ py::tuple Transform(const Model& model, const py::list& transforms, const py::di
   return py::make_tuple(std::move(result), ReportsToPython(run->reports));
 }
 
-// What the original's TransformGraph does, from bytes to bytes. `inputs` and `outputs` are declared as they are.
+// TensorFlow's TransformGraph, from bytes to bytes. `inputs` and `outputs` are declared unchanged.
 py::bytes TransformBytes(py::bytes model, std::vector<Text> inputs, std::vector<Text> outputs,
                          const py::list& transforms, const py::dict& python_passes) {
   const auto run = std::make_shared<Run>();

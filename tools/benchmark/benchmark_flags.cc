@@ -1,4 +1,4 @@
-// The flags of benchmark_model, and what of them does not go together.
+// The flags of benchmark_model, and checks of their combinations.
 #include "tools/benchmark/benchmark_flags.h"
 
 #include <string>
@@ -160,7 +160,7 @@ absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {
   return absl::OkStatus();
 }
 
-// The flags with other names in their places.
+// Returns the run flags, with the values of alternative flag names merged in.
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options) {
   RunFlags run = options.run;
   if (options.num_threads > 0) run.threads = options.num_threads;

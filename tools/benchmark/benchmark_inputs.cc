@@ -21,7 +21,7 @@
 namespace permafrost {
 namespace {
 
-// InvalidArgument unless the list has an item for each input.
+// Checks the length of a list. InvalidArgument unless it has an item for each input.
 absl::Status CheckCount(absl::string_view flag, size_t found, size_t expected) {
   if (found == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--", flag, " has ", found, found == 1 ? " item" : " items",
@@ -57,7 +57,7 @@ absl::StatusOr<DType> TypeOf(const Endpoint& input) {
   return RemoveRef(types[static_cast<size_t>(input.port)]);
 }
 
-// A number as an element of any type that has numbers.
+// Converts a number to an element of any numeric type.
 template <typename T>
 bool ParseElement(absl::string_view text, T* element) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -123,7 +123,7 @@ absl::StatusOr<Tensor> TensorOfValues(DType dtype, const Shape& shape, absl::str
   return tensor;
 }
 
-// An NPY file of that type, and of a shape that fits.
+// Reads an NPY file with that type and a compatible shape.
 absl::StatusOr<Tensor> ReadArray(FileSystem& files, const std::string& path, DType dtype, const Shape& shape) {
   PF_ASSIGN_OR_RETURN(Tensor tensor, ReadNpyFile(files, path));
   if (tensor.dtype() != dtype) {
@@ -137,7 +137,7 @@ absl::StatusOr<Tensor> ReadArray(FileSystem& files, const std::string& path, DTy
   return tensor;
 }
 
-// A file with the elements as they lie in memory.
+// Reads a file of raw elements, as they lie in memory.
 absl::StatusOr<Tensor> ReadElements(FileSystem& files, const std::string& path, DType dtype, const Shape& shape) {
   PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(path));
   absl::StatusOr<Tensor> raw = Tensor::FromBytes(dtype, shape, file.bytes, file.owner);
@@ -145,13 +145,14 @@ absl::StatusOr<Tensor> ReadElements(FileSystem& files, const std::string& path, 
   return raw;
 }
 
-// By input, the file that is given for it, or nothing.
+// Returns, by input, the file given for it, or an empty text.
 absl::StatusOr<std::vector<std::string>> FilesByInput(const std::vector<std::string>& lists,
                                                       const std::vector<Endpoint>& inputs) {
   std::vector<std::string> paths(inputs.size());
   for (const std::string& list : lists) {
     for (const std::string& piece : SplitList(list)) {
-      // The name may hold a port, "x:1:photo.bin", and the path a colon; so the names decide.
+      // The name may contain a port, "x:1:photo.bin", and the path a colon, so the text is matched against the input
+      // names.
       size_t chosen = inputs.size();
       for (size_t i = 0; i < inputs.size(); ++i) {
         const std::string& name = inputs[i].text;
@@ -181,7 +182,7 @@ absl::StatusOr<std::vector<std::string>> FilesByInput(const std::vector<std::str
   return paths;
 }
 
-// The lists of the flags, cut; empty where the flag is left out.
+// The lists of the flags, split; empty if the flag is absent.
 struct InputLists {
   std::vector<absl::string_view> shapes, types, values;
   std::vector<std::string> paths;
@@ -206,7 +207,7 @@ absl::StatusOr<InputLists> CutLists(const BenchmarkInputFlags& flags, const std:
   return lists;
 }
 
-// InvalidArgument unless a type that is given is the model's.
+// Checks a type given by a flag. InvalidArgument unless it is the model's.
 absl::Status CheckType(const std::vector<absl::string_view>& texts, size_t i, DType dtype) {
   if (texts.empty()) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const DType named, ParseDType(texts[i]));
@@ -214,7 +215,7 @@ absl::Status CheckType(const std::vector<absl::string_view>& texts, size_t i, DT
   return absl::InvalidArgumentError(absl::StrCat("found ", DTypeName(named), ", expected ", DTypeName(dtype)));
 }
 
-// A shape that is given, if it fits what the model says.
+// Returns the shape given by a flag, if it is compatible with the model's.
 absl::StatusOr<Shape> GivenShape(absl::string_view text, const Shape& said) {
   PF_ASSIGN_OR_RETURN(const Shape given, ParseDimensions(text));
   if (said.IsCompatibleWith(given)) return given;

@@ -1,4 +1,4 @@
-// Calls the comparison that is asked for, and prints its table.
+// Runs the selected comparison and prints its table.
 #include "tools/benchmark/benchmark_questions.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ absl::Status Estimate(const BenchmarkModelOptions& options, const BenchmarkSubje
   const absl::StatusOr<Device> device = FindDevice(options.device, files);
   console.Progress("");
   PF_RETURN_IF_ERROR(Annotate(device.status(), "--device"));
-  // One thread unless a number is named: what a described device does with its cores is its own affair.
+  // One thread unless a number is given, since a described device may use its cores in its own way.
   const DeviceEstimate estimate = EstimateOn(*device, *work, run.delegate, std::max(1, run.threads));
   if (options.json) {
     JsonWriter json(console.out);

@@ -1,4 +1,4 @@
-// Prints what was measured.
+// Prints the results of a benchmark.
 #include "tools/benchmark/benchmark_report.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr double kMicroseconds = 1e6;
 constexpr double kBytesInMegabyte = 1e6;
-// Above these the times of a phase are called noisy: where the middle half of the runs is wider than a tenth of the
-// median, differences that matter to anybody drown in it.
+// Times of a phase above these limits count as noisy. If the interquartile range exceeds a tenth of the median,
+// relevant differences disappear in the noise.
 constexpr double kNoisySpread = 0.1;
-// Fewer runs tell nothing of the noise.
+// Fewer runs do not measure the noise.
 constexpr size_t kFewestForNoise = 10;
 
-// "-1.0", "0.5": the original has these as texts.
+// Returns "-1.0" or "0.5", the format of TensorFlow's flags.
 std::string Seconds(double value) {
   const std::string text = absl::StrCat(value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;

@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<BenchmarkSubject>> BenchmarkSubject::Open(const S
   std::vector<std::string> reasons;
   const absl::Status found = DeclareOrFindInterface(flags.input_layer, outputs, subject->graph_.get(), &reasons);
   if (!found.ok()) {
-    // The flags have the original's names here.
+    // Here the flags have the names of TensorFlow's tool.
     return absl::Status(found.code(), absl::StrReplaceAll(found.message(), {{"--outputs", "--output_layer"},
                                                                             {"--inputs", "--input_layer"}}));
   }

@@ -1,4 +1,4 @@
-// Makes a session for each configuration and lets them run against each other.
+// Creates a session for each configuration and measures them in alternation.
 #include "tools/benchmark/configuration_comparison.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace permafrost {
 namespace {
 
-// By delegate and precision, what is wrong with the answers.
+// The problems of the outputs, by delegate and precision.
 using Objections = std::map<std::pair<std::string, std::string>, std::string>;
 
 absl::StatusOr<Objections> FindObjections(const BenchmarkSubject& subject,
@@ -56,7 +56,7 @@ std::string RatioText(const Interval& interval, double median) {
   return absl::StrFormat("%.2f (%.2f to %.2f)", median, interval.low, interval.high);
 }
 
-// What stands in the table for one that is neither the winner nor plainly slower.
+// Returns the table's remark on a configuration that is neither the winner nor clearly slower.
 std::string Remark(const Comparison& comparison, size_t i) {
   const ComparedConfiguration& compared = comparison.configurations[i];
   if (!compared.objection.empty()) return compared.objection;
@@ -116,7 +116,7 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
   Comparison comparison;
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<Contestant> contestants;
-  std::vector<size_t> places;  // By contestant, of its configuration.
+  std::vector<size_t> places;  // By contestant, the index of its configuration.
   for (const Configuration& configuration : configurations) {
     if (Interruption::IsRequested()) break;
     ComparedConfiguration& compared = comparison.configurations.emplace_back();

@@ -1,4 +1,4 @@
-// Measures twice, with and without other work.
+// Measures with and without background load.
 #include "tools/benchmark/load_comparison.h"
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace permafrost {
 namespace {
 
-// Before what counts, so that caches and clock rates are as they will be.
+// Uncounted warm-up, so that caches and clock rates are stable.
 constexpr double kWarmupSeconds = 0.05;
 
 absl::StatusOr<Sample> Measure(const BenchmarkSubject& subject, Session* session, const RunLimits& limits) {

@@ -1,4 +1,4 @@
-// Two contestants.
+// Measures two models in alternation.
 #include "tools/benchmark/model_comparison.h"
 
 #include <memory>
@@ -33,7 +33,7 @@ absl::StatusOr<ModelComparison> CompareModels(const BenchmarkSubject& first, con
     }
     contestants.push_back({name, [pointer, subject] { return pointer->Run(subject->feeds()).status(); }});
   }
-  // The difference is the answer, however clear it is who wins.
+  // The measurement continues even if the winner is clear, since the ratio is the result.
   ContestLimits both = limits;
   both.hopeless_ratio = 1e9;
   comparison.results = RunInterleaved(

@@ -48,14 +48,14 @@ int Fail(const std::string& name, const absl::Status& status, const Console& con
   return ExitCode(status);
 }
 
-// What buffers hold back until the end must reach the reader too.
+// Flushes the buffers, so that write errors are detected.
 int Finish(const std::string& name, const absl::Status& status, const Console& console) {
   console.out.flush();
   if (!console.out.good()) return Fail(name, absl::UnavailableError("cannot write to standard output"), console);
   return status.ok() ? 0 : Fail(name, status, console);
 }
 
-// What the tool answers, also where something is thrown: that is how libraries report a lack of memory or of threads.
+// Returns the status of the tool. Exceptions become errors: libraries throw them if memory or threads run out.
 absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
   try {
     return tool.run(arguments, files, console);

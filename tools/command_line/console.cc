@@ -1,4 +1,4 @@
-// Text, tables, sizes and progress as tools print them.
+// Formatting of text, tables, sizes and progress.
 #include "tools/command_line/console.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ absl::string_view StyleCode(Style style) {
   return "";
 }
 
-// How many columns UTF-8 text takes, one for each code point.
+// Returns the number of columns of UTF-8 text, one per code point.
 size_t Width(absl::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -54,7 +54,7 @@ std::string Printable(absl::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
-    // U+0080 to U+009F are control characters too: one of them begins commands as Escape does.
+    // U+0080 to U+009F are control characters too: one of them starts control sequences as Escape does.
     const bool is_control = character.size() == 1 ? absl::ascii_iscntrl(static_cast<unsigned char>(character[0]))
                                                   : character >= "\xC2\x80" && character <= "\xC2\x9F";
     if (length == 0 || (is_control && character != "\n")) {

@@ -1,4 +1,4 @@
-// Quotes fields.
+// Quotes fields of CSV.
 #include "tools/command_line/csv.h"
 
 #include "absl/strings/str_cat.h"

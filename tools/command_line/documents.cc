@@ -1,4 +1,4 @@
-// Writes manual pages and completions.
+// Generates manual pages and completions.
 #include "tools/command_line/documents.h"
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// Text for man(7): neither a hyphen that becomes a dash nor a line that begins like a request.
+// Escapes text for man(7): a hyphen must not become a dash, and a line must not begin like a request.
 std::string Roff(absl::string_view text) {
   std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"\n.", "\n\\&."}});
   if (!escaped.empty() && escaped[0] == '.') escaped.insert(0, "\\&");
@@ -28,7 +28,7 @@ constexpr absl::string_view kExitStatus =
     ".SH EXIT STATUS\n0: done. 1: the answer is no (graphs differ, outputs beyond the tolerance). 255: an error; an "
     "existing output is as it was, unless only the report could not be printed.\n";
 
-// For shells: text in single quotes.
+// Returns text in single quotes for shells.
 std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
@@ -39,7 +39,7 @@ void ForEachFlag(const Tool& tool, const std::function<void(const FlagSpec&)>& v
   });
 }
 
-// "--in_graph= --json ...".
+// Returns, for example, "--in_graph= --json ...".
 std::string FlagWords(const Tool& tool) {
   std::vector<std::string> words;
   ForEachFlag(tool,
@@ -53,7 +53,7 @@ std::string Names(absl::Span<const Tool> tools) {
   return absl::StrJoin(tools, " ", [](std::string* out, const Tool& tool) { out->append(tool.name); });
 }
 
-// The first sentence: completions are lines.
+// Returns the first sentence, since a completion is one line.
 std::string Brief(absl::string_view help) {
   const size_t end = help.find_first_of(".:\n");
   return absl::StrReplaceAll(help.substr(0, end), {{"[", "("}, {"]", ")"}});

@@ -1,4 +1,4 @@
-// The parser of command lines.
+// Parser of command lines.
 #include "tools/command_line/flags.h"
 
 #include <cmath>
@@ -98,7 +98,7 @@ void FlagTable::Add(std::string name, std::optional<double>* value, std::string 
 
 void FlagTable::Add(std::string name, bool* value, std::string help) {
   AddSpec(std::move(name), "", *value ? "true" : "", std::move(help)).set = [value](const std::string& text) {
-    const std::string lower = absl::AsciiStrToLower(text);  // Scripts in Python say True and False.
+    const std::string lower = absl::AsciiStrToLower(text);  // Python scripts write True and False.
     if (lower != "true" && lower != "false") return Expected("true or false");
     *value = lower == "true";
     return absl::OkStatus();

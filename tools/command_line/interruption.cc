@@ -1,4 +1,4 @@
-// A signal handler that does as little as one may.
+// A minimal, async-signal-safe handler.
 #include "tools/command_line/interruption.h"
 
 #include <atomic>
@@ -18,7 +18,7 @@ Interruption::Interruption() {
   struct sigaction action = {};
   action.sa_handler = &OnSignal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // The second one does what it did before.
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // The second SIGINT has its previous effect.
   sigaction(SIGINT, &action, &before_);
 }
 

@@ -1,4 +1,4 @@
-// Notices what a web page or a word processor makes of dashes and quotes in a pasted command.
+// Detects typographic dashes and quotes in commands pasted from a web page or a word processor.
 #include "tools/command_line/typography.h"
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = TypographicCharacter::Kind;
 
-// Takes quotes off both ends; the first one found, or null.
+// Strips quotes from both ends. Returns the first one found, or null.
 const TypographicCharacter* StripQuotes(absl::string_view* text) {
   const TypographicCharacter* found = nullptr;
   for (const TypographicCharacter& character : TypographicCharacters()) {

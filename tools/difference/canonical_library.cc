@@ -1,4 +1,4 @@
-// Sorts what has no order in a function library.
+// Sorts the unordered parts of a function library.
 #include "tools/difference/canonical_library.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace {
 
 // Messages of a function library: function.proto, node_def.proto and attr_value.proto of TensorFlow.
 enum class Message : uint8_t {
-  kOther,  // Compared as it is.
+  kOther,  // Compared as raw bytes.
   kGraph,
   kLibrary,
   kFunction,
   kNode,
-  kArgEntry,   // Of the map arg_attr.
+  kArgEntry,   // An entry of the map arg_attr.
   kArgAttrs,   // Its values.
-  kAttrEntry,  // Of a map of attributes.
+  kAttrEntry,  // An entry of a map of attributes.
   kAttrValue,
   kList,
   kFunctionRef,
@@ -29,7 +29,7 @@ enum class Message : uint8_t {
 
 struct Member {
   Message message = Message::kOther;
-  bool is_ordered = true;  // False of maps, and of lists whose order means nothing.
+  bool is_ordered = true;  // False for maps, and for lists without meaningful order.
 };
 
 Member MemberOf(Message parent, uint32_t number) {
@@ -64,7 +64,7 @@ Member MemberOf(Message parent, uint32_t number) {
 }
 
 absl::StatusOr<std::string> Canonical(absl::string_view bytes, Message message, int depth) {
-  // Functions that are attributes of functions nest; their depth is the file's to choose.
+  // Functions may be nested in attributes of functions, to a depth chosen by the file.
   if (depth > kMaxWireDepth) return absl::DataLossError("function library: attributes are nested too deep");
   struct Part {
     uint32_t number;
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> Canonical(absl::string_view bytes, Message message, 
     const Member member = MemberOf(message, field.number);
     Part part = {field.number, member.is_ordered, std::string(field.whole)};
     if (field.type == WireType::kLengthDelimited && member.message != Message::kOther) {
-      // The tag stands for the length too: the parts are compared, not read again.
+      // The tag stands for the length, too: the parts are only compared, never parsed again.
       PF_ASSIGN_OR_RETURN(part.text, Canonical(field.bytes, member.message, depth + 1));
       part.text.insert(0, std::to_string(part.text.size()) + ":");
     }

@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// Longer texts are cut in messages.
+// Longer texts are truncated in messages.
 constexpr size_t kLongestText = 80;
 
 std::string Cut(std::string text) {
@@ -29,7 +29,7 @@ bool SameValue(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() && *a == *b;
 }
 
-// Whether both lists hold the same elements of one kind; lists of other kinds than that of the elements are empty.
+// Returns whether both lists hold the same elements of one kind. Only the lists of the given kind may be non-empty.
 bool SameList(const AttrValue& a, const AttrValue& b) {
   const auto same = [](const auto& x, const auto& y) { return x.ok() == y.ok() && (!x.ok() || *x == *y); };
   const auto any = [](const auto& x) { return x.ok() && !x->empty(); };
@@ -39,7 +39,7 @@ bool SameList(const AttrValue& a, const AttrValue& b) {
   const auto strings = a.AsStringList();
   const auto types = a.AsTypeList();
   const auto shapes = a.AsShapeList();
-  // Neither is empty, so some list shows the elements; lists of tensors or functions show nothing and compare as bytes.
+  // Neither is empty, so some list holds the elements; lists of tensors or functions are compared as bytes.
   if (!any(ints) && !any(floats) && !any(bools) && !any(strings) && !any(types) && !any(shapes)) return false;
   return same(ints, b.AsIntList()) && same(floats, b.AsFloatList()) && same(bools, b.AsBoolList()) &&
          same(strings, b.AsStringList()) && same(types, b.AsTypeList()) && same(shapes, b.AsShapeList());
@@ -113,7 +113,7 @@ std::string AttrText(const AttrValue& value) {
 std::string TensorDifference(const Tensor& actual, const Tensor& expected) {
   const OutputDifference difference = CompareTensors(expected, actual);
   if (!difference.mismatch.empty()) return difference.mismatch;
-  // Only the bits of NaN, or the sign of zero.
+  // Only the bits of NaN, or the sign of zero, differ.
   if (difference.num_different == 0) return "the bytes differ";
   std::string text = absl::StrCat(difference.num_different, " of ", difference.num_elements, " elements differ");
   if (difference.has_numbers) absl::StrAppend(&text, ", the most by ", FormatNumber(difference.max_abs));
@@ -134,7 +134,7 @@ std::string AttrDifference(const AttrValue& actual, const AttrValue& expected) {
   return a == e ? "the bytes differ" : absl::StrCat("found ", a, ", expected ", e);
 }
 
-// "'a', 'b' and 3 more".
+// Returns, for example, "'a', 'b' and 3 more".
 std::string NamesOf(const std::vector<const Node*>& nodes) {
   constexpr size_t kMostNames = 6;
   std::string text;
@@ -218,7 +218,7 @@ class Comparison {
     CompareAttrs(actual, expected);
   }
 
-  // A node that others went into has outputs of its own.
+  // A node into which other nodes were merged has its own outputs.
   bool IsSameInput(TensorRef actual, TensorRef expected) const {
     if (pairing_.HeirOf(*expected.node) != actual.node) return false;
     return actual.port == expected.port || pairing_.ActualOf(*expected.node) == nullptr;

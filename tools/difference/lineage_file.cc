@@ -18,8 +18,8 @@ namespace {
 
 constexpr absl::string_view kFormat = "permafrost lineage 1";
 
-// How many origins are listed in all: far more than a real run has. Where many nodes were each made from a great part
-// of the graph, the file would otherwise grow with the square of its size.
+// Maximum total number of listed origins, far more than a real run has. Otherwise the file could grow with the square
+// of its size, if many nodes were each made from a large part of the graph.
 size_t MostOrigins(const Lineage& lineage) { return 8 * lineage.originals().size() + (size_t{1} << 20); }
 
 bool IsItself(const Node& node, absl::string_view stands_for, const Lineage::Origins& origins) {

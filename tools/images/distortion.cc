@@ -1,4 +1,4 @@
-// One function a distortion.
+// Implements each distortion as one function.
 #include "tools/images/distortion.h"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace permafrost {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-// What a screen makes of a value: its light goes with about this power (IEC 61966-2-1).
+// The gamma of a display: light is proportional to about this power of the value (IEC 61966-2-1).
 constexpr double kGamma = 2.2;
 
-// In (0, 1].
+// Returns a number in (0, 1].
 double Uniform(SplitMix64* random) { return (static_cast<double>(random->Next() >> 11) + 1) / 9007199254740992.0; }
-// Box and Muller, 1958.
+// The method of Box and Muller, 1958.
 double Normal(SplitMix64* random) {
   const double radius = std::sqrt(-2 * std::log(Uniform(random)));
   return radius * std::cos(2 * kPi * Uniform(random));
@@ -31,7 +31,7 @@ double Normal(SplitMix64* random) {
 
 float ToPixel(double value) { return static_cast<float>(std::clamp(std::nearbyint(value), 0.0, 255.0)); }
 
-// The picture whose pixel (y, x) is what `source` is at the place that `where` gives, between four pixels.
+// Returns a picture whose pixel (y, x) is interpolated from `source` at the position that `where` returns.
 template <typename Where>
 Picture Moved(const Picture& source, const Where& where) {
   Picture moved = MakeGrid<float>(source.height, source.width, source.channels);
@@ -55,7 +55,7 @@ Picture Moved(const Picture& source, const Where& where) {
 
 Picture Blur(const Picture& picture, double strength, uint64_t) {
   const double sigma = strength * static_cast<double>(std::min(picture.height, picture.width));
-  const auto radius = static_cast<int64_t>(std::ceil(3 * sigma));  // Beyond it is 0.3 % of the weight.
+  const auto radius = static_cast<int64_t>(std::ceil(3 * sigma));  // 0.3 % of the weight lies beyond it.
   std::vector<double> weights;
   double sum = 0;
   for (int64_t i = -radius; i <= radius; ++i) {
@@ -120,7 +120,7 @@ Picture CompressAsJpeg(const Picture& picture, double strength, uint64_t) {
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(ToPixel(picture.pixels[i]));
   Picture result = picture;
   const absl::StatusOr<std::string> file = EncodeJpeg(image, static_cast<int>(strength));
-  if (!file.ok()) return result;  // Sides beyond 65,500 pixels: no model takes those.
+  if (!file.ok()) return result;  // Sides longer than 65,500 pixels, which no model takes.
   const absl::StatusOr<Image> decoded = DecodeJpeg(*file, {});
   if (decoded.ok()) result.pixels.assign(decoded->pixels.begin(), decoded->pixels.end());
   return result;

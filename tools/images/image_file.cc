@@ -1,4 +1,4 @@
-// Tells pictures apart by their first bytes.
+// Detects the format of a picture by its first bytes.
 #include "tools/images/image_file.h"
 
 #include "absl/strings/match.h"

@@ -1,11 +1,12 @@
-// JPEG by libjpeg-turbo, whose errors are jumps: the functions that may be jumped out of hold nothing that wants a
-// destructor.
+// JPEG codec based on libjpeg-turbo. The library reports errors with longjmp, so functions that it may jump out of hold
+// no objects with destructors.
 #include "tools/images/jpeg_codec.h"
 
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
-// After <cstdio>, whose FILE they need, and in this order: the second asks how the library was built.
+// Included after <cstdio>, whose FILE they need, and in this order: the second one depends on the library's
+// configuration.
 // clang-format off
 #include <jpeglib.h>
 #include <jerror.h>
@@ -17,10 +18,11 @@
 namespace permafrost {
 namespace {
 
-// Each scan of a progressive file goes over the whole picture: libjpeg-turbo's advice on hostile files
-// ("Two Issues with the JPEG Standard") is to stop after some hundred, where encoders make ten.
+// Maximum number of scans. Each scan of a progressive file covers the whole picture. Against hostile files,
+// libjpeg-turbo recommends stopping after some hundred scans ("Two Issues with the JPEG Standard"); encoders write
+// about ten.
 constexpr int kMostScans = 200;
-// A block of 64 pixels takes at least a bit in Huffman codes, so a shorter file cannot hold its pixels.
+// A block of 64 pixels takes at least one bit in Huffman codes, so a shorter file cannot hold its pixels.
 constexpr int64_t kMostPixelsPerByte = 64 * 8;
 
 struct Errors {
@@ -35,7 +37,7 @@ struct Errors {
   longjmp(errors->jump, 1);
 }
 
-// libjpeg fills in for what is missing and warns; here a picture that is not all there is an error.
+// libjpeg fills in missing data and warns; here an incomplete picture is an error.
 void OnMessage(j_common_ptr codec, int level) {
   if (level >= 0) return;
   const int code = codec->err->msg_code;
@@ -84,7 +86,7 @@ class Decoder {
     return true;
   }
 
-  // `row_bytes` apart; with CMYK through `line`, which holds a row of it.
+  // Reads rows, `row_bytes` apart. For CMYK, `line` is a buffer for one row.
   bool ReadRows(uint8_t* pixels, size_t row_bytes, uint8_t* line) {
     if (setjmp(errors_.jump) != 0) return false;
     jpeg_start_decompress(&codec_);
@@ -100,7 +102,7 @@ class Decoder {
   }
 
  private:
-  // Light that four inks leave. Adobe's programs, which write nearly all of these files, store how little ink there is.
+  // Converts CMYK to RGB. Adobe's programs, which write nearly all of these files, store inverted CMYK.
   void PutInkOnPaper(const uint8_t* line, uint8_t* row) const {
     const auto light = [&](uint8_t value) { return codec_.saw_Adobe_marker ? value : 255 - value; };
     for (JDIMENSION x = 0; x < codec_.output_width; ++x) {
@@ -154,7 +156,7 @@ class Encoder {
   Errors errors_;
   jpeg_compress_struct codec_ = {};
   unsigned char* bytes_ = nullptr;
-  unsigned long size_ = 0;  // libjpeg's type.
+  unsigned long size_ = 0;  // The type that libjpeg requires.
 };
 
 }  // namespace

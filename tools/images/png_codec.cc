@@ -1,4 +1,5 @@
-// PNG by libpng, whose errors are jumps: the functions that may be jumped out of hold nothing that wants a destructor.
+// PNG decoder based on libpng. The library reports errors with longjmp, so functions that it may jump out of hold no
+// objects with destructors.
 #include "tools/images/png_codec.h"
 
 #include <png.h>
@@ -13,8 +14,8 @@
 namespace permafrost {
 namespace {
 
-// Deflate makes at most so many bytes of one (RFC 1951: a length of 258 for a code of 2 bits), so a shorter file cannot
-// hold its rows.
+// The maximum expansion of deflate (RFC 1951: a length of 258 for a code of 2 bits), so a shorter file cannot hold its
+// rows.
 constexpr uint64_t kMostExpansion = 1032;
 
 struct Source {
@@ -45,8 +46,8 @@ void OnRead(png_structp png, png_bytep out, size_t length) {
 struct Header {
   png_uint_32 height = 0, width = 0;
   int channels = 0;
-  size_t row_bytes = 0;       // Of what png_read_image gives.
-  size_t file_row_bytes = 0;  // Of what is compressed.
+  size_t row_bytes = 0;       // Size of a row that png_read_image returns.
+  size_t file_row_bytes = 0;  // Size of a row before compression.
 };
 
 class Decoder {
@@ -73,7 +74,7 @@ class Decoder {
     if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
     if (color == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
     if (png_get_bit_depth(png_, info_) == 16) png_set_strip_16(png_);
-    png_set_strip_alpha(png_);  // Also what a palette's transparency would become.
+    png_set_strip_alpha(png_);  // Includes transparency of a palette.
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     header->channels = png_get_channels(png_, info_);

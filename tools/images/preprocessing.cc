@@ -1,4 +1,4 @@
-// Fits, reorders and scales.
+// Fits, reorders and scales pictures.
 #include "tools/images/preprocessing.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// Of what a model takes: 400 MB for one picture as floats, and more than any has.
+// Maximum number of pixels of an input: 400 MB for one picture as floats, more than any model takes.
 constexpr int64_t kMostPixels = int64_t{1} << 25;
 
 template <typename T>
@@ -42,7 +42,7 @@ absl::StatusOr<T> Parse(const Named<T> (&rows)[n], absl::string_view name) {
       absl::StrCat("found '", name, "', expected one of: ", absl::StrJoin(Names(rows), ", ")));
 }
 
-// The middle of the image that fills the frame.
+// Returns the centred part of the image that fills the input.
 PixelWindow WindowOf(const Image& image, const Preprocessing& preprocessing, const PictureFormat& format) {
   double height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   if (preprocessing.fit == ImageFit::kCrop) {
@@ -64,7 +64,7 @@ PixelWindow WindowOf(const Image& image, const Preprocessing& preprocessing, con
   return window;
 }
 
-// ITU-R BT.601, the weights of TensorFlow's rgb_to_grayscale and of Pillow's "L".
+// Converts to grey with the weights of ITU-R BT.601, as in TensorFlow's rgb_to_grayscale and Pillow's "L".
 Picture Grey(const Picture& picture) {
   Picture grey = MakeGrid<float>(picture.height, picture.width, 1);
   for (size_t i = 0; i < grey.pixels.size(); ++i) {
@@ -80,7 +80,7 @@ Picture Coloured(const Picture& grey) {
   return picture;
 }
 
-// `values` for each of so many channels.
+// Returns one of `values` for each channel.
 absl::StatusOr<std::vector<double>> ByChannel(const std::vector<double>& values, int64_t channels, double otherwise,
                                               absl::string_view name) {
   const auto count = static_cast<size_t>(channels);
@@ -276,7 +276,7 @@ absl::StatusOr<std::vector<Picture>> PictureConverter::ToPictures(const Tensor& 
         size_t channel = 0;
         float& pixel = picture.pixels[PictureIndex(i, &channel)];
         const double value = (static_cast<double>(elements[row * size + i]) - offset_[channel]) / factor_[channel];
-        if (std::isnan(value)) least = value;  // And stays.
+        if (std::isnan(value)) least = value;  // NaN then stays the minimum.
         least = std::min(least, value);
         most = std::max(most, value);
         pixel = static_cast<float>(value);

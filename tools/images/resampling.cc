@@ -1,4 +1,4 @@
-// All filters are separable: weights along a line, first across, then down.
+// Separable filters: weights along a line, first horizontally, then vertically.
 #include "tools/images/resampling.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr Row kFilters[] = {{"bilinear", ResizeFilter::kBilinear},
                             {"area", ResizeFilter::kArea},
                             {"nearest", ResizeFilter::kNearest}};
 
-// What one pixel of the result takes of a line: source[first + i] times weights[i].
+// The source pixels of one result pixel along a line: source[first + i] times weights[i].
 struct Taps {
   int64_t first = 0;
   std::vector<float> weights;
@@ -107,8 +107,8 @@ Picture Resample(const Image& image, const PixelWindow& window, int64_t height, 
   const std::vector<Taps> down = MakeTaps(window.height, height, filter);
   // In double, since a long picture adds up many small weights.
   PixelGrid<double> sums = MakeGrid<double>(height, width, channels);
-  // One row of the source at a time, added to all rows of the result that take something of it: both only move down. So
-  // no more memory is needed than for the result, however long the source is.
+  // Processes one source row at a time and adds it to all result rows that use it; both indices only increase. So
+  // memory does not depend on the height of the source.
   std::vector<float> row(static_cast<size_t>(width * channels));
   size_t first = 0;
   for (int64_t y = 0; y < window.height; ++y) {

@@ -1,4 +1,4 @@
-// Loops until told to stop.
+// Worker threads that loop until stopped.
 #include "tools/measuring/background_load.h"
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 namespace permafrost {
 namespace {
 
-// 8 MB a thread: beyond what a core has for itself, so that the shared cache and the memory are busy too.
+// 8 MB per thread: larger than a core's private caches, so that the shared cache and the memory are loaded too.
 constexpr size_t kFloats = size_t{2} << 20;
-// Between two looks at whether it is over: some 10 us.
+// Work between two checks of the stop flag: about 10 us.
 constexpr size_t kBlock = 1 << 15;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reads the numbers that matter from JSON.
+// Reads the required numbers from JSON.
 #include "tools/measuring/benchmark_baseline.h"
 
 #include "absl/strings/str_cat.h"

@@ -27,7 +27,7 @@ std::string EncodeBenchmarkEntry(const BenchmarkEntry& entry) {
   std::string fields;
   AppendBytesField(1, entry.name, &fields);
   AppendVarintField(2, static_cast<uint64_t>(entry.iterations), &fields);
-  AppendDouble(3, -1.0 / iterations, &fields);  // Processor time, which nobody measures.
+  AppendDouble(3, -1.0 / iterations, &fields);  // CPU time, which is not measured.
   AppendDouble(4, entry.total_seconds / iterations, &fields);
   AppendDouble(5, entry.throughput, &fields);
   std::string message;

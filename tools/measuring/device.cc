@@ -1,4 +1,4 @@
-// The table of devices, and how another one gets in.
+// The table of devices, and the parser of descriptions.
 #include "tools/measuring/device.h"
 
 #include <algorithm>
@@ -16,8 +16,7 @@ namespace permafrost {
 namespace {
 
 constexpr absl::string_view kThisDevice = "this";
-// What a cache is taken to give where nobody says: two bytes for each FLOP, which is 8 bytes a cycle for a core that
-// does four.
+// Default cache bandwidth: two bytes per FLOP, which is 8 bytes per cycle for a core with four FLOPs per cycle.
 constexpr double kCacheBytesForFlop = 2;
 constexpr double kUsualCacheBytes = 256 << 10;
 
@@ -54,11 +53,11 @@ absl::Status ReadText(const JsonValue& object, absl::string_view key, std::strin
 
 }  // namespace
 
-// FLOPs a cycle are those of WikiChip's table "FLOPs by microarchitecture". Memory is what STREAM's triad measured
-// where a source is named, and else 0.7 of the wire rate: Texas Instruments' application note SPRACV1B found 0.67 to
-// 0.74 of it on Cortex-A53. Second-level caches are taken to give 4 bytes a cycle to a Cortex-A53, 8 to a Cortex-A7x,
-// 16 to a Cortex-X1 and 32 to a Xeon, which nobody publishes as a rate; starting a kernel costs a Xeon some 1,000
-// cycles, as measured, and is taken to cost the others twice that.
+// FLOPs per cycle are those of WikiChip's table "FLOPs by microarchitecture". Memory bandwidth is that of STREAM's
+// triad where a source is named, otherwise 0.7 of the wire rate: Texas Instruments' application note SPRACV1B measured
+// 0.67 to 0.74 of it on Cortex-A53. Bandwidths of second-level caches are not published. They are assumed to be 4 bytes
+// per cycle for a Cortex-A53, 8 for a Cortex-A7x, 16 for a Cortex-X1 and 32 for a Xeon. Starting a kernel takes about
+// 1,000 cycles on a Xeon (measured), and twice that is assumed for the others.
 const std::vector<Device>& KnownDevices() {
   static const auto* const devices = new std::vector<Device>{
       {"cortex-a53", "Raspberry Pi 3: 4 Cortex-A53 at 1.2 GHz",

@@ -1,4 +1,4 @@
-// Multiplies work with what it costs.
+// Multiplies the work of groups by its cost on a device.
 #include "tools/measuring/device_estimate.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-// How many times the time at the peak, or at the rate of the memory, kernels take: the inverse of the share that they
-// reach. 0 where the other part explains all of it.
+// The time of kernels divided by the time at peak arithmetic, or at peak memory bandwidth: the inverse of the share
+// that they reach. 0 if the other part explains all of the time.
 struct ClassCosts {
   double arithmetic, traffic;
 };
@@ -23,12 +23,12 @@ struct Shares {
   absl::string_view kernels;
   bool fuses;
   std::array<ClassCosts, kNumWorkClasses> classes;  // By WorkClass.
-  double start;                                     // Of Device::node_seconds.
-  double step, hard;                                // FLOPs that an element of a step takes.
-  double weights;                                   // As ClassCosts::traffic.
+  double start;                                     // In units of Device::node_seconds.
+  double step, hard;                                // FLOPs per element of a step.
+  double weights;                                   // In the unit of ClassCosts::traffic.
 };
 
-// As tests/bench/device_estimates.py prints them.
+// Printed by tests/bench/device_estimates.py.
 constexpr Shares kShares[] = {
     {"onednn",
      true,
@@ -95,7 +95,7 @@ DeviceEstimate EstimateOn(const Device& device, const ModelWork& work, absl::str
   const double threads = estimate.num_threads;
   const double flops_per_second = device.flops_per_second * threads;
   const double cache_rate = std::max(device.cache_bytes_per_second * threads, device.bytes_per_second);
-  // What passing `bytes` takes that are part of `all` that are needed in turn: what is beyond the cache comes from
+  // Returns the time to move `bytes`, a part of the `all` bytes used in turn: the part beyond the cache comes from
   // memory.
   const auto passing = [&](double bytes, double all) {
     const double near = all > 0 ? std::min(1.0, device.cache_bytes * threads / all) : 1.0;
@@ -129,7 +129,7 @@ void PrintEstimate(const DeviceEstimate& estimate, size_t limit, const Console& 
     arithmetic += group.arithmetic_seconds;
     traffic += group.traffic_seconds;
   }
-  // What is 0 may have been rounded below.
+  // Rounding may have made a rest of 0 negative.
   const double rest = std::max(0.0, estimate.seconds - arithmetic - traffic);
   console.out << "estimate: " << FormatSeconds(estimate.seconds) << " a run with kernels like " << estimate.kernels
               << "'s on " << estimate.num_threads << " thread" << (estimate.num_threads == 1 ? "" : "s")

@@ -1,4 +1,4 @@
-// Opens one event for each counter: a group could not follow threads that are started later.
+// Opens one event per counter: a group could not follow threads that are started later.
 #include "tools/measuring/hardware_counters.h"
 
 #include <linux/perf_event.h>
@@ -44,7 +44,7 @@ int OpenEvent(const Event& event) {
   return static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-// What the kernel's setting says of who may count, or nothing.
+// Returns the kernel's setting for access to counters, or an empty text.
 std::string ParanoidLevel() {
   std::FILE* file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "re");
   if (file == nullptr) return "";
@@ -94,7 +94,7 @@ void HardwareCounters::Stop() {
 std::vector<CounterValue> HardwareCounters::Read() const {
   std::vector<CounterValue> values;
   for (const Counter& counter : counters_) {
-    uint64_t fields[3] = {};  // Count, nanoseconds asked for, nanoseconds counted.
+    uint64_t fields[3] = {};  // Count, nanoseconds enabled, nanoseconds running.
     if (read(counter.file, fields, sizeof(fields)) != static_cast<ssize_t>(sizeof(fields)) || fields[2] == 0) continue;
     const double share = static_cast<double>(fields[1]) / static_cast<double>(fields[2]);
     values.push_back({counter.name, static_cast<double>(fields[0]) * share});

@@ -1,4 +1,4 @@
-// Shuffles turns, measures them and drops who cannot win.
+// Shuffles turns, measures them and drops contestants that cannot win.
 #include "tools/measuring/interleaved_runs.h"
 
 #include <algorithm>
@@ -17,12 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// So many rounds say something with 95 % confidence (Sample::MedianInterval).
+// The least number of rounds for 95 % confidence (Sample::MedianInterval).
 constexpr int kFewestRounds = 6;
 constexpr int kMostRunsOfTurn = 1000;
-// What part of max_seconds passes before something is decided.
+// The part of max_seconds before any decision.
 constexpr double kUndecidedPart = 0.25;
-// Who was found too slow rests for this part of it, and then has so many rounds to show that it was the machine.
+// A contestant found too slow rests for this part of max_seconds. It then has this many rounds to show that the machine
+// was disturbed.
 constexpr double kRestingPart = 0.125;
 constexpr size_t kSecondChance = 3;
 
@@ -70,11 +71,11 @@ class Contest {
   std::vector<ContestResult> Release() { return std::move(results_); }
 
  private:
-  // What RunInterleaved knows of one beside its times.
+  // State of a contestant besides its times.
   struct Standing {
     bool was_found_slow = false;
     double rests_until = 0;  // Seconds since the start.
-    size_t judged_from = 0;  // The first round that counts against it: what was before may have been a disturbance.
+    size_t judged_from = 0;  // The first round that counts against it; earlier ones may have been disturbed.
   };
 
   bool IsIn(size_t i) const { return results_[i].status.ok() && !results_[i].was_dropped; }
@@ -141,7 +142,7 @@ class Contest {
   const ContestLimits& limits_;
   std::vector<ContestResult> results_;
   std::vector<Standing> standings_;
-  double seconds_ = 0;  // Since the start, when the last round ended.
+  double seconds_ = 0;  // From the start to the end of the last round.
   std::mt19937_64 random_;
 };
 

@@ -1,4 +1,4 @@
-// Two loops: one that only computes, one that only moves.
+// Two loops: one for peak arithmetic, one for peak memory bandwidth.
 #include "tools/measuring/machine_peaks.h"
 
 #include <algorithm>
@@ -14,23 +14,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Each takes about a millisecond, less than what a scheduler gives at once: on a machine that others use too, some
-// of many are undisturbed.
+// Each try takes about a millisecond, less than a scheduler's time slice. On a shared machine some of many tries are
+// undisturbed.
 constexpr int kTries = 40;
-// So often memory is gone through, in so many parts that are measured each for itself.
+// Passes over memory, and the number of separately measured parts of each pass.
 constexpr int kPasses = 5;
 constexpr size_t kParts = 16;
-// So many independent chains hide the latency of 4 cycles of two units that take one instruction each a cycle.
+// The number of independent chains that hides a latency of 4 cycles on two units with one instruction per cycle each.
 constexpr int kChains = 12;
 constexpr int64_t kSteps = 1 << 18;
-// Floats of one of the three arrays of a thread: 64 MiB each, beyond the last cache of today's machines.
+// Floats in each of a thread's three arrays: 64 MiB each, larger than the last-level cache of today's machines.
 constexpr size_t kFloats = size_t{16} << 20;
-// The smallest arrays over which the caches are measured, 128 KiB each: beyond the first-level cache and within the
-// second of most machines. Smaller ones are gone through more often.
+// The smallest arrays for measuring caches, 128 KiB each: larger than the first-level cache, and within the
+// second-level cache of most machines. Smaller arrays are passed over more often.
 constexpr size_t kCachedFloats = size_t{32} << 10;
 constexpr size_t kCachedRounds = 64;
 
-// Multiplies and adds in `kChains` registers of type V; the sum keeps the compiler from leaving it out.
+// Multiplies and adds in `kChains` registers of type V; the sum prevents the compiler from removing the loop.
 template <typename V>
 __attribute__((always_inline)) inline float Compute(int64_t steps) {
   V chains[kChains];
@@ -70,7 +70,7 @@ Variant BestVariant() {
   return {"baseline", &ComputeBaseline, 4};
 }
 
-// Kept apart, so that the compiler does not see that all rounds but the last are for nothing.
+// A separate function, so that the compiler cannot remove all rounds but the last.
 __attribute__((noinline)) void AddScaled(const float* b, const float* c, float scale, size_t count, float* a) {
   for (size_t i = 0; i < count; ++i) a[i] = b[i] + scale * c[i];
 }
@@ -95,7 +95,7 @@ MachinePeaks MeasureMachinePeaks(int num_threads) {
     const double flops = 2.0 * kChains * variant.floats * static_cast<double>(kSteps) * static_cast<double>(count);
     peaks.flops_per_second = std::max(peaks.flops_per_second, flops / Since(start));
   }
-  // A sum that is used.
+  // Uses the sum.
   const float scale = sums[0] > 0 ? 0.5f : 0.25f;
   std::vector<float> a(kFloats), b(kFloats, 1.0f), c(kFloats, 2.0f);
   constexpr size_t kPart = kFloats / kParts;
@@ -118,7 +118,7 @@ MachinePeaks MeasureMachinePeaks(int num_threads) {
       const Clock::time_point start = Clock::now();
       threads.ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          // A part of the arrays for each thread.
+          // Each thread uses its own part of the arrays.
           const size_t first = static_cast<size_t>(i) * floats;
           for (size_t round = 0; round < rounds; ++round) AddScaled(&b[first], &c[first], scale, floats, &a[first]);
         }

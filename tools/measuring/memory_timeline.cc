@@ -1,4 +1,4 @@
-// Works out when tensors die.
+// Computes the lifetimes of tensors.
 #include "tools/measuring/memory_timeline.h"
 
 #include <algorithm>
@@ -14,19 +14,19 @@ const ProfileLabel& LabelOf(const Profiler& profiler, const ProfileEvent& event)
   return profiler.labels()[static_cast<size_t>(event.label)];
 }
 
-// The node of the graph itself that an event is about; null for partitions and what lies in functions.
+// Returns the graph's node of an event; null for partitions and for events in functions.
 const Node* NodeOf(const ProfileLabel& label, const Graph& graph) {
   if (!label.function.empty() || label.kind == ProfileLabel::Kind::kPartition) return nullptr;
   return graph.Find(label.kind == ProfileLabel::Kind::kPiece ? NodeOfPiece(label.name) : absl::string_view(label.name));
 }
 
-// By time, by how much the bytes of living tensors change. A tensor lives from the end of the node that makes it to
-// that of the last that reads it; one that is read by nodes that are fused into others, by what reads those.
+// Returns the changes of live bytes by time. A tensor lives from the end of its producer to the end of its last reader.
+// If a reader is fused into another node, the readers of the fused node count.
 std::map<int64_t, int64_t> MemoryChanges(const Profiler& profiler, const ProfileRun& run, const Graph& graph,
                                          const NodeCosts& costs) {
   std::map<int64_t, int64_t> changes;
   absl::StatusOr<std::vector<Node*>> order = StableTopologicalOrder(graph);
-  if (!order.ok()) return changes;  // Control flow: what lives when is not in the graph.
+  if (!order.ok()) return changes;  // Control flow: the graph does not determine lifetimes.
   std::vector<const ProfileEvent*> ran(graph.id_limit(), nullptr);
   for (const ProfileEvent& event : run.events) {
     if (const Node* node = NodeOf(LabelOf(profiler, event), graph); node != nullptr) ran[node->id()] = &event;

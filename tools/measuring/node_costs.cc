@@ -1,4 +1,4 @@
-// Multiplies shapes out.
+// Computes costs from static shapes.
 #include "tools/measuring/node_costs.h"
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// 0 where the size is not known.
+// Returns the size in bytes; 0 if it is unknown.
 uint64_t Bytes(DType dtype, const Shape& shape) {
   if (!shape.IsFullyKnown()) return 0;
   const absl::StatusOr<int64_t> elements = shape.CheckedNumElements();
@@ -22,7 +22,7 @@ uint64_t Bytes(DType dtype, const Shape& shape) {
   return bytes;
 }
 
-// Also one behind nodes that only pass it on, as variables are frozen to.
+// Also true for a constant behind nodes that only pass it on, as in frozen variables.
 bool IsConstant(const Node* node) {
   for (int hops = 0; hops < 8; ++hops) {
     if (node->op() == ops::kConst) return true;

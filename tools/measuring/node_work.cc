@@ -1,4 +1,4 @@
-// Walks the graph once in order; each node starts a group or joins one.
+// Visits the graph once in topological order; each node starts a group or joins one.
 #include "tools/measuring/node_work.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace permafrost {
 namespace {
 
-// Fewer channels than a vector of the narrowest machine that is worth tuning for.
+// Fewer channels than the vector width of the narrowest machine that is worth tuning for.
 constexpr int64_t kNarrowChannels = 8;
 
-// What an op is to the division.
+// The role of an op in the division.
 enum class Role : uint8_t { kFree, kCheapStep, kHardStep, kPool, kMovement, kLead, kOther };
 
 Role RoleOf(Op op) {
@@ -147,7 +147,7 @@ class Division {
   }
 
  private:
-  // By node id: what the outputs need of what is not fed; where none is declared, everything.
+  // Returns, by node id, the nodes that the outputs need and that are not fed; all nodes if no output is declared.
   std::vector<bool> NeededNodes() const {
     if (graph_.outputs().empty()) return std::vector<bool>(graph_.id_limit(), true);
     std::vector<Node*> roots;
@@ -171,7 +171,7 @@ class Division {
       return absl::OkStatus();
     }
     if (role == Role::kFree || (fuses_ && IsPadOfConvolution(node))) {
-      // What it passes on is in the group of who made it.
+      // The node's output belongs to the group of its producer.
       if (node.num_data_inputs() > 0) work_.group_of[node.id()] = work_.group_of[node.input(0).node->id()];
       return absl::OkStatus();
     }
@@ -190,7 +190,7 @@ class Division {
     return AddTraffic(node, role, joins, &work_.groups[static_cast<size_t>(group)]);
   }
 
-  // Nothing is left of it in a run.
+  // Returns whether the node is computed before the run and costs nothing in it.
   bool IsKnownBefore(const Node& node) const {
     if (node.op() == ops::kConst) return true;
     if (node.num_data_inputs() == 0) return false;
@@ -205,15 +205,15 @@ class Division {
     return true;
   }
 
-  // A pad that one convolution alone reads becomes that one's padding.
+  // A Pad whose only reader is a convolution becomes the padding of that convolution.
   bool IsPadOfConvolution(const Node& node) const {
     if (node.op() != ops::kPad || node.uses().size() != 1 || graph_.IsOutput(&node)) return false;
     const Op reader = node.uses()[0].consumer->op();
     return reader == ops::kConv2D || reader == ops::kDepthwiseConv2dNative;
   }
 
-  // Of the groups that made what the step reads, one whose result nobody but steps reads; -1: none. The first kind of
-  // result, which only this step reads, is preferred: of a residual addition that is the branch that ends there.
+  // Returns, among the groups that produce the step's inputs, one whose result only steps read; -1: none. Prefers a
+  // result that only this step reads: for a residual addition, the branch that ends there.
   int32_t GroupToJoin(const Node& node) const {
     int32_t second_choice = -1;
     for (int i = 0; i < node.num_data_inputs(); ++i) {
@@ -267,7 +267,7 @@ class Division {
     }
   }
 
-  // Bytes of an output of a node; nothing where they are not known before the run.
+  // Returns the bytes of an output; nothing if they are unknown before the run.
   std::optional<double> BytesOf(TensorRef ref) {
     const Shape shape = shapes_.Of(ref);
     const absl::StatusOr<std::vector<DType>> types = OutputTypes(*ref.node);
@@ -297,14 +297,14 @@ class Division {
     }
     double made = 0;
     const absl::Span<const Shape> outputs = shapes_.OutputsOf(node);
-    // Of what normalises a batch, the outputs behind the first are for training.
+    // The outputs of a batch normalisation after the first are for training.
     const size_t count = role == Role::kCheapStep ? std::min<size_t>(1, outputs.size()) : outputs.size();
     for (size_t port = 0; port < count; ++port) {
       const std::optional<double> bytes = BytesOf({const_cast<Node*>(&node), static_cast<int>(port)});
       if (!bytes.has_value()) return unknown();
       made += *bytes;
     }
-    // What a step makes takes the place of what it reads.
+    // The output of a step replaces its input.
     if (!joins) group->activation_bytes += made;
     if (role == Role::kCheapStep || role == Role::kHardStep) {
       const double elements = static_cast<double>(outputs.empty() ? 0 : outputs[0].num_elements());

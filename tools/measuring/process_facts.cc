@@ -1,4 +1,4 @@
-// Asks getrusage and /proc.
+// Reads getrusage and /proc.
 #include "tools/measuring/process_facts.h"
 
 #include <sys/resource.h>
@@ -12,7 +12,7 @@ ProcessFacts ReadProcessFacts() {
   ProcessFacts facts;
   struct rusage usage;
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
-    facts.peak_resident_bytes = int64_t{usage.ru_maxrss} * 1024;  // Linux counts in kibibytes.
+    facts.peak_resident_bytes = int64_t{usage.ru_maxrss} * 1024;  // Linux reports kibibytes.
     facts.involuntary_switches = usage.ru_nivcsw;
   }
   std::FILE* file = std::fopen("/proc/self/statm", "re");

@@ -1,4 +1,4 @@
-// Lays the tables out.
+// Formats the profile tables.
 #include "tools/measuring/profile_tables.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ std::string Title(absl::string_view text) {
   return absl::StrCat("============================== ", text, " ==============================\n");
 }
 
-// A row with what the columns of all tables need.
+// A row with the values for the columns of all tables.
 struct Row {
   const ProfileRow* profile = nullptr;
   double start_ms = 0, first_ms = 0, average_ms = 0, percent = 0;
   double memory_kb = 0;
-  int64_t calls = 0;  // In a run.
+  int64_t calls = 0;  // Per run.
 };
 
 std::vector<Row> MakeRows(const ProfileSummary& summary, const std::vector<ProfileRow>& profile) {

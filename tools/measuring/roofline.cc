@@ -1,4 +1,4 @@
-// Divides costs by times.
+// Divides costs by measured times.
 #include "tools/measuring/roofline.h"
 
 #include <algorithm>

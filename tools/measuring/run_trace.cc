@@ -1,4 +1,4 @@
-// Writes events.
+// Writes trace events.
 #include "tools/measuring/run_trace.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ constexpr double kNanosecondsInMicrosecond = 1000;
 
 double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / kNanosecondsInMicrosecond; }
 
-// One event of the phases "X" (complete), "C" (counter) or "M" (a name); its arguments follow, and two calls of End.
+// Begins an event of phase "X" (complete), "C" (counter) or "M" (a name). The caller adds its arguments and calls End
+// twice.
 JsonWriter& BeginEvent(absl::string_view phase, absl::string_view name, int64_t thread, JsonWriter* json) {
   json->BeginObject();
   json->Key("ph").Text(phase);
@@ -60,7 +61,7 @@ void WriteEvents(const Profiler& profiler, const ProfileRun& run, const NodeCost
   }
 }
 
-// The innermost node or piece that ran at a time, or null. `leaves` are sorted by their starts and do not overlap.
+// Returns the innermost node or piece that ran at a time, or null. `leaves` are sorted by start and do not overlap.
 const ProfileEvent* EventAt(const std::vector<const ProfileEvent*>& leaves, int64_t time_ns) {
   const auto after = std::upper_bound(leaves.begin(), leaves.end(), time_ns,
                                       [](int64_t time, const ProfileEvent* event) { return time < event->start_ns; });
@@ -68,10 +69,10 @@ const ProfileEvent* EventAt(const std::vector<const ProfileEvent*>& leaves, int6
   return *std::prev(after);
 }
 
-// What the threads beside the session's did. That one's own pieces are inside of its nodes already.
+// Writes the work of the threads other than the session's, whose pieces are already nested in its nodes.
 void WriteThreads(const Profiler& profiler, const ProfileRun& run, absl::Span<const ThreadWork> work,
                   JsonWriter* json) {
-  // An event comes behind those inside of it, so one with nothing inside follows none that is deeper.
+  // An event comes after the events nested in it, so an event without nested ones follows no deeper event.
   std::vector<const ProfileEvent*> leaves;
   int32_t depth_before = -1;
   for (const ProfileEvent& event : run.events) {

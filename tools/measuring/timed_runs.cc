@@ -1,4 +1,4 @@
-// Reads the clock, runs, reads the clock.
+// Measures runs with a monotonic clock.
 #include "tools/measuring/timed_runs.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a sleep may put off an interruption.
+// Maximum delay of an interruption by a sleep.
 constexpr double kLongestSleepSeconds = 0.05;
 
 }  // namespace
