@@ -19,8 +19,8 @@ bool IsVariable(Op op) {
   return op == ops::kVariable || op == ops::kVariableV2 || op == ops::kVarHandleOp || op == ops::kReadVariableOp;
 }
 
-// Returns a remedy that makes `ref` constant; empty if none is known. It names the fed input that `ref` depends on, if
-// there is one.
+// Returns a remedy that makes `ref` constant, or names the input, variable or op that it depends on. Empty if the
+// search visits too many nodes.
 std::string WayToConstant(TensorRef ref) {
   std::vector<const Node*> pending = {ref.node};
   absl::flat_hash_set<const Node*> seen(pending.begin(), pending.end());

@@ -1,4 +1,4 @@
-// Writes out the attributes that nodes leave to the defaults of their ops.
+// Adds the default values of attributes that nodes omit.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -18,13 +18,13 @@ struct Params {
   bool skip_unknown = false;
 };
 
-// The attributes with defaults, by op and by function.
+// Attributes with defaults, by op and by function.
 class Defaults {
  public:
   explicit Defaults(FunctionLibrary functions) : functions_(std::move(functions)) {}
 
-  // Calls f(name, value) for each attribute of `op` that has a default; false when the op is unknown. A function of the
-  // library goes before an op of the same name, as in TensorFlow.
+  // Calls f(name, value) for each attribute of `op` that has a default; returns false if the op is unknown. A function
+  // of the library takes precedence over an op of the same name, as in TensorFlow.
   template <typename F>
   bool ForEach(absl::string_view op, F f) const {
     if (const Function* function = functions_.Find(op); function != nullptr) {
@@ -34,7 +34,7 @@ class Defaults {
     return ForEachOfSchema(FindSchema(Op::Named(op)), f);
   }
 
-  // The same, for the node of a graph.
+  // Calls f for the op of a graph node, in the same way.
   template <typename F>
   bool ForEach(const Node& node, F f) const {
     return functions_.empty() ? ForEachOfSchema(FindSchema(node.op()), f) : ForEach(node.op().name(), f);
@@ -58,7 +58,8 @@ class Defaults {
   FunctionLibrary functions_;
 };
 
-// Adds what is missing in the bodies of functions. Nodes of unknown ops stay as they are: the original looks at none.
+// Adds missing attributes in the bodies of functions. Nodes of unknown ops are unchanged, as in TensorFlow, which does
+// not process bodies at all.
 absl::StatusOr<int64_t> AddInFunctions(Graph* graph, const Defaults& defaults) {
   return AddAttrsInFunctions(graph, [&](const FunctionNode& node) {
     std::vector<NamedAttr> missing;

@@ -1,4 +1,4 @@
-// Turns ConcatV2 into Concat, for runtimes that know nothing newer.
+// Converts ConcatV2 to Concat, for runtimes that do not support ConcatV2.
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -8,23 +8,23 @@
 namespace permafrost {
 namespace {
 
-// Makes int32 tensors of int64 axes, once for each.
+// Converts int64 axes to int32, each once.
 class AxisConversion {
  public:
   explicit AxisConversion(Graph* graph) : graph_(graph) {}
 
-  // `axis`, which is int64, as an int32: a Const of the same value, or a Cast.
+  // Returns the int64 `axis` as int32: a Const of the same value, or a Cast.
   absl::StatusOr<TensorRef> Narrow(TensorRef axis) {
     const auto [found, is_new] = narrowed_.try_emplace(axis);
     if (!is_new) return found->second;
-    // What is fed in place of a constant is not known here.
+    // The value of a constant that may be fed is unknown.
     const bool is_known = axis.node->op() == ops::kConst && !graph_->IsInput(axis.node);
     PF_ASSIGN_OR_RETURN(Node * made, is_known ? NarrowConst(axis.node) : AddCast(axis));
     made->set_device(axis.node->device());
     return narrowed_[axis] = {made, 0};
   }
 
-  // Constants whose int64 value nobody reads any more take the int32 value themselves.
+  // Gives the int32 value to constants whose int64 value is no longer read.
   absl::Status MergeUnread() {
     for (const auto& [axis, narrow] : narrowed_) {
       Node* wide = axis.node;

@@ -1,4 +1,4 @@
-// Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.
+// Converts TensorArrayV3 and its ops to V2, for runtimes that do not support V3.
 #include <algorithm>
 #include <numeric>
 
@@ -30,21 +30,21 @@ constexpr Twin kTwins[] = {
     {ops::kTensorArrayCloseV3, ops::kTensorArrayCloseV2},
 };
 
-// Null for an op of another kind.
+// Returns null for any other op.
 const Twin* FindTwin(Op op) {
   const auto* found = std::find_if(std::begin(kTwins), std::end(kTwins), [&](const Twin& t) { return t.v3 == op; });
   return found == std::end(kTwins) ? nullptr : found;
 }
 
-// The ops whose output 0 is a handle and whose output 1 is a flow, which those of V2 lack.
+// Returns true for ops with a handle as output 0 and a flow as output 1. The V2 ops lack the flow.
 bool MakesHandle(Op op) { return op == ops::kTensorArrayV3 || op == ops::kTensorArrayGradV3; }
 constexpr int kFlowPort = 1;
 
-// Follows handles through the nodes that pass them on, whose attributes say that they are resources. Those of V2 are
-// strings.
+// Follows handles through the nodes that pass them on. The attributes of these nodes declare resources, while V2
+// handles are strings.
 class HandleTypes {
  public:
-  // Whether every node that a handle reaches can take a string. FailedPrecondition names one that cannot.
+  // Checks that every node reached by a handle supports strings. Returns FailedPrecondition with one that does not.
   absl::Status Follow(const Graph& graph) {
     parent_.resize(graph.id_limit());
     std::iota(parent_.begin(), parent_.end(), 0);
@@ -72,14 +72,14 @@ class HandleTypes {
     return absl::OkStatus();
   }
 
-  // A number that nodes have in common when one handle reaches both: they change together or not at all.
+  // Returns a number shared by all nodes that one handle reaches: they change together or not at all.
   uint32_t FamilyOf(const Node& node) {
     uint32_t id = node.id();
     while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
     return id;
   }
 
-  // Makes the types in the given families strings, and returns how many nodes changed.
+  // Changes the types in the given families to string, and returns the number of changed nodes.
   absl::StatusOr<int64_t> Retype(const absl::flat_hash_set<uint32_t>& families) {
     int64_t retyped = 0;
     for (const auto& [node, attrs] : retyped_) {
@@ -98,10 +98,10 @@ class HandleTypes {
   }
 
  private:
-  // What the schema says of an input or output of a node.
+  // Schema entry of an input or output of a node.
   struct Slot {
     const ArgSpec* arg = nullptr;
-    size_t place = 0;  // In the list of types, for a list.
+    size_t place = 0;  // Index in the list of types, for a list.
   };
   struct Slots {
     std::vector<Slot> inputs, outputs;
@@ -111,7 +111,7 @@ class HandleTypes {
     if (handles_.insert(handle).second) waiting_.push_back(handle);
   }
 
-  // The data uses of one output; those of a node are sorted by output once.
+  // Returns the data uses of one output. Uses of a node are sorted by output once.
   const std::vector<Use>& UsesOf(TensorRef ref) {
     const auto [uses, is_new] = uses_.try_emplace(ref.node);
     if (is_new) {
@@ -179,10 +179,10 @@ class HandleTypes {
   absl::flat_hash_map<Node*, Slots> slots_;
   absl::flat_hash_map<Node*, std::vector<std::string>> retyped_;
   absl::flat_hash_map<Node*, std::vector<size_t>> retyped_in_list_;
-  std::vector<uint32_t> parent_;  // By node id, towards the id that stands for the family.
+  std::vector<uint32_t> parent_;  // By node id: parent towards the representative of the family.
 };
 
-// FailedPrecondition for a declared flow: V2 has nothing that could stand for it under its name.
+// Returns FailedPrecondition if a flow is declared as input or output: V2 has no tensor to replace it under its name.
 absl::Status CheckEndpoints(const Graph& graph) {
   for (const auto* endpoints : {&graph.inputs(), &graph.outputs()}) {
     for (const Endpoint& endpoint : *endpoints) {
@@ -195,7 +195,7 @@ absl::Status CheckEndpoints(const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Gives the readers of the flow a constant in its place, which waits for the node as they did.
+// Replaces the flow by a constant that waits for the node, as the readers of the flow did.
 absl::Status ReplaceFlow(Graph* graph, Node* node) {
   if (!graph->HasDataUses({node, kFlowPort})) return absl::OkStatus();
   const OriginScope origins(graph, {node});
@@ -208,7 +208,7 @@ absl::Status ReplaceFlow(Graph* graph, Node* node) {
   return absl::OkStatus();
 }
 
-// Attributes that an op does not have, and with which it does not load.
+// Removes attributes that the op does not have; TensorFlow does not load nodes with such attributes.
 void RemoveUnknownAttrs(Node* node) {
   const OpSchema* schema = FindSchema(node->op());
   std::vector<std::string> unknown;
@@ -218,7 +218,7 @@ void RemoveUnknownAttrs(Node* node) {
   for (const std::string& key : unknown) node->RemoveAttr(key);
 }
 
-// The version of the runtime that made the graph, 0 when the graph does not say.
+// Returns the version of the runtime that produced the graph, or 0 if the graph has none.
 uint64_t ProducerOf(const Graph& graph) {
   uint64_t producer = 0;
   WireReader reader(graph.versions());
@@ -246,7 +246,7 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
     context->Note("no node has an op of TensorArrayV3");
     return 0;
   }
-  // One rewrite for each family: an array and what works on it are of one version.
+  // One rewrite for each family: an array and its ops have the same version.
   absl::flat_hash_set<uint32_t> seen, families;
   for (const Node* node : nodes) {
     const uint32_t family = types.FamilyOf(*node);

@@ -1,4 +1,4 @@
-// Computes once what the graph computes several times.
+// Merges repeated computations into one.
 #include "transforms/pass.h"
 #include "transforms/rewrites/duplicates.h"
 

@@ -18,18 +18,18 @@ namespace permafrost {
 namespace {
 
 struct Params {
-  // Two more nodes cost about as much as sixteen bits save on fewer.
+  // On smaller constants the two additional nodes cost about as much as sixteen bits save.
   int32_t minimum_size = 64;
   std::vector<std::string> exclude_node;
   std::vector<std::string> exclude_op;
   float max_error = 0.01f;
 };
 
-// What a stretch of elements is like and loses.
+// Statistics of a range of elements and of their conversion errors.
 struct Loss {
   double squares = 0;  // Of the finite elements.
   double error_squares = 0;
-  int64_t overflows = 0;  // Finite elements that half cannot hold.
+  int64_t overflows = 0;  // Finite elements that overflow half.
 
   void operator+=(const Loss& other) {
     squares += other.squares;
@@ -72,7 +72,7 @@ void ConvertTensor(Conversion* job) {
     return;
   }
   const UnalignedSpan<float> values = job->tensor.elements<float>();
-  // Sums of blocks, so that the error of summing stays that of a block however large the tensor is.
+  // Sums are accumulated by blocks, so that rounding errors do not grow with the size of the tensor.
   for (size_t start = 0; start < values.size(); start += kBlock) {
     Loss block;
     Convert(values, start, std::min(values.size(), start + kBlock), out, &block);
@@ -81,7 +81,7 @@ void ConvertTensor(Conversion* job) {
   job->half = *std::move(half);
 }
 
-// Why the constant stays as it is; empty when it can be converted.
+// Returns why the constant is unchanged; empty if it can be converted.
 std::string Objection(const Loss& loss, float max_error) {
   if (loss.overflows > 0) {
     return absl::StrCat(loss.overflows, " of its values exceed 65504, the largest of half");

@@ -1,4 +1,4 @@
-// Takes fused convolutions and matrix products apart into the ops that they stand for.
+// Splits fused convolutions and matrix products into the ops that they combine.
 #include <string>
 #include <vector>
 
@@ -13,9 +13,9 @@ namespace {
 
 struct Params {};
 
-constexpr int kOperands = 2;  // Of the op itself; what is fused to it reads the others.
+constexpr int kOperands = 2;  // Operands of the op itself; the fused ops read the others.
 
-// The op inside a fused one; that of no name for other ops.
+// Returns the base op of a fused op; an op without a name otherwise.
 Op BaseOf(Op op) {
   if (op == ops::k_FusedConv2D) return ops::kConv2D;
   if (op == ops::k_FusedDepthwiseConv2dNative) return ops::kDepthwiseConv2dNative;
@@ -23,7 +23,7 @@ Op BaseOf(Op op) {
   return Op();
 }
 
-// An op that can be fused: what fused_ops calls it, the op, and how many args it reads.
+// An op that can be fused: its name in fused_ops, the op, and its number of args.
 struct Step {
   absl::string_view name;
   Op op;
@@ -43,7 +43,8 @@ const Step* StepOf(absl::string_view name) {
   return nullptr;
 }
 
-// What the node computes after its base op; InvalidArgument, without the node, for what it cannot be taken apart into.
+// Returns the ops that follow the base op. Returns InvalidArgument, without the node's name, if the node cannot be
+// split.
 absl::StatusOr<std::vector<const Step*>> StepsOf(const Node& node) {
   PF_ASSIGN_OR_RETURN(const std::vector<std::string> names, StringListAttr(node, "fused_ops"));
   std::vector<const Step*> steps;
@@ -70,14 +71,14 @@ absl::StatusOr<std::vector<const Step*>> StepsOf(const Node& node) {
   return steps;
 }
 
-// Attributes that only a fused op has.
+// Returns true for attributes that only a fused op has.
 bool IsOfFusion(const Node& node, absl::string_view key) {
   const OpSchema* fused = FindSchema(node.op());
   const OpSchema* base = FindSchema(BaseOf(node.op()));
   return fused->FindAttr(key) != nullptr && base->FindAttr(key) == nullptr;
 }
 
-// Attributes of a fused op that what it is taken apart into needs.
+// Attributes of a fused op that the split ops need.
 struct FusedAttrs {
   explicit FusedAttrs(const Node& node, DType dtype) : type(AttrValue::Type(dtype)) {
     const auto read = [&](absl::string_view key, AttrValue* value) {
@@ -110,7 +111,7 @@ struct FusedAttrs {
   std::vector<Attr> notes;  // What begins with "_": about the result.
 };
 
-// Adds the convolution or matrix product alone.
+// Adds the base convolution or matrix product.
 absl::StatusOr<Node*> AddBase(Graph* graph, const Node& node, Node* position) {
   const Op op = BaseOf(node.op());
   PF_ASSIGN_OR_RETURN(Node * base,
@@ -124,7 +125,7 @@ absl::StatusOr<Node*> AddBase(Graph* graph, const Node& node, Node* position) {
   return base;
 }
 
-// The last step takes the node's place, so that its name and its users stay.
+// The last step replaces the node, so that its name and users are kept.
 absl::Status Split(Graph* graph, Node* node, const std::vector<const Step*>& steps, DType dtype) {
   const FusedAttrs attrs(*node, dtype);
   std::vector<TensorRef> args;

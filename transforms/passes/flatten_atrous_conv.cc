@@ -1,4 +1,4 @@
-// Makes one convolution of the three nodes by which older TensorFlow wrote a dilated one.
+// Replaces the three nodes of a dilated convolution written by older TensorFlow with one convolution.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -20,20 +20,20 @@ struct Params {
   bool dilations = false;
 };
 
-// The largest filter that is made, in bytes: one with more zeros than this is of no use to anybody.
+// Maximum size in bytes of an expanded filter. A filter with more zeros than this is of no practical use.
 constexpr int64_t kMostBytes = 256 << 20;
 
-// What is known of a match before anything changes.
+// The data of a match, collected before any change.
 struct Site {
   Node* convolution = nullptr;
   Node* to_batch = nullptr;
   std::vector<int64_t> block;
-  Margin y, x;  // What the whole pads its input with.
+  Margin y, x;  // Padding of the input by all three nodes together.
   WindowForms forms;
-  Shape filter_shape;  // Dimensions that are not known only with `dilations`.
+  Shape filter_shape;  // Dimensions may be unknown only with `dilations`.
 };
 
-// The block at input 1, one value for height and one for width.
+// Returns the block sizes at input 1: one for height and one for width.
 absl::StatusOr<std::vector<int64_t>> BlockOf(const Node& node) {
   const Node* constant = node.num_data_inputs() == 3 ? ConstantBehind(node.input(1)) : nullptr;
   if (constant == nullptr) return BlockedByVariable(node, 1, "has a block shape that is not constant");
@@ -104,8 +104,8 @@ absl::StatusOr<Site> SiteBehind(const Node& to_space, const ShapeMap* shapes) {
   return site;
 }
 
-// The filter with block - 1 lines of zeros between two of its lines, and so with columns. Moves bytes, whatever the
-// type.
+// Returns the filter with block - 1 rows of zeros inserted between rows, and likewise between columns. Copies bytes,
+// whatever the type.
 absl::StatusOr<Tensor> Stuffed(const Node& convolution, const std::vector<int64_t>& block) {
   const Node* constant = ConstantBehind(convolution.input(1));
   if (constant == nullptr) {
@@ -118,7 +118,7 @@ absl::StatusOr<Tensor> Stuffed(const Node& convolution, const std::vector<int64_
   Shape large = shape;
   int64_t bytes = shape.dim(2) * shape.dim(3) * element;
   for (int d = 0; d < 2; ++d) {
-    const int64_t size = (shape.dim(d) - 1) * block[d] + 1;  // Both factors fit 31 bits.
+    const int64_t size = (shape.dim(d) - 1) * block[d] + 1;  // Both factors fit in 31 bits.
     large.set_dim(d, size);
     if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMostBytes) {
       return Blocked(convolution, absl::StrCat("would have a filter of ", large.ToString()),
@@ -138,7 +138,7 @@ absl::StatusOr<Tensor> Stuffed(const Node& convolution, const std::vector<int64_
   return stuffed;
 }
 
-// A Pad in front of `node` for what no padding attribute says that every TensorFlow understands.
+// Adds a Pad before `node` for a padding that no padding attribute supported by all TensorFlow versions can express.
 absl::StatusOr<TensorRef> Padded(Graph* graph, Node* node, TensorRef data, Margin y, Margin x, const Node& like) {
   const std::string name = graph->UniqueName(absl::StrCat(node->name(), "_pad"));
   std::vector<int32_t> values = {0,

@@ -53,7 +53,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
   while (!pending.empty()) {
     Node* mul = pending.back();
     pending.pop_back();
-    if (mul->op() != ops::kMul) continue;  // Folded meanwhile.
+    if (mul->op() != ops::kMul) continue;  // Already folded.
     Match match;
     if (!Matches(ScaledConvolution(), *mul, &match, context->wants_misses ? &near_miss : nullptr)) {
       if (!near_miss.reason.empty()) context->Miss(*mul, near_miss);
@@ -76,7 +76,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     PF_RETURN_IF_ERROR(TakeOver(graph, mul, convolution));
     RemoveUnusedConstant(graph, factor);
     ++rewrites;
-    // A Mul behind this one has a convolution before it now.
+    // A Mul after this one now directly follows a convolution.
     for (const Use& use : mul->uses()) {
       if (use.consumer->op() == ops::kMul) pending.push_back(use.consumer);
     }

@@ -1,4 +1,4 @@
-// Computes what does not depend on the inputs, and drops what the outputs do not need.
+// Folds nodes that do not depend on inputs into constants, and removes nodes that the outputs do not need.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -61,7 +61,7 @@ absl::Status CheckInterface(const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Puts constants in the place of computed values.
+// Replaces computed values by constants.
 class Replacement {
  public:
   Replacement(Graph* graph, const ConstantEvaluation& evaluation, PassContext* context)
@@ -99,7 +99,7 @@ class Replacement {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  // What takes the place of a computed node comes from all that was computed for it.
+  // Records as origins of a computed node all nodes that were evaluated for it.
   void GatherOrigins(const std::vector<Node*>& needed) {
     for (Node* node : needed) {
       const bool stays = graph_->IsOutput(node) && !evaluation_.CanBecomeConst(*node);
@@ -116,7 +116,7 @@ class Replacement {
     for (Node* control : *value.controls) graph_->AddControlInput(node, control);
   }
 
-  // Nobody need wait for a constant, only for what that waits for.
+  // Removes control edges from a constant. Its users wait for its control inputs instead.
   void DropControls(Node* node) {
     bool is_allowed = false;
     for (int i = node->num_inputs() - 1; i >= node->num_data_inputs(); --i) {
@@ -136,7 +136,7 @@ class Replacement {
     if (!rewrite) return absl::OkStatus();
     const auto& value = evaluation_.of(*ref.node);
     Node* made = nullptr;
-    // Readers of one Const share what takes its place: the Const itself where it stays anyway.
+    // Readers of one Const share the replacement: the Const itself if it is kept in any case.
     Node** shared = nullptr;
     if (value.root != nullptr && value.controls == evaluation_.of(*value.root).controls) {
       shared = &by_root_[value.root];
@@ -144,7 +144,7 @@ class Replacement {
       made = *shared;
     }
     if (made == nullptr) {
-      // As the original names them, which counts known shapes too in the second number.
+      // Named as by TensorFlow's pass, whose second number counts known shapes as well.
       const std::string name =
           absl::StrCat(ref.node->name(), "/_", constants_, "__cf__", constants_ + evaluation_.num_known_shapes());
       PF_ASSIGN_OR_RETURN(made, graph_->AddNode(graph_->UniqueName(name), ops::kConst, ref.node));
@@ -191,7 +191,7 @@ class Replacement {
   uint64_t bytes_ = 0;
 };
 
-// Removes what no output needs, except the inputs. Returns how many nodes.
+// Removes nodes that no output needs, except the inputs. Returns the number of removed nodes.
 absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, const std::vector<bool>& is_input) {
   std::vector<bool> stop = is_input;
   stop.resize(graph->id_limit(), false);
@@ -201,7 +201,7 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (stop[node->id()]) {
       remove[node->id()] = false;
-      // What an input reads is not needed when it is fed.
+      // The producers of an input are not needed if it is fed.
       for (int i = node->num_inputs() - 1; i >= 0; --i) {
         if (remove[node->input(i).node->id()]) graph->RemoveInput(node, i);
       }
@@ -212,9 +212,9 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
   return removed;
 }
 
-// Gives each Reshape of which all dimensions but one are known a constant shape, with -1 in that place: it follows from
-// the number of elements. Returns how many. `order` holds the needed nodes. Not in graphs with control flow, where the
-// shape decides in which frame, and whether, the node runs.
+// Gives each Reshape of which all dimensions but one are known a constant shape with -1 for the unknown dimension,
+// which follows from the number of elements. Returns the number of changed nodes. `order` holds the needed nodes. Does
+// not apply to graphs with control flow, where the shape determines the frame of the node and whether it runs.
 absl::StatusOr<int64_t> ReshapeToOpenDimension(Graph* graph, const std::vector<Node*>& order,
                                                const ValueSource& integers, PassContext* context) {
   for (const Node* node : order) {
@@ -230,7 +230,7 @@ absl::StatusOr<int64_t> ReshapeToOpenDimension(Graph* graph, const std::vector<N
     if (known == nullptr || known->shape.rank() != 1) continue;
     std::vector<int64_t> dims = known->elements;
     if (std::count(dims.begin(), dims.end(), KnownIntegers::kUnknown) != 1) continue;
-    // Beside a dimension of 0, -1 has no meaning, and beside another -1 it is refused.
+    // -1 is ambiguous next to a dimension of 0, and invalid next to another -1.
     if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d != KnownIntegers::kUnknown && d <= 0; }))
       continue;
     std::replace(dims.begin(), dims.end(), KnownIntegers::kUnknown, int64_t{-1});
@@ -249,10 +249,10 @@ absl::StatusOr<int64_t> ReshapeToOpenDimension(Graph* graph, const std::vector<N
   return changed;
 }
 
-// Folds in one body, and returns how many constants that made.
+// Folds constants in one body, and returns the number of new constants.
 absl::StatusOr<int64_t> FoldBody(Graph* body, const EvaluationLimits& limits, FunctionEvaluation* functions,
                                  PassContext* context) {
-  // What has an effect runs even if no output needs it.
+  // Nodes with side effects run even if no output needs them.
   std::vector<Node*> roots;
   std::vector<bool> is_arg(body->id_limit(), false);
   for (const Endpoint& input : body->inputs()) is_arg[input.node->id()] = true;
@@ -282,7 +282,7 @@ absl::StatusOr<int64_t> FoldBody(Graph* body, const EvaluationLimits& limits, Fu
 absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* context) {
   PF_RETURN_IF_ERROR(CheckInterface(*graph));
   int64_t rewrites = 0;
-  const Node& about = *graph->outputs()[0].node;  // What concerns the whole graph is told of its first output.
+  const Node& about = *graph->outputs()[0].node;  // Notes about the whole graph are attributed to its first output.
   if (params.clear_output_shapes && context->AllowRewrite(about)) {
     for (Node* node = graph->first(); node != nullptr; node = node->next()) {
       if (!graph->IsInput(node) && node->RemoveAttr(kOutputShapes)) ++rewrites;

@@ -1,4 +1,4 @@
-// Folds batch norms into the convolutions before or behind them.
+// Folds batch norms into the convolutions before or after them.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// A convolution that can take a scale and an offset over, with the BiasAdd behind it, if any.
+// A convolution that can take over a scale and an offset, with the BiasAdd after it, if any.
 struct Site {
   Node* convolution = nullptr;
   Node* bias = nullptr;  // Null, or the BiasAdd.
@@ -25,7 +25,7 @@ struct Site {
   Channels channels;
 };
 
-// The nodes that folding `norm` into the sites is about, the one that keeps its place first.
+// Returns the nodes of folding `norm` into the sites, the one that keeps its place first.
 std::vector<const Node*> Matched(const Node& norm, const Node* carrier, absl::Span<const Site> sites) {
   std::vector<const Node*> nodes = {&norm, carrier};
   for (const Site& site : sites) {
@@ -36,7 +36,7 @@ std::vector<const Node*> Matched(const Node& norm, const Node* carrier, absl::Sp
   return nodes;
 }
 
-// The channels of a rank-4 result lie along `channel_dim` in each node on the way.
+// Checks that the channels of a rank-4 result are in dimension `channel_dim` in each node on the path.
 absl::Status RequireChannelDim(const Node& node, int channel_dim) {
   PF_ASSIGN_OR_RETURN(const ChannelDim found, ChannelDimOf(node));
   if (found.dim == channel_dim && found.rank == 4) return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::Status RequireChannelDim(const Node& node, int channel_dim) {
   return Blocked(node, "has another data_format than the batch norm");
 }
 
-// What computes `ref`, when that is a convolution, or a BiasAdd of one, of which nobody else reads anything.
+// Returns the producer of `ref` as a site, if it is a convolution, or a BiasAdd of one, without other readers.
 absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
   Site site;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*ref.node));
@@ -75,7 +75,7 @@ absl::StatusOr<Site> SiteBehind(TensorRef ref, int channel_dim) {
   return site;
 }
 
-// Scales the weights of the site and gives the new bias.
+// Scales the weights of the site and returns the new bias.
 absl::StatusOr<Tensor> ScaleSite(Graph* graph, const Site& site, absl::Span<const float> scale,
                                  absl::Span<const float> offset, int num_threads) {
   PF_ASSIGN_OR_RETURN(Tensor weights, ScaleChannels(site.weights, site.channels, scale, num_threads));
@@ -87,7 +87,7 @@ absl::StatusOr<Tensor> ScaleSite(Graph* graph, const Site& site, absl::Span<cons
   return Tensor::FromVector(Shape({site.channels.count}), std::move(bias));
 }
 
-// Makes `node` the BiasAdd of `convolution` and a new Const `<name>_bn_offset`.
+// Turns `node` into the BiasAdd of `convolution` and a new Const `<name>_bn_offset`.
 absl::Status MakeBiasAdd(Graph* graph, Node* node, Node* convolution, absl::string_view name, Tensor bias) {
   PF_ASSIGN_OR_RETURN(Node * offset,
                       graph->AddConst(graph->UniqueName(absl::StrCat(name, "_bn_offset")), std::move(bias), node));
@@ -107,7 +107,7 @@ absl::Status MakeBiasAdd(Graph* graph, Node* node, Node* convolution, absl::stri
   return absl::OkStatus();
 }
 
-// Removes the BiasAdd whose work another does now, and hands its control inputs on.
+// Removes the BiasAdd that is merged into another, and passes its control inputs on.
 absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
   if (old == nullptr) return absl::OkStatus();
   for (int i = old->num_data_inputs(); i < old->num_inputs(); ++i)
@@ -118,7 +118,7 @@ absl::Status RemoveOldBias(Graph* graph, Node* old, Node* successor) {
   return absl::OkStatus();
 }
 
-// norm(conv(x, w))  =>  BiasAdd(conv(x, w * scale), offset), under the name of the batch norm.
+// Rewrites norm(conv(x, w))  =>  BiasAdd(conv(x, w * scale), offset), under the name of the batch norm.
 absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const Site site, SiteBehind(norm->input(0), affine.channel_dim));
   if (site.channels.count != static_cast<int64_t>(affine.scale.size())) {
@@ -132,7 +132,7 @@ absl::Status FoldIntoProducer(Graph* graph, Node* norm, const BatchNorm& affine,
   return RemoveOldBias(graph, site.bias, norm);
 }
 
-// Puts a BiasAdd called `name` between the site and input `index` of `consumer`.
+// Inserts a BiasAdd called `name` between the site and input `index` of `consumer`.
 absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int index, absl::string_view name,
                         Tensor bias) {
   PF_ASSIGN_OR_RETURN(Node * added, graph->AddNode(graph->UniqueName(name), ops::kBiasAdd, consumer));
@@ -142,7 +142,7 @@ absl::Status InsertBias(Graph* graph, const Site& site, Node* consumer, int inde
   return RemoveOldBias(graph, site.bias, added);
 }
 
-// Whether `carrier` keeps each value in its channel, the last dimension of its input and its output.
+// Checks that `carrier` keeps each value in its channel, the last dimension of its input and its output.
 absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) {
   const Node* constant = carrier.num_data_inputs() > 1 ? ConstantBehind(carrier.input(1)) : nullptr;
   if (constant == nullptr) {
@@ -158,7 +158,7 @@ absl::Status RequireKeepsChannels(const Node& carrier, const BatchNorm& affine) 
   return Blocked(carrier, "moves channels");
 }
 
-// norm(BatchToSpaceND(conv))  =>  BatchToSpaceND(BiasAdd(conv)), and so for the Reshape of a MatMul.
+// Rewrites norm(BatchToSpaceND(conv))  =>  BatchToSpaceND(BiasAdd(conv)), and likewise for the Reshape of a MatMul.
 absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   Node* carrier = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*carrier));
@@ -176,7 +176,7 @@ absl::Status FoldIntoCarried(Graph* graph, Node* norm, const BatchNorm& affine, 
   return TakeOver(graph, norm, carrier);
 }
 
-// norm(Concat(conv, conv ...))  =>  Concat(BiasAdd(conv), BiasAdd(conv) ...)
+// Rewrites norm(Concat(conv, conv ...))  =>  Concat(BiasAdd(conv), BiasAdd(conv) ...).
 absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   Node* concat = norm->input(0).node;
   PF_RETURN_IF_ERROR(RequireUsedOnce(*concat));
@@ -190,7 +190,7 @@ absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, P
   if (axis_values.size() != 1 || axis_values[0] < -4 || axis_values[0] > 3) return Blocked(*concat, "has a bad axis");
   const bool along_channels = (axis_values[0] + 4) % 4 == affine.channel_dim;
 
-  // Everything is looked at before anything is changed.
+  // All sites are checked before any change.
   std::vector<Site> sites(parts);
   int64_t total = 0;
   const int64_t channels = static_cast<int64_t>(affine.scale.size());
@@ -218,12 +218,12 @@ absl::Status FoldIntoConcat(Graph* graph, Node* norm, const BatchNorm& affine, P
   return TakeOver(graph, norm, concat);
 }
 
-// True when the convolution reads its data as it is: no zeros around it that an offset would have to spare.
+// Returns true if the convolution does not pad its data. Padding zeros would not receive the offset.
 absl::StatusOr<bool> ReadsNoPadding(const Node& convolution, const Shape& weights) {
   if (convolution.op() == ops::kMatMul) return true;
   const bool is_single_point = weights.dim(0) == 1 && weights.dim(1) == 1;
   if (convolution.op() == ops::kConv2DBackpropInput) {
-    // Strides put zeros between the values, and all but a single point reaches over the border.
+    // Strides insert zeros between the values, and any kernel larger than one point reaches over the border.
     PF_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, IntListAttr(convolution, "strides"));
     return is_single_point && std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
   }
@@ -234,7 +234,7 @@ absl::StatusOr<bool> ReadsNoPadding(const Node& convolution, const Shape& weight
   return std::all_of(paddings.begin(), paddings.end(), [](int64_t amount) { return amount == 0; });
 }
 
-// What `offset` on every value of the data adds to each channel of the result.
+// Returns the sum that `offset` on all data elements adds to each channel of the result.
 std::vector<float> OffsetOfResult(const Tensor& weights, Channels in, Channels out, absl::Span<const float> offset) {
   std::vector<double> sums(out.count, 0.0);
   const UnalignedSpan<float> values = weights.elements<float>();
@@ -244,7 +244,7 @@ std::vector<float> OffsetOfResult(const Tensor& weights, Channels in, Channels o
   return std::vector<float>(sums.begin(), sums.end());
 }
 
-// conv(norm(x), w)  =>  BiasAdd(conv(x, w * scale), the sum of w * offset), under the name of the convolution.
+// Rewrites conv(norm(x), w)  =>  BiasAdd(conv(x, w * scale), the sum of w * offset), under the name of the convolution.
 absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine, PassContext* context) {
   PF_RETURN_IF_ERROR(RequireUsedOnce(*norm));
   Node* convolution = norm->uses()[0].consumer;
@@ -285,7 +285,7 @@ absl::Status FoldIntoConsumer(Graph* graph, Node* norm, const BatchNorm& affine,
   PF_RETURN_IF_ERROR(graph->RemoveNode(norm));
   if (!has_offset) return absl::OkStatus();
 
-  // The name of the convolution stays with the value that it had: that of the sum.
+  // The BiasAdd gets the convolution's name, since it has the value that the convolution had.
   Tensor bias = Tensor::FromVector(Shape({out.count}), OffsetOfResult(weights, in, out, affine.offset));
   const std::string name(convolution->name());
   PF_ASSIGN_OR_RETURN(Node * inner, graph->AddNode(graph->UniqueName(absl::StrCat(name, "_without_bias")),
@@ -314,7 +314,7 @@ absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   if (!absl::IsFailedPrecondition(before)) return before;
   const absl::Status behind = FoldIntoConsumer(graph, norm, affine, context);
   if (!absl::IsFailedPrecondition(behind)) return behind;
-  // What stands before it is what it usually belongs to.
+  // The batch norm usually belongs to the node before it.
   const NearMiss near_miss = NearMissOf(before, *graph);
   return NotMatched(near_miss.kind, near_miss.found,
                     absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
@@ -322,8 +322,8 @@ absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
 
 absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0;
-  // A batch norm behind another has a BiasAdd before it once that one is folded, so the order of the file is enough
-  // where it is topological; where it is not, the ones behind are looked at again.
+  // After a batch norm is folded, a batch norm that follows it has a BiasAdd before it. The order of the file suffices
+  // if it is topological; otherwise the following batch norms are visited again.
   std::vector<std::string> pending;
   for (const Node* node = graph->last(); node != nullptr; node = node->previous()) {
     if (IsBatchNorm(node->op())) pending.emplace_back(node->name());
@@ -332,13 +332,13 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
     const std::string name = std::move(pending.back());
     pending.pop_back();
     Node* norm = graph->Find(name);
-    if (norm == nullptr || !IsBatchNorm(norm->op())) continue;  // Folded meanwhile.
+    if (norm == nullptr || !IsBatchNorm(norm->op())) continue;  // Already folded.
     const std::vector<Node*> parameters = ParametersOf(*norm);
     std::vector<std::string> behind;
     for (const Use& use : norm->uses()) {
       if (IsBatchNorm(use.consumer->op())) behind.emplace_back(use.consumer->name());
     }
-    // The parameters go on in the norm, or, where it goes too, in what read it.
+    // The parameters' values continue in the norm or, if it is removed, in its reader.
     const OriginScope origins(graph, {norm, norm->uses().empty() ? nullptr : norm->uses()[0].consumer});
     const absl::Status status = FoldOne(graph, norm, context);
     if (absl::IsCancelled(status)) continue;

@@ -1,4 +1,4 @@
-// Lets convolutions and poolings do the padding of their input themselves.
+// Moves the padding of inputs into convolutions and poolings.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -27,7 +27,7 @@ bool CanPad(Op op) {
          op == ops::k_FusedDepthwiseConv2dNative;
 }
 
-// The only element of a constant of a floating-point type, as a double. FailedPrecondition for anything else.
+// Returns the only element of a floating-point constant, as a double. Returns FailedPrecondition otherwise.
 absl::StatusOr<double> ConstantNumber(const Node& pad) {
   const Node* constant = pad.num_data_inputs() == 3 ? ConstantBehind(pad.input(2)) : nullptr;
   if (constant == nullptr) return BlockedByVariable(pad, 2, "pads with a value that is not constant");
@@ -46,7 +46,7 @@ absl::StatusOr<double> ConstantNumber(const Node& pad) {
   return Blocked(pad, "pads with a value that is not one floating-point number");
 }
 
-// Whether `node` would put the same round its input as `pad` does.
+// Checks that `node` would pad its input with the same value as `pad` does.
 absl::Status RequireSameValue(const Node& node, const Node& pad) {
   double value = 0;
   if (pad.op() == ops::kPadV2) {
@@ -74,7 +74,7 @@ absl::StatusOr<WindowForms> FormsOf(const Node& node, const ShapeMap* shapes) {
   return WindowFormsOf(node, filter.dim(0), filter.dim(1));
 }
 
-// What the node puts round an axis of its input by itself.
+// Returns the padding that the node itself adds to an axis of its input.
 absl::StatusOr<Margin> OwnPadding(const Node& node, const WindowForms& forms, const WindowForm& axis,
                                   const Shape& image) {
   if (forms.padding == "VALID") return Margin();
@@ -114,7 +114,7 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, 
                    WayOut{"use explicit_depthwise=true"});
   }
   if (node->op() == ops::kMaxPool) {
-    // A window of padding alone has no maximum.
+    // A window that covers only padding has no maximum.
     for (const auto& [margin, kernel] : {std::make_pair(y, forms.y.kernel), std::make_pair(x, forms.x.kernel)}) {
       if (margin.before >= kernel || margin.after >= kernel) {
         return Blocked(*pad, absl::StrCat("pads as much as the window of ", kernel, " is long"));
@@ -150,7 +150,7 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
   if (!shapes.ok()) context->Note(absl::StrCat("without shapes, since ", shapes.status().message()));
   int64_t rewrites = 0;
   for (Node* head : heads) {
-    // One Pad may lie before another.
+    // Several Pads may follow each other.
     for (;;) {
       const TensorRef data = head->input(0);
       if (data.port != 0 || !IsPad(data.node->op())) break;

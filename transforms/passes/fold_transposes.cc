@@ -1,4 +1,4 @@
-// Takes out Transpose nodes that undo each other, also across ops that do not care.
+// Removes Transpose nodes that cancel each other, also across ops that do not depend on the order of dimensions.
 #include <utility>
 #include <vector>
 
@@ -17,10 +17,10 @@
 namespace permafrost {
 namespace {
 
-// How many orders are tried for one node: more than these occur in no layout, and each costs a walk over its region.
+// Maximum number of orders tried for one node. No layout has more, and each costs a walk over its region.
 constexpr int kMostOrdersTried = 4;
 
-// A Transpose of a Transpose becomes one. Producers first, so that a chain collapses in one walk.
+// Merges a Transpose of a Transpose into one. Visits producers first, so that a chain collapses in one walk.
 absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(*graph));
   int64_t joined = 0;
@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> JoinNeighbours(Graph* graph, PassContext* context) {
     }
     if (inner->op() != ops::kTranspose || inner->num_data_inputs() != 2) continue;
     if (!MaySkip(*node, *inner, context)) continue;
-    if (!first.has_value()) continue;  // Told of that node.
+    if (!first.has_value()) continue;  // The miss is recorded at that node.
     if (first->size() != second->size()) {
       context->MissIfWanted(*node, "has an order of ", second->size(), " dimensions, and that of ", inner->Describe(),
                             " before it has ", first->size());
@@ -68,7 +68,7 @@ absl::StatusOr<int64_t> RemoveIdentities(Graph* graph, PassContext* context) {
       context);
 }
 
-// Why the consumer of a Transpose is no start of a region.
+// Records why the consumer of a Transpose is not the seed of a region.
 void TellWhyNot(const Node& transpose, const Use& use, int rank, const ShapeMap& shapes, PassContext* context) {
   const Node& consumer = *use.consumer;
   if (consumer.graph().IsEndpoint(&consumer)) {
@@ -87,7 +87,7 @@ void TellWhyNot(const Node& transpose, const Use& use, int rank, const ShapeMap&
   }
 }
 
-// Nodes that read a Transpose, with its order. Each may be the start of a region.
+// Finds nodes that read a Transpose, with its order, and tries each as the seed of a region.
 absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
   const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
   if (!shapes.ok()) {
@@ -118,14 +118,14 @@ absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
       }
       const RewriteScope rewrite(context, graph, {use.consumer, transpose});
       if (!rewrite) return total;
-      PF_RETURN_IF_ERROR(region.ChangeOrder());  // Ranks, all that is asked of `shapes`, stay.
+      PF_RETURN_IF_ERROR(region.ChangeOrder());  // Only the ranks in `shapes` are used, and these do not change.
       total += gain;
     }
   }
   return total;
 }
 
-// Drops Transpose nodes that nobody reads any more.
+// Removes Transpose nodes that are no longer read.
 absl::Status RemoveUnreadTransposes(Graph* graph) {
   std::vector<Node*> unread;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
@@ -137,7 +137,7 @@ absl::Status RemoveUnreadTransposes(Graph* graph) {
 absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0;
   for (;;) {
-    context->misses.clear();  // Those of the last round count.
+    context->misses.clear();  // Only the misses of the last round count.
     PF_ASSIGN_OR_RETURN(const int64_t joined, JoinNeighbours(graph, context));
     PF_ASSIGN_OR_RETURN(const int64_t removed, RemoveIdentities(graph, context));
     PF_ASSIGN_OR_RETURN(const int64_t changed, ChangeRegions(graph, context));

@@ -1,4 +1,4 @@
-// Replaces ranges that are found at each run by constants, learnt from the log of earlier runs.
+// Replaces ranges measured at run time by constants from the log of earlier runs.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,9 +21,9 @@ struct Params {
 
 constexpr float kPercent = 100.0f;
 
-// Of the sorted minima the one below which `min_percentile` percent lie, and of the maxima the one above which
-// `max_percentile` percent lie, in the original's way to round: of ten records and five percent, the second least
-// minimum and the largest maximum.
+// Returns the minimum below which `min_percentile` percent of the minima lie, and the maximum above which
+// `max_percentile` percent of the maxima lie, rounded as in TensorFlow. With ten records and five percent these are the
+// second smallest minimum and the largest maximum.
 Range Choose(RangeRecords records, const Params& params) {
   std::sort(records.mins.begin(), records.mins.end());
   std::sort(records.maxes.begin(), records.maxes.end());
@@ -36,7 +36,7 @@ Range Choose(RangeRecords records, const Params& params) {
           at(records.maxes, count * (1.0f - params.max_percentile / kPercent))};
 }
 
-// `r` with `wait_for`, and all that it waited for, in its readers' place of `^r`.
+// Replaces control inputs from `node` by control inputs from the inputs of `node`.
 void HandControlsOn(Graph* graph, Node* node) {
   std::vector<Node*> waited_for;
   for (int i = 0; i < node->num_inputs(); ++i) waited_for.push_back(node->input(i).node);
@@ -67,7 +67,8 @@ absl::Status Freeze(Graph* graph, Node* node, const Range& range, bool has_loops
   return graph->IsEndpoint(node) ? absl::OkStatus() : graph->RemoveNode(node);
 }
 
-// The nodes of the log. InvalidArgument names those that the graph does not have, or that are something else.
+// Returns the nodes of the log. Returns InvalidArgument with those that the graph does not have or that have another
+// op.
 absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const RangeLog& log) {
   constexpr size_t kMostNamed = 5;
   std::vector<Node*> found;

@@ -1,4 +1,4 @@
-// Makes one node of a convolution or MatMul, the bias behind it and the activation behind that.
+// Fuses a convolution or MatMul with the following bias and activation.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +18,10 @@ struct Params {
   bool depthwise = false;
 };
 
-// An op that can take over bias and activation, and what it becomes.
+// An op that can be fused with bias and activation, and the resulting op.
 struct Fusable {
   Op op, fused;
-  const char* attrs[7];  // That both have; null from some place on.
+  const char* attrs[7];  // Attributes that both ops have, terminated by null.
 };
 constexpr Fusable kFusables[] = {
     {ops::kConv2D,
@@ -40,7 +40,7 @@ const Fusable* FusableOf(Op op) {
   return nullptr;
 }
 
-// Which of the activations TensorFlow's CPU kernel of `fused` knows.
+// Returns true if TensorFlow's CPU kernel of `fused` supports the activation.
 bool IsActivationFor(Op fused, Op op) {
   if (op == ops::kRelu || op == ops::kRelu6 || op == ops::kElu) return true;
   if (op == ops::kLeakyRelu) return fused != ops::k_FusedDepthwiseConv2dNative;
@@ -49,7 +49,7 @@ bool IsActivationFor(Op fused, Op op) {
 
 bool IsAddition(Op op) { return op == ops::kBiasAdd || op == ops::kAdd || op == ops::kAddV2; }
 
-// Whether `op` fuses with the nodes behind it at all: float, NHWC, no groups.
+// Checks that `op` can be fused at all: float, NHWC, no groups.
 absl::Status RequireFusable(const Node& node, const Params& params, const ShapeMap* shapes) {
   PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(node, "T"));
   if (type != DType::kFloat) return Blocked(node, absl::StrCat("has the type ", DTypeName(type), ", expected float"));
@@ -75,7 +75,7 @@ absl::Status RequireFusable(const Node& node, const Params& params, const ShapeM
   return Blocked(node, "has groups, which TensorFlow's fused CPU kernels lack");
 }
 
-// The number of channels of the result, or kUnknownDim.
+// Returns the number of channels of the result, or kUnknownDim.
 int64_t ChannelsOf(const Node& node, const ShapeMap* shapes) {
   const Shape weights = KnownShape(node.input(kWeightsInput), shapes);
   const absl::StatusOr<Channels> channels =
@@ -83,9 +83,9 @@ int64_t ChannelsOf(const Node& node, const ShapeMap* shapes) {
   return channels.ok() && channels->count >= 0 ? channels->count : kUnknownDim;
 }
 
-// What the addition adds to each channel: the tensor itself if it is a vector, else values for a new one.
+// The values added to each channel: the tensor itself if it is a vector, else values for a new constant.
 struct Bias {
-  TensorRef vector;           // No node where `values` count.
+  TensorRef vector;           // No node if `values` is used.
   std::vector<float> values;  // One for each channel.
 };
 
@@ -116,7 +116,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
   return bias;
 }
 
-// An activation that is left behind a fused bias, since others need the sum itself.
+// Records a miss for an activation that is not fused with the bias, since the sum has other readers.
 void TellActivationThatStays(const Node& addition, Op fused, const absl::Status& why, PassContext* context) {
   for (const Use& use : addition.uses()) {
     if (!IsActivationFor(fused, use.consumer->op())) continue;
@@ -132,7 +132,7 @@ absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const Shape
   if (graph->IsInput(addition)) return BlockedByEndpoint(*addition);
   PF_ASSIGN_OR_RETURN(Bias bias, BiasOf(*addition, *node, shapes));
 
-  // The activation may be missing.
+  // There may be no activation.
   Node* head = addition;
   std::vector<std::string> fused_ops = {"BiasAdd"};
   float alpha = 0;
@@ -182,7 +182,7 @@ absl::Status FuseOne(Graph* graph, Node* node, const Params& params, const Shape
   return Absorb(graph, head, inputs, {node});
 }
 
-// Bias and activation may be there already, but hidden behind what other passes take out.
+// Records a miss if bias and activation exist, but behind nodes that other passes remove.
 void TellWhatIsBehind(const Node& node, PassContext* context) {
   if (node.uses().size() != 1) return;
   const Node& behind = *node.uses()[0].consumer;
@@ -201,7 +201,7 @@ void TellWhatIsBehind(const Node& node, PassContext* context) {
 }
 
 absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* context) {
-  // Only those of which a bias alone reads the result; the others are no near misses.
+  // Only those whose result is read by a bias alone; others are not near misses.
   std::vector<Node*> heads;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (FusableOf(node->op()) == nullptr || node->num_data_inputs() != 2) continue;

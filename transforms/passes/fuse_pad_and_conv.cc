@@ -1,4 +1,4 @@
-// Lets a Conv2D pad its input with its mirror image itself.
+// Fuses mirror padding into a Conv2D.
 #include <string>
 
 #include "graph/base/status.h"

@@ -1,4 +1,4 @@
-// Lets a Conv2D resize its input itself.
+// Fuses resizing into a Conv2D.
 #include <vector>
 
 #include "graph/base/status.h"

@@ -1,4 +1,4 @@
-// Lets a Conv2D resize its input and pad it with its mirror image itself.
+// Fuses resizing and mirror padding into a Conv2D.
 #include <string>
 
 #include "graph/base/status.h"

@@ -1,4 +1,4 @@
-// Puts the bodies of functions in the place of the nodes that call them.
+// Replaces calls of functions with the bodies of the functions.
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@ struct Params {
   int64_t max_nodes = 10'000'000;
 };
 
-// Notes calls of other kinds, so that nobody wonders why they stay.
+// Notes calls of other kinds, and why they are not inlined.
 void TellWhatStays(const Graph& graph, const Params& params, const FunctionLibrary& library, PassContext* context) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() == ops::kStatefulPartitionedCall && !params.stateful) {

@@ -1,4 +1,4 @@
-// Puts a Print behind nodes, so that their values can be read when the graph runs.
+// Adds Print nodes, so that values can be read at run time.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -27,20 +27,20 @@ constexpr absl::string_view kSuffix = "__print__";
 
 bool IsMerge(const Node& node) { return node.op() == ops::kMerge || node.op() == ops::kRefMerge; }
 
-// The outputs that are used; one that only has nodes waiting for it is used at output 0.
+// Returns the used outputs. A node with control uses alone counts as used at output 0.
 std::set<int> UsedPorts(const Node& node) {
   std::set<int> ports;
   for (const Use& use : node.uses()) ports.insert(std::max(0, use.consumer->input(use.index).port));
   return ports;
 }
 
-// Why no Print can stand behind the node; empty when one can. `types` are those of its outputs.
+// Returns why a Print cannot follow the node; empty if it can. `types` are those of its outputs.
 std::string Objection(const Node& node, const std::vector<DType>& types, std::set<int> ports) {
   if (types.empty()) return "has no outputs to print";
   if (node.op() == ops::kNextIteration || node.op() == ops::kRefNextIteration) {
     return "closes a loop, which has to read it directly";
   }
-  ports.insert(0);  // Is handed on.
+  ports.insert(0);  // Passed on by the Print.
   for (const int port : ports) {
     if (static_cast<size_t>(port) >= types.size()) {
       return absl::StrCat("has ", types.size(), " outputs, but output ", port, " is used");
@@ -61,14 +61,14 @@ std::string MessageOf(const Node& node, const Params& params) {
   return message;
 }
 
-// Reads output 0 through the Print. When nobody reads that, the readers of the others wait for the Print, which would
-// not run otherwise.
+// Redirects the readers of output 0 to the Print. If there are none, the readers of the other outputs wait for the
+// Print, which would not run otherwise.
 void Connect(Graph* graph, Node* node, Node* print) {
   const bool is_read = graph->HasDataUses({node, 0});
   std::set<std::pair<uint32_t, Node*>> waiting;  // By id, so that the order is reproducible.
   if (!is_read) {
     for (const Use& use : node->uses()) {
-      // A Merge would wait for both of its sides.
+      // A Merge would wait for both of its branches.
       if (!IsMerge(*use.consumer)) waiting.insert({use.consumer->id(), use.consumer});
     }
   }

@@ -1,4 +1,4 @@
-// Turns If, Case and While over functions into V1 control flow, which runs everywhere.
+// Lowers If, Case and While to V1 control flow, which all runtimes support.
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -59,7 +59,7 @@ class Lowering {
  private:
   using Bodies = std::vector<const CallInlining::Body*>;
 
-  // Returns the nodes that were made of bodies: none when the node is left alone.
+  // Returns the copied body nodes; none if the node is left unchanged.
   absl::StatusOr<std::vector<Node*>> Lower(Node* node) {
     PF_ASSIGN_OR_RETURN(const std::vector<FunctionRef> functions, FunctionsOf(*node));
     Bodies bodies;
@@ -77,7 +77,7 @@ class Lowering {
     return LowerChoice(node, bodies);
   }
 
-  // In the order in which the node numbers them: a condition of 0 or false runs the first.
+  // Returns the functions in order of index: a condition of 0 or false selects the first.
   static absl::StatusOr<std::vector<FunctionRef>> FunctionsOf(const Node& node) {
     const std::vector<absl::string_view> keys = IsIf(node)
                                                     ? std::vector<absl::string_view>{"else_branch", "then_branch"}
@@ -103,8 +103,8 @@ class Lowering {
     return functions;
   }
 
-  // False, with a miss, for functions that come back to themselves through branches or loops, which may well end when
-  // they run but not when they are written out.
+  // Returns false, with a miss, for functions that are recursive through branches or loops. Such recursion may end at
+  // run time, but its expansion does not.
   absl::StatusOr<bool> Ends(const Node& node, const std::string& function) {
     const auto [entry, is_new] = obstacles_.try_emplace(function);
     if (is_new) {
@@ -157,7 +157,7 @@ class Lowering {
     return LowerBranches(graph_, node, branches, inlining_.budget());
   }
 
-  // What decides, once the node's control inputs have run.
+  // Returns the condition, which waits for the node's control inputs.
   absl::StatusOr<TensorRef> Condition(Node* node, DType type) {
     const TensorRef condition = node->input(0);
     const bool is_switch = condition.node->op() == ops::kSwitch;
@@ -170,7 +170,7 @@ class Lowering {
     return TensorRef{waits, 0};
   }
 
-  // The branch that a constant chooses.
+  // Returns true, and sets *branch, if the branch is selected by a constant.
   static bool IsDecided(const Node& node, size_t last, size_t* branch) {
     const absl::StatusOr<Tensor> value = ConstValue(*node.input(0).node);
     if (!value.ok()) return false;
@@ -183,7 +183,7 @@ class Lowering {
     return true;
   }
 
-  // Each branch but the last runs for its index; the last for all others, as in TensorFlow.
+  // Returns one branch for each index; the last also runs for any other index, as in TensorFlow.
   absl::StatusOr<std::vector<Branch>> CaseBranches(Node* node, TensorRef index, const Bodies& bodies) {
     const auto add = [&](absl::string_view name, Op op, TensorRef a, TensorRef b) -> absl::StatusOr<TensorRef> {
       const std::string full = graph_->UniqueName(absl::StrCat(node->name(), "/", name));
@@ -245,13 +245,13 @@ class Lowering {
   const FunctionLibrary& library_;
   PassContext* context_;
   CallInlining inlining_;
-  absl::flat_hash_map<std::string, std::string> obstacles_;  // By function; empty where there is none.
+  absl::flat_hash_map<std::string, std::string> obstacles_;  // By function; empty if there is none.
   bool in_frame_ = false;
   int64_t lowered_ = 0;
   int64_t decided_ = 0;
 };
 
-// Control flow behind calls is not looked for.
+// Notes calls of functions, whose bodies are not searched for control flow.
 void TellOfCalls(const Graph& graph, PassContext* context) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kPartitionedCall && node->op() != ops::kStatefulPartitionedCall) continue;

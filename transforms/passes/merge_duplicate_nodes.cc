@@ -1,4 +1,4 @@
-// Merges nodes that compute the same from the same inputs.
+// Merges nodes that compute the same values from the same inputs.
 #include "transforms/pass.h"
 #include "transforms/rewrites/duplicates.h"
 

@@ -1,4 +1,4 @@
-// Replaces the names of nodes by short ids.
+// Replaces the names of nodes with short ids.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// `number` in base 62, the most significant digit first.
+// Returns `number` in base 62, the most significant digit first.
 std::string ShortName(uint64_t number) {
   constexpr absl::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string name;
@@ -25,14 +25,14 @@ struct Params {
   bool obfuscate_attributes = false;
 };
 
-// Attributes whose texts name what the nodes of a graph share, or are for people: equal texts must stay equal, and what
-// they are does not matter.
+// Attributes whose strings name shared objects or are informative only. Equal strings must stay equal; their content is
+// irrelevant.
 constexpr absl::string_view kNameAttrs[] = {"container",  "frame_name",        "shared_name",
                                             "stack_name", "tensor_array_name", "var_name"};
 
-// Replaces the texts of kNameAttrs: the name of a node by its new name, any other text by an id that no node has. Empty
-// texts and those that the caller knows stay. Returns how many nodes changed. All of it is one rewrite, since nodes
-// that share a text must go on sharing it.
+// Replaces the strings of kNameAttrs: the name of a node by its new name, any other string by an unused id. Empty
+// strings and names known to the caller are kept. Returns the number of changed nodes. Counts as a single rewrite,
+// since nodes that share a string must continue to share it.
 int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::string> new_names, uint64_t next_id,
                             const absl::flat_hash_set<std::string>& kept, PassContext* context) {
   int64_t changed_nodes = 0;
@@ -62,8 +62,8 @@ int64_t ObfuscateAttributes(Graph* graph, absl::flat_hash_map<std::string, std::
 
 using NewNames = std::vector<std::pair<Node*, std::string>>;
 
-// Leaves out the nodes that would get the name of one that keeps its name: `staying`, or a node that is left out
-// itself.
+// Removes from `names` the nodes whose new name is in use by a node that keeps its name: one of `staying`, or a node
+// removed in this way.
 void LeaveOutTaken(std::vector<const Node*> staying, NewNames* names) {
   absl::flat_hash_map<absl::string_view, size_t> takers;
   for (size_t i = 0; i < names->size(); ++i) takers.emplace((*names)[i].second, i);
@@ -83,8 +83,8 @@ void LeaveOutTaken(std::vector<const Node*> staying, NewNames* names) {
 }
 
 absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContext* context) {
-  // Names that are part of the interface, including that of a declared input that the graph lacks: no other node may
-  // become what the caller feeds.
+  // Names of the interface, including declared inputs that the graph lacks: no other node may get a name that the
+  // caller feeds.
   absl::flat_hash_set<std::string> kept;
   for (const auto* endpoints : {&graph->inputs(), &graph->outputs()}) {
     for (const Endpoint& endpoint : *endpoints) {
@@ -116,7 +116,7 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContex
   for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
     new_names.try_emplace(node->name(), node->name());
   }
-  // What an entry names no longer, or never did, would give a name away, or by chance mean another node.
+  // An entry that names no node would reveal a name, or by chance match another node.
   const int64_t relocated = RelocateColocations(graph, [&](absl::string_view name) -> absl::string_view {
     const auto found = new_names.find(name);
     if (found != new_names.end()) return found->second;

@@ -1,4 +1,4 @@
-// Computes in eight bits: converts float ops to their eight-bit forms, and drops the conversions between neighbours.
+// Quantises to eight bits: converts float ops to their eight-bit forms, and removes conversions between neighbours.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -41,7 +41,7 @@ absl::StatusOr<std::optional<Range>> RangeOf(absl::string_view name, std::option
   return Range{*min, *max};
 }
 
-// Placeholder p (float)  =>  Dequantize p_eightbit/dequantize of Placeholder p (quint8) and the range
+// Rewrites Placeholder p (float)  =>  Dequantize p_eightbit/dequantize of Placeholder p (quint8) and the range.
 absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, PassContext* context) {
   int64_t converted = 0;
   for (Node* node : graph->Nodes()) {
@@ -74,11 +74,11 @@ absl::StatusOr<int64_t> QuantizePlaceholders(Graph* graph, const Range& range, P
 
 absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<Range> fallback, const Params& params,
                                    PassContext* context) {
-  // A graph whose shapes do not fit has none; then nothing is known to be in the way.
+  // Shapes are empty if inference fails; then no known shape prevents a conversion.
   ShapeMap shapes;
   if (absl::StatusOr<ShapeMap> inferred = InferShapes(*graph); inferred.ok()) shapes = *std::move(inferred);
   EightBitConverter converter(graph, fallback, shapes, context);
-  // Producers first, so that their readers find codes. A graph with a cycle has no such order; any other does as well.
+  // Producers first, so that their readers find codes. For a graph with a cycle any order serves.
   const absl::StatusOr<std::vector<Node*>> order = StableTopologicalOrder(*graph);
   int64_t converted = 0;
   for (Node* node : order.ok() ? *order : graph->Nodes()) {
@@ -99,7 +99,7 @@ absl::StatusOr<int64_t> ConvertOps(Graph* graph, std::optional<Range> fallback, 
   return converted;
 }
 
-// A tensor of codes that was decoded and coded anew before the pass is read as it was.
+// Removes pairs of Dequantize and QuantizeV2: readers of the second read the original codes.
 int64_t CancelPairs(Graph* graph, PassContext* context) {
   int64_t cancelled = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
@@ -117,8 +117,8 @@ int64_t CancelPairs(Graph* graph, PassContext* context) {
   return cancelled;
 }
 
-// The nodes that the pass has made, or has taken the last reader from. Ids below `had_uses.size()` are of nodes that
-// were there before.
+// Returns the nodes that the pass has added, or whose last reader it has removed. Ids below `had_uses.size()` belong to
+// nodes from before the pass.
 std::vector<Node*> NoLongerRead(const Graph& graph, const std::vector<bool>& had_uses) {
   std::vector<Node*> unread;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {

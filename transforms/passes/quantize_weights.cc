@@ -34,24 +34,24 @@ struct Params {
   float min_output_sqnr = 0;
 };
 
-// A constant with more elements than this is coded by all threads together, others by one each.
+// A constant with more elements than this is quantised by all threads together, others by one thread each.
 constexpr int64_t kSharedElements = int64_t{1} << 20;
-// Four bits take five more nodes, about this many bytes, than eight do.
+// Four bits take five more nodes, about this many bytes, than eight bits.
 constexpr int64_t kMinElementsOfNibbles = 2048;
-// A vector of at most so many elements may hold one value for each channel; networks have some thousands of those.
+// A vector of at most this many elements may hold one value per channel; networks have some thousands of channels.
 constexpr int64_t kMaxChannels = 8192;
 
 struct Job {
   Node* node;
   Tensor tensor;
   CodeFormat format;
-  int channel_dim = -1;  // The dimension that format.channels are along; -1 where there is one range.
+  int channel_dim = -1;  // The dimension of format.channels; -1 if there is one range.
   int packed_dim = -1;   // For 4 bits, the dimension that is halved.
   CodedTensor coded;
-  absl::Status status;  // FailedPrecondition: why it stays in float.
+  absl::Status status;  // FailedPrecondition: the reason why it stays float.
 };
 
-// The last dimension of even length; -1 if there is none.
+// Returns the last dimension of even length; -1 if there is none.
 int EvenDim(const Shape& shape) {
   for (int dim = shape.rank() - 1; dim >= 0; --dim) {
     if (shape.dim(dim) % 2 == 0) return dim;
@@ -59,7 +59,7 @@ int EvenDim(const Shape& shape) {
   return -1;
 }
 
-// How the constant is to be measured: by channel, a vector by element, otherwise as a whole.
+// Returns the channels by which errors are measured: per channel, for a vector per element, otherwise per tensor.
 Channels MeasuredChannels(const Shape& shape, const WeightChannels& channels) {
   if (channels.dim >= 0) return ChannelsAlong(shape, channels.dim);
   const int64_t elements = shape.num_elements();
@@ -69,7 +69,8 @@ Channels MeasuredChannels(const Shape& shape, const WeightChannels& channels) {
   return {1, 1};
 }
 
-// Ranges in bfloat16 save two bytes a channel and cost a Cast, whose name and two inputs carry the constant's name.
+// Returns true if bfloat16 ranges save bytes. They save two bytes per channel and cost a Cast, whose name and two
+// inputs contain the constant's name.
 bool CoarseRangesPay(const Node& node, int64_t channels) {
   constexpr int64_t kBytesOfCast = 100;
   return 2 * channels > kBytesOfCast + 2 * static_cast<int64_t>(node.name().size());
@@ -102,7 +103,7 @@ absl::StatusOr<CodeFormat> FormatOf(const Params& params) {
   return format;
 }
 
-// Codes the constant in as few bits as max_error allows.
+// Quantises the constant in as few bits as max_error allows.
 void Code(const Params& params, const CodeFormat& format, ThreadTeam* team, Job* job) {
   const Shape& shape = job->tensor.shape();
   const WeightChannels channels =
@@ -137,11 +138,11 @@ void Code(const Params& params, const CodeFormat& format, ThreadTeam* team, Job*
       job->format.mode == CodeMode::kMinFirst ? "; per_channel=true or mode=SCALED allow 16" : ""));
 }
 
-// How often the outputs are measured to find the constants that need more bits. Halving finds ten among a hundred.
+// Maximum number of measurements in the search for constants that need more bits. Halving finds ten among a hundred.
 constexpr int kMaxMeasurements = 64;
 
-// Measures the outputs with constants replaced by what their codes stand for, and gives constants more bits until each
-// output keeps the SQNR that is demanded: sixteen bits where the format has them, otherwise float.
+// Measures the outputs with dequantised constants. Gives constants more bits until each output has the required SQNR:
+// sixteen bits if the format supports them, otherwise float.
 class OutputKeeper {
  public:
   OutputKeeper(const Graph& graph, const Params& params, PassContext* context, ThreadTeam* team, std::vector<Job>* jobs)
@@ -184,7 +185,7 @@ class OutputKeeper {
   }
 
  private:
-  // The noise power of the output with the most, relative to what is allowed.
+  // Returns the largest noise power of all outputs, relative to the allowed power.
   absl::StatusOr<double> Noise(const std::vector<bool>& applied) {
     const std::unique_ptr<Graph> graph = graph_.Clone();
     for (size_t i = 0; i < coded_.size(); ++i) {
@@ -219,15 +220,15 @@ class OutputKeeper {
   PassContext* context_;
   ThreadTeam* team_;
   std::vector<Job*> coded_;
-  std::vector<std::optional<Tensor>> decoded_;  // By place in coded_, when first needed.
+  std::vector<std::optional<Tensor>> decoded_;  // By index in coded_; computed on first use.
 };
 
-// Adds the nodes that take the place of constants.
+// Adds the nodes that replace constants.
 class Builder {
  public:
   explicit Builder(Graph* graph) : graph_(graph) {}
 
-  // The constant's node becomes the Dequantize.
+  // Turns the constant's node into the Dequantize.
   absl::Status Replace(Job* job) {
     Node* node = job->node;
     if (job->format.mode == CodeMode::kMinFirst) {
@@ -274,7 +275,7 @@ class Builder {
                  {{"SrcT", AttrValue::Type(DType::kBFloat16)}, {"DstT", AttrValue::Type(DType::kFloat)}});
   }
 
-  // Shifts and masks put the codes into the high bits, where qint8 has their sign and sixteen times their value.
+  // Shifts and masks move the codes into the high bits of qint8, which gives their sign and sixteen times their value.
   absl::StatusOr<Node*> AddNibbles(Job* job) {
     Node* node = job->node;
     PF_ASSIGN_OR_RETURN(Tensor packed, PackNibbles(job->coded.codes, job->packed_dim));
@@ -303,7 +304,7 @@ class Builder {
     return made;
   }
 
-  // A constant that all on one device share; one that is in a loop has its own.
+  // Returns a constant shared by all nodes on a device; a node in a loop has its own.
   absl::StatusOr<Node*> Shared(Node* node, absl::string_view suffix, Tensor value) {
     if (node->num_inputs() > 0) return AddCompanion(graph_, node, suffix, std::move(value));
     Node*& shared = shared_[absl::StrCat(node->device(), suffix)];
@@ -367,7 +368,7 @@ absl::StatusOr<int64_t> QuantizeIn(Graph* graph, const Params& params, const Cod
   return rewrites;
 }
 
-// Notes it when an output is below min_output_sqnr with the bodies of functions coded too.
+// Notes if an output is below min_output_sqnr after quantising the bodies of functions as well.
 void NoteNoiseOfBodies(const Graph& graph, const Params& params, PassContext* context) {
   if (context->measure_outputs == nullptr) return;
   const absl::StatusOr<std::vector<double>> sqnr = context->measure_outputs(graph);
@@ -381,7 +382,7 @@ void NoteNoiseOfBodies(const Graph& graph, const Params& params, PassContext* co
 absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext* context) {
   PF_ASSIGN_OR_RETURN(const CodeFormat format, FormatOf(params));
   PF_ASSIGN_OR_RETURN(const int64_t in_graph, QuantizeIn(graph, params, format, context));
-  // A body cannot be run by itself, so its constants are coded without being measured one by one.
+  // A body cannot be run by itself, so its constants are quantised without individual measurements.
   Params in_function = params;
   in_function.min_output_sqnr = 0;
   PF_ASSIGN_OR_RETURN(const int64_t in_bodies, EditFunctionBodies(graph, context, [&](Graph* body) {

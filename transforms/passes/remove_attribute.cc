@@ -1,4 +1,4 @@
-// Takes attributes off nodes.
+// Removes attributes from nodes.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +19,7 @@ struct Params {
   std::vector<std::string> prefix;
 };
 
-// Says that no node that is meant has the attribute, with the nearest of those that they have.
+// Notes that no selected node has the attribute, with the nearest existing names.
 void NoteAbsent(const Graph& graph, const NodeFilter& filter, absl::string_view name, PassContext* context) {
   absl::flat_hash_set<absl::string_view> found;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {

@@ -12,13 +12,13 @@ struct Params {
   bool keep_stateful = false;
 };
 
-// Ops that nothing is known of may have state.
+// Unknown ops may have state.
 bool HasState(const Node& node) {
   const OpSchema* schema = FindSchema(node.op());
   return schema == nullptr || schema->Is(kStateful | kHasSideEffect);
 }
 
-// Whether the completion of the node means more than that its outputs are known: it acts, or it may be dead.
+// Returns true if the completion of the node has an effect beyond its outputs: it has side effects, or may be dead.
 bool Acts(const Node& node) {
   if (node.op() == ops::kNoOp || node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2 ||
       node.op() == ops::kPlaceholderWithDefault) {
@@ -29,7 +29,8 @@ bool Acts(const Node& node) {
   return schema->Is(kStateful) && !schema->Is(kRandom);
 }
 
-// By node id: whether the node, or anything that runs before it, acts. An edge from any other node orders nothing.
+// Returns by node id whether the node, or any node that runs before it, acts. A control edge from any other node has no
+// effect on order.
 std::vector<bool> FindWhatActs(const Graph& graph) {
   std::vector<bool> acts(graph.id_limit(), false);
   std::vector<const Node*> open;
@@ -64,9 +65,9 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
   int64_t removed = 0, kept = 0, unframed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->num_inputs() == node->num_data_inputs()) continue;
-    // What has no other inputs runs in the loop or the branch from which a control edge comes.
+    // A node without data inputs runs in the loop or branch of its control inputs.
     const bool is_held = has_control_flow && node->num_data_inputs() == 0;
-    // A NoOp that nothing reads is run for what it waits for; any other only hands its edges on.
+    // A NoOp without readers groups its control inputs; any other NoOp only passes its edges on.
     const bool is_group = node->op() == ops::kNoOp;
     const bool is_target = is_group && (node->uses().empty() || graph->IsEndpoint(node));
     const bool is_stateful = is_target || (!is_group && HasState(*node));

@@ -1,4 +1,4 @@
-// Takes nodes off the devices that they were placed on.
+// Removes the device placement of nodes.
 #include "graph/base/status.h"
 #include "transforms/pass.h"
 #include "transforms/rewrites/op_selection.h"

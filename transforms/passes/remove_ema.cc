@@ -1,4 +1,4 @@
-// Replaces the moving averages that feed fake quantisation by their frozen values.
+// Replaces the moving averages of fake-quantisation ranges by their frozen values.
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "transforms/pass.h"
@@ -9,8 +9,9 @@ namespace {
 
 enum { kAverage, kExtreme };
 
-// What TensorFlow's quantised training makes of one end of a range, once the variable of the average is a constant:
-// Assign(average, Merge(Switch(extreme, IsVariableInitialized), Sub(Const, Mul(Sub, Sub(Const, Const))))).
+// Returns the pattern that TensorFlow's quantised training leaves for one end of a range, once the variable of the
+// average is a constant: Assign(average, Merge(Switch(extreme, IsVariableInitialized), Sub(Const, Mul(Sub, Sub(Const,
+// Const))))).
 Pattern MovingAverage(Op extreme) {
   Pattern first = Pattern::OneOf({ops::kSwitch})
                       .AtAnyPort()
@@ -25,7 +26,7 @@ Pattern MovingAverage(Op extreme) {
       .Input(1, Pattern::OneOf({ops::kMerge}).Input(0, std::move(first)).Input(1, std::move(later)));
 }
 
-// Assign has a side effect, but on a constant it has none; Switch and Merge go together with it.
+// Assign to a constant has no effect; Switch and Merge are removed with it.
 bool MayGo(const Node& node) {
   const Op op = node.op();
   return op == ops::kAssign || op == ops::kIsVariableInitialized || op == ops::kSwitch || op == ops::kMerge ||

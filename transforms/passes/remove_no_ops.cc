@@ -1,4 +1,4 @@
-// Takes out nodes that compute what they read.
+// Removes nodes whose output equals an input.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -19,13 +19,13 @@ constexpr WayOut kGiveShapes = {"give the inputs fixed shapes"};
 
 bool IsOneOf(Op op, std::initializer_list<Op> list) { return std::find(list.begin(), list.end(), op) != list.end(); }
 
-// What is known of the values and shapes of a graph that nobody edits meanwhile.
+// Known values and shapes of a graph. Valid while the graph is unchanged.
 class NoOpFinder {
  public:
   // `shapes` may be null.
   NoOpFinder(const ShapeMap* shapes, PassContext* context) : shapes_(shapes), context_(context) {}
 
-  // The input that output 0 of the node equals, kEachPort, or kNoSource.
+  // Returns the input that output 0 of the node equals, kEachPort, or kNoSource.
   int SourceInput(const Node& node) const {
     if (IsCopy(node)) return 0;
     if (node.op() == ops::kIdentityN) return kEachPort;
@@ -43,13 +43,13 @@ class NoOpFinder {
  private:
   Shape ShapeOf(TensorRef ref) const { return shapes_ == nullptr ? Shape::UnknownRank() : shapes_->Of(ref); }
 
-  // Output 0 certainly has the shape of input i.
+  // Returns true if output 0 is known to have the shape of input i.
   bool HasShapeOfInput(const Node& node, int i) const {
     const Shape out = ShapeOf({const_cast<Node*>(&node), 0});
     return out.IsFullyKnown() && out == ShapeOf(node.input(i));
   }
 
-  // A node that would keep its input as it is if dimensions that are not known were equal, as all known ones are.
+  // Records a miss for a node that would be a no-op if unknown dimensions were equal, as all known ones are.
   void TellUnknownShape(const Node& node) const {
     if (!DependsOnShape(node.op()) || node.num_data_inputs() == 0) return;
     const Shape in = ShapeOf(node.input(0)), out = ShapeOf({const_cast<Node*>(&node), 0});
@@ -62,7 +62,7 @@ class NoOpFinder {
                            " is known");
   }
 
-  // Of the ops below, those that keep every element when the shape stays, whatever their other inputs are.
+  // Returns true for the ops below that keep every element if the shape is unchanged, whatever their other inputs.
   static bool DependsOnShape(Op op) {
     return IsOneOf(op, {ops::kReshape, ops::kSlice, ops::kPad, ops::kPadV2, ops::kMirrorPad, ops::kTile,
                         ops::kBroadcastTo, ops::kSpaceToBatchND, ops::kBatchToSpaceND, ops::kResizeNearestNeighbor});
@@ -76,7 +76,7 @@ class NoOpFinder {
     return from.ok() && to.ok() && *from == *to;
   }
 
-  // The only piece of a node that joins or splits, where there is but one.
+  // Returns the only data input of a concatenation or split with a single part.
   static int OnlyPart(const Node& node) {
     const bool joins_by_axis = node.op() == ops::kConcat || node.op() == ops::kConcatV2;
     const bool splits = node.op() == ops::kSplit || node.op() == ops::kSplitV;
@@ -91,7 +91,7 @@ class NoOpFinder {
     return part < node.num_data_inputs() ? part : kNoSource;
   }
 
-  // f(f(x)) = f(x), and the like: the input has what the node would give it already.
+  // Returns true if f(f(x)) = f(x) or similar applies: the input is already a result of the same operation.
   static bool IsIdempotent(const Node& node) {
     const TensorRef input = node.input(0);
     if (input.port != 0) return false;
@@ -114,7 +114,7 @@ class NoOpFinder {
     }
   }
 
-  // The operand that an addition of zeros or a multiplication by ones leaves as it is.
+  // Returns the operand that adding zeros or multiplying by ones leaves unchanged.
   int NeutralOperand(const Node& node) const {
     if (node.num_data_inputs() != 2) return kNoSource;
     switch (node.op().id()) {
@@ -137,7 +137,7 @@ class NoOpFinder {
     }
   }
 
-  // Select with a condition that is the same everywhere.
+  // Returns the selected input of a Select with a uniform constant condition.
   int ChosenBranch(const Node& node) const {
     if ((node.op() != ops::kSelect && node.op() != ops::kSelectV2) || node.num_data_inputs() != 3) return kNoSource;
     std::optional<bool> condition;
@@ -158,7 +158,7 @@ class NoOpFinder {
     return kNoSource;
   }
 
-  // The other operand does not widen operand `i` by broadcasting.
+  // Returns true if the other operand does not broadcast operand `i` to a larger shape.
   bool KeepsOperand(const Node& node, int i) const {
     const Shape kept = ShapeOf(node.input(i)), other = ShapeOf(node.input(1 - i));
     if (node.op() == ops::kBiasAdd) return true;
@@ -178,8 +178,9 @@ class NoOpFinder {
     return false;
   }
 
-  // --- What dropout leaves in a graph that was frozen for training ---------------------------------------------------
-  // A comparison of random numbers from [0, 1) that always holds: drop rate 0.
+  // --- Residue of dropout in a graph that was frozen for training
+  // ----------------------------------------------------- Returns true if a comparison of random numbers from [0, 1)
+  // always holds: drop rate 0.
   static bool IsAlwaysTrue(TensorRef ref) {
     const Node& node = *ref.node;
     if (node.op() != ops::kGreaterEqual || node.num_data_inputs() != 2) return false;
@@ -187,7 +188,7 @@ class NoOpFinder {
     return node.input(0).node->op() == ops::kRandomUniform && rate.has_value() && *rate <= 0;
   }
 
-  // The node that makes random numbers of which `ref` consists, when that gives nothing but ones.
+  // Returns the node that generates the random numbers of `ref`, if the result is always one.
   static const Node* RandomOnes(TensorRef ref) {
     const Node& node = *ref.node;
     if (node.op() == ops::kCast && node.num_data_inputs() == 1 && IsAlwaysTrue(node.input(0))) {
@@ -206,7 +207,8 @@ class NoOpFinder {
 
   static bool IsOnes(TensorRef ref) { return UniformConstant(ref) == 1.0 || RandomOnes(ref) != nullptr; }
 
-  // `ref` is made of random numbers of the shape of `other`, or of what `other` was scaled from.
+  // Returns true if `ref` is made of random numbers of the shape of `other`, or of the tensor that `other` was scaled
+  // from.
   static bool IsShapedLike(TensorRef ref, TensorRef other) {
     const Node* random = RandomOnes(ref);
     if (random == nullptr || random->num_data_inputs() != 1) return false;
@@ -224,7 +226,7 @@ class NoOpFinder {
   bool IsReshapeToSame(const Node& node) const {
     if (node.op() != ops::kReshape || node.num_data_inputs() != 2) return false;
     if (HasShapeOfInput(node, 0)) return true;
-    // [?, 7] to [-1, 7]: the one dimension that is not known is the one that the others decide.
+    // [?, 7] to [-1, 7]: the unknown dimension is the one that follows from the others.
     const Shape in = ShapeOf(node.input(0));
     const std::optional<std::vector<int64_t>> dims = IntegerConstant(node.input(1));
     if (!in.has_rank() || !dims.has_value() || static_cast<int>(dims->size()) != in.rank()) return false;
@@ -236,7 +238,7 @@ class NoOpFinder {
         return false;
       }
     }
-    // With a dimension of 0 among the others, -1 has no meaning.
+    // -1 is ambiguous next to a dimension of 0.
     return open <= 1 && std::count(dims->begin(), dims->end(), 0) == 0;
   }
 
@@ -250,7 +252,7 @@ class NoOpFinder {
     return true;
   }
 
-  // Ops that leave all elements as they are when they leave the shape as it is.
+  // Returns true for ops that keep all elements if they keep the shape.
   bool KeepsEveryElement(const Node& node) const {
     switch (node.op().id()) {
       case ops::kSlice:
@@ -312,7 +314,7 @@ class NoOpFinder {
   PassContext* context_;
 };
 
-// Reshape(Reshape(x, a), b) is Reshape(x, b), whatever a is.
+// Rewrites Reshape(Reshape(x, a), b) to Reshape(x, b), whatever a is.
 absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>& order, PassContext* context) {
   int64_t skipped = 0;
   std::vector<Node*> maybe_unread;
@@ -331,7 +333,7 @@ absl::StatusOr<int64_t> SkipInnerReshapes(Graph* graph, const std::vector<Node*>
   return skipped + removed;
 }
 
-// One round: what a removal brings together may be a no-op in the next.
+// Runs one round. A removal may create a no-op for the next round.
 absl::StatusOr<int64_t> RemoveOnce(Graph* graph, PassContext* context) {
   int64_t rewrites = 0;
   if (const auto order = StableTopologicalOrder(*graph); order.ok()) {
@@ -349,7 +351,7 @@ absl::StatusOr<int64_t> RemoveOnce(Graph* graph, PassContext* context) {
 absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0, in_round = 0;
   do {
-    context->misses.clear();  // Those of the last round count.
+    context->misses.clear();  // Only the misses of the last round count.
     PF_ASSIGN_OR_RETURN(in_round, RemoveOnce(graph, context));
     rewrites += in_round;
   } while (in_round > 0);

@@ -1,4 +1,4 @@
-// Takes nodes of given ops out of the graph; their consumers read what they read.
+// Removes nodes of given ops from the graph; their consumers read their inputs.
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "transforms/pass.h"
@@ -13,7 +13,7 @@ struct Params {
   int32_t max_inputs = 1;
 };
 
-// "*" leaves control flow alone: without it frames and branches do not fit together.
+// "*" excludes control flow, without which frames and branches are inconsistent.
 bool Takes(const OpSelection& selection, Op op) {
   if (selection.Names(op)) return true;
   if (!selection.takes_all()) return false;

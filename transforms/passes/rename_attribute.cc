@@ -1,4 +1,4 @@
-// Gives attributes another name.
+// Renames attributes.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"

@@ -1,4 +1,4 @@
-// Gives a node another name.
+// Renames a node.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -16,7 +16,7 @@ struct Params {
   std::string new_node_name;
 };
 
-// What TensorFlow takes for the name of a node: letters, digits and "_.\-/>", and not one of "/\->" in front.
+// Returns true for a valid node name in TensorFlow: letters, digits and "_.\-/>", not starting with one of "/\->".
 bool IsNodeName(absl::string_view name) {
   constexpr absl::string_view kOther = "_.\\-/>";
   constexpr absl::string_view kNeverFirst = "\\-/>";

@@ -1,4 +1,4 @@
-// Makes nodes of one op nodes of another.
+// Changes the op of nodes.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"

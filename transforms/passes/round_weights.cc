@@ -28,23 +28,23 @@ struct Params {
   std::string levels = "mean";
 };
 
-// The original leaves smaller constants alone.
+// Smaller constants are unchanged, as in TensorFlow.
 constexpr int64_t kMinElements = 16;
-// Means lose less than middles of buckets, so buckets may be wider than a step for the same loss. Measured with 256
-// steps on the models in ../shared: with this factor each compresses to less than with the original's algorithm (gzip
-// by up to 14 %, zstd by up to 21 %) at about the same loss.
+// Means have a smaller error than midpoints of buckets, so buckets may be wider than a step for the same error.
+// Measured with 256 steps on the models in ../shared: with this factor each compresses to less than with TensorFlow's
+// algorithm (gzip by up to 14 %, zstd by up to 21 %) at about the same error.
 constexpr double kWidening = 17.0 / 16.0;
-// Levels with as few significant bits as bfloat16 have two bytes of zeros.
+// Levels with at most the significant bits of bfloat16 have two zero bytes.
 constexpr int kFewestBits = 8;
 constexpr int kFloatBits = 24;
 // Rounding the levels may add this share to the mean square error.
 constexpr double kMostAddedError = 1.0 / 16;
-// With more buckets than this their means are not computed: the table would be larger than most constants.
+// With more buckets than this no means are computed: the table would be larger than most constants.
 constexpr double kMostBuckets = 1 << 16;
 
 bool IsFinite(float value) { return std::fabs(value) <= __FLT_MAX__; }
 
-// `value` with so many significant bits, at most `largest` in magnitude.
+// Returns `value` rounded to the given number of significant bits, at most `largest` in magnitude.
 float WithBits(double value, int bits, double largest) {
   int exponent = 0;
   const double scale = std::ldexp(1.0, bits);
@@ -54,7 +54,7 @@ float WithBits(double value, int bits, double largest) {
   return static_cast<float>(rounded);
 }
 
-// Buckets of equal width. Where the range holds zero, zero is the middle of one of them.
+// Buckets of equal width. If the range contains zero, zero is the midpoint of a bucket.
 class Buckets {
  public:
   // REQUIRES: range.min < range.max.
@@ -70,7 +70,7 @@ class Buckets {
     last_ = std::floor((range.max - start_) / width_);
   }
 
-  // The values of `values` in `out`: each becomes the level of its bucket; NaN and infinities stay.
+  // Writes the rounded `values` to `out`: each becomes the level of its bucket; NaN and infinities are unchanged.
   void Round(UnalignedSpan<float> values, char* out) const {
     if (last_ >= kMostBuckets) {
       for (size_t i = 0; i < values.size(); ++i) {
@@ -86,7 +86,7 @@ class Buckets {
   }
 
  private:
-  // The number of the bucket; any for what is not finite.
+  // Returns the index of the bucket; arbitrary for a value that is not finite.
   double BucketOf(float value) const {
     const double bucket = (value - start_) / width_;
     return bucket > 0 ? std::floor(std::min(bucket, last_)) : 0;
@@ -97,7 +97,7 @@ class Buckets {
     std::memcpy(out + i * sizeof(float), &result, sizeof(float));
   }
 
-  // The mean of each bucket, and zero for the one that holds zero, with as few bits as lose little.
+  // Returns the mean of each bucket, and zero for the bucket of zero, with as few bits as add little error.
   std::vector<float> FindLevels(UnalignedSpan<float> values) const {
     const auto count = static_cast<size_t>(last_) + 1;
     std::vector<double> sums(count, 0);
@@ -128,12 +128,12 @@ class Buckets {
 
   double largest_;
   double start_, width_;
-  double zero_ = -1;  // The bucket that holds zero; -1 where the range does not.
+  double zero_ = -1;  // The bucket of zero; -1 if the range does not contain it.
   double last_;
 };
 
-// The original's arithmetic, in float: the maximum has a bucket of its own, zeros move, a tensor without positive
-// values is divided up to the smallest normal float, and one of a single value gets another.
+// Rounds with TensorFlow's float arithmetic: the maximum has a bucket of its own, zeros move, a tensor without positive
+// values is divided up to the smallest normal float, and a constant tensor changes its value.
 std::optional<std::string> RoundAsOriginal(UnalignedSpan<float> values, const FloatRange& range, int32_t num_steps,
                                            char* out) {
   float min = range.min, max = std::max(range.max, __FLT_MIN__);
@@ -158,7 +158,7 @@ std::optional<std::string> RoundAsOriginal(UnalignedSpan<float> values, const Fl
   return std::nullopt;
 }
 
-// Rounds `values` into `out`, or says why they stay.
+// Rounds `values` into `out`, or returns why they are unchanged.
 std::optional<std::string> RoundValues(UnalignedSpan<float> values, const Params& params, char* out) {
   ThreadTeam alone(1);
   const FloatRange range = FindRange(values, &alone);
@@ -189,7 +189,7 @@ absl::Status RoundTensor(const Params& params, Job* job) {
   const ChannelRows<float> rows(job->tensor.elements<float>(), ChannelsAlong(job->tensor.shape(), job->channel_dim));
   rows.ForEach(&alone, out, [&](int64_t, const float* row, float* result) {
     const UnalignedSpan<float> values(reinterpret_cast<const char*>(row), rows.size());
-    // A channel that is not to be rounded stays.
+    // A channel that cannot be rounded is unchanged.
     if (RoundValues(values, params, reinterpret_cast<char*>(result)).has_value()) {
       std::copy(row, row + rows.size(), result);
     }

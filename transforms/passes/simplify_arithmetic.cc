@@ -1,4 +1,4 @@
-// Does with one node what several do, by computing with their constants.
+// Merges arithmetic nodes by combining their constants.
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@ namespace {
 bool IsAddition(Op op) { return op == ops::kAdd || op == ops::kAddV2; }
 bool IsFloat(const Node& node) { return TypeAttr(node, "T").value_or(DType::kInvalid) == DType::kFloat; }
 
-// A node that adds a constant to, or multiplies by one, its other input.
+// A node that adds a constant to its other input or multiplies that input by a constant.
 struct WithConstant {
   int constant_input = -1;
   Tensor constant;
@@ -42,7 +42,7 @@ WithConstant FindConstant(const Node& node) {
   return found;
 }
 
-// What a rule did to a node.
+// Result of a rule for a node.
 enum class Outcome { kNone, kRewritten };
 constexpr Outcome kNone = Outcome::kNone;
 constexpr Outcome kRewritten = Outcome::kRewritten;
@@ -51,7 +51,7 @@ class Simplification {
  public:
   Simplification(Graph* graph, PassContext* context) : graph_(graph), context_(context) {}
 
-  // Producers before consumers, so that each rule sees what became of what feeds its node.
+  // Visits producers before consumers, so that each rule sees the rewritten inputs of its node.
   absl::StatusOr<int64_t> Run() {
     PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(*graph_));
     using Rule = absl::StatusOr<Outcome> (Simplification::*)(Node*);
@@ -72,7 +72,7 @@ class Simplification {
   }
 
  private:
-  // x - c is x + -c, and x / c is x * (1 / c).
+  // Rewrites x - c to x + -c, and x / c to x * (1 / c).
   absl::StatusOr<Outcome> MakeAdditionOrProduct(Node* node) {
     const bool is_difference = node->op() == ops::kSub;
     if (!is_difference && node->op() != ops::kRealDiv) return kNone;
@@ -88,7 +88,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // (x + a) + b is x + (a + b), and so for products.
+  // Rewrites (x + a) + b to x + (a + b), and likewise for products.
   absl::StatusOr<Outcome> JoinConstants(Node* node) {
     const bool is_product = node->op() == ops::kMul;
     if (!is_product && !IsAddition(node->op())) return kNone;
@@ -109,7 +109,8 @@ class Simplification {
     return kRewritten;
   }
 
-  // BiasAdd(BiasAdd(x, a), b) is BiasAdd(x, a + b), also where the second is an addition of one value per channel.
+  // Rewrites BiasAdd(BiasAdd(x, a), b) to BiasAdd(x, a + b), also if the second is an addition of one value per
+  // channel.
   absl::StatusOr<Outcome> JoinBiases(Node* node) {
     if (node->op() != ops::kBiasAdd && !IsAddition(node->op())) return kNone;
     const WithConstant outer = FindConstant(*node);
@@ -148,7 +149,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // (conv(x, w) + b) * s is conv(x, w * s) + b * s for one s per channel.
+  // Rewrites (conv(x, w) + b) * s to conv(x, w * s) + b * s for one s per channel.
   absl::StatusOr<Outcome> DistributeProduct(Node* node) {
     if (node->op() != ops::kMul) return kNone;
     const WithConstant factor = FindConstant(*node);
@@ -163,7 +164,7 @@ class Simplification {
     if (const absl::Status once = RequireUsedOnce(*convolution); !once.ok()) return Decline(*node, once);
     absl::StatusOr<ScaledWeights> scaled = ScaleOutput(*convolution, factor.constant);
     if (!scaled.ok()) return Decline(*node, scaled.status());
-    // A bias stays a vector; what an addition adds may be of any shape.
+    // A bias must stay a vector; the constant of an addition may have any shape.
     const Tensor per_channel = Tensor::FromVector(Shape({static_cast<int64_t>(scaled->scale.size())}), scaled->scale);
     absl::StatusOr<Tensor> scaled_bias =
         Combined(bias.constant, Operation::kProduct, sum->op() == ops::kBiasAdd ? per_channel : factor.constant);
@@ -178,7 +179,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // conv(x * s, w) is conv(x, s * w) for one s per channel of the input.
+  // Rewrites conv(x * s, w) to conv(x, s * w) for one s per channel of the input.
   absl::StatusOr<Outcome> ScaleDataInput(Node* node) {
     if (!IsConvolution(node->op()) || DataInput(node->op()) >= node->num_data_inputs()) return kNone;
     const int data = DataInput(node->op());
@@ -196,7 +197,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // A cast that loses nothing, before another: the second alone does.
+  // Removes a lossless cast before another cast.
   absl::StatusOr<Outcome> JoinCasts(Node* node) {
     if (node->op() != ops::kCast || node->num_data_inputs() != 1) return kNone;
     Node* inside = node->input(0).node;
@@ -216,7 +217,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // Pow with an exponent that has an op of its own.
+  // Replaces Pow with a constant exponent by a dedicated op.
   absl::StatusOr<Outcome> NameThePower(Node* node) {
     if (node->op() != ops::kPow || node->num_data_inputs() != 2) return kNone;
     if (!IsFloat(*node)) {
@@ -249,7 +250,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // x * x is Square(x).
+  // Rewrites x * x to Square(x).
   absl::StatusOr<Outcome> SquareOfProduct(Node* node) {
     if (node->op() != ops::kMul || node->num_data_inputs() != 2 || node->input(0) != node->input(1)) return kNone;
     if (!IsFloat(*node)) return kNone;
@@ -260,7 +261,7 @@ class Simplification {
     return kRewritten;
   }
 
-  // a + -b is a - b, a - -b is a + b, and -(-a) is a, which is left for others to take out.
+  // Rewrites a + -b to a - b, a - -b to a + b, and -(-a) to a, which other passes remove.
   absl::StatusOr<Outcome> AbsorbNegation(Node* node) {
     const bool is_difference = node->op() == ops::kSub;
     if ((!is_difference && !IsAddition(node->op())) || node->num_data_inputs() != 2 || !IsFloat(*node)) return kNone;
@@ -308,7 +309,7 @@ class Simplification {
     return scaled;
   }
 
-  // Every value of `inner` is one of `outer`.
+  // Returns true if every value of `inner` is a value of `outer`.
   static bool Contains(DType outer, DType inner) {
     const auto bits = [](DType type) {  // Of the integers that the type holds exactly, sign apart; 0 for others.
       switch (type) {
@@ -344,7 +345,7 @@ class Simplification {
     return bits(outer) >= bits(inner);
   }
 
-  // Input `i` of `node` becomes input `of_inside` of the node it came from, whose control inputs it takes over.
+  // Redirects input `i` of `node` to input `of_inside` of its producer, and adds the producer's control inputs.
   void Skip(Node* node, int i, int of_inside) {
     Node* inside = node->input(i).node;
     graph_->SetInput(node, i, inside->input(of_inside));
@@ -368,7 +369,7 @@ class Simplification {
 absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0, in_round = 0;
   do {
-    context->misses.clear();  // Those of the last round count.
+    context->misses.clear();  // Only the misses of the last round count.
     PF_ASSIGN_OR_RETURN(in_round, Simplification(graph, context).Run());
     rewrites += in_round;
   } while (in_round > 0);

@@ -1,4 +1,4 @@
-// Sorts the nodes so that each comes after the nodes it reads.
+// Sorts the nodes topologically.
 #include <algorithm>
 
 #include "graph/analysis/order.h"
@@ -26,7 +26,7 @@ absl::StatusOr<int64_t> Sort(Graph* graph, const Params& params, PassContext* co
     if (node != there && ++moved == 1) first_moved = node;
     there = there->next();
   }
-  // One rewrite: half of an order is neither the old nor the new one.
+  // One rewrite: a partial reordering is neither the old nor the new order.
   if (moved == 0 || !context->AllowRewrite(*first_moved)) return 0;
   graph->SetOrder(order);
   context->Note(absl::StrCat(moved, " of ", order.size(), " nodes have another place"));

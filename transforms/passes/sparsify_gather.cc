@@ -1,4 +1,4 @@
-// Replaces gathers from a column of mostly zero weights by lookups in a table of the others.
+// Replaces gathers from a column of mostly zero weights by lookups in a table of the nonzero weights.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -29,7 +29,7 @@ struct Params {
 
 bool IsVariable(Op op) { return op == ops::kVariable || op == ops::kVariableV2 || op == ops::kVarHandleOp; }
 
-// The variable that a tensor is read from, or null.
+// Returns the variable that a tensor is read from, or null.
 Node* VariableBehind(TensorRef ref) {
   Node* node = ref.node;
   for (int reads = 0; reads < kMaxReads; ++reads) {
@@ -40,7 +40,7 @@ Node* VariableBehind(TensorRef ref) {
   return IsVariable(node->op()) ? node : nullptr;
 }
 
-// OK when the gather takes rows of its first input. Otherwise says what is in the way.
+// Returns OK if the gather takes rows of its first input, otherwise the reason.
 absl::Status TakesRows(const Graph& graph, const Node& gather) {
   if (graph.IsInput(&gather))
     return NotMatched(NearMiss::Kind::kEndpoint, {const_cast<Node*>(&gather), 0}, "is a declared input");
@@ -51,13 +51,13 @@ absl::Status TakesRows(const Graph& graph, const Node& gather) {
   if (axis == nullptr) return NotMatched(NearMiss::Kind::kNotConstant, gather.input(2), "its axis is not constant");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*axis));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntegerValues(value));
-  // -2 is the same of the two dimensions that the weights must have.
+  // -2 is equivalent, since the weights must have two dimensions.
   if (values.size() == 1 && (values[0] == 0 || values[0] == -2)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("its axis is ", values.size() == 1 ? absl::StrCat(values[0]) : "no scalar", ", expected 0"));
 }
 
-// Whether a node only keeps a variable in shape: saves it, or asks whether it has a value.
+// Returns true for a node that only maintains a variable: it saves it, or tests if it is initialised.
 bool IsCaretaker(Op op) {
   return op == ops::kSave || op == ops::kSaveSlices || op == ops::kSaveV2 || op == ops::kIsVariableInitialized ||
          op == ops::kVarIsInitializedOp;
@@ -69,19 +69,20 @@ struct Weights {
   std::vector<Node*> gathers;
   std::vector<Node*> readers;      // The source and every Identity or ReadVariableOp of it.
   std::vector<Node*> assignments;  // To a variable.
-  std::vector<Node*> unneeded;     // Other readers that no output needs, with what reads them.
-  bool has_caretaker = false;      // So that the variable stays.
+  std::vector<Node*> unneeded;     // Other readers that no output needs, with their consumers.
+  bool has_caretaker = false;      // The variable must be kept.
 };
 
-// Whether a node that no output needs may go with the weights that it reads: not one that assigns or saves, or may, and
-// no gather, which may be about to become a lookup.
+// Returns true if a node that no output needs may be removed with the weights that it reads. Excludes nodes that may
+// assign or save, and gathers, which may be about to become lookups.
 bool MayGoWithWeights(const Node& node) {
   if (node.op() == ops::kGather || node.op() == ops::kGatherV2) return false;
   return MayGoUnread(node) || absl::EndsWith(node.op().name(), "Summary") || node.op() == ops::kPrint ||
          node.op() == ops::kAssert;
 }
 
-// Adds `reader`, and what needs its outputs, to what goes with the weights. FailedPrecondition when one of them stays.
+// Adds `reader` and its consumers to the nodes removed with the weights. Returns FailedPrecondition if one must be
+// kept.
 absl::Status AddUnneeded(const Graph& graph, const std::vector<bool>& is_needed, Node* reader, Weights* weights) {
   if (reader->id() >= is_needed.size() || is_needed[reader->id()]) {
     return absl::FailedPreconditionError(
@@ -104,7 +105,7 @@ absl::Status AddUnneeded(const Graph& graph, const std::vector<bool>& is_needed,
   return absl::OkStatus();
 }
 
-// An assignment of `weights`, which goes with them.
+// Adds an assignment of `weights`, which is removed with them.
 absl::Status AddAssignment(const Graph& graph, Node* assignment, Weights* weights) {
   for (const Use& use : assignment->uses()) {
     if (use.consumer->input(use.index).is_control()) continue;
@@ -116,8 +117,8 @@ absl::Status AddAssignment(const Graph& graph, Node* assignment, Weights* weight
   return absl::OkStatus();
 }
 
-// Collects what belongs to the weights. FailedPrecondition when an output needs them otherwise, so that they would have
-// to stay.
+// Collects the nodes of the weights. Returns FailedPrecondition if an output has another use for them, so that they
+// must be kept.
 absl::Status RequireOnlyGathers(const Graph& graph, const std::vector<bool>& is_needed, Weights* weights) {
   const absl::flat_hash_set<const Node*> gathers(weights->gathers.begin(), weights->gathers.end());
   weights->readers = {weights->source};
@@ -150,7 +151,7 @@ absl::Status RequireOnlyGathers(const Graph& graph, const std::vector<bool>& is_
   return absl::OkStatus();
 }
 
-// By node id: what the declared outputs need; everything where none is declared.
+// Returns by node id the nodes that the declared outputs need; all nodes if no output is declared.
 std::vector<bool> FindNeeded(const Graph& graph) {
   if (graph.outputs().empty()) return std::vector<bool>(graph.id_limit(), true);
   std::vector<Node*> outputs;
@@ -196,7 +197,7 @@ class Sparsification {
     return absl::OkStatus();
   }
 
-  // The weights that gathers read, in the order of the first gather of each.
+  // Returns the weights that gathers read, in the order of the first gather of each.
   absl::StatusOr<std::vector<Weights>> Find() {
     std::vector<Weights> found;
     absl::flat_hash_map<const Node*, size_t> index;
@@ -248,7 +249,7 @@ class Sparsification {
     std::vector<float> values;
     const UnalignedSpan<float> elements = value.elements<float>();
     for (size_t i = 0; i < elements.size(); ++i) {
-      if (std::fabs(elements[i]) < params_.threshold || elements[i] == 0) continue;  // NaN stays.
+      if (std::fabs(elements[i]) < params_.threshold || elements[i] == 0) continue;  // NaN is kept.
       indices.push_back(static_cast<int64_t>(i));
       values.push_back(elements[i]);
     }
@@ -304,7 +305,7 @@ class Sparsification {
     return table;
   }
 
-  // The NoOp that fills all tables.
+  // Returns the NoOp that fills all tables.
   absl::StatusOr<Node*> InitGroup() {
     Node* group = graph_->Find(params_.group_init_node);
     if (group == nullptr) return graph_->AddNode(params_.group_init_node, ops::kNoOp);
@@ -313,7 +314,7 @@ class Sparsification {
                                                    " is there already, expected a NoOp or no node"));
   }
 
-  // `ids`, which are of `type`, as int64.
+  // Returns `ids`, of type `type`, as int64.
   absl::StatusOr<TensorRef> WideIds(TensorRef ids, DType type, Node* position) {
     if (type == DType::kInt64) return ids;
     const auto [found, is_new] = wide_ids_.try_emplace(ids, nullptr);
@@ -357,7 +358,7 @@ class Sparsification {
     return absl::OkStatus();
   }
 
-  // Nobody waits for `node` any more.
+  // Removes the control edges from `node`.
   void RemoveWaiting(Node* node) {
     for (size_t i = node->uses().size(); i-- > 0;) {
       const Use use = node->uses()[i];
@@ -365,8 +366,8 @@ class Sparsification {
     }
   }
 
-  // Nobody reads the weights any more, and who only waits for them waits for nothing. A variable that is still saved
-  // stays, with what reads it for that and what gives it its value.
+  // Removes the readers of the weights and the control edges from them. A variable that is still saved is kept, with
+  // the nodes that save and initialise it.
   absl::Status RemoveReaders(const Weights& weights) {
     if (!weights.unneeded.empty()) {
       std::vector<bool> remove(graph_->id_limit(), false);
@@ -399,12 +400,12 @@ class Sparsification {
   Graph* graph_;
   const Params& params_;
   PassContext* context_;
-  std::unique_ptr<VariableSource> checkpoint_;  // Null when none was given.
-  std::optional<SavedVariables> saved_;         // When there is one.
+  std::unique_ptr<VariableSource> checkpoint_;  // Null if none was given.
+  std::optional<SavedVariables> saved_;         // Set if there is a checkpoint.
   absl::flat_hash_map<TensorRef, Node*> wide_ids_;
   std::vector<Node*> initialisers_;
   std::vector<Node*> no_longer_read_;
-  std::vector<std::string> maybe_unread_;  // Inputs of nodes that went; by name, since they may go before the end.
+  std::vector<std::string> maybe_unread_;  // Inputs of removed nodes, by name, since they may be removed as well.
   int64_t num_gathers_ = 0, num_kept_ = 0, num_weights_ = 0, num_unneeded_ = 0;
 };
 

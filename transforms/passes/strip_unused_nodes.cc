@@ -1,4 +1,4 @@
-// Keeps what the outputs need of the inputs, and makes the inputs placeholders.
+// Reduces the graph to the nodes between inputs and outputs, and turns the inputs into placeholders.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ struct Params {
   bool prune_functions = true;
 };
 
-// What the caller says of new placeholders. An absent value is to be inferred.
+// Type and shape of new placeholders as given by the caller. An absent value is inferred.
 struct PlaceholderKind {
   std::optional<DType> type;
   std::optional<Shape> shape;
@@ -48,12 +48,12 @@ class Wishes {
       PlaceholderKind kind;
       PF_ASSIGN_OR_RETURN(kind.type, InParameter("type_for_name", ParseDType(params.type_for_name[i])));
       PF_ASSIGN_OR_RETURN(kind.shape, InParameter("shape_for_name", ParseShape(params.shape_for_name[i])));
-      wishes.by_name_[params.name[i]] = std::move(kind);  // As in the original, the last one counts.
+      wishes.by_name_[params.name[i]] = std::move(kind);  // As in TensorFlow, the last one counts.
     }
     return wishes;
   }
 
-  // Says which names mean no input.
+  // Notes the names that match no input.
   void NoteUnused(const Graph& graph, PassContext* context) const {
     for (const auto& [name, kind] : by_name_) {
       const Node* node = graph.Find(name.substr(0, name.find(':')));
@@ -65,7 +65,7 @@ class Wishes {
     }
   }
 
-  // `name` with its port, or alone.
+  // Looks up `name` with its port, or alone.
   const PlaceholderKind& Of(const Node& node, int port) const {
     const std::string name(node.name());
     const auto with_port = by_name_.find(absl::StrCat(name, ":", port));
@@ -85,7 +85,7 @@ class Wishes {
   std::map<std::string, PlaceholderKind> by_name_;
 };
 
-// The type of an output, from its node, or else from one that reads it.
+// Returns the type of an output, from its node or from a node that reads it.
 std::optional<DType> InferType(const Graph& graph, TensorRef ref) {
   const absl::StatusOr<std::vector<DType>> own = OutputTypes(*ref.node);
   if (own.ok() && static_cast<size_t>(ref.port) < own->size()) return RemoveRef((*own)[ref.port]);
@@ -104,11 +104,12 @@ class Cut {
       return IsCut(input) && !wishes.Of(*input.node, input.port).shape.has_value();
     });
     if (!infers) return;
-    // A graph whose shapes do not fit has none; what is wrong with it may well be stripped.
+    // Shapes stay unknown if inference fails; the cause may be in a part that is removed.
     if (absl::StatusOr<ShapeMap> shapes = InferShapes(*graph); shapes.ok()) shapes_ = *std::move(shapes);
   }
 
-  // Puts a new placeholder in the place of every second or later output that is an input of the graph, and declares it.
+  // Replaces every second or later output that is an input of the graph by a new placeholder, and declares that as
+  // input.
   absl::Status AtPorts() {
     std::vector<std::string> inputs, outputs;
     for (const Endpoint& output : graph_->outputs()) outputs.push_back(output.text);
@@ -138,7 +139,8 @@ class Cut {
     return new_names.empty() ? absl::OkStatus() : graph_->DeclareInterface(inputs, outputs);
   }
 
-  // Turns each input that is another op into a placeholder of the same name. `needed`, by id, is what the outputs need.
+  // Turns each input that is another op into a placeholder of the same name. `needed`, by id, holds the nodes that the
+  // outputs need.
   absl::Status AtNodes(const std::vector<bool>& needed) {
     for (const Endpoint& input : graph_->inputs()) {
       if (input.node == nullptr) {
@@ -166,7 +168,7 @@ class Cut {
   }
 
   int64_t rewrites() const { return rewrites_; }
-  // An input was left as it is because the pass may make no more rewrites.
+  // True if an input was left unchanged because the limit of rewrites was reached.
   bool is_partial() const { return is_partial_; }
 
  private:
@@ -236,8 +238,8 @@ class Cut {
   bool is_partial_ = false;
 };
 
-// By node id, what the declared outputs need of the declared inputs, and the inputs themselves; also what the inputs
-// need when they are not the places to stop at.
+// Returns by node id the nodes between the declared inputs and the declared outputs, and the inputs themselves. Without
+// stop_at_inputs, includes the nodes that the inputs need.
 std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
   std::vector<Node*> roots;
   std::vector<bool> stop(graph.id_limit(), false);
@@ -250,9 +252,9 @@ std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
   return ReachedBackwards(graph, roots, stop);
 }
 
-// Asks for leave to remove each node that is not needed, and adds to `needed` those that have to stay, with what they
-// read. What reads is asked for before what is read, as far as the file has them in that order, so that a pass which is
-// stopped has removed what nothing reads.
+// Requests permission to remove each node that is not needed. Adds to `needed` the nodes that must be kept, with their
+// inputs. Consumers are visited before producers if the file is in topological order. A pass that is stopped has then
+// removed only nodes without readers.
 void KeepUnlessAllowed(const Graph& graph, PassContext* context, std::vector<bool>* needed) {
   std::vector<Node*> unneeded, staying;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
