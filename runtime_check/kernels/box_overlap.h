@@ -1,4 +1,4 @@
-// How much two boxes of an image overlap.
+// The overlap of two boxes of an image.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_BOX_OVERLAP_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_BOX_OVERLAP_H_
 
@@ -6,7 +6,7 @@
 
 namespace permafrost {
 
-// Intersection over union; the corners of a box are in any order. 0 when one has no area.
+// Returns intersection over union, or 0 if a box has no area. The corners of a box may be in any order.
 inline float BoxOverlap(const float* a, const float* b) {
   const float a_top = std::min(a[0], a[2]), a_left = std::min(a[1], a[3]);
   const float a_bottom = std::max(a[0], a[2]), a_right = std::max(a[1], a[3]);

@@ -1,4 +1,4 @@
-// Walks the elements of a broadcast operation row by row, with as few and as long rows as the shapes allow.
+// Iteration over the elements of a broadcast operation, in as few and as long rows as the shapes allow.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_BROADCAST_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_BROADCAST_H_
 
@@ -12,25 +12,26 @@
 
 namespace permafrost {
 
-// For one to three inputs. Neighbouring dimensions that all inputs walk alike are one; a row is the last that remains.
+// A broadcast of one to three inputs. Neighbouring dimensions with compatible strides are merged; a row is the
+// innermost dimension that remains.
 class Broadcast {
  public:
   static constexpr int kMaxInputs = 3;
 
-  // The output's elements are visited in order; each input is of a shape that broadcasts to `output`.
-  // REQUIRES: that, which BroadcastShapes(all inputs) has checked.
+  // Visits the output's elements in order.
+  // REQUIRES: each input has a shape that broadcasts to `output`, as BroadcastShapes(all inputs) checks.
   Broadcast(absl::Span<const Shape> inputs, const Shape& output);
   Broadcast() : Broadcast({}, Shape()) {}
 
   int64_t num_elements() const { return num_elements_; }
   int64_t row_size() const { return dims_.back().size; }
-  // Along a row, the input stays at one element; otherwise it advances with the output.
+  // Returns true if the input stays at one element along a row; otherwise it advances with the output.
   bool IsScalarInRow(int input) const { return dims_.back().stride[input] == 0; }
-  // The input is one row that serves for all rows, and every other input has all elements of the output.
+  // Returns true if the input is a single row that is repeated, and every other input has all elements of the output.
   bool IsRepeatedRow(int input) const;
 
-  // Visits the output's elements [begin, end). Calls row(offsets, output_offset, n): n elements of a row, whose first
-  // is at offsets[i] in input i. All offsets are counted in elements.
+  // Visits the output's elements [begin, end). Calls row(offsets, output_offset, n) for n elements of a row, whose
+  // first element is at offsets[i] in input i. All offsets are counted in elements.
   template <typename RowFunction>
   void ForEachRow(int64_t begin, int64_t end, RowFunction row) const;
 

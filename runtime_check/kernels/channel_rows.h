@@ -1,4 +1,4 @@
-// One value for each channel, added to rows of channels.
+// Addition of one value per channel to rows of channels.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_CHANNEL_ROWS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_CHANNEL_ROWS_H_
 
@@ -10,7 +10,7 @@
 
 namespace permafrost {
 
-// y = x + bias, element by element. `y` may be `x`.
+// Computes y = x + bias, element by element. `y` may be `x`.
 template <typename T>
 void AddRow(int64_t count, const T* x, const T* bias, T* y) {
   if constexpr (std::is_same_v<T, float>) {
@@ -20,8 +20,8 @@ void AddRow(int64_t count, const T* x, const T* bias, T* y) {
   }
 }
 
-// The same for `rows` rows of as many channels, one behind the other, to each of which `bias` is added. A few channels
-// would be over before the loop has begun, so several rows of them are taken as one.
+// Adds `bias` to each of `rows` contiguous rows of `channels` elements. `y` may be `x`. Rows with few channels are too
+// short for an efficient loop, so several of them are processed as one.
 template <typename T>
 void AddToRows(int64_t rows, int64_t channels, const T* x, const T* bias, T* y) {
   constexpr int64_t kBlock = 256;

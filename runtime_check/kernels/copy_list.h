@@ -1,4 +1,4 @@
-// Kernels that only move elements: Prepare lists the copies, Compute runs them.
+// Kernels that only move elements: Prepare creates a list of copies, Compute runs it.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_LIST_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_COPY_LIST_H_
 
@@ -14,20 +14,21 @@
 
 namespace permafrost {
 
-// Copies from inputs to outputs, in order.
+// A list of copies from inputs to outputs, run in order.
 class CopyList : public KernelState {
  public:
-  // In place of the number of an input or output.
+  // Special numbers that replace the number of an input or output.
   static constexpr int kScratch = -1;
-  static constexpr int kZero = -2;  // Only to copy from: one element of zeros, for strides of 0.
+  static constexpr int kZero = -2;  // Source only: one element of zeros, for strides of 0.
 
   explicit CopyList(size_t element_size) : element_size_(element_size) {}
 
-  // Copies from element `from_offset` of input `from` to element `to_offset` of output `to`. Nothing for no elements.
+  // Adds a copy from element `from_offset` of input `from` to element `to_offset` of output `to`. Does nothing for an
+  // empty block.
   void Add(int from, int64_t from_offset, int to, int64_t to_offset, absl::Span<const StridedCopy::Dim> dims);
 
-  // Writes a block of shape `size` into the middle of a tensor of shape `target` at `before`, and the element that
-  // `border` names, or that input's first, into what surrounds it.
+  // Adds a copy of a block of shape `size` into a tensor of shape `target` at position `before`, and fills the rest of
+  // the tensor with the element that `border` names: the first element of an input, or kZero.
   void AddPadded(int from, int to, int border, absl::Span<const int64_t> size, absl::Span<const int64_t> before,
                  absl::Span<const int64_t> target);
 
@@ -46,7 +47,7 @@ class CopyList : public KernelState {
   std::vector<Piece> pieces_;
 };
 
-// A Compute function for kernels whose state is a CopyList.
+// The Compute function of kernels whose state is a CopyList.
 absl::Status ComputeCopies(ComputeContext* context);
 
 }  // namespace permafrost

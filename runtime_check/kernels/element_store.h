@@ -1,4 +1,4 @@
-// Tensors that objects keep: the elements of arrays and lists, and how they get into values and out of them.
+// Tensors that resource objects hold: the elements of tensor arrays and lists, and their conversion to and from values.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENT_STORE_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENT_STORE_H_
 
@@ -16,24 +16,25 @@
 
 namespace permafrost {
 
-// A tensor within the session's budget. Nobody changes one that is shared.
+// A tensor counted against the session's memory budget. Shared elements are immutable.
 struct StoredElement {
   Tensor tensor;
   Reservation reservation;
 };
 using ElementRef = std::shared_ptr<const StoredElement>;  // Null: not set yet.
 
-// Elements with null for those not set. The references count against the budget too.
+// A list of elements, null for those not set. The references count against the budget too.
 class ElementStore {
  public:
   ElementStore() = default;
-  // Shares the elements.
+  // Returns a copy that shares the elements.
   absl::StatusOr<ElementStore> Copy(MemoryBudget* budget) const;
 
   int64_t size() const { return static_cast<int64_t>(elements_.size()); }
   const ElementRef& operator[](int64_t i) const { return elements_[static_cast<size_t>(i)]; }
   void Set(int64_t i, ElementRef element) { elements_[static_cast<size_t>(i)] = std::move(element); }
-  // InvalidArgument for a negative size, ResourceExhausted beyond the budget. Growing by one costs O(1) on average.
+  // Changes the number of elements. Returns InvalidArgument for a negative size, ResourceExhausted if the budget is
+  // exceeded. Growing by one costs amortised O(1).
   absl::Status Resize(int64_t size, MemoryBudget* budget);
 
  private:
@@ -42,36 +43,39 @@ class ElementStore {
   int64_t reserved_ = 0;
 };
 
-// Copies of a value, or of row `row` of it (its elements along the first axis).
+// Store a copy of a value, or of `count` rows of it from `row` (elements along the first axis).
 absl::StatusOr<ElementRef> StoreValue(const Value& value, MemoryBudget* budget);
 absl::StatusOr<ElementRef> StoreRows(const Value& value, int64_t row, int64_t count, const Shape& shape,
                                      MemoryBudget* budget);
 
-// Allocates output i and fills it with the element; with zeros when it is null, where `shape` must be fully known.
+// Allocates output i and fills it with the element, or with zeros if the element is null. In that case `shape` must be
+// fully known.
 absl::Status GiveElement(ComputeContext* context, int i, const ElementRef& element, const Shape& shape);
-// The same with elements one after the other under a new first axis; `shape` is that of one, fully known.
+// Allocates output i and fills it with the elements, stacked along a new first axis. `shape` is the shape of one
+// element, fully known.
 absl::Status GiveStack(ComputeContext* context, int i, absl::Span<const ElementRef> elements, const Shape& shape);
-// The same along their first axis; `shape` is that of one without the first axis. Output i + 1 gets the lengths.
+// Allocates output i and fills it with the elements, concatenated along their first axis. `shape` is the shape of one
+// element without the first axis. Output i + 1 is set to the lengths.
 absl::Status GiveConcat(ComputeContext* context, int i, absl::Span<const ElementRef> elements, const Shape& shape,
                         absl::Span<const int64_t> lengths_of_unset);
 
-// The shape that fits `known` and all that are set. InvalidArgument when none does.
+// Returns the shape compatible with `known` and all elements that are set; InvalidArgument if there is none.
 absl::StatusOr<Shape> CommonShape(Shape known, absl::Span<const ElementRef> elements);
 
-// A shape as lists are given one: a vector of dimensions where -1 is unknown, or the scalar -1 for an unknown rank.
+// Returns the shape in a value: a vector of dimensions, where -1 is unknown, or the scalar -1 for an unknown rank.
 absl::StatusOr<Shape> ShapeFromValue(const Value& value);
-// The integers of a value of type int32 or int64.
+// Returns the integers of a value of type int32 or int64.
 absl::StatusOr<std::vector<int64_t>> IntegersOf(const Value& value);
-// The only one. InvalidArgument when there are more or fewer.
+// Returns the single integer of a value; InvalidArgument if it has more or fewer.
 absl::StatusOr<int64_t> IntegerOf(const Value& value);
 
-// InvalidArgument unless 0 <= index < size.
+// Returns InvalidArgument unless 0 <= index < size.
 absl::Status CheckIndex(int64_t index, int64_t size);
 
-// A Prepare function: outputs of object types are scalars, those of other types depend on values.
+// A Prepare function for outputs of objects: object types are scalars, the shapes of other types depend on values.
 absl::Status PrepareObjects(PrepareContext* context);
 
-// The object that input i holds, as a T.
+// Returns the object of type T that input i holds.
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> ObjectInput(const ComputeContext* context, int i) {
   const Value& value = context->input_at(i);

@@ -1,9 +1,10 @@
-// The engine of the elementwise kernels: loops over rows for few types, conversions for the others, broadcasting.
+// The engine of the elementwise kernels: loops over rows for a few types, conversions for the other types,
+// broadcasting.
 //
-// A loop is instantiated for float, double, int32, int64 and uint64, and for complex numbers where the op has them.
-// Narrower types are computed in blocks that are converted to the type that holds all their results: half and bfloat16
-// as float, small integers as int32, uint32 as int64. Rounding or truncating the result gives the same as arithmetic in
-// the narrow type.
+// Loops are instantiated for float, double, int32, int64 and uint64, and for complex numbers if the op supports them.
+// Narrower types are converted in blocks to the type that holds all their results: half and bfloat16 to float, small
+// integers to int32, uint32 to int64. Rounding or truncating the result gives the same as arithmetic in the narrow
+// type.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_ELEMENTWISE_H_
 
@@ -19,7 +20,7 @@
 
 namespace permafrost {
 
-// How elements of a narrow type become those of the type that they are computed in, and back.
+// The conversion of elements of a narrow type to the type of the computation, and back.
 struct Conversion {
   DType wide;
   size_t narrow_size;
@@ -28,22 +29,23 @@ struct Conversion {
   void (*narrow)(const char* from, char* to, int64_t count);
 };
 
-// Null for a type that loops compute as it is. Quantised types are taken for the integers that their codes are.
+// Returns the conversion for a type; null for a type that loops support directly. Quantised types are treated as the
+// integers of their codes.
 const Conversion* ConversionFor(DType dtype);
 
-// Computes count results. False when an element is not allowed (division by zero).
+// Computes `count` results. Returns false for an invalid element (division by zero).
 using UnaryLoop = bool (*)(const char* x, char* y, int64_t count);
-// A scalar input stays at its one element for the whole row.
+// Computes `count` results. A scalar input stays at its one element for the whole row.
 using BinaryLoop = bool (*)(const char* x, bool x_is_scalar, const char* y, bool y_is_scalar, char* z, int64_t count);
 
-// The work of one loop for all types of an op: which loop for which type, and what its failure means.
+// The loops of an op for all types, and the error message for a loop that fails.
 struct UnaryLoops {
   UnaryLoop for_float = nullptr;
   UnaryLoop for_double = nullptr;
   UnaryLoop for_int32 = nullptr;
   UnaryLoop for_int64 = nullptr;
   UnaryLoop for_uint64 = nullptr;
-  // The smallest number of elements that is worth another thread.
+  // Minimum number of elements per thread.
   int64_t grain = 1 << 15;
   UnaryLoop for_complex64 = nullptr;
   UnaryLoop for_complex128 = nullptr;
@@ -57,12 +59,13 @@ struct BinaryLoops {
   BinaryLoop for_uint64 = nullptr;
   BinaryLoop for_bool = nullptr;
   int64_t grain = 1 << 15;
-  const char* failure = "";  // The message when a loop returned false.
+  const char* failure = "";  // Error message if a loop returns false.
   BinaryLoop for_complex64 = nullptr;
   BinaryLoop for_complex128 = nullptr;
 };
 
-// `loops` must outlive the prepared kernel. The output is of the inputs' type or, for comparisons, bool.
+// Prepare and compute an op with these loops. `loops` must outlive the prepared kernel. The output has the type of the
+// inputs or, for comparisons, bool.
 absl::Status PrepareUnaryLoops(PrepareContext* context, const UnaryLoops* loops);
 absl::Status ComputeUnaryLoops(ComputeContext* context);
 absl::Status PrepareBinaryLoops(PrepareContext* context, const BinaryLoops* loops);
@@ -74,7 +77,7 @@ absl::Status ComputeBinaryLoops(ComputeContext* context);
 // Op: struct { template <typename T> static PF_INLINE T Of(T x); }
 template <typename Op, typename T>
 bool RunUnary(const char* x_bytes, char* y_bytes, int64_t count) {
-  // No restrict: the output may be the input.
+  // Not restrict, since the output may be the input.
   const T* x = reinterpret_cast<const T*>(x_bytes);
   using Result = decltype(Op::Of(T()));
   Result* y = reinterpret_cast<Result*>(y_bytes);
@@ -123,7 +126,7 @@ bool RunBinary(const char* x_bytes, bool x_is_scalar, const char* y_bytes, bool 
   return true;
 }
 
-// The loop for one type; none where a selective build has no use for it.
+// Returns the loop for one type; null if a selective build does not need it.
 template <typename Op, typename T>
 constexpr UnaryLoop UnaryOf() {
   if constexpr (IsSelected(DTypeOf<T>::value)) return RunUnary<Op, T>;
@@ -135,7 +138,7 @@ constexpr BinaryLoop BinaryOf() {
   return nullptr;
 }
 
-// Loops for all numbers, and for those that an op like Atan2 knows.
+// Returns the loops for all numbers, and those for the floating-point types of an op such as Atan2.
 template <typename Op>
 constexpr UnaryLoops UnaryOfNumbers(int64_t grain = 1 << 15) {
   return {UnaryOf<Op, float>(),   UnaryOf<Op, double>(),   UnaryOf<Op, int32_t>(),
@@ -161,7 +164,7 @@ constexpr BinaryLoops BinaryOfFloats(int64_t grain = 1 << 15) {
   return {BinaryOf<Op, float>(), BinaryOf<Op, double>(), nullptr, nullptr, nullptr, nullptr, grain, ""};
 }
 
-// The same loops, and those of `Op` for complex numbers.
+// Returns the same loops, with those of `Op` for complex numbers added.
 template <typename Op>
 constexpr UnaryLoops WithComplex(UnaryLoops loops) {
   loops.for_complex64 = UnaryOf<Op, std::complex<float>>();
@@ -175,7 +178,7 @@ constexpr BinaryLoops WithComplex(BinaryLoops loops) {
   return loops;
 }
 
-// For DEFINE_KERNEL: PrepareLoops<kAddLoops>.
+// Prepare and Compute functions for DEFINE_KERNEL, for a table of loops.
 template <const UnaryLoops& loops>
 absl::Status PrepareUnary(PrepareContext* context) {
   return PrepareUnaryLoops(context, &loops);
@@ -188,7 +191,7 @@ absl::Status PrepareBinary(PrepareContext* context) {
 template <typename T>
 inline constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// x of a real number; the conjugate of a complex one.
+// Returns x for a real number, the conjugate for a complex one.
 template <typename T>
 PF_INLINE inline T Conjugate(const T& x) {
   if constexpr (kIsComplex<T>) {
@@ -198,7 +201,7 @@ PF_INLINE inline T Conjugate(const T& x) {
   }
 }
 
-// ln(1 + x), exact for small x.
+// Returns ln(1 + x), accurate for small x.
 template <typename T>
 PF_INLINE inline T LogOnePlus(const T& x) {
   if constexpr (kIsComplex<T>) {

@@ -27,7 +27,7 @@
 
 namespace permafrost {
 
-// Memory of one whole matrix, aligned to 64 bytes. Owned.
+// Uninitialised memory for floats, aligned to 64 bytes. Owned.
 class FloatBuffer {
  public:
   FloatBuffer() = default;
@@ -35,7 +35,7 @@ class FloatBuffer {
   FloatBuffer(FloatBuffer&& other) noexcept;
   FloatBuffer& operator=(FloatBuffer&& other) noexcept;
 
-  // ResourceExhausted when memory does not suffice. The content is undefined.
+  // Allocates memory with undefined content. Returns ResourceExhausted if the allocation fails.
   static absl::StatusOr<FloatBuffer> Allocate(int64_t count);
   float* data() const { return data_; }
 
@@ -43,12 +43,12 @@ class FloatBuffer {
   float* data_ = nullptr;
 };
 
-// The right matrix: `depth` rows of `columns` columns.
+// The shape of the right matrix: `depth` rows of `columns` columns.
 struct PackedShape {
   int64_t depth = 0;
   int64_t columns = 0;
 
-  // Floats that it takes. InvalidArgument when that exceeds what int64 counts in bytes.
+  // Returns the number of floats of the packed matrix; InvalidArgument if its size in bytes exceeds int64.
   absl::StatusOr<int64_t> Size(const InnerLoops& loops) const;
   int64_t NumPanels(const InnerLoops& loops) const;
 };
@@ -57,41 +57,41 @@ struct PackedShape {
 void Pack(const InnerLoops& loops, const PackedShape& shape, const float* b, int64_t row_step, int64_t column_step,
           float* packed);
 
-// c[rows][columns] = a[rows][depth] * b for the columns of panels [panel_begin, panel_end). The strides are those from
-// one row to the next, in floats; `a` and `c` point to the first row and column of the whole. Runs on the calling
-// thread. A depth of 0 gives zeros.
+// Computes c[rows][columns] = a[rows][depth] * b for the columns of panels [panel_begin, panel_end). Strides are
+// distances of rows, in floats; `a` and `c` point to the first row and column of the whole. Runs on the calling thread.
+// A depth of 0 gives zeros.
 void Multiply(const InnerLoops& loops, int64_t rows, const PackedShape& shape, const float* a, int64_t a_stride,
               const float* packed, float* c, int64_t c_stride, int64_t panel_begin, int64_t panel_end);
 
-// The terms [begin, end) of a sum.
+// A range [begin, end) of the terms of a sum.
 struct DepthRange {
   int64_t begin, end;
 };
-// The part of the product that the rows of b in `range` give, of which `a` has the first in its first column: added to
-// what `c` holds, or in its place where the range begins at 0. The parts of a product, one after the other in the order
-// of their ranges, give the bits of the whole.
+// Computes the part of a product for the rows of b in `range`; the first column of `a` corresponds to the first of
+// these rows. The result is added to `c`, or replaces it if the range begins at 0. Computing the parts in the order of
+// their ranges gives the same bits as the whole product.
 void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shape, DepthRange range, const float* a,
                   int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
                   int64_t panel_end);
 
-// How a product is cut into equal pieces of work.
+// The division of a product into equal units of work.
 struct WorkGrid {
-  int64_t rows_per_block = 1;  // A multiple of the tile's rows, or all.
+  int64_t rows_per_block = 1;  // A multiple of the rows per tile, or all rows.
   int64_t row_blocks = 0;
   int64_t panels_per_group = 1;
   int64_t panel_groups = 0;
 
   int64_t num_pieces() const { return row_blocks * panel_groups; }
 };
-// Rows are cut so that a block of `a` fits the second-level cache and there is work for all threads; panels only where
-// rows do not suffice for that.
+// Divides a product. A block of rows of `a` fits in the L2 cache and all threads have work; panels are divided only if
+// there are too few rows.
 WorkGrid DivideWork(const InnerLoops& loops, int64_t rows, const PackedShape& shape, int num_threads);
 
-// Calls body(worker, piece) for each of the pieces, in order within a worker; workers are numbered from 0 and at most
-// threads.num_threads(), so that each can own a part of the scratch memory. Pieces are shared out evenly.
+// Calls body(worker, piece) for each piece, in order within a worker. Workers are numbered from 0 and at most
+// threads.num_threads(), so each can have its own part of the scratch memory. Pieces are divided evenly.
 void ForEachPiece(ThreadPool& threads, int64_t pieces, absl::FunctionRef<void(int worker, int64_t piece)> body);
 
-// The whole product on all threads.
+// Computes the whole product on all threads.
 void ParallelMultiply(const InnerLoops& loops, ThreadPool& threads, int64_t rows, const PackedShape& shape,
                       const float* a, int64_t a_stride, const float* packed, float* c, int64_t c_stride);
 

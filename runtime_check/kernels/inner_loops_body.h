@@ -9,7 +9,7 @@
 
 using Vector = float __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));
 using IntVector = int32_t __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));
-// The same with no alignment, for memory.
+// The same type without alignment, for memory accesses.
 using MemoryVector =
     float __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float)), aligned(alignof(float)), may_alias));
 
@@ -18,13 +18,13 @@ constexpr int kTileRows = PERMAFROST_TILE_ROWS;
 
 inline Vector Load(const float* p) { return *reinterpret_cast<const MemoryVector*>(p); }
 inline void Store(Vector v, float* p) { *reinterpret_cast<MemoryVector*>(p) = v; }
-// Subtracting nothing, since adding 0 would change -0.
+// Subtracts 0, since adding 0 would change -0.
 inline Vector Broadcast(float x) { return x - Vector{}; }
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
-// One register tile: kRows rows of kVectors registers. Rows of `a` are reached from one pointer for each five, since
-// x86 addresses base, base + s, base + 2s, base + 4s and, with 3s in a register, base + 3s: fifteen rows in few
+// Computes a register tile of kRows rows of kVectors registers. One pointer addresses five rows of `a`, since x86
+// addresses base, base + s, base + 2s, base + 4s and, with 3s in a register, base + 3s. Fifteen rows so need few
 // registers.
 template <int kRows, int kVectors>
 inline void Tile(int64_t depth, const float* __restrict a, int64_t a_stride, const float* __restrict b,
@@ -63,7 +63,7 @@ inline void Tile(int64_t depth, const float* __restrict a, int64_t a_stride, con
   }
 }
 
-// Calls the tile of `rows` rows, which is at most kRows.
+// Calls the tile with `rows` rows, which is at most kRows.
 template <int kRows, int kVectors>
 void TileOfRows(int rows, int64_t depth, const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride,
                 bool accumulate) {
@@ -80,13 +80,13 @@ void MultiplyPanelOf(int64_t rows, int64_t columns, int64_t depth, const float* 
                      float* c, int64_t c_stride, bool accumulate) {
   constexpr int kWidth = kVectors * kFloats;
   while (rows > 0) {
-    // The last two tiles share their rows evenly: a tile of one row would wait for its own sums.
+    // The last two tiles share their rows evenly: in a tile of one row, each addition waits for the previous one.
     int64_t now = rows;
     if (rows > kTileRows) now = rows < 2 * kTileRows ? (rows + 1) / 2 : kTileRows;
     if (columns == kWidth) {
       TileOfRows<kTileRows, kVectors>(static_cast<int>(now), depth, a, a_stride, b, c, c_stride, accumulate);
     } else {
-      // A tile that sticks out of the result goes through a buffer.
+      // A tile that extends past the edge of the result goes through a buffer.
       float whole[kTileRows * kWidth];
       if (accumulate) {
         for (int64_t r = 0; r < now; ++r) {
@@ -115,8 +115,8 @@ void MultiplyPanel(int64_t rows, int64_t columns, int64_t depth, const float* a,
 
 // --- Depthwise convolution -------------------------------------------------------------------------------------------
 
-// Registers of any width, for the channels that do not fill a whole one. GCC drops a size that depends on a template's
-// parameter where another attribute stands beside it, so memory has no type here.
+// Vectors of any width, for the tail of channels that does not fill a register. GCC ignores a vector size that depends
+// on a template parameter if another attribute is present, so there is no type for unaligned memory.
 template <int kWidth>
 struct Lanes {
   typedef float Register __attribute__((vector_size(kWidth * sizeof(float))));
@@ -129,7 +129,7 @@ struct Lanes {
   static void Store(Register v, float* p) { __builtin_memcpy(p, &v, sizeof(v)); }
 };
 
-// As many channels of kPixels output pixels as a register of kWidth floats holds, from where the pointers lead.
+// Computes kPixels output pixels for as many channels as a register of kWidth floats holds.
 template <int kPixels, int kWidth>
 inline void DepthwiseRegister(const DepthwiseWindow& w, const float* input, const float* filter, float* output) {
   using L = Lanes<kWidth>;
@@ -149,7 +149,7 @@ inline void DepthwiseRegister(const DepthwiseWindow& w, const float* input, cons
   for (int p = 0; p < kPixels; ++p) L::Store(sum[p], output + p * w.channels);
 }
 
-// kPixels output pixels at once share the load of the filter.
+// Computes kPixels output pixels at once, to share the loads of the filter.
 template <int kPixels>
 inline void DepthwisePixels(const DepthwiseWindow& w, const float* input, const float* filter, float* output) {
   int64_t c = 0;
@@ -211,7 +211,7 @@ void Depthwise(const DepthwiseWindow& w, int64_t pixels, const float* input, con
 
 // --- Element by element ----------------------------------------------------------------------------------------------
 
-// y[i] = f(x[i]) where f maps registers; the last, partial register goes through a buffer.
+// Computes y[i] = f(x[i]) where f maps registers; the tail goes through a buffer.
 template <typename F>
 inline void Map(int64_t count, const float* x, float* y, F f) {
   int64_t i = 0;
@@ -223,7 +223,7 @@ inline void Map(int64_t count, const float* x, float* y, F f) {
   for (int64_t j = i; j < count; ++j) y[j] = rest[j - i];
 }
 
-// y[i] = f(a[i], b[i]).
+// Computes y[i] = f(a[i], b[i]).
 template <typename F>
 inline void Map(int64_t count, const float* a, const float* b, float* y, F f) {
   int64_t i = 0;
@@ -279,14 +279,14 @@ void LeakyRelu(int64_t count, float alpha, const float* x, float* y) {
   Map(count, x, y, [alpha](Vector a) { return a < 0 ? a * alpha : a; });
 }
 
-// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. ln 2 is subtracted in two parts, of which the first
-// has 9 bits, so that n times it is exact. exp(r) is a polynomial of degree 7, as close as its float
-// coefficients allow.
-// 2^n is applied as two factors, so that both ends of the range of n are reached: denormals, and infinity on overflow.
+// Computes exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. ln 2 is subtracted in two parts, of which
+// the first has 9 bits, so that its product with n is exact. exp(r) is a polynomial of degree 7, as accurate as float
+// coefficients allow. 2^n is applied as two factors, to cover both ends of the range of n: denormals, and overflow to
+// infinity.
 inline Vector Exp(Vector x) {
   const Vector low = Broadcast(-104.f), high = Broadcast(89.f);  // exp is 0 below, infinite above.
   Vector bounded = x < low ? low : x;
-  bounded = bounded > high ? high : bounded;            // NaN stays.
+  bounded = bounded > high ? high : bounded;            // NaN propagates.
   const Vector kRoundingShift = Broadcast(12582912.f);  // 1.5 * 2^23: adding it rounds to an integer.
   const Vector shifted = bounded * 1.44269504f + kRoundingShift;
   const Vector n = shifted - kRoundingShift;
@@ -328,7 +328,7 @@ void Tanh(int64_t count, const float* x, float* y) {
   });
 }
 
-// Null for a loop that a selective build has no use for.
+// Returns the table of loops; a loop that a selective build does not need is null.
 constexpr InnerLoops Table(const char* name) {
   constexpr bool kBehindOthers = selection::kHoldsFusedOps || selection::kHoldsDelegates;
   constexpr bool kNormalizes = selection::HoldsAnyOp(

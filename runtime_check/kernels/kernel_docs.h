@@ -1,4 +1,4 @@
-// The page of the kernels, written from their definitions.
+// The documentation page of the kernels, generated from their definitions.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_KERNEL_DOCS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_KERNEL_DOCS_H_
 
@@ -6,7 +6,7 @@
 
 namespace permafrost {
 
-// docs/kernels.md: every op that has a kernel, what it computes and for which types.
+// Returns docs/kernels.md: every op with a kernel, its formula and its types.
 std::string KernelDocs();
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The definition that kernels share which only move elements, whatever their type.
+// The definition shared by kernels that only move elements, of any type.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_MOVING_KERNEL_H_
 
@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// For a Prepare that leaves a CopyList as the state. The elements are of type T, strings included.
+// Returns a kernel whose Prepare leaves a CopyList as the state. The elements have type T, which includes strings.
 template <PrepareFunction prepare>
 Kernel MovingKernel(const char* formula) {
   return Kernel(formula)

@@ -1,4 +1,4 @@
-// A constant input in the form in which the inner loops read it, made in Prepare or kept from another session.
+// A constant input in the packed form that the inner loops read. It is packed in Prepare, or shared from a cache.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_PACKED_INPUT_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_PACKED_INPUT_H_
 
@@ -17,16 +17,16 @@
 
 namespace permafrost {
 
-// Owned, or in memory that somebody else keeps.
+// The packed input. It owns its memory, or refers to memory of the cache.
 class PackedInput {
  public:
-  // Null where nothing was taken.
+  // Returns the packed floats; null if Take has not packed the input.
   const float* data() const { return own_.data() == nullptr ? DataOf(kept_) : own_.data(); }
 
-  // Takes input i, whose known value `pack` writes as `count` floats to packed memory, unless it was kept, and releases
-  // it. `form` says all on which those floats depend beside the value and the layout of `loops`. Does nothing where the
-  // value is not known before the run. ResourceExhausted when memory does not suffice.
-  // In line, since that is what the smallest selective programs are built with.
+  // Packs input i if its value is known, and releases the input; does nothing otherwise. `pack` writes the value as
+  // `count` floats to packed memory, unless the cache has it. `form` must name everything that determines these floats
+  // besides the value and the layout of `loops`. Returns ResourceExhausted if memory is exhausted. Always inline,
+  // because this makes the smallest selective programs smaller.
   template <typename Pack>  // void(const float* value, float* packed)
   [[gnu::always_inline]] absl::Status Take(PrepareContext* context, int i, const InnerLoops& loops, int64_t count,
                                            absl::FunctionRef<std::string()> form, const Pack& pack) {
@@ -43,7 +43,7 @@ class PackedInput {
   }
 
  private:
-  // What others keep. Nothing in a selective build, where each byte counts.
+  // Packed bytes in a cache. Empty in a selective build, to save code size.
   struct NothingKept {};
   using MaybeKept = std::conditional_t<kKeepsPackedWeights, PackedBytes, NothingKept>;
   static const float* DataOf(const PackedBytes& kept) { return reinterpret_cast<const float*>(kept.bytes.data()); }
@@ -51,7 +51,7 @@ class PackedInput {
   static void Set(const PackedBytes& bytes, PackedBytes* kept) { *kept = bytes; }
   static void Set(const PackedBytes&, NothingKept*) {}
 
-  // Empty where nobody keeps the input.
+  // Returns the cache key of the input; empty if there is no cache for it.
   static std::string KeyOf(const PrepareContext& context, int i, const InnerLoops& loops,
                            absl::FunctionRef<std::string()> form);
   bool Find(const PrepareContext& context, const std::string& key, int64_t count);
@@ -61,7 +61,8 @@ class PackedInput {
   [[no_unique_address]] MaybeKept kept_;
 };
 
-// What the layout depends on beside the form: the instructions of this processor, and how matrices are packed for them.
+// Returns what determines the layout besides `form`: the instruction set of this processor, and the packing of matrices
+// for it.
 std::string ReferencePackingIdentity();
 
 }  // namespace permafrost

@@ -1,9 +1,8 @@
-// The generator of random bits, and the distributions made of them, as TensorFlow has them: bit by bit the same
-// numbers.
+// The random generator of TensorFlow and its distributions. The numbers are bit-identical to TensorFlow's.
 //
 // The bits come from the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
-// as easy as 1, 2, 3", 2011): block number n of 128 bits is a function of n and a key. Any part of a stream is computed
-// without what comes before it.
+// as easy as 1, 2, 3", 2011): block number n of 128 bits is a function of n and a key. Any part of a stream can be
+// computed without the preceding part.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_PHILOX_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_PHILOX_H_
 
@@ -21,19 +20,19 @@
 
 namespace permafrost {
 
-// Groups of numbers that one task makes at least.
+// Minimum number of groups per task.
 constexpr int64_t kGrainGroups = 1 << 11;
-// Blocks that TensorFlow sets aside for each number, however many it needs.
+// Blocks that TensorFlow reserves per number, even if it needs fewer.
 constexpr uint64_t kBlocksPerNumber = 256;
 
 using Block = std::array<uint32_t, 4>;
 
-// A stream of blocks. The number of a block has 128 bits: `upper` and `lower` are where the stream starts.
+// A stream of blocks. Block numbers have 128 bits: `upper` and `lower` are the start of the stream.
 class Philox {
  public:
   Philox(uint64_t key, uint64_t upper, uint64_t lower = 0) : key_(key), upper_(upper), lower_(lower) {}
 
-  // Block `number` of the stream.
+  // Returns block `number` of the stream.
   Block operator()(uint64_t number) const {
     const uint64_t low = lower_ + number, high = upper_ + (low < lower_ ? 1 : 0);
     Block block = {Low(low), High(low), Low(high), High(high)};
@@ -54,7 +53,7 @@ class Philox {
   uint64_t key_, upper_, lower_;
 };
 
-// A number in [1, 2) has the bits as its fraction; less 1 it is uniform in [0, 1).
+// Returns a uniform number in [0, 1): the bits are the fraction of a number in [1, 2), from which 1 is subtracted.
 inline float UnitFloat(uint32_t bits) {
   const uint32_t pattern = uint32_t{127} << 23 | (bits & 0x7fffff);
   float value;
@@ -69,7 +68,7 @@ inline double UnitDouble(uint32_t high, uint32_t low) {
   return value - 1;
 }
 
-// Two normal numbers from two uniform ones (Box and Muller).
+// Returns two normal numbers computed from two uniform ones (Box-Muller transform).
 template <typename T>
 std::array<T, 2> NormalPair(T radius, T angle) {
   const T length = std::sqrt(T{-2} * std::log(std::max(radius, static_cast<T>(1e-7f))));
@@ -77,7 +76,7 @@ std::array<T, 2> NormalPair(T radius, T angle) {
   return {std::sin(turn) * length, std::cos(turn) * length};
 }
 
-// What 16-bit floats are computed in.
+// The type in which numbers of type T are computed; float for 16-bit floats.
 template <typename T>
 using ComputedIn = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -92,7 +91,7 @@ T Stored(ComputedIn<T> x) {
   }
 }
 
-// Numbers made from one group of blocks.
+// How many numbers one group of blocks gives.
 template <typename T>
 constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
 
@@ -128,7 +127,7 @@ std::array<T, kGroup<T>> NormalGroup(const Block& block) {
   }
 }
 
-// Normal numbers of at most 2 deviations: those beyond are drawn again, from the next blocks.
+// Returns normal numbers within 2 standard deviations. Numbers beyond are redrawn from the next blocks.
 template <typename T>
 std::array<T, kGroup<T>> TruncatedGroup(const Philox& bits, uint64_t block_number) {
   std::array<T, kGroup<T>> result;
@@ -155,7 +154,7 @@ std::array<T, kGroup<T>> TruncatedGroup(const Philox& bits, uint64_t block_numbe
   }
 }
 
-// group(number) makes the numbers of group `number`; the last group may be cut.
+// Fills the output. group(number) returns the numbers of group `number`; the last group may be truncated.
 template <typename T, typename Group>
 void FillGroups(ComputeContext* context, Group group) {
   T* output = context->output<T>(0);
@@ -169,7 +168,7 @@ void FillGroups(ComputeContext* context, Group group) {
   });
 }
 
-// Numbers of the two or four that a block gives: all bits of an integer type.
+// Returns the two or four integers of a block, which use all bits of the type.
 template <typename T>
 std::array<T, kGroup<T>> IntegerGroup(const Block& block) {
   std::array<T, kGroup<T>> result;
@@ -183,7 +182,8 @@ std::array<T, kGroup<T>> IntegerGroup(const Block& block) {
   return result;
 }
 
-// Integers in [lowest, end): the bits modulo the distance, which TensorFlow takes although it prefers small numbers.
+// Returns integers in [lowest, end): the bits modulo the distance. TensorFlow uses this although it favours small
+// numbers.
 // REQUIRES: lowest < end.
 template <typename T>
 std::array<T, kGroup<T>> IntegerGroupBetween(const Block& block, T lowest, T end) {
@@ -197,7 +197,7 @@ std::array<T, kGroup<T>> IntegerGroupBetween(const Block& block, T lowest, T end
   return result;
 }
 
-// The seed of a node that has none: the 64-bit hash of Fowler, Noll and Vo of its name, the same in every process.
+// Returns the seed of a node without one: the 64-bit FNV hash of its name, equal in every process.
 uint64_t SeedOfName(absl::string_view name);
 
 // Takes the blocks for so many numbers from the stream that the runs of a session share at this node, and returns the

@@ -1,5 +1,4 @@
-// Turns images from planes of pixels (NCHW) into pixels of channels (NHWC) and back: the inner loops know only the
-// latter.
+// Conversion of images between NCHW and NHWC. The inner loops support only NHWC.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_PLANES_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_PLANES_H_
 
@@ -9,7 +8,7 @@
 
 namespace permafrost {
 
-// to[i][c][r] = from[i][r][c] for matrices i in [0, count).
+// Computes to[i][c][r] = from[i][r][c] for matrices i in [0, count).
 void TransposeMatrices(ThreadPool& threads, int64_t count, int64_t rows, int64_t columns, const float* from, float* to);
 
 }  // namespace permafrost

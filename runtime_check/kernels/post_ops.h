@@ -1,5 +1,5 @@
-// What the _Fused ops do to the result of a convolution or a matrix product: they add a bias or apply a batch norm, and
-// then an activation.
+// The post-ops of the _Fused ops on the result of a convolution or a matrix product: a bias or a batch norm, then an
+// activation.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_POST_OPS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_POST_OPS_H_
 
@@ -13,17 +13,17 @@
 
 namespace permafrost {
 
-// Read in Prepare and kept in the state. A default one does nothing.
+// The post-ops of a node, read in Prepare and kept in the state. The default value does nothing.
 struct PostOps {
   enum class Scaling { kNone, kBias, kBatchNorm };
   enum class Activation { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kTanh, kSigmoid };
 
   Scaling scaling = Scaling::kNone;
   Activation activation = Activation::kNone;
-  int first_arg = 0;  // The input that is the bias, or the scale of a batch norm; its offset, mean, variance follow.
+  int first_arg = 0;  // The input with the bias, or the scale of a batch norm; offset, mean and variance follow.
   float epsilon = 0, alpha = 0;
   int64_t channels = 0;
-  int64_t factor_part = 0;  // Of the scratch memory: one float a channel, for a batch norm.
+  int64_t factor_part = 0;  // Offset in the scratch memory: one float per channel, for a batch norm.
 
   bool is_empty() const {
     return !selection::kHoldsFusedOps || (scaling == Scaling::kNone && activation == Activation::kNone);
@@ -31,24 +31,24 @@ struct PostOps {
 };
 
 // Reads fused_ops, epsilon and leakyrelu_alpha of a _Fused op whose args begin at input `first_arg`: BiasAdd or
-// FusedBatchNorm, alone or with an activation behind it. Empty for an op without attribute fused_ops. Unimplemented for
-// other lists; InvalidArgument unless the args are there, one float vector of `channels` elements each (of another type
-// where the op's results are: a bias, and what a batch norm of doubles reads).
+// FusedBatchNorm, optionally followed by an activation. The result is empty for an op without the attribute fused_ops.
+// Returns Unimplemented for other lists. Returns InvalidArgument unless each arg is a vector of `channels` floats. A
+// bias, and the args of a batch norm of doubles, have the type of the op's results instead.
 absl::StatusOr<PostOps> ReadPostOps(PrepareContext* context, int first_arg, int64_t channels, ScratchParts* parts);
 
-// Post-ops on the values of one run. Cheap to make.
+// Post-ops with the values of one run. Cheap to construct.
 class BoundPostOps {
  public:
   BoundPostOps(const PostOps& ops, ComputeContext* context);
 
   bool is_empty() const { return ops_.is_empty(); }
 
-  // Changes `rows` rows of `count` floats each, `stride` floats apart, which belong to channels [first, first + count).
+  // Applies the post-ops to `rows` rows of `count` floats, `stride` floats apart, for channels [first, first + count).
   void Apply(int64_t rows, int64_t first, int64_t count, float* data, int64_t stride) const;
-  // What x, an element of that channel, becomes. REQUIRES: the results are of type double.
+  // Returns the result for one element x of a channel. REQUIRES: the results are of type double.
   double Of(int64_t channel, double x) const;
-  // The same as Apply for rows of all channels of one type: float, half or bfloat16. REQUIRES: no batch norm for the
-  // latter two.
+  // Applies the post-ops to rows of all channels of type float, half or bfloat16. REQUIRES: no batch norm for half and
+  // bfloat16.
   void ApplyToRows(ComputeContext* context, DType dtype, int64_t rows, void* data) const;
 
  private:
@@ -59,7 +59,7 @@ class BoundPostOps {
   const PostOps& ops_;
   const void* bias_ = nullptr;
   const float *mean_ = nullptr, *factor_ = nullptr, *offset_ = nullptr;
-  const double* doubles_[4] = {};  // Of a batch norm of doubles: scale, offset, mean, variance.
+  const double* doubles_[4] = {};  // For a batch norm of doubles: scale, offset, mean, variance.
 };
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// What the Prepare functions of many kernels share: values known before the run, axes, and checked output shapes.
+// Helpers for Prepare functions: values known before the run, axes, and checked output shapes.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_PREPARE_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_PREPARE_H_
 
@@ -13,44 +13,47 @@
 
 namespace permafrost {
 
-// A Prepare function: output 0 has the shape of input 0.
+// A Prepare function that gives output 0 the shape of input 0.
 absl::Status SameShape(PrepareContext* context);
 
-// The integers of input i, a scalar or a vector. When its value is not known yet, the status of NeedsValueOf(i), which
-// Prepare passes on. InvalidArgument for a higher rank or a type that is no integer.
+// Returns the integers of input i, a scalar or a vector. If its value is not known yet, returns the status of
+// NeedsValueOf(i), which Prepare must return. Returns InvalidArgument for a higher rank or a type that is not an
+// integer.
 absl::StatusOr<std::vector<int64_t>> IntegerVectorInput(PrepareContext* context, int i);
-// The same for an input that must have exactly one element.
+// As IntegerVectorInput, for an input that must have exactly one element.
 absl::StatusOr<int64_t> IntegerInput(PrepareContext* context, int i);
 
-// The axis as a number in [0, rank), where negative ones count from the end. InvalidArgument when out of range.
+// Returns the axis in [0, rank); negative axes count from the end. Returns InvalidArgument if it is out of range.
 absl::StatusOr<int> ResolveAxis(int64_t axis, int rank);
 
-// Sets the shape of output i. InvalidArgument for a negative dimension or more elements or bytes than int64 counts.
+// Sets the shape of output i. Returns InvalidArgument for a negative dimension, or if the number of elements or bytes
+// exceeds int64.
 absl::Status SetCheckedShape(PrepareContext* context, int i, Shape shape);
 
-// InvalidArgument unless input i is of that rank.
+// Returns InvalidArgument unless input i has that rank.
 absl::Status RequireRank(PrepareContext* context, int i, int rank);
 
-// The shape of the inputs [first, first + count), one after the other along an axis of the first. InvalidArgument when
-// another dimension differs, or their sum exceeds int64. REQUIRES: count >= 1.
+// Returns the shape of the inputs [first, first + count) concatenated along `axis`. Returns InvalidArgument if other
+// dimensions differ, or if the sum exceeds int64. REQUIRES: count >= 1.
 absl::StatusOr<Shape> ShapeOfJoined(PrepareContext* context, int first, int count, int axis);
 
-// Product of dims[begin, end). Of no use when it wraps round, which it can only where another dimension is 0.
+// Returns the product of dims[begin, end). It can overflow only if another dimension is 0; the result is then
+// meaningless.
 int64_t ProductOfDims(const Shape& shape, int begin, int end);
 
-// All types whose elements have a fixed size: what a kernel takes that moves elements and does not look at them.
+// Returns all types with elements of fixed size, for kernels that move elements without reading them.
 std::vector<DType> MovableTypes();
-// The same, and strings.
+// Returns MovableTypes and strings.
 std::vector<DType> MovableAndStringTypes();
-// The types that arithmetic is defined for, save the complex ones.
+// Returns the types with arithmetic, except the complex ones.
 std::vector<DType> NumberTypes();
-// The same, and the complex ones.
+// Returns NumberTypes and the complex types.
 std::vector<DType> NumberAndComplexTypes();
-// float, double, half, bfloat16.
+// Returns float, double, half, bfloat16.
 std::vector<DType> FloatingTypes();
-// The same, and the complex ones.
+// Returns FloatingTypes and the complex types.
 std::vector<DType> FloatingAndComplexTypes();
-// int32 and int64.
+// Returns int32 and int64.
 std::vector<DType> IndexTypes();
 
 }  // namespace permafrost

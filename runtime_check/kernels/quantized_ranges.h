@@ -1,12 +1,13 @@
-// The arithmetic of quantised codes: which real number a code stands for in a range, which code is nearest to a number,
-// and which range a product spans.
+// Arithmetic of quantised codes: the real number that a code represents in a range, the code nearest to a number, and
+// the range of a product.
 //
-// A range [min, max] is cut into 2^bits - 1 equal steps. The lowest code stands for the multiple of a step that is
-// nearest to min, so that some code stands for 0 exactly whenever 0 lies in the range; each further code is one step
-// more. Numbers become codes by rounding halves away from zero.
+// A range [min, max] is divided into 2^bits - 1 equal steps. The lowest code represents the multiple of a step that is
+// nearest to min, so 0 has an exact code if it lies in the range; each further code is one step more. Numbers are
+// converted to codes by rounding halves away from zero.
 //
-// TensorFlow has this arithmetic twice, once in double for single values and once in float for whole tensors, and the
-// two may differ by one code. Both are here, since an op gives TensorFlow's numbers only with the one that it uses.
+// TensorFlow has two versions of this arithmetic, in double for single values and in float for whole tensors. They may
+// differ by one code. Both are implemented here, since the results of an op match TensorFlow's only with the version
+// that TensorFlow uses for it.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_QUANTIZED_RANGES_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_QUANTIZED_RANGES_H_
 
@@ -22,21 +23,21 @@
 
 namespace permafrost {
 
-// What the codes of a tensor span.
+// The range of real numbers that the codes of a tensor span.
 struct Range {
   float min = 0, max = 0;
 };
 
 // --- In Prepare ------------------------------------------------------------------------------------------------------
 
-// InvalidArgument unless inputs [first, first + count), which are ends of ranges, hold one float each.
+// Returns InvalidArgument unless inputs [first, first + count), which are ends of ranges, have one float each.
 absl::Status RequireRangeInputs(PrepareContext* context, int first, int count);
-// Outputs `first` and first + 1 are the ends of one range.
+// Sets the shapes of outputs `first` and first + 1, the ends of one range.
 void SetRangeOutputShapes(PrepareContext* context, int first = 1);
 
 // --- In Compute ------------------------------------------------------------------------------------------------------
 
-// The range whose ends are inputs `first` and first + 1.
+// Returns the range whose ends are inputs `first` and first + 1.
 inline Range RangeInput(const ComputeContext& context, int first) {
   return {*context.input<float>(first), *context.input<float>(first + 1)};
 }
@@ -44,7 +45,8 @@ inline void SetRangeOutput(ComputeContext* context, Range range, int first = 1) 
   *context->output<float>(first) = range.min;
   *context->output<float>(first + 1) = range.max;
 }
-// InvalidArgument unless the range has finite ends and max is larger than min; `name` is what the op calls it.
+// Returns InvalidArgument unless the range has finite ends and max is larger than min; `name` is the name of the range
+// in the op.
 absl::Status CheckRange(Range range, absl::string_view name);
 
 // --- One value, in double --------------------------------------------------------------------------------------------
@@ -60,14 +62,15 @@ inline constexpr int64_t kLowest = std::numeric_limits<Code>::min();
 template <typename Code>
 inline constexpr int64_t kHighest = std::numeric_limits<Code>::max();
 
-// Towards zero; what int64 does not hold becomes its nearest end, NaN becomes 0.
+// Rounds towards zero and saturates to int64. NaN becomes 0.
 inline int64_t Saturated(double x) {
   constexpr double kEnd = 9223372036854775808.0;  // 2^63
   if (!(x > -kEnd)) return std::isnan(x) ? 0 : std::numeric_limits<int64_t>::min();
   return x < kEnd ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::max();
 }
 
-// The code of x, which may lie outside of the codes that there are. Kept to 2^62, so that callers may add and subtract.
+// Returns the code of x without clamping it to the range of codes. Saturates at 2^62, so that callers can add and
+// subtract.
 template <typename Code>
 int64_t UnclampedCode(float x, Range range) {
   if (range.min == range.max) return kLowest<Code>;
@@ -92,13 +95,13 @@ float RealOf(Code code, Range range) {
   return static_cast<float>(first + (static_cast<double>(code) - static_cast<double>(kLowest<Code>)) * step);
 }
 
-// The code of 0, by which codes are moved before they are multiplied. Wraps round where int32 does not hold it.
+// Returns the code of 0, which is subtracted from codes before they are multiplied. Wraps around if it exceeds int32.
 template <typename Code>
 uint32_t ZeroPoint(Range range) {
   return static_cast<uint32_t>(UnclampedCode<Code>(0.f, range));
 }
 
-// The range of 32-bit products of codes of types A and B: a step of it is the product of their steps.
+// Returns the range of 32-bit products of codes of types A and B. Its step is the product of the steps of A and B.
 template <typename A, typename B>
 Range ProductRange(Range a, Range b) {
   const float step_a = (a.max - a.min) / static_cast<float>(kHighest<A> - kLowest<A>);
@@ -109,7 +112,7 @@ Range ProductRange(Range a, Range b) {
 
 // --- Whole tensors, in float -----------------------------------------------------------------------------------------
 
-// Codes to numbers: offset + code * step.
+// Converts codes to numbers: offset + code * step.
 template <typename Code>
 struct CodesToReals {
   explicit CodesToReals(Range range) {
@@ -122,7 +125,7 @@ struct CodesToReals {
   float step, offset;
 };
 
-// Numbers to codes: round(x * scale) - first, kept within the codes. NaN becomes the lowest.
+// Converts numbers to codes: round(x * scale) - first, clamped to the codes. NaN becomes the lowest.
 template <typename Code>
 struct RealsToCodes {
   explicit RealsToCodes(Range range) {
@@ -132,7 +135,7 @@ struct RealsToCodes {
   }
   Code operator()(float x) const {
     constexpr auto kBottom = static_cast<float>(kLowest<Code>);
-    // Of 32 bits, the largest code that float holds.
+    // For 32-bit codes, the largest code that a float can represent.
     constexpr float kTop = sizeof(Code) == 4 ? 2147483520.f : static_cast<float>(kHighest<Code>);
     const float code = std::round(x * scale) - first;
     const float above = code > kBottom ? code : kBottom;
@@ -142,7 +145,7 @@ struct RealsToCodes {
   float scale, first;
 };
 
-// Codes of 8 bits to codes of 32 bits: code 0 and the distance of two codes are taken over exactly, the rest follows.
+// Converts 8-bit codes to 32-bit codes. Code 0 and the distance of two codes are converted exactly; the others follow.
 struct WidenedCodes {
   WidenedCodes(Range from, Range to) {
     zero = UnclampedCode<int32_t>(RealOf<uint8_t>(0, from), to);

@@ -1,4 +1,4 @@
-// What the reductions combine and how, and the loops over contiguous elements that do it.
+// The combining functions of the reductions, and their loops over contiguous elements.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_REDUCTION_LOOPS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_REDUCTION_LOOPS_H_
 
@@ -16,7 +16,7 @@
 
 namespace permafrost::reduction {
 
-// Independent accumulators of one output: enough to hide the latency of an addition in vector registers.
+// Number of independent accumulators per output: enough to hide the latency of vector additions.
 inline constexpr int64_t kLanes = 16;
 
 // --- What is combined, and how: Accumulator<T>, Start, Add, Merge (of two accumulators) and Finish (for a number of
@@ -43,7 +43,7 @@ struct SumOf {
   }
 };
 
-// Of integers: truncated towards zero.
+// For integers the mean is truncated towards zero.
 struct MeanOf : SumOf {
   template <typename T>
   static T Finish(Total<T> sum, int64_t count) {
@@ -89,7 +89,7 @@ inline double RealPart(double x) { return x; }
 inline double RealPart(uint64_t x) { return static_cast<double>(x); }
 inline double RealPart(std::complex<double> x) { return x.real(); }
 
-// Of integers: truncated, and the largest integer where the norm exceeds it.
+// For integers the norm is truncated and saturates.
 struct NormOf : SquaresOf {
   template <typename T>
   static T Finish(Total<T> sum, int64_t) {
@@ -113,7 +113,7 @@ constexpr T Infinity() {
   return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 
-// The largest element, or the smallest. NaN wins.
+// The largest or the smallest element. NaN propagates.
 template <bool kIsLargest>
 struct BestOf {
   template <typename T>
@@ -139,7 +139,7 @@ struct BestOf {
 using MaximumOf = BestOf<true>;
 using MinimumOf = BestOf<false>;
 
-// Whether all elements are true, or any.
+// True if all elements are true, or if any is.
 template <bool kIsAll>
 struct TruthOf {
   template <typename T>
@@ -168,9 +168,9 @@ using AnyOf = TruthOf<false>;
 
 struct ReductionLoops {
   void (*start)(char* accumulators, int64_t count);
-  // Adds count elements to as many accumulators.
+  // Adds `count` elements to `count` accumulators, one each.
   void (*add_each)(const char* x, int64_t count, char* accumulators);
-  // Adds count elements to one accumulator.
+  // Adds `count` elements to one accumulator.
   void (*add_all)(const char* x, int64_t count, char* accumulator);
   void (*finish)(const char* accumulators, int64_t count, int64_t num_reduced, char* output);
 };

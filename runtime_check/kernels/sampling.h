@@ -1,4 +1,4 @@
-// Images at another size: where output pixels lie between input pixels, and what they are.
+// Image resizing: the positions of output pixels between input pixels, and their interpolation.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_SAMPLING_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_SAMPLING_H_
 
@@ -17,37 +17,39 @@
 
 namespace permafrost {
 
-// The two input positions that an output position lies between, and how far it is from the first to the second.
+// The two input positions next to an output position, and its fractional distance from the first one.
 struct Tap {
   int64_t lower, upper;
   float fraction;
 };
 
-// Input pixels per output pixel.
+// Returns the number of input pixels per output pixel.
 float SamplingScale(int64_t input, int64_t output, bool align_corners);
 
-// One tap for each of `output` positions along an axis of `input` positions. REQUIRES: both at least 1, at most 2^24.
+// Returns one tap for each of `output` positions along an axis of `input` positions. REQUIRES: both are at least 1 and
+// at most 2^24.
 std::vector<Tap> BilinearTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers);
 
-// What an op says that resizes input 0, images [batch, height, width, channels], to the size that is input 1.
+// The parameters of an op that resizes input 0, images [batch, height, width, channels], to the size in input 1.
 struct Resizing {
-  int64_t height = 0, width = 0;  // Of the output.
+  int64_t height = 0, width = 0;  // Size of the output.
   bool align_corners = false, half_pixel_centers = false;
   bool is_empty = false;  // The output has no elements.
 };
 
-// Reads that and sets the shape of output 0. InvalidArgument unless all sides are 1 to 2^24 pixels: beyond, float does
-// not tell neighbouring positions apart.
+// Reads the parameters and sets the shape of output 0. Returns InvalidArgument unless all sides are 1 to 2^24 pixels:
+// larger positions are not exact in float.
 absl::StatusOr<Resizing> ReadResizing(PrepareContext* context);
 
-// The state of such an op, whose output pixels are each computed from a tap of the lines and one of the columns.
+// The state of a resizing op. Each output pixel is computed from a tap for its line and a tap for its column.
 template <typename AnyTap>
 struct ResizeState : public KernelState {
-  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
-  std::vector<AnyTap> y, x;  // One for each output line and column; none for an output without elements.
+  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Shape of the input.
+  std::vector<AnyTap> y, x;  // One per output line and column; empty for an output without elements.
 };
 
-// The Prepare of such an op. place(input, output, align_corners, half_pixel_centers) gives the taps of an axis.
+// The Prepare function of a resizing op. place(input, output, align_corners, half_pixel_centers) returns the taps of an
+// axis.
 template <typename AnyTap>
 absl::Status PrepareResize(PrepareContext* context, std::vector<AnyTap> (*place)(int64_t, int64_t, bool, bool)) {
   PF_ASSIGN_OR_RETURN(const Resizing resizing, ReadResizing(context));
@@ -71,7 +73,7 @@ template <typename T>
 float AsFloat(T x) {
   return static_cast<float>(x);
 }
-// The same as float or double.
+// Converts an element to float or double.
 template <typename Out, typename T>
 Out As(T x) {
   if constexpr (std::is_same_v<Out, double> && std::is_same_v<T, double>) {
@@ -81,7 +83,7 @@ Out As(T x) {
   }
 }
 
-// One line of output pixels between the input lines that begin at `top` and `bottom`, computed in the type of `out`.
+// Computes one line of output pixels from the input lines at `top` and `bottom`, in the type of `out`.
 template <typename T, typename Out>
 void InterpolateLine(const T* top, const T* bottom, float y_fraction, absl::Span<const Tap> columns, int64_t channels,
                      Out* out) {

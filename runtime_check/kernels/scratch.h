@@ -1,4 +1,4 @@
-// Cuts the one scratch block of a node into parts.
+// Division of a node's single scratch block into parts.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_SCRATCH_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_SCRATCH_H_
 
@@ -11,10 +11,11 @@
 
 namespace permafrost {
 
-// Used in Prepare: Add each part and keep its offset in the state, then Request the whole.
+// A layout of scratch memory. In Prepare, call Add for each part, keep its offset in the state, then call Request once.
 class ScratchParts {
  public:
-  // The offset in bytes, a multiple of 64, of a part of count * size bytes. InvalidArgument on overflow.
+  // Adds a part of count * size bytes, and returns its offset in bytes, a multiple of 64. Returns InvalidArgument on
+  // overflow.
   absl::StatusOr<int64_t> Add(int64_t count, int64_t size = sizeof(float)) {
     int64_t bytes = 0, end = 0;
     if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, int64_t{63}, &bytes) ||

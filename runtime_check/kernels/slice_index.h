@@ -1,5 +1,4 @@
-// Rows of indices that address slices of a tensor by its leading dimensions: what GatherNd and the scattering ops
-// share.
+// Rows of indices that address slices of a tensor by its leading dimensions, shared by GatherNd and the scatter ops.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_SLICE_INDEX_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_SLICE_INDEX_H_
 
@@ -15,14 +14,14 @@
 
 namespace permafrost {
 
-// The leading dimensions that a row of indices addresses, and the slice that remains.
+// The leading dimensions that a row of indices addresses, and the remaining slice.
 struct SliceIndex : KernelState {
   absl::InlinedVector<int64_t, 6> dims;
-  int64_t num_rows = 0;  // Of the indices.
+  int64_t num_rows = 0;  // Number of rows of indices.
   int64_t slice_elements = 0;
-  bool skips_bad_rows = false;  // Attr bad_indices_policy is IGNORE; else they are an error.
+  bool skips_bad_rows = false;  // Attr bad_indices_policy is IGNORE; otherwise they are an error.
 
-  // The number of the slice that the row addresses; -1 when it is out of bounds.
+  // Returns the number of the slice that the row addresses; -1 if it is out of bounds.
   template <typename Index>
   int64_t SliceOf(const Index* row) const {
     int64_t slice = 0;
@@ -34,11 +33,11 @@ struct SliceIndex : KernelState {
   }
 };
 
-// For indices of shape [..., depth] into a tensor of shape `target`. InvalidArgument when depth exceeds its rank, or
-// for a bad_indices_policy that nobody knows.
+// Reads the index for indices of shape [..., depth] into a tensor of shape `target`. Returns InvalidArgument if depth
+// exceeds the rank, or for an unknown bad_indices_policy.
 absl::StatusOr<std::unique_ptr<SliceIndex>> ReadSliceIndex(const Node& node, const Shape& indices, const Shape& target);
 
-// One slice of `target` for each row of `indices`.
+// Returns the shape of the result with one slice of `target` per row of `indices`.
 Shape ShapeOfSlices(const SliceIndex& index, const Shape& indices, const Shape& target);
 
 absl::Status BadRow(int64_t row);

@@ -1,13 +1,15 @@
-// Lets a kernel compute types that something else can stand in for: floats for 16-bit floats, numbers for strings.
+// Adapters that let a kernel compute additional types by conversion: 16-bit floats as floats, strings as numbers.
 //
 //   .Prepare(PrepareWidened<PrepareConvolution>).Compute(ComputeWidened<ComputeConvolution>)
 //
-// A node with such values is prepared and computed as if they were of the other type: inputs are converted into scratch
-// memory, the kernel runs on that, and its outputs are converted back. Other nodes go straight to the kernel.
+// A node with such types is prepared and computed as if it had the other type: inputs are converted into scratch
+// memory, the kernel runs on them, and its outputs are converted back. For other nodes the kernel is called directly.
 //
-// Widened: half and bfloat16 become float. All of the kernel's steps are float steps, and each output is rounded once.
-// Numbered: each input string becomes its number, an int64 counted from 1; an output element becomes the string of that
-// number, and 0, as kernels pad with, the empty string. For kernels that move elements and do not look at them.
+// Widened: half and bfloat16 become float. All steps of the kernel are float steps, and each output is rounded once.
+//
+// Numbered: each input string is replaced by an int64 number counted from 1, and an output element by the string with
+// that number; 0, the padding value of kernels, becomes the empty string. Only for kernels that move elements without
+// reading them.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_STAND_IN_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_STAND_IN_H_
 
@@ -21,7 +23,7 @@ enum class StandIn { kFloatForNarrow, kNumberForString };
 absl::Status PrepareWithStandIn(PrepareContext* context, StandIn kind, PrepareFunction prepare);
 absl::Status ComputeWithStandIn(ComputeContext* context, StandIn kind, ComputeFunction compute);
 
-// In a selective build the detour is left out of files of kernels that cannot meet such values.
+// A selective build omits the conversion for kernels whose models have no such types.
 template <PrepareFunction prepare>
 absl::Status PrepareWidened(PrepareContext* context) {
   if constexpr (!IsSelected(DType::kHalf) && !IsSelected(DType::kBFloat16)) return prepare(context);

@@ -1,4 +1,4 @@
-// Broadcasting ops on two tensors of strings, which the engine in elementwise.h has no loops for.
+// Broadcasting ops on two tensors of strings, which the engine in elementwise.h does not support.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_STRING_PAIRS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_STRING_PAIRS_H_
 
@@ -29,7 +29,7 @@ inline absl::Status PrepareStringPairs(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Calls f(x, y, number of the output element) for each of those.
+// Calls f(x, y, number of the output element) for each output element.
 template <typename F>
 void ForEachStringPair(ComputeContext* context, F f) {
   const Broadcast& broadcast = context->state<StringPairsState>().broadcast;

@@ -1,4 +1,4 @@
-// The text of a tensor's values, as Print and Assert show it.
+// The text form of a tensor's values, as in the output of Print and Assert.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_TENSOR_TEXT_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_TENSOR_TEXT_H_
 
@@ -9,10 +9,9 @@
 
 namespace permafrost {
 
-// At most `max_elements` values (negative: all) in TensorFlow's format: "1 2 3...", "[[0 1][2...]]..."; a number with
-// as few digits as tell it from its neighbours, if six (a double: 15) do, and else with nine (17); strings escaped as
-// in C; a bool as 0 or 1; ? for complex values and codes of 32 bits, which TensorFlow does not show. Linear in what is
-// shown.
+// Returns at most `max_elements` values (negative: all) in TensorFlow's format: "1 2 3...", "[[0 1][2...]]...". A float
+// has up to 6 digits (a double: 15) if these identify it, and otherwise 9 (17). Strings are escaped as in C; a bool is
+// 0 or 1. Complex values and 32-bit codes, which TensorFlow does not show, are "?". Linear in the length of the text.
 std::string TextOfValues(const Value& value, int64_t max_elements);
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// The types that elements are compared, added and accumulated in: 16-bit floats as float, integers without overflow.
+// The types in which elements are compared, added and accumulated: 16-bit floats as float, integers without overflow.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_WIDE_ELEMENTS_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_WIDE_ELEMENTS_H_
 
@@ -14,18 +14,18 @@ namespace permafrost {
 template <typename T>
 inline constexpr bool kIs16BitFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-// Signed integers that wrap round as TensorFlow's do, where C++ leaves overflow undefined.
+// Signed integers as unsigned ones, which wrap around as TensorFlow's do; signed overflow is undefined in C++.
 template <typename T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, TypeTag<T>>::type;
 
-// The type that long sums and products of T accumulate in: double for all floats, and 64 bits for integers, which wrap
-// round, since the low bits of the result do not depend on the high ones.
+// The type of long sums and products of T: double for all floats, and 64-bit integers, which wrap around. The low bits
+// of the result do not depend on the high ones.
 template <typename T>
 using Total = std::conditional_t<
     std::is_integral_v<T>, uint64_t,
     std::conditional_t<std::is_floating_point_v<T> || kIs16BitFloat<T>, double, std::complex<double>>>;
 
-// The value that elements are compared by.
+// Returns the value by which elements are compared.
 template <typename T>
 PF_INLINE inline auto Comparable(T x) {
   if constexpr (kIs16BitFloat<T>) {
@@ -35,8 +35,8 @@ PF_INLINE inline auto Comparable(T x) {
   }
 }
 
-// The value that short sums and products are taken of. Integers are unsigned and of 32 bits or more, so that they wrap
-// round.
+// Returns the value for short sums and products. Integers become unsigned with at least 32 bits, so that they wrap
+// around.
 template <typename T>
 PF_INLINE inline auto Widen(T x) {
   if constexpr (std::is_integral_v<T>) {
