@@ -218,7 +218,7 @@ class Benchmark {
     console_.Progress("reading the model");
     PF_ASSIGN_OR_RETURN(subject_, BenchmarkSubject::Open(options_.subject, files_, console_));
     const Graph& graph = subject_->graph();
-    // The comparison modes measure several models or configurations, so weights of one delegate are not kept for them.
+    // The comparison modes may run several models with one delegate.
     const ModelToRun model = {graph, graph.inputs(), graph.outputs(), options_.subject.graph, !AsksQuestion(options_)};
     PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                         ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));

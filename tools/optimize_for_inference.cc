@@ -1,4 +1,4 @@
-// Runs the passes that do what the original does.
+// Runs the passes of TensorFlow's optimize_for_inference.
 #include "tools/optimize_for_inference.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// Collects what the models need and prints it in the style asked for.
+// Collects the ops and kernels that the models need, and prints them in the selected format.
 #include "tools/print_selective_registration_header.h"
 
 #include <map>
@@ -18,10 +18,10 @@
 namespace permafrost {
 namespace {
 
-// TensorFlow rewrites it before it runs, so it is registered without a kernel.
+// TensorFlow rewrites this op before the run, so it is registered without a kernel.
 constexpr absl::string_view kRewrittenOp = "AccumulateNV2";
 
-// Nodes that no kernel serves, by the reason.
+// Nodes without a kernel, grouped by reason.
 struct Unserved {
   std::string example;  // "'model.pb': node 'a'".
   size_t count = 0;
@@ -57,7 +57,7 @@ absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelCla
   });
 }
 
-// For our runtime.
+// Collects the selection for Permafrost's runtime.
 absl::Status CollectSelection(const Graph& graph, const std::string& path, Selection* selection,
                               UnservedNodes* unserved) {
   if (!graph.library().empty()) SelectFunctions(selection);
@@ -83,7 +83,7 @@ absl::Status CollectFile(const PrintSelectiveRegistrationHeaderOptions& options,
   return Annotate(CollectPairs(*graph, path, classes, pairs, unserved), absl::StrCat("'", path, "'"));
 }
 
-// Warns of what is left out, or makes one error of it.
+// Warns about omitted nodes, or returns one error for all of them.
 absl::Status Report(const UnservedNodes& unserved, bool is_error, Console& console) {
   std::string problems;
   for (const auto& [reason, nodes] : unserved) {

@@ -1,4 +1,4 @@
-// Opens the models, measures them, and writes what was found.
+// Opens the models, measures them, and writes the report.
 #include "tools/report_model.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace permafrost {
 namespace {
 
 constexpr size_t kMostModels = 12;
-// Rows at a time where the model leaves it open.
+// Batch size if the model leaves it open.
 constexpr int64_t kBatch = 32;
 
 void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
@@ -98,7 +98,7 @@ absl::Status CheckOptions(const ReportModelOptions& options, size_t num_models, 
   return absl::OkStatus();
 }
 
-// The last part of a path; of two with the same, the whole path.
+// Returns the last part of each path, or the whole path if two have the same last part.
 std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -117,7 +117,7 @@ class Reporter {
   absl::Status Run() {
     const std::vector<std::string> names = Flat(options_.names);
     PF_RETURN_IF_ERROR(CheckOptions(options_, paths_.size(), names.size()));
-    // A report that cannot be written shows before the measurement.
+    // Opened early, so that an unwritable path is reported before the measurement.
     std::unique_ptr<FileWriter> writer;
     if (!options_.out.empty()) {
       PF_ASSIGN_OR_RETURN(writer, files_.NewWriter(options_.out));
@@ -170,7 +170,7 @@ class Reporter {
     return absl::OkStatus();
   }
 
-  // The answers of each model, and what is inside of it, against the first.
+  // Compares the outputs and the internal tensors of each model with those of the first.
   absl::Status Compare() {
     const Graph& first = subjects_[0]->graph();
     const std::vector<std::string> pieces = Flat(options_.inputs);
@@ -208,12 +208,12 @@ class Reporter {
       }
       if (i > 0 && options_.layers) AddLayerErrors(i);
     }
-    // What was left out would be missing on the page without a word.
+    // The page would not show which parts are missing.
     if (Interruption::IsRequested()) return absl::CancelledError("interrupted; no report was written");
     return absl::OkStatus();
   }
 
-  // Random inputs that the first model takes in the shapes that it is measured with.
+  // Returns random inputs for the first model, in the shapes of the measurement.
   absl::StatusOr<std::vector<InputSet>> SeededSets() const {
     std::vector<InputSet> sets;
     for (int i = 0; i < options_.samples; ++i) {

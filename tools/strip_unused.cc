@@ -1,4 +1,4 @@
-// Runs strip_unused_nodes as the original's flags say.
+// Runs strip_unused_nodes with the flags of TensorFlow's tool.
 #include "tools/strip_unused.h"
 
 #include <vector>

@@ -33,7 +33,7 @@ DType TypeOf(const Node& node) {
 
 std::string TypeText(DType dtype) { return dtype == DType::kInvalid ? "INVALID" : DTypeName(dtype); }
 
-// "(name=x, type=float(1), shape=[?,8]) " for each.
+// Returns "(name=x, type=float(1), shape=[?,8]) " for each node.
 std::string FeedItems(const std::vector<const Node*>& nodes) {
   std::string text;
   for (const Node* node : nodes) {
@@ -43,7 +43,7 @@ std::string FeedItems(const std::vector<const Node*>& nodes) {
   return text;
 }
 
-// The dimensions with -1 for unknown ones; nothing where the original prints nothing.
+// Returns the dimensions, with -1 for unknown ones; nothing if TensorFlow's tool prints nothing.
 std::string BenchmarkShape(const Node& node) {
   const AttrValue* value = node.FindAttr("shape");
   const absl::StatusOr<Shape> shape = value == nullptr ? absl::NotFoundError("") : value->AsShape();
@@ -87,7 +87,7 @@ void PrintOriginalLines(const GraphSummary& summary, const std::string& path, st
     }
     absl::StrAppend(&text, "\n");
   }
-  // The original looks for values in variables, which hold none: always 0.
+  // TensorFlow's tool looks for values in variables, which hold none: always 0.
   absl::StrAppend(&text, "Found ", summary.const_parameters, " (", HumanCount(summary.const_parameters),
                   ") const parameters, 0 (0) variable parameters, and ", summary.control_edges, " control_edges\n");
   for (const auto& [device, count] : summary.devices) {

@@ -28,7 +28,7 @@
 namespace permafrost {
 namespace {
 
-// Two inputs, so that what happens to hold for one number does not pass for a proof.
+// Two inputs, so that an equality that holds for one by chance is not accepted as a proof.
 constexpr int kSeededInputs = 2;
 
 void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
@@ -77,7 +77,7 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
 }
 
 absl::Status CheckOptions(const TransformGraphOptions& options) {
-  // The wording of the original tool.
+  // The wording of TensorFlow's tool.
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
   if (options.out_graph.empty() && !options.dry_run && !options.bisect)
     return absl::InvalidArgumentError("out_graph graph can't be empty.");
@@ -95,7 +95,7 @@ absl::Status CheckOptions(const TransformGraphOptions& options) {
   return absl::OkStatus();
 }
 
-// Work should not be lost because of a folder that is not there.
+// Checked before any work, so that a missing folder does not waste it.
 absl::Status CheckOutputFolder(const std::string& path, FileSystem& files) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
   if (stat.ok() && stat->is_directory) {
@@ -151,12 +151,12 @@ class Run {
   }
 
  private:
-  // Opened before there is something to write: what cannot be written is said before any work is done.
+  // Opens the output before any work, so that an unwritable path is reported at once.
   absl::Status OpenOutput() {
     PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
     PF_ASSIGN_OR_RETURN(out_file_, files_.NewWriter(options_.out_graph));
     if (num_threads_ == 1 || !save_.filters.empty() || options_.output_as_text) return absl::OkStatus();
-    // The result is about as large as what it is made from.
+    // The result is about as large as its source.
     const absl::StatusOr<FileStat> source = files_.Stat(options_.in_graph);
     if (source.ok()) out_file_->ReserveAhead(source->size);
     return absl::OkStatus();
@@ -203,7 +203,7 @@ class Run {
     return options_.verify == "off" ? absl::OkStatus() : CheckWasRun(verifier_->why_not());
   }
 
-  // A check that was asked for and cannot be made is an error: FailedPrecondition.
+  // Returns FailedPrecondition if a required check cannot be made.
   absl::Status CheckWasRun(const std::string& why_not) const {
     if (why_not.empty()) return absl::OkStatus();
     std::string asked;
@@ -263,7 +263,7 @@ class Run {
     }
     absl::StatusOr<std::vector<PassReport>> reports = RunPipeline(&graph_, calls_, &context, pipeline);
     console_.Progress("");
-    // A pass that fails verification ends the pipeline; what ran until then is still worth a report.
+    // A pass that fails verification ends the pipeline; the passes before it are still reported.
     if (!reports.ok() && report_.failed_pass.empty()) return reports.status();
     if (reports.ok()) report_.passes = *std::move(reports);
     report_.nodes_after = report_.passes.back().nodes_after;
@@ -281,7 +281,7 @@ class Run {
     if (!verdict.ok()) return Annotate(verdict.status(), pass.name);
     report_.verdict = *std::move(verdict);
     PF_RETURN_IF_ERROR(CheckWasRun(report_.verdict->why_not));
-    // Up to here only what the passes until now declare is allowed.
+    // The tolerance at this point is that declared by the passes so far.
     Allowance allowance = report_.allowance;
     if (!options_.tolerance.has_value()) {
       allowance = DeclaredAllowance(absl::MakeConstSpan(calls_).subspan(0, index + 1));
@@ -320,7 +320,7 @@ class Run {
     return passes ? absl::OkStatus() : VerificationFailure(report_);
   }
 
-  // A pipe does not say how much went through it.
+  // A pipe does not report the number of bytes written.
   absl::StatusOr<uint64_t> BytesWritten() const {
     const absl::StatusOr<FileStat> stat = files_.Stat(options_.out_graph);
     return stat.ok() && stat->is_regular ? stat->size : EncodedSize(*graph_, save_);

@@ -1,4 +1,4 @@
-// Compares the answers of two models.
+// Compares the outputs of two models.
 #include "tools/validate_model.h"
 
 #include <algorithm>
@@ -35,9 +35,9 @@
 namespace permafrost {
 namespace {
 
-// Rows that run at a time where the model leaves it open: enough to keep the cores busy, little memory.
+// Batch size if the model leaves it open: enough to keep the cores busy, with little memory.
 constexpr int64_t kDefaultBatch = 32;
-// Of pictures that are fed at a time: 800 MB as floats.
+// Maximum number of pixels per batch: 800 MB as floats.
 constexpr int64_t kMostBatchPixels = int64_t{1} << 26;
 
 void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
@@ -110,7 +110,7 @@ absl::Status CheckOptions(const ValidateModelOptions& options) {
   return absl::OkStatus();
 }
 
-// InvalidArgument when something was asked for that only labels can answer.
+// Checks the flags of a run without labels. InvalidArgument for flags that need labels.
 absl::Status CheckNoLabelsNeeded(const ValidateModelOptions& options) {
   const auto check = [&](absl::string_view flag, bool is_given) {
     if (!is_given) return absl::OkStatus();
@@ -123,7 +123,7 @@ absl::Status CheckNoLabelsNeeded(const ValidateModelOptions& options) {
   return check("--per_class", options.per_class);
 }
 
-// The inputs that the pieces name, or nothing when a piece names none.
+// Returns the inputs named by the pieces, or nothing if a piece has no name.
 std::optional<std::string> NamedInputs(const std::vector<std::string>& pieces) {
   std::set<std::string> names;
   for (const std::string& piece : pieces) {
@@ -135,7 +135,7 @@ std::optional<std::string> NamedInputs(const std::vector<std::string>& pieces) {
   return absl::StrJoin(names, ",");
 }
 
-// What is fed, and what is right.
+// The inputs and the labels.
 struct Questions {
   std::unique_ptr<BatchSource> source;
   std::optional<Labels> labels;
@@ -195,7 +195,7 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
     PF_ASSIGN_OR_RETURN(const Endpoint* input, OnlyInput(reference.inputs(), "--perturb"));
     ImageFlags image = options.image;
     const absl::Span<const int64_t> dims = sets[0][0].shape().dims();
-    // Where the model takes pictures of any size, the arrays say which.
+    // If the model accepts pictures of any size, the size of the arrays is used.
     if (image.size.empty() && dims.size() == 4) {
       const bool is_last = dims[3] == 1 || dims[3] == 3;
       image.size = absl::StrCat(dims[is_last ? 1 : 2], ",", dims[is_last ? 2 : 3]);
@@ -216,7 +216,7 @@ absl::StatusOr<Questions> ArrayQuestions(const ValidateModelOptions& options, co
   return questions;
 }
 
-// The batches by which a precision is chosen.
+// Returns the batches with which a precision is chosen.
 absl::StatusOr<std::vector<InputSet>> FirstSets(BatchSource& source) {
   constexpr size_t kEnough = 8;
   std::vector<InputSet> sets;
@@ -227,7 +227,7 @@ absl::StatusOr<std::vector<InputSet>> FirstSets(BatchSource& source) {
   return sets;
 }
 
-// "[=====>    ] 120 of 540 rows, 3 s left".
+// Returns, for example, "[=====>    ] 120 of 540 rows, 3 s left".
 std::string ProgressLine(int64_t done, int64_t all, double seconds) {
   constexpr int kWidth = 30;
   const double share = all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
@@ -256,7 +256,7 @@ void WriteJson(const Validation& validation, const std::optional<LayerNoiseRepor
   json.End();
 }
 
-// OK, or why the answer is no.
+// Returns OK, or the reason why a limit is exceeded.
 absl::Status Judge(const ValidateModelOptions& options, const Validation& validation) {
   for (const OutputValidation& output : validation.outputs) {
     if (!output.difference.mismatch.empty()) {
@@ -278,7 +278,7 @@ absl::Status Judge(const ValidateModelOptions& options, const Validation& valida
   return absl::OkStatus();
 }
 
-// Prints on `err` which outputs are ruined, and how to find the reason.
+// Prints on `err` which outputs are ruined, and how to find the cause.
 void WarnOfRuin(const Validation& validation, const Console& console) {
   bool any = false;
   for (const OutputValidation& output : validation.outputs) {

@@ -104,7 +104,7 @@ absl::Status Create(const SessionRequest& request, Running* running) {
   return absl::OkStatus();
 }
 
-// `samples` is a list of lists. Each inner list has, for each input, an array, or a shape and strings.
+// Converts one input: an array, or a tuple of shape and strings. The `samples` of MakeSession are lists of such inputs.
 absl::StatusOr<Tensor> FeedFromPython(py::handle object, const TensorSpec& spec) {
   if (py::isinstance<py::tuple>(object)) {
     const auto pair = py::reinterpret_borrow<py::tuple>(object);

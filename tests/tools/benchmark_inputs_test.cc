@@ -1,4 +1,4 @@
-// What the flags make of inputs, and what they refuse.
+// Tests of the input flags of benchmark_model: valid combinations and errors.
 #include "tools/benchmark/benchmark_inputs.h"
 
 #include <cstdlib>

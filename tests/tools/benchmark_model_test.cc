@@ -1,4 +1,4 @@
-// The tool from end to end on a small model: what it prints, what it writes, and Ctrl-C.
+// End-to-end tests of benchmark_model on a small model: its output, its files, and Ctrl-C.
 #include "tools/benchmark_model.h"
 
 #include <signal.h>
@@ -33,7 +33,7 @@ node { name: "sum" op: "AddV2" input: "x" input: "x" attr { key: "T" value { typ
 node { name: "y" op: "Exp" input: "sum" attr { key: "T" value { type: DT_FLOAT } } }
 )";
 
-// The logarithm of what is fed: NaN below zero.
+// The logarithm of the input: NaN below zero.
 constexpr char kLogarithm[] = R"(
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 2 } } } } }
 node { name: "y" op: "Log" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
@@ -68,7 +68,7 @@ BenchmarkModelOptions Options(int runs) {
   return options;
 }
 
-// Every line, in order; scripts that parse the original's output look for these.
+// Checks every line, in order; scripts that parse the output of TensorFlow's tool rely on them.
 TEST(BenchmarkModelTest, PrintsTheOriginalsLines) {
   BenchmarkModelOptions options = Options(10);
   options.show_flops = true;
@@ -213,7 +213,7 @@ TEST(BenchmarkModelTest, WritesCsvAndEntries) {
   EXPECT_EQ(RunTool(options).status.code(), absl::StatusCode::kAlreadyExists);
 }
 
-// The bytes that TensorFlow's own BenchmarkEntries message has.
+// The bytes are those of TensorFlow's own BenchmarkEntries message.
 TEST(BenchmarkEntriesTest, AreProtobuf) {
   const std::string expected =
       std::string("\x0a\x20\x0a\x01n\x10\x04\x19\x00\x00\x00\x00\x00\x00\xd0\xbf", 16) +
@@ -233,7 +233,7 @@ TEST(BenchmarkModelTest, RefusesWhatCannotBe) {
   EXPECT_EQ(RunTool(options).status.code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The plan that is made for the digits in eight bits, calibrated with one picture of this brightness.
+// Returns the int8 plan of the digits model, calibrated with one picture of this brightness.
 std::string PlanCalibratedWith(float brightness) {
   const std::string inputs = TempPath(absl::StrCat("calibration_", brightness, ".npy"));
   const std::unique_ptr<FileWriter> writer = RealFileSystem().NewWriter(inputs).value();

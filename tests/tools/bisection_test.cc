@@ -1,4 +1,4 @@
-// transform_graph --bisect on passes that break the numbers at their k-th rewrite, in twenty-odd ways.
+// Tests of transform_graph --bisect on passes that make outputs wrong at their k-th rewrite, in more than twenty ways.
 #include "tools/transform/bisection.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ namespace {
 constexpr int kUnits = 8;
 constexpr double kTolerance = 1e-5;
 
-// y is the sum of eight units, one behind the other, each of which has a node of every kind that a bad rewrite breaks.
+// A model whose output y is the sum of eight units in sequence. Each unit has a node of every kind that a bad rewrite
+// breaks.
 class Net {
  public:
   std::unique_ptr<Graph> Build() {
@@ -88,7 +89,7 @@ class Net {
   TensorRef Ints(const std::string& name, Shape shape, std::vector<int32_t> values) {
     return {graph_->AddConst(name, Tensor::FromVector(std::move(shape), std::move(values))).value(), 0};
   }
-  // Numbers between -0.5 and 0.5, plus `offset`, all different.
+  // Adds numbers between -0.5 and 0.5, plus `offset`, all different.
   TensorRef Floats(const std::string& name, Shape shape, float offset = 0.1f) {
     std::vector<float> values;
     for (int64_t i = 0; i < shape.num_elements(); ++i) {
@@ -131,7 +132,7 @@ Node* InsertCast(Graph* graph, Node* node, DType from, DType to) {
   return cast;
 }
 
-// Every one of them has happened to somebody.
+// Each of these errors has occurred in practice.
 std::vector<BadRewrite> BadRewrites() {
   const auto swap_inputs = [](Graph* graph, Node* node, int a, int b) {
     const TensorRef first = node->input(a), second = node->input(b);
@@ -197,7 +198,7 @@ std::vector<BadRewrite> BadRewrites() {
   };
 }
 
-// A pass that puts every node of the site on a device, which changes no number, and breaks the k-th.
+// Returns a pass that sets the device of every node of the site, which changes no number, and breaks the k-th.
 PassDefinition MakeBadPass(const BadRewrite& bad, int64_t k) {
   PassDefinition pass;
   pass.name = "bad";

@@ -1,4 +1,4 @@
-// What may be named to calibrate with, how much of it is read, and what is refused.
+// Tests of calibration inputs: accepted paths, limits, and errors.
 #include "tools/validation/calibration_inputs.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class CalibrationInputsTest : public testing::Test {
     graph_->Find(input)->SetAttr("shape", AttrValue::OfShape(std::move(shape)));
   }
 
-  // `value` is that of all pixels.
+  // Writes a picture in which all pixels have `value`.
   void WritePicture(const std::string& name, uint8_t value) {
     std::filesystem::create_directories(std::filesystem::path(folder_ + name).parent_path());
     Image image = MakeGrid<uint8_t>(8, 8, 3);
@@ -43,7 +43,7 @@ class CalibrationInputsTest : public testing::Test {
     std::ofstream(folder_ + name, std::ios::binary) << EncodeJpeg(image, 95).value();
   }
 
-  // Row i holds the number first + i.
+  // Writes rows; row i holds the number first + i.
   void WriteRows(const std::string& name, int64_t rows, float first) {
     std::vector<float> values;
     for (int64_t i = 0; i < rows; ++i) values.insert(values.end(), 2, first + static_cast<float>(i));
@@ -74,7 +74,7 @@ TEST_F(CalibrationInputsTest, AFolderOfPicturesIsOneSetEach) {
   const std::vector<InputSet> sets = Read({folder_}, {"a"}).value();
   ASSERT_EQ(sets.size(), 3u);
   EXPECT_EQ(sets[0][0].shape(), permafrost::Shape({1, 4, 6, 3}));
-  EXPECT_NEAR(sets[0][0].elements<float>()[0], 1, 0.05);  // White, as validate_model feeds it.
+  EXPECT_NEAR(sets[0][0].elements<float>()[0], 1, 0.05);  // White is fed as in validate_model.
 }
 
 TEST_F(CalibrationInputsTest, RowsAreSetsOfTheirOwnWhereTheModelLeavesItOpen) {

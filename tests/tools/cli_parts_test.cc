@@ -1,4 +1,4 @@
-// Flags, typography, JSON, tables, exit codes.
+// Tests of flags, typography, JSON, tables and exit codes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -167,7 +167,7 @@ TEST(Console, PrintsNoByteThatSteersATerminal) {
   EXPECT_EQ(Printable("a\nb\u00e9 \u00a0\U0001F600"), "a\nb\u00e9 \u00a0\U0001F600");
   EXPECT_EQ(Printable(absl::string_view("\0\r\x7f", 3)), "\\x00\\x0d\\x7f");
   EXPECT_EQ(Printable("\u009b31m"), "\\xc2\\x9b31m");
-  // Bytes that are no UTF-8: alone, cut short, of a surrogate, longer than need be.
+  // Bytes that are not UTF-8: alone, truncated, a surrogate, an overlong form.
   EXPECT_EQ(Printable("a\xff"
                       "b"),
             "a\\xffb");

@@ -1,4 +1,4 @@
-// Contests between things of known speed, baselines, rooflines and traces.
+// Tests of contests between functions of known speed, baselines, rooflines and traces.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -69,7 +69,7 @@ TEST(InterleavedRunsTest, ADisturbanceAtTheStartDecidesNothing) {
   EXPECT_EQ(FastestOf(results, [](int) { return true; }), 0);
 }
 
-// As two threads are, each of which waits for the other, while somebody else has one of two cores.
+// Two threads behave like this if each waits for the other while another process occupies one of two cores.
 TEST(InterleavedRunsTest, ALongDisturbanceIsForgiven) {
   ContestLimits limits = Quick();
   limits.max_rounds = 1000000;
@@ -165,7 +165,7 @@ TEST(MachinePeaksTest, AreOfThisWorld) {
   EXPECT_LT(peaks.bytes_per_second, 1e13);
 }
 
-// Either they count, or they say why not.
+// The counters either count or report why not.
 TEST(HardwareCountersTest, CountOrSayWhyNot) {
   const auto counters = HardwareCounters::Open();
   if (!counters.ok()) {
@@ -212,7 +212,7 @@ TEST(RunTraceTest, HasEventsAndMemory) {
     most = std::max(most, last);
   }
   EXPECT_THAT(nodes, testing::ElementsAre("run", "a", "b", "c"));
-  EXPECT_EQ(most, 24);  // While c is made, a, b and c live.
+  EXPECT_EQ(most, 24);  // While c is computed, a, b and c are live.
   EXPECT_EQ(last, 0);
 }
 
@@ -229,7 +229,8 @@ TEST(RunTraceTest, NamesWhatEachThreadDid) {
   const ProfileRun run = profiler.runs().back();
   ASSERT_EQ(run.events.size(), 2u);
   const ProfileEvent& b = run.events[1];
-  const std::vector<ThreadWork> work = {{0, b.start_ns, b.end_ns},  // The session's thread: its node says that.
+  // Skipped: the session's thread is already shown by its node.
+  const std::vector<ThreadWork> work = {{0, b.start_ns, b.end_ns},
                                         {2, b.start_ns, b.end_ns},
                                         {1, run.start_ns - 5, run.start_ns - 1}};  // Before the run.
   std::ostringstream out;

@@ -1,4 +1,4 @@
-// How --explain lists what ran where: long lists, functions, names that nobody should trust.
+// Tests of the listing of --explain: long lists, functions, hostile names.
 #include "tools/model/delegation_listing.h"
 
 #include <sstream>

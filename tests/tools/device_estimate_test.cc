@@ -1,4 +1,4 @@
-// Estimates of known work on devices of known speed, the division into groups, and descriptions of devices.
+// Tests of estimates for known work on devices of known speed, the division into groups, and descriptions of devices.
 #include "tools/measuring/device_estimate.h"
 
 #include <sstream>
@@ -63,7 +63,7 @@ TEST(NodeWorkTest, RefusesWhatIsNotKnownBeforeARun) {
   const absl::StatusOr<ModelWork> work = DivideWork(*graph, {}, true);
   EXPECT_EQ(work.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(work.status().message()), HasSubstr("'y' (Softmax)"));
-  // Fed shapes help.
+  // With fed shapes the division succeeds.
   EXPECT_TRUE(DivideWork(*graph, {{"x", Shape({3})}}, true).ok());
 }
 

@@ -1,4 +1,4 @@
-// What --explain makes of many near misses.
+// Tests of the grouping of near misses for --explain.
 #include "tools/transform/explanation.h"
 
 #include <gtest/gtest.h>

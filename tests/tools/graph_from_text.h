@@ -1,4 +1,4 @@
-// Small graphs written down in one line a node, for tests.
+// Builds small graphs for tests from text with one line per node.
 #ifndef PERMAFROST_TESTS_TOOLS_GRAPH_FROM_TEXT_H_
 #define PERMAFROST_TESTS_TOOLS_GRAPH_FROM_TEXT_H_
 
@@ -16,8 +16,8 @@
 
 namespace permafrost {
 
-// "name = Op(input, input:1, ^control)" on each line, in order: a node comes after those it reads. Type attributes that
-// the op's schema wants are float; a Placeholder is float [2], a Const the float vector [1, 2].
+// Returns the graph. Each line is "name = Op(input, input:1, ^control)"; a node comes after its inputs. Type attributes
+// required by the op's schema are float. A Placeholder is float [2], a Const the float vector [1, 2].
 inline std::unique_ptr<Graph> GraphFromText(const std::string& text) {
   auto graph = std::make_unique<Graph>();
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {

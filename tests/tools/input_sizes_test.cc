@@ -1,4 +1,4 @@
-// Sizes that are chosen for unknown dimensions.
+// Tests of the choice of sizes for unknown dimensions.
 #include "tools/model/input_sizes.h"
 
 #include <gtest/gtest.h>

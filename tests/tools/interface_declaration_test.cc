@@ -1,4 +1,4 @@
-// Which inputs and outputs are found, and when the finder says that it does not know.
+// Tests of the detection of inputs and outputs, and of its errors for ambiguous graphs.
 #include "tools/model/interface_declaration.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// "inputs -> outputs" as declared, or the error.
+// Returns "inputs -> outputs" as declared, or the error.
 std::string Found(const std::string& text, std::optional<std::string> inputs = std::nullopt,
                   std::optional<std::string> outputs = std::nullopt) {
   const std::unique_ptr<Graph> graph = GraphFromText(text);

@@ -1,4 +1,4 @@
-// Finding pictures and their labels, and every way in which they do not fit each other.
+// Tests of finding pictures and labels, and of all errors for labels that do not fit.
 #include "tools/validation/labelled_images.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class LabelledImagesTest : public TestInFolder {
     return FindLabelledImages(RealFileSystem(), Path("set"), places, seed);
   }
   std::string Message(const LabelPlaces& places = {}) { return std::string(Find(places).status().message()); }
-  // "name:class" for each picture.
+  // Returns "name:class" for each picture.
   static std::vector<std::string> Pairs(const LabelledImages& images) {
     std::vector<std::string> pairs;
     for (size_t i = 0; i < images.paths.size(); ++i) {
@@ -87,7 +87,7 @@ TEST_F(LabelledImagesTest, OrderIsShuffledButTheSameForASeed) {
   const std::vector<std::string> other = Pairs(Find({}, 2).value());
   EXPECT_NE(other, first);
   EXPECT_THAT(other, testing::UnorderedElementsAreArray(first));
-  // Of the first half not all have one class.
+  // The first half contains more than one class.
   EXPECT_TRUE(std::any_of(first.begin(), first.begin() + 20, [](const std::string& s) { return s.back() == '0'; }));
   EXPECT_TRUE(std::any_of(first.begin(), first.begin() + 20, [](const std::string& s) { return s.back() == '1'; }));
 }

@@ -1,4 +1,5 @@
-// Layers that add noise are found, whatever the noise before them, and tensors that only share a name are left out.
+// Tests that noisy layers are found regardless of noise in earlier layers, and that tensors that only share a name are
+// ignored.
 #include "tools/validation/layer_noise.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +62,7 @@ TEST(LayerNoiseTest, BlamesTheLayerAndNotThoseBehindIt) {
   const LayerNoiseReport report = Measure(*reference, *candidate);
   EXPECT_EQ(report.num_runs, 3);
   ASSERT_EQ(report.layers.size(), 4);
-  EXPECT_EQ(report.layers[0].reference, "a");  // 1 % off is 40 dB.
+  EXPECT_EQ(report.layers[0].reference, "a");  // A difference of 1 % is 40 dB.
   EXPECT_NEAR(*report.layers[0].own_sqnr_db, 40, 0.01);
   EXPECT_EQ(report.layers[1].reference, "c");
   EXPECT_NEAR(*report.layers[1].own_sqnr_db, 60, 0.05);
@@ -77,7 +78,7 @@ TEST(LayerNoiseTest, BlamesTheLayerAndNotThoseBehindIt) {
 }
 
 TEST(LayerNoiseTest, AFactorThatMovedIsNoNoise) {
-  // The candidate has the factor 3 in the first layer already, as folding leaves it.
+  // The candidate has the factor 3 already in the first layer, as after folding.
   const auto reference = Chain(2, 3, 0), candidate = Chain(6, 1.01F, 0);
   const LayerNoiseReport report = Measure(*reference, *candidate);
   EXPECT_NE(Find(report.set_aside, "a"), nullptr);
@@ -92,7 +93,7 @@ TEST(LayerNoiseTest, RenamedTensorsNeedALineage) {
   const auto reference = Chain(2, 3, 0), candidate = Chain(2.02F, 3, 0, "_renamed");
   LayerNoiseReport report = Measure(*reference, *candidate);
   EXPECT_EQ(report.num_unpaired, 1);
-  EXPECT_EQ(report.layers[0].reference, "b");  // With what is before it and has no partner.
+  EXPECT_EQ(report.layers[0].reference, "b");  // Includes the layers before it that have no partner.
   EXPECT_NEAR(*report.layers[0].own_sqnr_db, 40, 0.01);
   OriginsByName origins;
   origins["a_renamed"] = {"a", {"a"}, true};

@@ -1,4 +1,4 @@
-// Lineage files, the JSON reader under them, and the pairing of nodes that they make exact.
+// Tests of lineage files, of the JSON reader, and of the pairing of nodes by lineage.
 #include "tools/difference/lineage_file.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_F(LineageFileTest, AnUntouchedGraphHasNothingToList) {
 }
 
 TEST_F(LineageFileTest, PairsRenamedMergedSplitAndNewNodes) {
-  // b is merged into a, and the Identity behind it goes.
+  // Merges b into a, and removes the Identity after it.
   after_->AddOrigins(Get("a"), Get("b"));
   after_->AddOrigins(Get("a"), Get("i"));
   after_->SetInput(Get("m"), 1, {Get("a"), 0});

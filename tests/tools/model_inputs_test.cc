@@ -1,4 +1,4 @@
-// Files that models are fed from: patterns, names, batches.
+// Tests of input files: patterns, names, batches.
 #include "tools/model/model_inputs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// NPY: round trips, what numpy writes, and every kind of damage.
+// Tests of NPY files: round trips, files written by numpy, and all kinds of damage.
 #include "io/formats/npy.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// A version 1.0 file with this header, unpadded, and these elements.
+// Returns a version 1.0 file with this header, unpadded, and these elements.
 std::string File(const std::string& header, const std::string& elements, char version = 1) {
   std::string file("\x93NUMPY", 6);
   file += {version, '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};

@@ -1,4 +1,4 @@
-// Tests of what a selective build of our own runtime is told.
+// Tests of the header for a selective build of Permafrost's runtime.
 #include "tools/selective/permafrost_header.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(SelectTest, CountsFixedTypesAndDefaults) {
 TEST(SelectTest, TellsAllTypesOfAnOp) {
   Selection selection;
   ASSERT_TRUE(Add("Pad", {{"T", AttrValue::Type(DType::kFloat)}}, &selection).ok());
-  // Paddings are int32 by default, which the kernel does not ask about.
+  // Paddings are int32 by default; the kernel has no condition on their type.
   EXPECT_EQ(selection.ops.at("Pad").at(""), (std::set<DType>{DType::kFloat, DType::kInt32}));
   EXPECT_EQ(selection.ops.at("Pad").at("T"), (std::set<DType>{DType::kFloat}));
 }

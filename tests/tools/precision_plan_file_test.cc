@@ -1,4 +1,4 @@
-// Precision plans as text: what is written is read back, and what is no plan is refused.
+// Tests of precision plans as text: round trips, and errors for text that is not a plan.
 #include "tools/model/precision_plan_file.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Lists and masks of processors, and what is neither.
+// Tests of lists and masks of processors, and of errors.
 #include "tools/model/processor_list.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The format that scripts parse, column by column.
+// Tests of the table format that scripts parse, column by column.
 #include "tools/measuring/profile_tables.h"
 
 #include <sstream>
@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// A profile with invented times: a profiler fed by hand records real ones, so the rows are checked by pattern.
+// A profile with artificial nodes. The profiler records real times, so the rows are checked by pattern.
 class ProfileTablesTest : public testing::Test {
  protected:
   ProfileTablesTest() : graph_(GraphFromText("x = Placeholder()\nconv = Relu(x)\nsum = Add(conv, x)\n")) {
@@ -24,7 +24,7 @@ class ProfileTablesTest : public testing::Test {
         ProfileTicket ticket;
         profiler_.Name(node, false, &ticket);
         profiler_.Enter();
-        // Three milliseconds ago, or one: the first takes longer, and the second makes more.
+        // Starts three milliseconds ago, or one: the first node takes longer, and the second allocates more.
         const int64_t start = Profiler::NowNanoseconds() - (name[0] == 'c' ? 3000000 : 1000000);
         profiler_.Leave(ticket, start, name[0] == 'c' ? 1000 : 4829616);
       }

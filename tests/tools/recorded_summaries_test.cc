@@ -1,4 +1,5 @@
-// summarize_graph against what the original printed for the models beside the workspace, byte for byte.
+// Compares summarize_graph with the recorded output of TensorFlow's tool for the models beside the workspace, byte for
+// byte.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -23,7 +24,7 @@ TEST(RecordedSummaries, AreOursLineByLine) {
     std::ostringstream out, err;
     Console console{out, err};
     ASSERT_TRUE(SummarizeGraph(options, RealFileSystem(), console).ok());
-    // The one difference: the original forgets to end the line about devices.
+    // The only difference: TensorFlow's tool does not end the line about devices.
     std::string expected = absl::StrReplaceAll(*recorded, {{"'Op types used:", "'\nOp types used:"}});
     expected = absl::StrReplaceAll(expected, {{"--graph=" + model.name + "/model.pb", "--graph=" + model.path}});
     EXPECT_EQ(out.str().substr(0, expected.size()), expected);

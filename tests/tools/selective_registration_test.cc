@@ -1,4 +1,4 @@
-// Tests of what selective registration for TensorFlow is made of: the choice of kernels, devices, lists and the header.
+// Tests of selective registration for TensorFlow: the choice of kernels, devices, lists and the header.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -54,7 +54,7 @@ TEST(KernelClassesTest, HonoursDeviceAndLabel) {
   const Attrs is_float = {Type("T", DType::kFloat)};
   EXPECT_EQ(Answer(&classes, "BiasAdd", is_float, "/gpu:0"), "BiasOp<GPUDevice, float>");
   EXPECT_EQ(Answer(&classes, "Relu", is_float, "/job:a/replica:0/task:1/device:CPU:0"), "ReluOp<CPUDevice, float>");
-  // Kernels for any device serve where there is none for this one.
+  // Kernels for any device are used if there is none for this device.
   EXPECT_EQ(Answer(&classes, "NoOp", {}, "/device:TPU:0"), "NoOp");
   EXPECT_EQ(Answer(&classes, "Relu", {is_float[0], {"_kernel", AttrValue::String("other")}}).substr(0, 25),
             "no kernel of op 'Relu' fo");
@@ -113,17 +113,17 @@ TEST(KernelClassesTest, GivesUpWhereAConditionAsksForAnAttributeThatIsNotThere) 
   EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kFloat), Type("U", DType::kInt32)}), "One");
   EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kFloat)}),
             "no kernel of op 'A' for T = float, U = not known (there are float)");
-  // Not asked about U, since T does not hold before it.
+  // The condition on U is not evaluated, since the one on T before it does not hold.
   EXPECT_EQ(Answer(&classes, "A", {Type("T", DType::kInt32)}), "One");
 }
 
 TEST(KernelClassesTest, KnowsFusedConvolutionsOfOneDnn) {
-  // As oneDNN's rewriting of a quantized graph leaves them.
+  // The attributes are those that oneDNN's rewriting of a quantised graph sets.
   KernelClasses classes = KernelClasses::OfTensorFlow().value();
   const Attrs attrs = {Type("Tinput", DType::kQUint8), Type("Tfilter", DType::kQInt8), Type("Tbias", DType::kFloat),
                        Type("out_type", DType::kQInt32)};
   for (const char* const op : {"_FusedQuantizedConv2D", "_FusedQuantizedDepthwiseConv2D"}) {
-    // The kernels for other types of outputs ask about Tsummand, which has no default.
+    // The kernels for other output types have a condition on Tsummand, which has no default.
     EXPECT_EQ(Answer(&classes, op, attrs),
               absl::StrCat("no kernel of op '", op,
                            "' for Tinput = quint8, Tfilter = qint8, Tbias = float, Tsummand = not known (there are "
@@ -178,7 +178,7 @@ TEST(HeaderTest, ListsEachOpAndKernelOnce) {
   EXPECT_NE(header.find("kNumKernels = 2;"), header.npos);
   EXPECT_NE(header.find("SHOULD_REGISTER_OP_GRADIENT false"), header.npos);
   EXPECT_NE(TensorFlowHeader({{"SymbolicGradient", "K"}}).find("OP_GRADIENT true"), header.npos);
-  // An array must have an element, and what a list says cannot leave its literal.
+  // An array must have an element, and the contents of a list cannot leave its literal.
   EXPECT_NE(TensorFlowHeader({{"A", std::nullopt}})
                 .find("kNumKernels = 0;\nconstexpr const char* kKernels[] = {\n    nullptr,"),
             header.npos);

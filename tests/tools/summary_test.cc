@@ -1,4 +1,4 @@
-// Counting arithmetic and printing tensors and numbers as the original does.
+// Tests of counting FLOPs, and of printing tensors and numbers as TensorFlow's tool does.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ Tensor Floats(Shape shape) {
   return Tensor::FromVector<float>(std::move(shape), std::move(values));
 }
 
-// The expectations are what TensorFlow 2.21 prints.
+// The expected texts are the output of TensorFlow 2.21.
 TEST(TensorText, IsThatOfTheOriginal) {
   EXPECT_EQ(TensorText(Floats({2})), "Tensor<type: float shape: [2] values: 0 0.2>");
   EXPECT_EQ(Values(Floats({4})), "0 0.2 0.4...");

@@ -1,4 +1,4 @@
-// When a phase ends: by number, by time, by an error, by Ctrl-C.
+// Tests of the end of a phase: by number, by time, by an error, by Ctrl-C.
 #include "tools/measuring/timed_runs.h"
 
 #include <signal.h>

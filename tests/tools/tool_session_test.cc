@@ -1,4 +1,4 @@
-// What the tools let a model read.
+// Tests of the memory regions that tools read for a model.
 #include "tools/model/tool_session.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// transform_graph on failing disks, and what the verification notices.
+// Tests of transform_graph on failing disks, and of its verification.
 #include "tools/transform_graph.h"
 
 #include <gtest/gtest.h>
@@ -63,9 +63,9 @@ TEST(TransformGraph, EveryFailingCallIsAnErrorAndLeavesTheOldOutput) {
         EXPECT_GT(nth, 0) << "the call is never made";
         break;
       }
-      // A map that fails may be replaced by reading.
+      // If mapping fails, the file may be read instead.
       if (status.ok()) continue;
-      // The last call makes the folder remember the new name; by then the new output is there, and complete.
+      // The last call syncs the folder with the new name; at this point the new output exists, and is complete.
       const std::string content = RealFileSystem().ReadFile(options.out_graph).value();
       EXPECT_TRUE(content == "old" || (fault == Fault::kSync && content == complete))
           << static_cast<int>(fault) << " " << nth;
@@ -92,7 +92,7 @@ TEST(TransformGraph, SameInputSameFlagsSameBytes) {
   EXPECT_TRUE(RealFileSystem().ReadFile(options.out_graph).value() == first);
 }
 
-// A graph before, the same graph after an edit, and what the verification makes of it.
+// A graph, the same graph after an edit, and the verdict of the verification.
 class VerificationTest : public testing::Test {
  protected:
   void SetUp() override {

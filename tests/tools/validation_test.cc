@@ -1,4 +1,4 @@
-// Counting right answers, how sure one may be of them, and models with answers that are no numbers.
+// Tests of accuracy, its confidence intervals, and models with non-finite outputs.
 #include "tools/validation/validation.h"
 
 #include <gmock/gmock.h>
@@ -46,14 +46,14 @@ TEST(SignificanceTest, McNemarIsExactForFew) {
 TEST(SignificanceTest, McNemarForManyGoesOnWhereItWasExact) {
   // Chi-squared of 3.841 with one degree of freedom is 0.05: (|b - c| - 1)^2 / (b + c).
   EXPECT_NEAR(McNemarProbability({10000, 1098, 1002}), 0.0381, 2e-4);
-  // The two formulas agree at the seam.
+  // The two formulas agree at the limit between them.
   const double exact = McNemarProbability({10000, 460, 540}), limit = McNemarProbability({10000, 460, 541});
   EXPECT_NEAR(exact, limit, 0.002);
   EXPECT_EQ(McNemarProbability({10000, 1000, 1000}), 1);
 }
 
 TEST(SignificanceTest, IntervalOfTheDifference) {
-  // By hand: N = 102, b = 8.5, c = 1.5.
+  // Computed by hand: N = 102, b = 8.5, c = 1.5.
   const Interval interval = ShareDifferenceInterval({100, 8, 1});
   const double middle = -7.0 / 102, half = 1.959964 * std::sqrt(10 - 49.0 / 102) / 102;
   EXPECT_NEAR(interval.low, middle - half, 1e-6);
@@ -82,7 +82,7 @@ TEST(ScoringTest, CountsRightAnswers) {
   EXPECT_EQ(score.rows, 3);
   EXPECT_EQ(score.classes, 3);
   EXPECT_FALSE(score.has_five());
-  EXPECT_EQ(score.reference.right, 2);  // Of equal ones the first is the answer.
+  EXPECT_EQ(score.reference.right, 2);  // The first of equal elements is the answer.
   EXPECT_EQ(score.candidate.right, 2);
   EXPECT_EQ(score.paired.only_first, 1);
   EXPECT_EQ(score.paired.only_second, 1);
@@ -134,7 +134,7 @@ TEST(ScoringTest, KindsOfAnswers) {
   EXPECT_EQ(KindOfAnswers(Tensor::FromStrings({1}, {"a"}), 1, Classes({0})), Kind::kNone);
 }
 
-// A model that takes rows of two numbers and gives what `line` makes of them, in 'y'.
+// Returns a model that takes rows of two numbers and computes `line` from them, in 'y'.
 std::unique_ptr<Graph> Model(const std::string& line) {
   std::unique_ptr<Graph> graph = GraphFromText(absl::StrCat("x = Placeholder()\n", line));
   graph->Find("x")->SetAttr("shape", AttrValue::OfShape({kUnknownDim, 2}));

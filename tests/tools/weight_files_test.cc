@@ -1,4 +1,4 @@
-// Packed weights in folders and packages: kept, found, told apart, and given up where they do not fit.
+// Tests of packed weights in folders and packages: saving, lookup, keys, and rejection of weights that do not fit.
 #include "tools/model/weight_files.h"
 
 #include <sys/wait.h>
@@ -81,7 +81,7 @@ TEST_F(WeightCacheTest, WhatOtherShapesUseStaysWithinBounds) {
   auto cache = Open(path);
   cache->Keep("new", Bytes("12"));
   ASSERT_TRUE(SaveWeightCache(*cache, RealFileSystem(), path).ok());
-  // 7 bytes that nobody asked for, beside 2.
+  // 7 bytes that were not requested, beside 2.
   cache = Open(path);
   EXPECT_EQ(Found(*cache, "new"), "12");
   EXPECT_EQ(Found(*cache, "other"), "nothing");
@@ -158,7 +158,7 @@ TEST_F(WeightCacheTest, AFolderThatCannotBeMadeIsAnError) {
   EXPECT_FALSE(SaveWeightCache(cache, RealFileSystem(), Path("none/none/a.packed")).ok());
 }
 
-// Who reads finds one of them, whole.
+// A reader finds one of the files, complete.
 TEST_F(WeightCacheTest, TwoProcessesMayWriteTheSameFile) {
   const std::string path = Path("cache/a.packed");
   constexpr int kTimes = 20;

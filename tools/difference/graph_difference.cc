@@ -29,7 +29,8 @@ bool SameValue(const absl::StatusOr<T>& a, const absl::StatusOr<T>& b) {
   return a.ok() && b.ok() && *a == *b;
 }
 
-// Returns whether both lists hold the same elements of one kind. Only the lists of the given kind may be non-empty.
+// Returns whether both lists hold the same elements. A list has elements of one kind; its accessors for other kinds
+// return no elements.
 bool SameList(const AttrValue& a, const AttrValue& b) {
   const auto same = [](const auto& x, const auto& y) { return x.ok() == y.ok() && (!x.ok() || *x == *y); };
   const auto any = [](const auto& x) { return x.ok() && !x->empty(); };

@@ -1,4 +1,4 @@
-// Looks for packed weights, resolves the precision, and makes the delegate.
+// Looks up packed weights, resolves the precision, and creates the delegate.
 #include "tools/model/delegate_resolution.h"
 
 #include <memory>
@@ -21,10 +21,10 @@
 namespace permafrost {
 namespace {
 
-// Whether the model is encrypted, or may be: its weights must not be written to a folder.
+// Returns whether the model is, or may be, encrypted: its weights must not be written to a folder.
 bool IsSecret(FileSystem& files, const std::string& path) {
   const absl::StatusOr<std::shared_ptr<const ByteSource>> source = OpenModelBytes(files, path);
-  // A folder, a SavedModel's, is never encrypted.
+  // A folder (a SavedModel) is never encrypted.
   if (!source.ok()) return !files.Stat(path).ok() || !files.Stat(path)->is_directory;
   return (*source)->is_secret();
 }
@@ -44,7 +44,7 @@ class DelegateResolver {
       region = FindPackedRegion(files_, model_.path, run_.delegate, Asked(), identity, &notes);
       PrintNotes(notes, console_);
     }
-    // A plan that the user names takes precedence.
+    // A plan given by the user takes precedence.
     if (region != nullptr && run_.precision_plan.empty()) return FromPackage(std::move(region));
     FindCacheDir(identity);
     if (NeedsSamples(run_)) {
@@ -93,7 +93,7 @@ class DelegateResolver {
     }
     PackedMaker maker{Fingerprint(), run_.delegate, identity, precision_.precision, ""};
     if (precision_.plan != nullptr) {
-      // Enough to tell it from another.
+      // The hash distinguishes plans.
       maker.plan = absl::StrFormat("%016x", HashContent(PrecisionPlanBytes({"", "", "", precision_.plan})));
     }
     std::string path = CachePath(cache_dir_, maker);
@@ -117,7 +117,7 @@ class DelegateResolver {
   FileSystem& files_;
   SessionOptions& chosen_;
   Console& console_;
-  std::string cache_dir_;    // Empty: nothing is kept in a folder.
+  std::string cache_dir_;    // Empty: no cache folder.
   std::string fingerprint_;  // See Fingerprint.
   ResolvedPrecision precision_;
 };

@@ -14,12 +14,12 @@ namespace {
 
 using Taken = DelegationReport::Taken;
 
-// Of names and pieces in a list for people.
+// Maximum number of names and of pieces in a printed list.
 constexpr size_t kMostListed = 12;
 
 std::string Nodes(size_t count) { return absl::StrCat(count, count == 1 ? " node" : " nodes"); }
 
-// "'a', 'b' and 3 more"
+// Returns, for example, "'a', 'b' and 3 more".
 std::string ListNames(const std::vector<std::string>& names) {
   std::string text;
   const size_t count = std::min(names.size(), kMostListed);
@@ -28,7 +28,7 @@ std::string ListNames(const std::vector<std::string>& names) {
   return text;
 }
 
-// Where a node is, if that is not the graph itself.
+// Returns the function that contains a node; empty for the graph itself.
 std::string Place(const std::string& function) {
   return function.empty() ? "" : absl::StrCat(" in function '", Printable(function), "'");
 }
@@ -43,7 +43,7 @@ void PrintPartition(const Taken& taken, const Console& console) {
   if (taken.pieces.size() > count) console.out << "    and " << taken.pieces.size() - count << " more pieces\n";
 }
 
-// Nodes by what they have in common, the largest group first.
+// Nodes grouped by a common property, the largest group first.
 using Groups = std::vector<std::pair<std::string, std::vector<std::string>>>;
 Groups Sorted(const std::map<std::string, std::vector<std::string>>& by_text) {
   Groups groups(by_text.begin(), by_text.end());

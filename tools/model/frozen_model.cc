@@ -1,4 +1,4 @@
-// Brings together the graph, the checkpoint and the names that connect them.
+// Combines the graph, the checkpoint and the names that connect them.
 #include "tools/model/frozen_model.h"
 
 #include <utility>
@@ -15,7 +15,7 @@
 namespace permafrost {
 namespace {
 
-// A model without variables.
+// The variables of a model without variables.
 class NoVariables : public VariableSource {
  public:
   absl::Span<const VariableInfo> variables() const override { return {}; }
@@ -39,7 +39,7 @@ absl::StatusOr<MetaGraph> OpenGraph(FileSystem& files, const FrozenModelRequest&
   return meta;
 }
 
-// Declares what the signature says, as the graph's inputs and outputs.
+// Declares the inputs and outputs of the signature as those of the graph.
 absl::Status DeclareSignature(const Signature& signature, const std::vector<std::string>& outputs, Graph* graph) {
   std::vector<std::string> input_names, output_names = outputs;
   const auto add = [&](absl::string_view kind, const SignatureTensor& tensor, std::vector<std::string>* names) {
@@ -70,14 +70,14 @@ absl::StatusOr<std::unique_ptr<VariableSource>> OpenVariables(FileSystem& files,
   if (request.saved_model.empty()) {
     return absl::InvalidArgumentError("--input_checkpoint is missing: it has the values of the variables");
   }
-  // Without variables TensorFlow writes no checkpoint.
+  // TensorFlow writes no checkpoint for a model without variables.
   const std::string prefix = VariablesPrefix(request.saved_model);
   if (!HasVariables(graph) && !files.Exists(absl::StrCat(prefix, ".index"))) return std::make_unique<NoVariables>();
   return OpenCheckpoint(files, prefix, request.open);
 }
 
-// Output names of which some are keys of the signature. `names` are those of tensors; keys[i] is empty where the caller
-// named a node.
+// Output names, some of which are keys of the signature. `names` are tensor names; keys[i] is empty if the caller named
+// a node.
 struct NamedOutputs {
   std::vector<std::string> names;
   std::vector<std::string> keys;
@@ -100,7 +100,7 @@ NamedOutputs ResolveOutputs(const FrozenModelRequest& request, const MetaGraph& 
   return outputs;
 }
 
-// Reads the asset file for which the tensor of that node stands.
+// Reads the asset file that the tensor of that node represents.
 absl::StatusOr<std::string> ReadAsset(FileSystem& files, const std::string& folder, const MetaGraph& meta,
                                       absl::string_view node) {
   for (const MetaGraph::Asset& asset : meta.assets) {

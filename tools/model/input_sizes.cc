@@ -1,4 +1,4 @@
-// Tries sizes with shape inference, then with a run.
+// Tests sizes with shape inference, then with a run.
 #include "tools/model/input_sizes.h"
 
 #include <algorithm>
@@ -19,26 +19,26 @@
 namespace permafrost {
 namespace {
 
-// Usual sizes of images, small ones first, since the reference kernels take seconds for large ones. 299, 320 and 384
-// are those of Inception, of detectors and of large classifiers.
+// Usual image sizes, small ones first, since the reference kernels take seconds for large ones. 299, 320 and 384 are
+// those of Inception, of detectors and of large classifiers.
 constexpr int64_t kImageSizes[] = {64, 96, 128, 160, 192, 224, 256, 299, 320, 384, 512, 32, 16};
-// Numbers of channels of pictures.
+// Channel counts of pictures.
 constexpr int64_t kChannels[] = {3, 1, 4, 2};
-// Lengths of sequences and vectors; 16000 samples are a second of speech.
+// Lengths of sequences and vectors; 16000 samples are one second of speech.
 constexpr int64_t kLengths[] = {16, 24, 32, 64, 128, 256, 8, 4, 2, 1, 3, 512, 1000, 1024, 16000};
 // Ranks to try for an input of unknown rank: ids and features first, then pictures.
 constexpr int kRanks[] = {2, 4, 3, 1, 0, 5};
 
-// Bounds of the effort.
-constexpr size_t kMaxVisited = 64;        // Nodes behind an input whose constants are looked at.
-constexpr size_t kMaxFromConstants = 96;  // Sizes taken from them.
-constexpr int64_t kMaxElements = 16;      // Of an integer constant that may be a shape.
+// Limits of the effort.
+constexpr size_t kMaxVisited = 64;        // Nodes behind an input that are searched for constants.
+constexpr size_t kMaxFromConstants = 96;  // Sizes taken from those constants.
+constexpr int64_t kMaxElements = 16;      // Elements of an integer constant that may be a shape.
 constexpr size_t kMaxKept = 8;            // Sizes kept for a dimension.
 constexpr int64_t kMaxInferences = 400;
 constexpr int64_t kMaxInferredNodes = 4'000'000;  // About two seconds of shape inference.
 constexpr int kMaxRuns = 12;
 
-// An unknown dimension and the sizes that the graph takes for it.
+// An unknown dimension and the sizes that the graph accepts for it.
 struct OpenDim {
   size_t input;
   int dim;
@@ -65,7 +65,7 @@ class Search {
     for (OpenDim& open : open_) KeepPossibleSizes(&open);
     std::vector<InputShapes> choices = Choices(only_batch ? 1 : count, /*runs=*/!only_batch);
     if (!choices.empty()) return choices;
-    // The run itself reports what is wrong with the graph.
+    // The run itself reports errors of the graph.
     if (only_batch) return std::vector<InputShapes>{{}};
     return NoChoice();
   }
@@ -125,7 +125,7 @@ class Search {
     }
   }
 
-  // The sizes that constants near the input suggest, nearest first.
+  // Returns the sizes of constants near the input, nearest first.
   const std::vector<int64_t>& SizesOfConstants(size_t input) {
     if (of_constants_.size() <= input) of_constants_.resize(inputs_.size());
     std::vector<int64_t>& sizes = of_constants_[input];
@@ -134,7 +134,7 @@ class Search {
     const auto add = [&](int64_t size) {
       if (size > 0 && sizes.size() < kMaxFromConstants && known.insert(size).second) sizes.push_back(size);
     };
-    // A flattened picture has as many elements as a weight has rows.
+    // A flattened picture has as many elements as a weight has rows, so the roots are added, too.
     const auto add_with_roots = [&](int64_t size) {
       add(size);
       for (const int64_t channels : kChannels) {
@@ -147,7 +147,7 @@ class Search {
     for (size_t next = 0; next < open.size(); ++next) {
       for (int i = 0; i < open[next]->num_inputs(); ++i) {
         const Node* constant = open[next]->input(i).node;
-        // Weights may stand behind an Identity, a Dequantize or a Cast.
+        // Weights may be behind an Identity, a Dequantize or a Cast.
         for (int hops = 0; hops < 3 && constant->op() != ops::kConst && constant->num_inputs() > 0; ++hops) {
           constant = constant->input(0).node;
         }
@@ -186,7 +186,7 @@ class Search {
     return sizes;
   }
 
-  // Keeps the sizes that fit while all other open dimensions are unknown.
+  // Keeps the sizes that shape inference accepts while all other open dimensions are unknown.
   void KeepPossibleSizes(OpenDim* open) {
     std::vector<Shape> shapes = shapes_;
     for (const int64_t size : Candidates(*open)) {
@@ -197,7 +197,7 @@ class Search {
     }
   }
 
-  // The shapes of a choice, by which size of each open dimension is taken.
+  // Returns the shapes of a choice, given the index of the size of each open dimension.
   std::vector<Shape> ShapesOf(const std::vector<size_t>& places) const {
     std::vector<Shape> shapes = shapes_;
     for (size_t i = 0; i < open_.size(); ++i) {
@@ -221,12 +221,12 @@ class Search {
       choices.push_back(Named(shapes));
     };
     const auto is_enough = [&] { return static_cast<int>(choices.size()) >= count || num_runs_ >= kMaxRuns; };
-    // All dimensions of a kind move together: the lengths of several inputs mostly have to agree.
+    // First all dimensions of a kind change together, since the lengths of several inputs usually have to agree.
     for (size_t k = 0; k < kMaxKept && !is_enough(); ++k) {
       consider(std::vector<size_t>(open_.size(), k));
     }
     if (!choices.empty()) return choices;
-    // Then each dimension by itself, like the digits of a number.
+    // Then each dimension changes separately, like the digits of a number.
     std::vector<size_t> places(open_.size(), 0);
     while (!is_enough() && num_inferences_ < kMaxInferences) {
       size_t digit = 0;
@@ -237,7 +237,7 @@ class Search {
     return choices;
   }
 
-  // Whether the graph runs on inputs of these shapes. Where it lacks a kernel, no shapes would help.
+  // Returns whether the graph runs on inputs of these shapes. If a kernel is missing, no shapes would help.
   bool Runs(const InputShapes& shapes) {
     ++num_runs_;
     const absl::StatusOr<std::vector<Tensor>> feeds = SeededInputs(inputs_, shapes, /*seed=*/1);

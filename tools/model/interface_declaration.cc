@@ -1,4 +1,4 @@
-// Turns flags, and what is found, into a declared interface.
+// Declares an interface from flags and from detected inputs and outputs.
 #include "tools/model/interface_declaration.h"
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// How many candidates an error lists.
+// Maximum number of candidates in an error.
 constexpr size_t kMaxListed = 20;
 
 // Expands each output without a port to all outputs of its node: "heads" becomes "heads" and "heads:1".
@@ -48,7 +48,7 @@ absl::Status Doubt(absl::string_view flag, absl::string_view doubt, const std::v
   return absl::InvalidArgumentError(text);
 }
 
-// Nodes that declared names stand for.
+// Returns the nodes of the declared names.
 absl::StatusOr<std::vector<Node*>> NamedNodes(const Graph& graph, const std::vector<Endpoint>& endpoints) {
   std::vector<Node*> nodes;
   for (const Endpoint& endpoint : endpoints) {
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<Node*>> NamedNodes(const Graph& graph, const std::vec
   return nodes;
 }
 
-// Where the graph came with an interface, that is what is not given.
+// Uses the interface that the graph came with for the names that are not given.
 absl::Status DeclareAsSigned(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                              Graph* graph, std::vector<std::string>* notes) {
   const auto names = [&](absl::string_view kind, const std::optional<std::string>& given,

@@ -1,4 +1,4 @@
-// Turns the flags into what io/ takes.
+// Converts the flags to the options of io/.
 #include "tools/model/model_flags.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ void AddWriteFlags(WriteFlags* write, FlagTable* flags) {
   flags->Add("encrypt_passphrase_fd", &write->encrypt_passphrase_fd, "N", "The same, read from file descriptor N.");
 }
 
-// The level that --compress asks for.
+// Returns the level selected by --compress.
 absl::StatusOr<int> ZstdLevel(absl::string_view compress) {
   absl::string_view text = compress;
   int level = kDefaultZstdLevel;

@@ -1,4 +1,4 @@
-// Reads or makes what models are fed.
+// Reads or generates inputs.
 #include "tools/model/model_inputs.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<std::string>> MatchingFiles(FileSystem& files, const 
   return matching;
 }
 
-// Which input "name=file" is for, and the file; without a name, that of the only input.
+// Returns the input for "name=file", and sets the path; without a name, returns the only input.
 absl::StatusOr<size_t> InputOf(const std::string& piece, absl::Span<const Endpoint> inputs, std::string* path) {
   const size_t equals = piece.find('=');
   if (equals == std::string::npos) {
@@ -182,7 +182,8 @@ absl::StatusOr<std::vector<InputSet>> SeededInputSets(const Graph& graph, absl::
 }
 
 bool MatchesPattern(absl::string_view name, absl::string_view pattern) {
-  // Where to go on when the text after the last "*" does not fit: let that "*" stand for one more character.
+  // The position to continue from if the text after the last "*" does not match: that "*" then consumes one more
+  // character.
   size_t star = absl::string_view::npos, retry = 0;
   size_t n = 0, p = 0;
   while (n < name.size()) {

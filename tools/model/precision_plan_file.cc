@@ -1,4 +1,4 @@
-// Writes what it reads.
+// Writer and parser of precision plans.
 #include "tools/model/precision_plan_file.h"
 
 #include <cmath>

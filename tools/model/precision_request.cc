@@ -1,4 +1,4 @@
-// Names what is fed and fetched, and takes a few samples.
+// Collects feeds, fetches and samples for the choice of a precision.
 #include "tools/model/precision_request.h"
 
 #include <algorithm>

@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// Prints a line: the measurement, or why there is none; then, if asked for, notes on the plan.
+// Prints one line: the measurement, or why there is none; then, if requested, notes on the plan.
 void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Console& console) {
   console.err << "precision " << trial.precision << ": ";
   if (trial.milliseconds > 0) {
@@ -32,7 +32,7 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Conso
   }
 }
 
-// The file that the user names is readable text; one in --cache_dir is binary, for a quick start.
+// The file given by the user is readable text; a file in --cache_dir is binary, for a fast start.
 absl::StatusOr<ResolvedPrecision> ReadSavedPlan(const RunFlags& run, const std::string& path,
                                                 const std::string& fingerprint, FileSystem& files, Console& console) {
   PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
@@ -74,8 +74,8 @@ absl::StatusOr<ResolvedPrecision> Choose(const RunFlags& run, const ModelToRun& 
   return ResolvedPrecision{choice.precision, choice.plan};
 }
 
-// The path of the plan in --cache_dir for these samples. The choice of auto depends on the machine and on the number of
-// threads, too.
+// Returns the path of the plan in --cache_dir for these samples. The choice of auto depends on the machine and on the
+// number of threads, too.
 std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::Span<const std::vector<Tensor>> samples,
                            int num_threads, const std::string& fingerprint) {
   ContentHash hash;

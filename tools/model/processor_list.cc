@@ -1,4 +1,4 @@
-// Reads lists with ranges, and masks.
+// Parses lists with ranges, and masks.
 #include "tools/model/processor_list.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Checks the flags and loads what they name.
+// Checks the flags, and loads the delegates and custom ops that they name.
 #include "tools/model/run_options.h"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run
   return made;
 }
 
-// InvalidArgument for a precision that the delegate does not have. An unknown name is for FindDelegate to report.
+// Checks the precision. InvalidArgument for one that the delegate does not have. FindDelegate reports unknown
+// delegates.
 absl::Status CheckPrecision(const RunFlags& run) {
   if (run.precision.empty()) return absl::OkStatus();
   if (IsLibrary(run)) {

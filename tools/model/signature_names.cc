@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// Gives `name` up for another node to take.
+// Renames the node called `name`, so that another node can take the name.
 absl::Status FreeName(Graph* graph, absl::string_view name) {
   Node* holder = graph->Find(name);
   return holder == nullptr ? absl::OkStatus() : graph->Rename(holder, graph->UniqueName(name));
@@ -60,7 +60,7 @@ absl::Status NameBySignature(Graph* graph, Signature* signature) {
   for (size_t i = 0; i < signature->inputs.size(); ++i) {
     const Endpoint input = graph->inputs()[i];
     const std::string name = NodeNameOfKey(signature->inputs[i].key);
-    // An input in the middle of the graph, and the second of two keys for one node, keep what they have.
+    // An input in the middle of the graph keeps its name. So does the second of two keys for one node.
     const bool is_placeholder =
         input.node != nullptr && (input.node->op() == ops::kPlaceholder || input.node->op() == ops::kPlaceholderV2 ||
                                   input.node->op() == ops::kPlaceholderWithDefault);

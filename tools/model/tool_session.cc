@@ -1,4 +1,4 @@
-// Sets the limits of a run, and lets it read memory regions from files.
+// Sets the limits of a run, and reads memory regions from files.
 #include "tools/model/tool_session.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Opens files and checks whom they are for.
+// Opens files of weights and checks their maker.
 #include "tools/model/weight_files.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, con
                                                           absl::string_view delegate, absl::string_view precision,
                                                           absl::string_view identity, std::vector<std::string>* notes) {
   const absl::StatusOr<FileStat> stat = files.Stat(path);
-  // A pipe can be read but once, and that is for the model.
+  // A pipe can be read only once, for the model.
   if (!stat.ok() || !stat->is_regular) return nullptr;
   absl::StatusOr<FileView> file = files.MapFile(path);
   if (!file.ok()) return nullptr;
@@ -27,7 +27,7 @@ std::shared_ptr<const PackedWeightsFile> FindPackedRegion(FileSystem& files, con
   const absl::string_view tail = bytes.substr(bytes.size() - std::min(bytes.size(), kEnd));
   const std::shared_ptr<const ByteSource> source = MemorySource(*std::move(file));
   if (!LooksLikePackage(*source, bytes.substr(0, kEnd), tail)) return nullptr;
-  // Whoever reads the graph says what is wrong with the package.
+  // Errors of the package are reported when its graph is read.
   const absl::StatusOr<std::shared_ptr<const Package>> package = OpenPackage(source);
   if (!package.ok()) return nullptr;
   absl::StatusOr<std::shared_ptr<const PackedWeightsFile>> region =

@@ -1,4 +1,4 @@
-// Lets a session make a plan whose delegate leaves what it packs.
+// Plans the model in a session, and collects the weights that its delegate packs.
 #include "tools/model/weight_packing.h"
 
 #include <algorithm>

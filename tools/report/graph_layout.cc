@@ -1,4 +1,4 @@
-// Ranks, order, places.
+// Layered layout: ranks, then order within layers, then positions.
 #include "tools/report/graph_layout.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@ namespace {
 constexpr int kOrderSweeps = 10;
 constexpr int kPlaceSweeps = 12;
 constexpr float kGapX = 24, kGapY = 44;
-// What an edge that only passes takes.
+// Width of the position of an edge that passes a layer.
 constexpr float kPassWidth = 12;
-// An edge over more layers than this is drawn straight: the places that it would take on its way help nobody.
+// An edge over more layers than this is drawn straight: bends on such a long way do not make it clearer.
 constexpr int32_t kMostPassed = 60;
-// Places for edges that pass, for each node: more would make the drawing of a dense graph slow to make.
+// Maximum number of positions for passing edges per node: more would make the layout of a dense graph slow.
 constexpr size_t kMostPassesPerNode = 8;
 
 class Layout {
@@ -32,7 +32,7 @@ class Layout {
   }
 
  private:
-  // Kahn's algorithm; what is in a cycle is let go in the order of its number, which turns an edge round.
+  // Kahn's algorithm. Nodes in a cycle are released in the order of their numbers, which reverses an edge.
   void Rank() {
     std::vector<std::vector<int32_t>> readers(num_nodes_);
     std::vector<int32_t> missing(num_nodes_, 0);
@@ -65,7 +65,7 @@ class Layout {
         if (--missing[to] == 0) ready.push_back(reader);
       }
     }
-    // A source belongs right above the first that reads it.
+    // A source is placed directly above its first reader.
     std::vector<bool> has_inputs(num_nodes_, false);
     for (const auto& [from, to] : edges_) {
       if (from != to) has_inputs[static_cast<size_t>(to)] = true;
@@ -78,7 +78,7 @@ class Layout {
     }
   }
 
-  // Gives an edge over several layers a place in each of those between.
+  // Gives an edge over several layers a position in each layer between.
   void AddPasses() {
     size_t budget = num_nodes_ * kMostPassesPerNode + 1000;
     above_.resize(num_nodes_);
@@ -116,7 +116,7 @@ class Layout {
     const int32_t num_ranks = rank_.empty() ? 0 : *std::max_element(rank_.begin(), rank_.end()) + 1;
     layers_.resize(static_cast<size_t>(num_ranks));
     place_.assign(rank_.size(), 0);
-    // The first order is that of a walk from the sources, which keeps branches together.
+    // The initial order is that of a walk from the sources, which keeps branches together.
     std::vector<bool> seen(rank_.size(), false);
     std::vector<int32_t> stack;
     for (size_t root = 0; root < rank_.size(); ++root) {
@@ -153,7 +153,7 @@ class Layout {
     for (size_t i = 0; i < layer.size(); ++i) place_[static_cast<size_t>(layer[i])] = static_cast<float>(i);
   }
 
-  // The mean place of its neighbours in the layer above or below, or its own where it has none.
+  // Returns the mean position of the neighbours in the layer above or below, or the node's own position if it has none.
   float Barycentre(size_t node, bool above) const {
     const std::vector<int32_t>& neighbours = above ? above_[node] : below_[node];
     if (neighbours.empty()) return place_[node];
@@ -180,8 +180,9 @@ class Layout {
     }
   }
 
-  // Moves the nodes of a layer as near to their neighbours as their widths allow: least squares under an order, which
-  // pools adjacent nodes that would overlap. An edge that passes weighs more, so that long edges are straight.
+  // Moves the nodes of a layer as near to their neighbours as their widths allow: least squares under an order
+  // constraint, which pools adjacent nodes that would overlap. Passing edges have a larger weight, so that long edges
+  // are straight.
   void Settle(const std::vector<int32_t>& layer, bool above) {
     struct Pool {
       double sum, weight;
@@ -237,9 +238,9 @@ class Layout {
 
   const size_t num_nodes_;
   const std::vector<std::pair<int32_t, int32_t>>& edges_;
-  // The nodes, and behind them the places of edges that pass.
+  // The nodes, followed by the positions of passing edges.
   std::vector<int32_t> rank_;
-  std::vector<float> place_;  // Number in the layer; later the x of the middle.
+  std::vector<float> place_;  // Index in the layer; later the x of the centre.
   std::vector<std::vector<int32_t>> above_, below_;
   std::vector<std::vector<int32_t>> passes_;  // By edge.
   std::vector<std::vector<int32_t>> layers_;

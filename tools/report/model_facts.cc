@@ -1,4 +1,4 @@
-// Walks a graph and gathers.
+// Collects facts from a graph.
 #include "tools/report/model_facts.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace permafrost {
 namespace {
 
 constexpr size_t kMostHistograms = 200;
-// Fewer elements are no distribution.
+// Fewer elements have no meaningful distribution.
 constexpr int64_t kLeastElements = 16;
-// A constant whose elements take so many times what is in the file is one value, written once.
+// If the elements take this many times the bytes in the file, the constant is one repeated value.
 constexpr uint64_t kFilledRatio = 64;
 
 std::string TypeText(DType dtype, const Shape& shape) { return absl::StrCat(DTypeName(dtype), " ", shape.ToString()); }
@@ -61,7 +61,7 @@ uint64_t BytesOf(const Node& constant) {
   return facts.has_value() ? facts->bytes : 0;
 }
 
-// Whether all that a node reads is known before the run, and it gives the same each time.
+// Returns whether the node is deterministic and all its inputs are known before the run.
 bool IsComputedFrom(const Node& node, const std::vector<bool>& is_known) {
   const OpSchema* schema = FindSchema(node.op());
   if (node.num_data_inputs() == 0 || schema == nullptr || schema->Is(kStateful | kRandom | kControlFlow)) return false;
@@ -79,7 +79,7 @@ void AddConstants(const Graph& graph, GraphFacts* facts) {
     int64_t elements = 0;
     std::optional<ConstantFacts> constant = FactsOf(*node, &dtype, &elements);
     if (!constant.has_value()) continue;
-    // A hostile file may claim more than there is; what is beyond 64 bits is not counted.
+    // A hostile file may claim more than it contains; a sum beyond 64 bits is not counted.
     if (__builtin_add_overflow(facts->num_parameters, elements, &facts->num_parameters)) facts->num_parameters = 0;
     facts->weight_bytes += constant->bytes;
     TypeTotal& total = by_type[DTypeName(dtype)];
@@ -124,8 +124,8 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
   if (absl::StatusOr<std::vector<Node*>> sorted = StableTopologicalOrder(graph); sorted.ok())
     order = *std::move(sorted);
   std::vector<int32_t> number(graph.id_limit(), -1);
-  // A variable is frozen to a constant that an Identity passes on: that is a constant too. What is computed from
-  // constants alone, such as weights that are unpacked, hands their bytes on to who reads it.
+  // A frozen variable is a constant behind an Identity, which counts as a constant, too. The bytes of a value computed
+  // from constants alone, such as unpacked weights, count for its readers.
   std::vector<bool> is_constant(graph.id_limit(), false), is_known(graph.id_limit(), false);
   std::vector<uint64_t> constant_bytes(graph.id_limit(), 0);
   for (const Node* node : order) {

@@ -1,4 +1,4 @@
-// Contests, then profiles.
+// Measures the models in alternation, then profiles each.
 #include "tools/report/model_runs.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace {
 
 constexpr int kMostProfiledRuns = 20;
 
-// The node of the graph itself that a row of a profile is about; null for one that is about none.
+// Returns the graph's node of a profile row; null if there is none.
 const Node* NodeOfLabel(const ProfileLabel& label, const Graph& graph) {
   if (!label.function.empty() || label.kind == ProfileLabel::Kind::kPartition) return nullptr;
   return graph.Find(label.kind == ProfileLabel::Kind::kPiece ? NodeOfPiece(label.name) : absl::string_view(label.name));
 }
 
-// `summary` has one run.
+// Adds the profile. `summary` has one run.
 void AddProfile(const ProfileSummary& summary, const Graph& graph, ModelFacts* facts) {
   absl::flat_hash_map<const Node*, size_t> place;
   for (size_t i = 0; i < facts->graph.nodes.size(); ++i) place[facts->graph.nodes[i].node] = i;
@@ -61,7 +61,7 @@ absl::Status Profile(const RunToReport& run, double seconds) {
   }
   const Graph& graph = run.subject->graph();
   const NodeCosts costs(graph, run.subject->fed_shapes());
-  // One run, so that its parts add up, and the fastest, which other programs disturbed least.
+  // A single run, so that its parts add up; the fastest one, since other programs disturbed it least.
   ProfileSummary fastest;
   int64_t least_ns = std::numeric_limits<int64_t>::max();
   profiler.set_recording(true);
@@ -101,7 +101,7 @@ absl::Status MeasureModels(absl::Span<const RunToReport> runs, double seconds, c
   }
   ContestLimits limits;
   limits.max_seconds = seconds / 2;
-  // A model that is slower belongs in the report all the same.
+  // Slow models stay in the report.
   limits.hopeless_ratio = 1e9;
   limits.max_rounds = 60;
   const std::vector<ContestResult> results = RunInterleaved(

@@ -1,4 +1,4 @@
-// One fact after the other.
+// Writes the facts in each format.
 #include "tools/report/report_formats.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void WriteHistogram(const WeightHistogram& histogram, JsonWriter* json) {
   json->End();
 }
 
-// Whole units are plenty for a drawing.
+// Whole units are precise enough for a drawing.
 void WritePoint(const Point& point, JsonWriter* json) { json->Number(std::round(point.x)).Number(std::round(point.y)); }
 
 void WriteGraph(const GraphFacts& graph, JsonWriter* json) {
@@ -78,7 +78,7 @@ void WriteGraph(const GraphFacts& graph, JsonWriter* json) {
     json->End();
   }
   json->End();
-  // [from, to, x, y, x, y ...]: the two nodes, and where the edge bends.
+  // [from, to, x, y, x, y ...]: the two nodes, and the bends of the edge.
   json->Key("edges").BeginArray();
   for (size_t i = 0; i < graph.edges.size(); ++i) {
     json->BeginArray().Integer(graph.edges[i].first).Integer(graph.edges[i].second);
@@ -168,7 +168,7 @@ std::string CsvNumber(const std::optional<double>& value) {
   return value.has_value() && !std::isnan(*value) ? absl::StrFormat("%.9g", *value) : "";
 }
 
-// For a cell of a table: nothing of a name may end the cell or become markup.
+// Escapes text for a cell of a table, so that a name cannot end the cell or become markup.
 std::string MarkdownCell(absl::string_view text) {
   std::string escaped;
   for (const char c : Printable(text)) {
@@ -214,7 +214,7 @@ class MarkdownTable {
   std::string text_;
 };
 
-// The rows of `all` with the largest `value`, the largest first; without those of 0.
+// Returns the rows of `all` with the largest `value`, largest first; omits rows with value 0.
 template <typename T, typename Value>
 std::vector<const T*> Largest(const std::vector<T>& all, Value value) {
   std::vector<const T*> rows;

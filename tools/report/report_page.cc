@@ -1,4 +1,4 @@
-// Puts the parts of the page together.
+// Assembles the page.
 #include "tools/report/report_page.h"
 
 #include <sstream>
@@ -47,7 +47,7 @@ std::string ReportPage(const Report& report) {
   std::ostringstream facts;
   JsonWriter json(facts);
   WriteReportJson(report, &json);
-  // One pass, so that what is put in is not looked at again.
+  // One pass, so that inserted text is not searched again.
   return absl::StrReplaceAll(kPageHtml, {{"{{TITLE}}", HtmlEscaped(report.title)},
                                          {"{{STYLE}}", kPageCss},
                                          {"{{SCRIPT}}", kPageJs},

@@ -1,4 +1,4 @@
-// Counts.
+// Counts values by bin.
 #include "tools/report/weight_histogram.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ WeightHistogram Count(const UnalignedSpan<T>& elements) {
     histogram.low = finite == 0 ? value : std::min(histogram.low, value);
     histogram.high = finite == 0 ? value : std::max(histogram.high, value);
     if (value == 0) ++histogram.num_zeros;
-    // Welford's, since squares of large numbers cancel.
+    // Welford's algorithm, since squares of large numbers cancel.
     ++finite;
     const double step = value - sum;
     sum += step / static_cast<double>(finite);
@@ -48,7 +48,7 @@ WeightHistogram Count(const UnalignedSpan<T>& elements) {
   if (finite == 0) return histogram;
   histogram.mean = sum;
   histogram.deviation = std::sqrt(squares / static_cast<double>(finite));
-  // Halves, so that the range of the largest doubles does not become infinite.
+  // Halved, so that the range of the largest doubles does not become infinite.
   const double range = histogram.high / 2 - histogram.low / 2;
   for (size_t i = 0; i < elements.size(); ++i) {
     const double value = ToDouble(elements[i]);

@@ -219,7 +219,7 @@ std::string KernelClasses::Spell(const Line& line, const Values& values) const {
 absl::StatusOr<std::string> KernelClasses::Choose(absl::string_view op, const OpKernels& kernels,
                                                   const std::string& device, const std::string& label,
                                                   const Values& values) const {
-  // The kernels for any device are asked only when those for this one do not serve.
+  // Kernels for any device are considered only if none for this device fits.
   Values asked = values;
   const std::string own = device == "CPU" ? "cpu" : device == "GPU" ? "gpu" : "";
   for (const std::string& kind : {own, std::string("any")}) {

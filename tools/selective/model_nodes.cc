@@ -1,4 +1,4 @@
-// Reads the bodies of functions node by node, without instantiating them: nobody says with which attributes.
+// Reads the bodies of functions node by node, without instantiating them, since their attributes are unknown.
 #include "tools/selective/model_nodes.h"
 
 #include <vector>

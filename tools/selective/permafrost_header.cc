@@ -1,4 +1,4 @@
-// Asks our kernels and schemas what a node needs, and writes it down.
+// Looks up the kernels and schemas of nodes, and writes the header.
 #include "tools/selective/permafrost_header.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace permafrost {
 namespace {
 
-// Numbers of types fit a mask.
+// Type numbers fit a 64-bit mask.
 constexpr int kMostTypes = 64;
 
 const AttrValue* FindValue(const ModelNode& node, Op op, absl::string_view key) {
@@ -27,7 +27,7 @@ const AttrValue* FindValue(const ModelNode& node, Op op, absl::string_view key) 
   return DefaultAttr(op, key);
 }
 
-// The types that a value names; none for a value that is no type.
+// Returns the types in a value; none if the value is not a type.
 std::vector<DType> TypesIn(const AttrValue& value) {
   std::vector<DType> types;
   if (const absl::StatusOr<DType> type = value.AsType(); type.ok()) {
@@ -39,7 +39,7 @@ std::vector<DType> TypesIn(const AttrValue& value) {
   return types;
 }
 
-// Ops that the session knows without a kernel.
+// Returns whether the session runs the op without a kernel.
 bool NeedsNoKernel(Op op) {
   return op == ops::kConst || op == ops::kPlaceholder || op == ops::kPlaceholderV2 || op == ops::k_Arg ||
          op == ops::k_Retval;

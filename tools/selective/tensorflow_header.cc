@@ -20,7 +20,7 @@ constexpr char kTop[] =
     "#define OPS_TO_REGISTER\n";
 constexpr char kBottom[] = "#endif\n";
 
-// The search halves the list, so that a long one does not nest deeper than compilers evaluate.
+// A binary search, so that a long list does not exceed the recursion depth that compilers evaluate.
 constexpr char kFunctions[] = R"(
 namespace ops_to_register {
 namespace {
@@ -46,7 +46,7 @@ constexpr bool IsListed(const char* x, const char* const* list, int first, int l
 void AppendList(absl::string_view name, const std::vector<std::string>& texts, std::string* out) {
   absl::StrAppend(out, "constexpr int kNum", name, " = ", texts.size(), ";\nconstexpr const char* k", name, "[] = {\n");
   for (const std::string& text : texts) absl::StrAppend(out, "    \"", absl::CEscape(text), "\",\n");
-  // There is no array of no elements.
+  // An array must have at least one element.
   absl::StrAppend(out, texts.empty() ? "    nullptr,\n" : "", "};\n\n");
 }
 

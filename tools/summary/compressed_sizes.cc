@@ -1,4 +1,4 @@
-// Writes each form through both compressors, into nothing but counters.
+// Writes each form through both compressors into sinks that only count bytes.
 #include "tools/summary/compressed_sizes.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ absl::Status Measure(const Graph& graph, CompressedSizes* sizes) {
     PassContext context;
     context.num_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(sizes->form));
-    // What cannot be changed is no reason to leave out the rest.
+    // An error of a pass does not prevent the other forms.
     sizes->status = RunPipeline(&changed, calls, &context).status();
     if (!sizes->status.ok()) return absl::OkStatus();
   }

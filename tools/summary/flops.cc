@@ -1,4 +1,4 @@
-// Estimates the arithmetic of one inference.
+// Estimates the FLOPs of one inference.
 #include "tools/summary/flops.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ absl::StatusOr<ShapeMap> ShapesToCount(const Graph& graph, const absl::flat_hash
 
 namespace {
 
-// Calls that are followed; a small file may hold functions that call each other a thousand million times.
+// Maximum number of calls to follow. Functions in a small file may call each other a thousand million times.
 constexpr int kMostCalls = 10000;
 constexpr int kDeepestCall = 64;
 
@@ -57,7 +57,7 @@ struct Counts {
   }
 };
 
-// Counts nodes, and what the functions take that they call.
+// Counts nodes, and the FLOPs of called functions.
 class Counter {
  public:
   explicit Counter(const FunctionLibrary* library) : library_(library) {}
@@ -115,7 +115,7 @@ class Counter {
         add("body");
         break;
       default: {
-        // Old graphs call a function by a node whose op it is.
+        // Old graphs call a function with a node whose op is its name.
         if (node.op().is_known() || library_->Find(node.op().name()) == nullptr) return;
         FunctionRef& function = functions.emplace_back();
         function.name = std::string(node.op().name());
@@ -134,7 +134,7 @@ class Counter {
     if (is_choice) counts->Add(largest);
   }
 
-  // False where the body cannot be counted.
+  // Returns false if the body cannot be counted.
   bool CountFunction(const FunctionRef& function, const std::vector<Shape>& arguments, int depth, Counts* counts) {
     if (depth > kDeepestCall || ++num_calls_ > kMostCalls) return false;
     const absl::StatusOr<std::unique_ptr<Graph>> body = library_->Instantiate(function);
@@ -150,7 +150,7 @@ class Counter {
     return true;
   }
 
-  const FunctionLibrary* library_;  // Null where the graph has none that can be read.
+  const FunctionLibrary* library_;  // Null if the graph has no readable library.
   int num_calls_ = 0;
 };
 

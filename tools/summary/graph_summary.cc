@@ -1,4 +1,4 @@
-// Counts what there is to say about a graph.
+// Counts the facts about a graph.
 #include "tools/summary/graph_summary.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ absl::Status ForEachField(absl::string_view message, uint32_t number, Use use) {
   return reader.status();
 }
 
-// `library` has the tag of GraphDef.library in front, as Graph keeps it.
+// Counts ops in function bodies. `library` starts with the tag of GraphDef.library, as Graph keeps it.
 absl::Status CountFunctionOps(absl::string_view library, std::map<std::string, int64_t>* counts) {
   const auto count_node = [&](absl::string_view node) {
-    std::string op;  // Of a field given twice the last counts.
+    std::string op;  // If a field is repeated, the last value counts.
     PF_RETURN_IF_ERROR(ForEachField(node, kNodeOp, [&](absl::string_view text) {
       op = std::string(text);
       return absl::OkStatus();
@@ -88,7 +88,7 @@ bool NeedsKernel(Op op) {
   return true;
 }
 
-// What is said of constants, and of ops that are not known or cannot be run.
+// Adds the facts about constants, and about unsupported or unknown ops.
 absl::Status AddNode(const Node& node, absl::string_view function, int64_t* parameters, GraphSummary* summary,
                      std::vector<ConstantInfo>* constants) {
   const Op op = node.op();
@@ -113,7 +113,8 @@ absl::Status AddNode(const Node& node, absl::string_view function, int64_t* para
   return absl::OkStatus();
 }
 
-// Bodies that depend on attributes of their callers, and those that no graph can be made of, are left out.
+// Adds function bodies. Bodies that depend on attributes of their callers, and bodies that are not valid graphs, are
+// omitted.
 absl::Status AddFunctions(const Graph& graph, GraphSummary* summary, std::vector<ConstantInfo>* constants) {
   if (graph.library().empty()) return absl::OkStatus();
   const absl::StatusOr<FunctionLibrary> library = FunctionLibrary::Of(graph);
@@ -151,8 +152,7 @@ absl::StatusOr<GraphSummary> Summarize(const Graph& graph) {
   PF_RETURN_IF_ERROR(AddFunctions(graph, &summary, &constants));
   PF_RETURN_IF_ERROR(CountFunctionOps(graph.library(), &op_counts));
   summary.ops.assign(op_counts.begin(), op_counts.end());
-  // The original leaves ties to the standard library's sort, so it takes the same sort over the same order to give its
-  // lines.
+  // TensorFlow's tool leaves ties to the standard library's sort. The same sort over the same order gives its lines.
   std::sort(summary.ops.begin(), summary.ops.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::stable_sort(constants.begin(), constants.end(),
                    [](const ConstantInfo& a, const ConstantInfo& b) { return a.bytes > b.bytes; });

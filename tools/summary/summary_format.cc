@@ -1,4 +1,4 @@
-// Prints numbers and tensors as the original summarize_graph does.
+// Formats numbers and tensors as TensorFlow's summarize_graph does.
 #include "tools/summary/summary_format.h"
 
 #include <cstdlib>
@@ -47,7 +47,7 @@ std::string ElementText(const Tensor& tensor, int64_t index) {
   return text;
 }
 
-// The elements in the brackets of every dimension but the first. A row that was started is closed, one that was cut
+// Returns the elements, with brackets for every dimension but the first. Each started row is closed; a truncated one
 // ends in "...".
 std::string ValuesText(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
@@ -57,7 +57,7 @@ std::string ValuesText(const Tensor& tensor) {
   std::string text;
   int64_t shown = 0;
   for (; shown < count && shown < kShownElements; ++shown) {
-    // How many dimensions, from the last, start anew at this element.
+    // The number of trailing dimensions that start again at this element.
     int starts = 0;
     int64_t stride = 1;
     while (starts + 1 < rank && shown % (stride * shape.dim(rank - 1 - starts)) == 0) {

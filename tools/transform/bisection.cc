@@ -1,4 +1,4 @@
-// Judges the graph after each pass, then after some of the rewrites of the pass at fault.
+// Judges the graph after each pass, then after some of the rewrites of the faulty pass.
 #include "tools/transform/bisection.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// One state of the graph, and what became of it.
+// One state of the graph, and its judgement.
 struct State {
   std::unique_ptr<Graph> graph;
   BisectionProbe probe;
@@ -63,7 +63,7 @@ class Search {
     return {*options_.tolerance, false, absl::StrCat(FormatNumber(*options_.tolerance), " (--tolerance)")};
   }
 
-  // Runs one pass with a limit over a copy of `before` and judges the result.
+  // Runs one pass with a limit on a copy of `before` and judges the result.
   State Try(const Graph& before, size_t index, int64_t limit) {
     if (options_.progress) {
       options_.progress(absl::StrCat("[", index + 1, "/", calls_.size(), "] ", calls_[index].name,
@@ -104,12 +104,12 @@ class Search {
     state->outputs = verdict->outputs;
   }
 
-  // `bad` is what all rewrites of the pass make of `before`.
+  // `bad` is the state after all rewrites of the pass on `before`.
   void FindRewrite(const Graph& before, size_t index, State bad) {
     const int64_t total = bad.num_asked;
     found_.num_rewrites = total;
     State good;
-    // A pass that asks for no leave makes its one step at any limit, so it is not run.
+    // A pass that does not check the limit makes its one step at any limit, so it is not run again.
     if (total > 0) good = Try(before, index, 0);
     if (!good.probe.is_good) {
       found_.result = Bisection::Result::kPassBreaks;
@@ -128,7 +128,7 @@ class Search {
         (is_good ? low : high) = middle;
         (is_good ? good : bad) = std::move(state);
       }
-      // The run without a limit has not noted its last rewrite.
+      // The run without a limit did not record its last rewrite.
       if (bad.last_rewrite.empty()) bad = Try(before, index, high);
       found_.result = Bisection::Result::kRewriteBreaks;
       found_.rewrite = high;

@@ -1,4 +1,4 @@
-// Prints what a bisection has found.
+// Prints the result of a bisection.
 #include "tools/transform/bisection_report.h"
 
 #include "absl/strings/str_cat.h"

@@ -11,10 +11,11 @@
 namespace permafrost {
 namespace {
 
-// How many nodes of a group are named.
+// Maximum number of nodes named in a group.
 constexpr size_t kMostNames = 3;
 
-// The text without what differs from node to node: names in single quotes, the op in brackets behind one, numbers.
+// Returns the text without the parts that differ between nodes: names in single quotes, an op in brackets after a name,
+// numbers.
 std::string Blanked(const std::string& text) {
   std::string blanked;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace permafrost {
 namespace {
 
-// "Conv2D(x, w:1, ^init)".
+// Returns, for example, "Conv2D(x, w:1, ^init)".
 std::string NodeText(const Node* node) {
   if (node == nullptr) return "";
   constexpr int kMostInputs = 8;
@@ -53,7 +53,7 @@ class Neighbourhood {
   std::vector<NearbyNode> nodes_;
 };
 
-// "[0,3]" for the element at `index` in row-major order.
+// Returns, for example, "[0,3]" for the element at `index` in row-major order.
 std::string PlaceOf(const Shape& shape, int64_t index) {
   if (shape.rank() == 0) return "";
   std::vector<int64_t> place(shape.rank());
@@ -66,7 +66,7 @@ std::string PlaceOf(const Shape& shape, int64_t index) {
   return absl::StrCat(text, "]");
 }
 
-// How far two numbers are apart, for finding the largest change.
+// Returns the distance of two numbers, for finding the largest change.
 double Distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double distance = std::fabs(a - b);

@@ -1,4 +1,4 @@
-// What transform_graph tells of a run.
+// Report of a transform_graph run.
 #include "tools/transform/transform_report.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string OptionalPercent(const std::optional<double>& share) {
   return share.has_value() ? absl::StrFormat("%.1f %%", *share * 100) : "";
 }
 
-// Outputs of passes that change numbers: how much is left of each.
+// Prints the remaining accuracy of each output, for passes that change numbers.
 void PrintQuality(const Verdict& verdict, const Console& console) {
   Table table({{"output"},
                {"largest difference", true},
@@ -65,7 +65,7 @@ void PrintDifferences(const Verdict& verdict, const Console& console) {
   table.Print(console, "  ");
 }
 
-// By which scale outputs are judged that are smaller than it.
+// Prints the scale by which outputs smaller than it are judged.
 void PrintScaleFloors(const Verdict& verdict, const Console& console) {
   for (const VerifiedOutput& output : verdict.outputs) {
     const OutputDifference& difference = output.difference;

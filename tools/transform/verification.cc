@@ -1,4 +1,4 @@
-// Compares what a graph answers before and after.
+// Compares the outputs of a graph before and after passes.
 #include "tools/transform/verification.h"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, cons
   return results;
 }
 
-// The relative change of the inputs by which the sensitivity of an output is measured: eight units in the last place of
-// a float32, so that the change survives its own rounding.
+// The relative change of the inputs that measures the sensitivity of an output: eight units in the last place of a
+// float32, so that the change is larger than its own rounding.
 constexpr double kRelativeMove = 0x1p-20;
 
 bool IsSmall(const OutputDifference& difference) { return difference.max_abs_expected < 1; }
@@ -65,7 +65,7 @@ bool AnyIsSmall(const std::vector<std::vector<Tensor>>& results) {
   return false;
 }
 
-// Whether rounding could be all there is to the difference of a small output. In float32, rounding of numbers about one
+// Returns whether rounding may explain the difference of a small output. In float32, rounding of numbers about one
 // seldom adds up to 1e-3, and no pass declares less than 1e-5.
 bool MayBeRounding(const OutputDifference& difference) {
   constexpr double kMostRounding = 1e-3, kLeastDeclared = 1e-5;
@@ -83,7 +83,7 @@ Tensor MovedNumbers(const Tensor& tensor, uint64_t seed) {
   return Tensor::FromVector(tensor.shape(), std::move(moved));
 }
 
-// The tensor with each floating-point number moved up or down by kRelativeMove; others are as they are.
+// Returns the tensor with each floating-point number moved up or down by kRelativeMove; other types are unchanged.
 Tensor Moved(const Tensor& tensor, uint64_t seed) {
   if (tensor.dtype() == DType::kFloat) return MovedNumbers<float>(tensor, seed);
   if (tensor.dtype() == DType::kDouble) return MovedNumbers<double>(tensor, seed);
@@ -127,13 +127,13 @@ std::vector<std::string> Verdict::RuinedOutputs() const {
 
 bool Verdict::Passes(const Allowance& allowance) const {
   if (!was_run || outputs.empty()) return true;
-  // Numbers that became infinite or another shape are wrong by any declaration.
+  // Values that became infinite, or another shape, fail with any tolerance.
   return allowance.is_unlimited ? std::isfinite(worst()) : worst() <= allowance.tolerance;
 }
 
 Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options)
     : inputs_(std::move(inputs)), options_(std::move(options)) {
-  options_.print = [](absl::string_view, absl::string_view) {};  // What nodes print is not asked for.
+  options_.print = [](absl::string_view, absl::string_view) {};  // Output of Print nodes is discarded.
   if (before.outputs().empty()) {
     why_not_ = "the graph has no declared outputs";
     return;
@@ -197,7 +197,7 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   for (size_t i = 0; i < verdict.outputs.size(); ++i) {
     OutputDifference& difference = verdict.outputs[i].difference;
     if (before_ == nullptr || !MayBeRounding(difference)) continue;
-    // Numbers about one are the largest of which small outputs are taken to be made.
+    // Small outputs are assumed to come from numbers of magnitude one at most.
     difference.scale_floor = std::max(difference.scale_floor, std::min(1.0, Sensitivities()[i]));
   }
   return verdict;
@@ -212,7 +212,7 @@ absl::StatusOr<std::vector<double>> Verifier::MeasureOutputs(const Graph& after)
     if (std::isinf(difference.relative())) {
       sqnr.push_back(-std::numeric_limits<double>::infinity());
     } else if (JudgeQuality(difference) == OutputQuality::kFine && difference.sqnr_db < QualityBounds().fine_sqnr_db) {
-      // Too small to matter, or exact values of which nearly all are equal.
+      // The difference is too small to matter, or nearly all exact values are equal.
       sqnr.push_back(QualityBounds().fine_sqnr_db);
     } else if (difference.has_exact_values) {
       const auto elements = static_cast<double>(std::max<int64_t>(1, difference.num_elements));

@@ -1,4 +1,4 @@
-// Sorts pieces into arrays and pictures, and reads as much of them as is of use.
+// Sorts pieces into arrays and pictures, and reads as many sets as needed.
 #include "tools/validation/calibration_inputs.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// Shuffles pictures, so that the first are of all classes.
+// Shuffles pictures, so that the first ones cover all classes.
 constexpr uint64_t kOrderSeed = 1;
 
 bool HasArrayName(const std::string& name) { return absl::EndsWith(name, ".npy"); }
@@ -32,7 +32,7 @@ Piece PieceOf(const std::string& text) {
   return {text.substr(0, end), text.substr(end)};
 }
 
-// Whether the folder holds arrays. InvalidArgument where it holds pictures too.
+// Returns whether the folder holds arrays. InvalidArgument if it holds pictures, too.
 absl::StatusOr<bool> HoldsArrays(FileSystem& files, const std::string& folder) {
   PF_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.ListDirectory(folder));
   const auto arrays = std::count_if(names.begin(), names.end(), &HasArrayName);
@@ -50,13 +50,13 @@ uint64_t BytesOf(const InputSet& set) {
   return std::max<uint64_t>(bytes, 1);
 }
 
-// How many sets as large as this one are kept, of `count`.
+// Returns how many of `count` sets of this size are kept.
 size_t NumKept(const InputSet& set, size_t count) {
   const auto fitting = static_cast<size_t>(std::max<uint64_t>(1, kMostCalibrationBytes / BytesOf(set)));
   return std::min({count, kMostCalibrationSets, fitting});
 }
 
-// Takes out sets of fewer rows than the model fixes.
+// Removes sets with fewer rows than the model fixes.
 absl::Status DropIncomplete(int64_t fixed, std::vector<InputSet>* sets) {
   const auto is_short = [&](const InputSet& set) { return RowsOf(set) != fixed; };
   const int64_t rows = sets->empty() ? 0 : RowsOf(sets->back());

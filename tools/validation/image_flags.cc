@@ -1,4 +1,4 @@
-// Parses what is said of pictures.
+// Parses the flags for pictures.
 #include "tools/validation/image_flags.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace {
 
-// A model that takes larger pictures than this is a mistake.
+// No valid model takes larger pictures than this.
 constexpr int64_t kMostSide = 1 << 15;
 
 absl::StatusOr<std::vector<double>> ParseNumbers(absl::string_view flag, const std::string& text) {

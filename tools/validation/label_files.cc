@@ -1,4 +1,4 @@
-// Labels from NPY files and from text.
+// Reads labels from NPY files and from text.
 #include "tools/validation/label_files.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Looks through folders and lists.
+// Searches folders and lists for pictures and labels.
 #include "tools/validation/labelled_images.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace permafrost {
 namespace {
 
-// More classes than any model has: a folder called 20240517 is a date.
+// More classes than any model has: a folder named 20240517 is a date.
 constexpr int64_t kMostClasses = 1'000'000;
 
 struct Listing {
@@ -40,7 +40,7 @@ absl::StatusOr<Listing> List(FileSystem& files, const std::string& folder) {
   return listing;
 }
 
-// The class that each folder stands for.
+// Returns the class of each folder.
 absl::StatusOr<std::vector<int64_t>> ClassesOfFolders(const std::vector<std::string>& folders,
                                                       const std::string& parent,
                                                       std::vector<std::string>* class_names) {
@@ -124,7 +124,7 @@ absl::Status FindByList(FileSystem& files, const std::string& folder, const List
   return absl::OkStatus();
 }
 
-// The standard library's shuffle is another one in each; its generator is not.
+// Shuffles the pictures. std::shuffle differs between standard libraries; the generator does not.
 void Shuffle(uint64_t seed, LabelledImages* images) {
   std::mt19937_64 generator(seed);
   std::vector<size_t> order(images->paths.size());

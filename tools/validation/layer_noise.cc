@@ -1,4 +1,4 @@
-// Fetches what lies between the inputs and the outputs of two models.
+// Fetches and compares the tensors between the inputs and the outputs of two models.
 #include "tools/validation/layer_noise.h"
 
 #include <algorithm>
@@ -22,16 +22,16 @@
 namespace permafrost {
 namespace {
 
-// More runs change the second digit of a dB at most.
+// More runs change at most the second digit of a dB.
 constexpr size_t kMostBatches = 8;
 constexpr int64_t kMostFetchedBytes = int64_t{1} << 30;
-// A layer that is fed what is right is not worse by this than fed with noise, unless it expects something else. Beyond
-// the other bound both are rounding.
+// A valid layer with the reference's inputs is at most this much worse than with noisy ones; beyond that it expects
+// other values. Above kRoundingDb both differences are rounding.
 constexpr double kWorseDb = 3;
 constexpr double kRoundingDb = 60;
 // Each round sets aside one of the tensors that a layer reads.
 constexpr int kMostRounds = 8;
-// As many as a person reads.
+// Maximum number of printed layers.
 constexpr size_t kMostPrinted = 25;
 constexpr size_t kMostNamed = 4;
 
@@ -39,7 +39,7 @@ std::string TensorName(const Node& node, int port) {
   return port == 0 ? std::string(node.name()) : absl::StrCat(node.name(), ":", port);
 }
 
-// By node id: what the inputs reach, and what the outputs need.
+// Return, by node id, the nodes that the inputs reach, and those that the outputs need.
 std::vector<bool> ReachedFrom(const Graph& graph, const std::vector<const Node*>& inputs) {
   std::vector<bool> reached(graph.id_limit());
   std::vector<const Node*> stack = inputs;
@@ -66,7 +66,7 @@ std::vector<bool> NeededBy(const Graph& graph, const std::vector<const Node*>& o
   return needed;
 }
 
-// A tensor that both compute.
+// A tensor that both models compute.
 struct Pair {
   const Node* reference;
   const Node* candidate;
@@ -79,7 +79,7 @@ struct Pair {
   std::string CandidateName() const { return TensorName(*candidate, port); }
 };
 
-// What the candidate's layer reads when it runs alone: pairs, and inputs of the model.
+// The inputs of the candidate's layer when it runs alone: pairs, and inputs of the model.
 struct Cut {
   std::set<size_t> pairs;
   std::set<size_t> inputs;
@@ -108,8 +108,8 @@ class Measurement {
   }
 
  private:
-  // Measures the pairs together; ResourceExhausted when they are too many for that, other errors when one of them can't
-  // be fetched.
+  // Measures the pairs together. ResourceExhausted if they are too large for one run, other errors if one of them
+  // cannot be fetched.
   using Step = absl::Status (Measurement::*)(const std::vector<size_t>& group);
 
   absl::Status FindPairs() {
@@ -167,7 +167,7 @@ class Measurement {
     if (settings_.progress != nullptr) settings_.progress(steps_done_, num_steps_);
   }
 
-  // Halves groups until each is possible.
+  // Halves groups until each can be measured.
   absl::Status InGroups(const std::vector<size_t>& group, Step step) {
     if (group.empty() || IsInterrupted()) return absl::OkStatus();
     const bool is_delegated = settings_.candidate.delegate != nullptr;
@@ -188,7 +188,7 @@ class Measurement {
   }
 
   absl::StatusOr<InputSet> Feeds(size_t batch) {
-    // The same few batches are read for each group.
+    // The first batches are cached, since each group reads them.
     if (feeds_.size() <= batch) {
       absl::StatusOr<Batch> read = source_.Read(batch, nullptr);
       if (!read.ok()) return source_status_ = read.status();
@@ -197,7 +197,7 @@ class Measurement {
     return feeds_[batch];
   }
 
-  // A model that fetches these; ResourceExhausted when they are too large to be held at once.
+  // Runs a model that fetches these tensors; ResourceExhausted if they are too large to be held at once.
   absl::StatusOr<std::vector<Tensor>> FirstRun(const RunningModel& model, const InputSet& feeds, size_t num_fetches) {
     PF_ASSIGN_OR_RETURN(std::vector<Tensor> tensors, model.Run(feeds));
     int64_t bytes = 0;
@@ -229,8 +229,9 @@ class Measurement {
     return absl::OkStatus();
   }
 
-  // Finds pairs that are no pairs, since a pass has moved a factor from one layer to the next: of what a layer reads
-  // that is worse with the reference's tensors than with the candidate's, the noisiest. Returns those that read them.
+  // Sets aside pairs with different contents, which arise when a pass moves a factor from one layer to the next. If a
+  // layer is worse with the reference's tensors than with the candidate's, sets aside the noisiest tensor that it
+  // reads. Returns the pairs that read the tensors set aside.
   std::vector<size_t> SetAside(const std::vector<size_t>& measured) {
     std::set<size_t> wrong;
     for (const size_t i : measured) {
@@ -258,7 +259,7 @@ class Measurement {
     return again;
   }
 
-  // What computes a candidate's tensor from known ones.
+  // Returns the part of the candidate that computes a tensor from known ones.
   Cut CutBefore(const Node& layer) const {
     Cut cut;
     std::set<const Node*> seen = {&layer};
@@ -287,7 +288,7 @@ class Measurement {
 
   struct Alone {
     size_t pair;
-    std::vector<size_t> reads;  // Places in what the reference fetches.
+    std::vector<size_t> reads;  // Indices in the fetches of the reference.
     std::vector<size_t> inputs;
     std::unique_ptr<Session> session;
   };
@@ -379,10 +380,10 @@ class Measurement {
   const LayerNoiseSettings& settings_;
   std::vector<Pair> pairs_;
   std::map<std::pair<const Node*, int>, size_t> by_candidate_;
-  std::vector<const Node*> candidate_inputs_;  // By input of the reference; null where it has none.
+  std::vector<const Node*> candidate_inputs_;  // By input of the reference; null if the candidate lacks it.
   std::vector<bool> candidate_reached_;
   std::vector<InputSet> feeds_;
-  absl::Status source_status_;  // Of reading inputs, which no smaller group mends.
+  absl::Status source_status_;  // Error of reading inputs, which smaller groups cannot avoid.
   size_t num_batches_ = 0, num_runs_ = 0, num_steps_ = 0, steps_done_ = 0;
   int64_t num_unpaired_ = 0;
   bool was_interrupted_ = false;

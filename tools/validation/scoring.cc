@@ -1,4 +1,4 @@
-// Counts row by row.
+// Scores outputs row by row.
 #include "tools/validation/scoring.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace permafrost {
 namespace {
 
-// The elements as double; empty for types that hold no numbers.
+// Returns the elements as double; empty for types that are not numeric.
 std::vector<double> Numbers(const Tensor& tensor) {
   std::vector<double> numbers;
   DispatchOn<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
@@ -27,7 +27,7 @@ std::vector<double> Numbers(const Tensor& tensor) {
   return numbers;
 }
 
-// True when the answer is right.
+// Returns true if the answer is correct.
 bool AddClass(const double* scores, int64_t classes, int64_t label, ModelScore* score) {
   int64_t answer = 0, before = 0;
   for (int64_t i = 0; i < classes; ++i) {

@@ -1,4 +1,4 @@
-// Formulas of statistics.
+// Statistical formulas.
 #include "tools/validation/significance.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace permafrost {
 namespace {
 
-// 97.5 % of a normal distribution are below.
+// The 97.5 % quantile of the normal distribution.
 constexpr double kNormal95 = 1.959963984540054;
 
 }  // namespace

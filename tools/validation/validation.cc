@@ -1,4 +1,4 @@
-// Measures how far apart the answers of two models are.
+// Measures the output differences between two models.
 #include "tools/validation/validation.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// The first rows of an answer that has more; other tensors as they are.
+// Returns the first rows of an output that has more; other tensors unchanged.
 absl::StatusOr<Tensor> FirstRows(const Tensor& tensor, int64_t fed, int64_t rows) {
   if (rows == fed || tensor.shape().rank() == 0 || tensor.shape().dim(0) != fed || tensor.dtype() == DType::kString) {
     return tensor;
@@ -71,7 +71,7 @@ class Run {
       absl::Status status;
       if (!IsInterrupted(settings_)) status = OneBatch(i);
       if (IsInterrupted(settings_)) {
-        // What came to an end before is worth something all the same.
+        // The batches completed before the interruption still count.
         result_.was_interrupted = true;
         return absl::OkStatus();
       }
@@ -125,7 +125,7 @@ class Run {
   absl::Status OneDistortion(const Batch& batch, const std::vector<Picture>& pictures, DistortedScores* distorted) {
     std::vector<Picture> changed;
     for (size_t i = 0; i < pictures.size(); ++i) {
-      // The same for both models, another for each picture.
+      // The same seed for both models, and a different one for each picture.
       const uint64_t seed = (settings_.seed << 32) + static_cast<uint64_t>(batch.first_row) + i;
       changed.push_back(Distort(pictures[i], distorted->distortion, seed));
     }
@@ -140,12 +140,12 @@ class Run {
 
   void Score(const Answers& answers, size_t i, const Batch& batch, OutputScore* score) {
     const Tensor &reference = answers.reference[i], &candidate = answers.candidate[i];
-    // What can't be compared is reported as that.
+    // Outputs that cannot be compared are reported elsewhere.
     if (score->kind == OutputScore::Kind::kNone || reference.shape() != candidate.shape()) return;
     AddAnswers(reference, candidate, batch.first_row, batch.rows, *labels_, score);
   }
 
-  // Which outputs answer what the labels ask. Where one names classes, a single number is about something else.
+  // Determines which outputs fit the labels. If one output has classes, outputs with a single number are ignored.
   absl::Status SettleKinds(const Answers& answers, int64_t rows) {
     using Kind = OutputScore::Kind;
     bool any_classes = false;
@@ -184,7 +184,8 @@ class Run {
   Validation& result_;
 };
 
-// Medians of as many runs, the models taking turns so that both see the same machine.
+// Measures the median times of the same number of runs. The models alternate, so that both see the same state of the
+// machine.
 absl::Status Time(const RunningModel& reference, const RunningModel& candidate, const InputSet& set,
                   const ValidationSettings& settings, Validation* result) {
   std::vector<double> seconds[2];

@@ -18,7 +18,7 @@ using Kind = OutputScore::Kind;
 // A matrix of more classes is wider than a terminal.
 constexpr size_t kMostMatrixClasses = 16;
 constexpr size_t kMostConfusions = 20;
-// What is called a difference: one chance in twenty that it is none.
+// Significance level: one chance in twenty that there is no difference.
 constexpr double kSignificant = 0.05;
 
 std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * share); }
@@ -89,7 +89,7 @@ void PrintNonFinite(const Validation& validation, const Console& console) {
   }
 }
 
-// "p = 0.02 (McNemar): the candidate is worse".
+// Returns, for example, "p = 0.02 (McNemar): the candidate is worse".
 std::string Verdict(const OutputScore& score) {
   const double p = McNemarProbability(score.paired);
   const std::string text = absl::StrCat("McNemar's test p = ", absl::StrFormat("%.2g", p));
@@ -130,7 +130,7 @@ void PrintNumbers(const OutputValidation& output, const Console& console) {
   table.Print(console, "  ");
 }
 
-// Classes that were labels or answers.
+// Returns the classes that occur in labels or answers.
 std::set<int64_t> ClassesSeen(const OutputScore& score) {
   std::set<int64_t> classes;
   for (const ModelScore* model : {&score.reference, &score.candidate}) {
@@ -186,7 +186,7 @@ void PrintConfusions(const OutputScore& score, const Names& names, const Console
   table.Print(console, "  ");
 }
 
-// Rows by label, and those that are right.
+// Returns, by label, the number of rows and of correct rows.
 std::map<int64_t, std::pair<int64_t, int64_t>> RightByClass(const ModelScore& model) {
   std::map<int64_t, std::pair<int64_t, int64_t>> by_class;
   for (const auto& [place, rows] : model.answers) {
