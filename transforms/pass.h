@@ -49,7 +49,7 @@ struct MissedRewrite {
   std::string node;
   std::string op;
   std::string reason;    // The condition that failed: "input 1, node 'w' (Add), is not constant".
-  std::string way_out;   // What would make it match: "run fold_constants first". Empty where nothing is known.
+  std::string way_out;   // Remedy, such as "run fold_constants first"; empty if none is known.
   int num_failures = 1;  // Number of conditions that failed, among those checked.
 
   // "node 'm' (Mul): input 1, node 'w' (Add), is not constant; run fold_constants first".
@@ -164,7 +164,7 @@ struct PassArgument {
 struct ParamSpec {
   std::string name;
   std::string type;           // "int32", "float", "bool", "string", "list".
-  std::string default_value;  // As one would write it; "" for an empty string or list.
+  std::string default_value;  // As written in a transform string; "" for an empty string or list.
   std::string help;
   std::string bounds;  // "at least 1", or empty.
   bool is_list = false;

@@ -1,6 +1,6 @@
-// Every pass, and every preset, over large graphs in which nearly all find work: a cost that grows with the square of
-// the size would not end within the test's time, and what a pass makes must not outgrow what it reads. On smaller
-// graphs of the same kind, what each pass says of itself.
+// Runs every pass and preset over large graphs in which nearly all find work. Quadratic cost would exceed the test's
+// time limit, and the result must not outgrow the input. On smaller graphs of the same kind, checks the properties that
+// each pass declares.
 #include <map>
 #include <set>
 #include <utility>
@@ -32,7 +32,7 @@ const Graph& LargeGraph(LargeShape shape, int num_nodes) {
   return *graph;
 }
 
-// The passes alone, without the checks of the pipeline, which cost more than most of them.
+// Runs the passes alone, without the checks of the pipeline, which cost more than most passes.
 Size RunPasses(const PassCall& call, const Graph& graph) {
   Size size;
   const std::unique_ptr<Graph> copy = graph.Clone();
@@ -53,7 +53,7 @@ Size RunPasses(const PassCall& call, const Graph& graph) {
   return size;
 }
 
-// The addend is for what a graph has once.
+// The addend allows for nodes that a graph has once.
 template <typename T>
 bool GrowsInProportion(T medium, T large) {
   return large <= medium * (kLarge / kMedium) * 5 / 4 + 200;
@@ -84,7 +84,7 @@ TEST_P(EveryPassScaleTest, HoldsWhatItSaysOfItself) {
   context.evaluator = &evaluator;
   const auto calls = ExpandPresets({call});
   ASSERT_TRUE(calls.ok()) << calls.status();
-  // Also holds the number of rewrites against the hash, and validates.
+  // Also checks the number of rewrites against the hash, and validates.
   const auto reports = RunPipeline(&graph, *calls, &context);
   ASSERT_TRUE(reports.ok()) << reports.status();
   if (calls->size() > 1 || !(*FindPass(call.name))->is_idempotent) return;
@@ -99,12 +99,12 @@ INSTANTIATE_TEST_SUITE_P(Calls, EveryPassScaleTest,
                            return absl::StrCat(std::get<0>(info.param).name, "_", Name(std::get<1>(info.param)));
                          });
 
-// The table of large_graphs.cc is complete, and each pass that rewrites by a pattern meets it somewhere.
+// The table of large_graphs.cc is complete, and each pass that rewrites a pattern finds it in some graph.
 TEST(EveryPass, IsCalledAndNearlyAllFindWork) {
   const auto calls = CallsOfEveryPass();
   ASSERT_TRUE(calls.ok()) << calls.status();
   ASSERT_EQ(calls->size(), AllPasses().size() + AllPresets().size());
-  // Nothing there is what these look for: devices, moving averages, constants of 1024 elements, an order to mend.
+  // The graphs have no match for these: devices, moving averages, constants of 1024 elements, an unsorted order.
   const std::set<std::string> idle = {"remove_device", "remove_ema", "quantize_weights"};
   for (const PassCall& call : *calls) {
     int64_t rewrites = 0;

@@ -1,5 +1,5 @@
-// What a pass makes does not depend on the order of the nodes in the file: every golden case, with its nodes shuffled,
-// gives the same nodes but for names and order.
+// Checks that the result of a pass does not depend on the order of the nodes in the file. Every golden case with
+// shuffled nodes must give the same nodes except for names and order.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -17,10 +17,10 @@ namespace permafrost {
 namespace {
 
 constexpr int kShuffles = 4;
-// How far a node looks back when it is compared: further than any case is deep.
+// Number of producers upstream that are compared for each node: more than the depth of any case.
 constexpr int kRounds = 64;
 
-// Cases whose result follows the order of the file, as the pass says that it does.
+// Cases whose result depends on the order of the file, as documented by the pass.
 constexpr struct {
   absl::string_view pass, name, reason;
 } kFollowsTheFile[] = {
@@ -30,11 +30,11 @@ constexpr struct {
     {"obfuscate_names", "attributes", "names, and attributes that hold them, are numbered in the order of the file"},
 };
 
-// What a node is, without its inputs.
+// Returns the hash of a node without its inputs.
 uint64_t Own(const Graph& graph, const Node& node) {
-  uint64_t attrs = 0;  // In no order.
+  uint64_t attrs = 0;  // Independent of order.
   for (const Attr& attr : node.attrs()) {
-    if (attr.key == "_class") continue;  // Names nodes.
+    if (attr.key == "_class") continue;  // Holds names of nodes.
     const Tensor* tensor = attr.value.held_tensor();
     if (tensor == nullptr) {
       attrs += absl::HashOf(attr.key, attr.value.encoded());
@@ -48,7 +48,7 @@ uint64_t Own(const Graph& graph, const Node& node) {
                       graph.IsEndpoint(&node) ? node.name() : absl::string_view());
 }
 
-// The nodes as numbers that tell op, attributes and everything behind the inputs, with a text for each.
+// Returns a hash of op, attributes and everything upstream for each node, with a description.
 std::multimap<uint64_t, std::string> Canonical(const Graph& graph) {
   std::vector<uint64_t> own(graph.id_limit(), 0), now(graph.id_limit(), 0);
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) own[node->id()] = Own(graph, *node);
@@ -60,7 +60,7 @@ std::multimap<uint64_t, std::string> Canonical(const Graph& graph) {
       for (int i = 0; i < node->num_inputs(); ++i) {
         const TensorRef input = node->input(i);
         if (input.is_control()) {
-          controls += absl::HashOf(now[input.node->id()]);  // In no order.
+          controls += absl::HashOf(now[input.node->id()]);  // Independent of order.
         } else {
           data = absl::HashOf(data, now[input.node->id()], input.port);
         }
@@ -76,7 +76,7 @@ std::multimap<uint64_t, std::string> Canonical(const Graph& graph) {
   return nodes;
 }
 
-// The nodes of `a` that `b` does not have.
+// Returns the nodes of `a` that `b` lacks.
 std::vector<std::string> Missing(const std::multimap<uint64_t, std::string>& a,
                                  const std::multimap<uint64_t, std::string>& b) {
   std::vector<std::string> missing;

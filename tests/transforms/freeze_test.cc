@@ -1,4 +1,4 @@
-// Freezing of small graphs whose variables come from memory.
+// Tests freezing of small graphs whose variables are in memory.
 #include "transforms/freeze/freeze.h"
 
 #include <map>
@@ -50,7 +50,7 @@ std::string FloatAttrs(absl::string_view type_key = "T") {
   return absl::StrCat("attr { key: '", type_key, "' value { type: DT_FLOAT } }");
 }
 
-// "node { ... }" in text form, with attributes as they are.
+// Returns "node { ... }" in text form, with attributes unchanged.
 std::string Line(absl::string_view name, absl::string_view op, const std::vector<std::string>& inputs,
                  absl::string_view attrs = "") {
   std::string text = absl::StrCat("name: '", name, "' op: '", op, "' ");
@@ -88,7 +88,7 @@ std::unique_ptr<Graph> Parse(const std::string& text, const std::string& output)
   return *std::move(graph);
 }
 
-// "w = Const" or "y = AddV2(x, w)" for each node.
+// Returns "w = Const" or "y = AddV2(x, w)" for each node.
 std::vector<std::string> Lines(const Graph& graph) {
   std::vector<std::string> lines;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
@@ -100,7 +100,7 @@ std::vector<std::string> Lines(const Graph& graph) {
   return lines;
 }
 
-// Freezes with w = [1, 2] and b = [3, 4], and checks that the result is a graph.
+// Freezes with w = [1, 2] and b = [3, 4], and checks that the result is a valid graph.
 absl::StatusOr<FreezeReport> FreezeIt(Graph* graph, const FreezeOptions& options = {}) {
   const FakeVariables variables({{"w", Floats({1, 2})}, {"b", Floats({3, 4})}, {"long", Floats({1, 2, 3, 4, 5})}});
   absl::StatusOr<FreezeReport> report = Freeze(variables, options, graph);
@@ -357,10 +357,10 @@ TEST(FreezeTest, LoopsCarryValues) {
   EXPECT_EQ(loop->FindAttr("cond")->AsFunction()->name, "c_frozen");
   EXPECT_EQ((*loop->FindAttr("output_shapes")->AsShapeList())[2], Shape({2}));
   const FunctionLibrary library = *FunctionLibrary::Of(*graph);
-  EXPECT_EQ(library.size(), 3u);  // The twins; the originals are gone.
+  EXPECT_EQ(library.size(), 3u);  // The frozen copies; the originals are removed.
   EXPECT_NE(library.Find("f_frozen"), nullptr);
 
-  // A body that gives back something else than it got.
+  // A body that returns a different value than its argument.
   const std::string other = absl::StrReplaceAll(
       text, {{"input: 'v' attr { key: 'T'", "input: 'other:output:0' attr { key: 'T'"},
              {"node_def { name: 'same'",
@@ -462,7 +462,7 @@ TEST(FreezeTest, WhatCannotBeFrozen) {
 }
 
 TEST(FreezeTest, FunctionsThatCallThemselves) {
-  // The handle goes round and round.
+  // The handle is passed on in a cycle.
   const std::string body = absl::StrCat(
       "function { signature { name: 'f' is_stateful: true input_arg { name: 'c' type: DT_BOOL } input_arg { name: 'v' "
       "type: DT_RESOURCE } output_arg { name: 'y' type: DT_FLOAT } }\n",
@@ -510,7 +510,7 @@ TEST(FreezeTest, DevicesGoUnlessAskedFor) {
   }
 }
 
-// 10^5 variables behind one chain: what each costs does not depend on the others.
+// 10^5 variables in one chain: the cost of each does not depend on the others.
 TEST(FreezeTest, ManyVariables) {
   constexpr int kVariables = 100'000;
   Graph graph;

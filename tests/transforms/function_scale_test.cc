@@ -1,4 +1,4 @@
-// Passes over many functions, many calls, and libraries that mean harm.
+// Runs passes over many functions, many calls, and malicious libraries.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Runs golden cases and compares numbers.
+// Runs golden cases and compares outputs.
 #include "tests/transforms/golden_runs.h"
 
 #include "absl/strings/str_cat.h"
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<Tensor>> RunGraph(const Graph& graph, absl::Span<cons
   return session->Run(feeds);
 }
 
-// The loosest promise of the passes of a pipeline.
+// Returns the weakest numeric guarantee of the passes of a pipeline.
 Numerics Promise(const std::string& run) {
   Numerics promise;
   const auto calls = ParsePipeline(run);
@@ -104,7 +104,7 @@ absl::Status CompareRuns(const GoldenCase& golden, const Graph& before, const Gr
     PF_ASSIGN_OR_RETURN(std::vector<Tensor> feeds, SeededInputs(inputs, golden.shapes, seed));
     std::vector<Tensor> feeds_before = feeds;
     for (size_t i = 0; i < feeds.size() && i < before.inputs().size(); ++i) {
-      // An input that takes codes now is fed with those of what it was fed with before.
+      // An input that takes codes after the passes is fed with the codes of its previous values.
       if (feeds[i].dtype() != DType::kQUint8 || IsFedWith(DType::kQUint8, before.inputs()[i])) continue;
       PF_ASSIGN_OR_RETURN(feeds_before[i], SeededTensor(DType::kFloat, feeds[i].shape(), seed));
       PF_ASSIGN_OR_RETURN(feeds[i], CodedFeed(inputs[i], feeds_before[i]));

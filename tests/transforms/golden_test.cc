@@ -1,4 +1,4 @@
-// Runs every golden case and, unasked, everything that must hold of any pass on any graph. See golden_case.h for the
+// Runs every golden case, and checks the properties that hold for any pass on any graph. See golden_case.h for the
 // files; tests/golden/update rewrites the expected ones.
 #include <cstdlib>
 #include <filesystem>
@@ -20,7 +20,7 @@
 namespace permafrost {
 namespace {
 
-// Cases that the runtime may fail to run; a new one is a reason to teach the runtime.
+// Maximum number of cases that the runtime cannot run. If it is exceeded, extend the runtime.
 constexpr size_t kMostNotRun = 40;
 
 const std::vector<GoldenCase>& Cases() {
@@ -77,7 +77,7 @@ TEST_P(GoldenTest, HoldsWhatItExpectsAndWhatAlwaysHolds) {
 
   const absl::StatusOr<std::unique_ptr<Graph>> before = ReadGraphOf(golden);
   ASSERT_TRUE(before.ok()) << before.status();
-  // RunPipeline holds passes to their word only where the graph was valid to begin with.
+  // RunPipeline checks passes only if the graph was valid at the start.
   EXPECT_TRUE(Validate(**before).ok()) << Validate(**before);
   EXPECT_TRUE(Validate(found).ok()) << Validate(found);
 
@@ -150,7 +150,7 @@ TEST(GoldenCases, AreFoundAndNearlyAllAreRun) {
 
 }  // namespace
 
-// What gtest prints of a case.
+// Prints a case in messages of gtest.
 void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.path; }
 
 }  // namespace permafrost

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMostListed = 64;
 
-// The wire form of AttrValue with a TensorProto whose elements are a typed list. Field numbers: tensor.proto.
+// Returns the wire form of AttrValue with a TensorProto whose elements are a typed list. Field numbers: tensor.proto.
 std::string ListedTensor(const Tensor& tensor) {
   std::string values;
   uint32_t field = 0;
@@ -46,7 +46,7 @@ std::string ListedTensor(const Tensor& tensor) {
   return attr;
 }
 
-// One line, and the values of attributes as the text format writes them, shortened.
+// Returns one line for the node, with attribute values in text format, shortened.
 std::string Describe(const Node& node) {
   std::string text = absl::StrCat(node.op().name(), "(");
   for (int i = 0; i < node.num_inputs(); ++i) absl::StrAppend(&text, i > 0 ? ", " : "", node.input(i).ToString());
@@ -97,7 +97,7 @@ std::vector<absl::string_view> Order(const Graph& graph) {
 
 absl::StatusOr<std::string> CompactText(const Graph& graph) {
   const std::unique_ptr<Graph> listed = graph.Clone();
-  std::vector<std::string> kept;  // The listed tensors are views of these until they are printed.
+  std::vector<std::string> kept;  // Owns the listed tensors until they are printed.
   kept.reserve(listed->num_nodes());
   for (Node* node = listed->first(); node != nullptr; node = node->next()) {
     const AttrValue* value = node->FindAttr("value");

@@ -1,4 +1,4 @@
-// Graphs as text for people: compact files, and one line for each node that differs.
+// Readable text forms of graphs: compact files, and one line for each node that differs.
 #ifndef PERMAFROST_TESTS_TRANSFORMS_GRAPH_TEXT_H_
 #define PERMAFROST_TESTS_TRANSFORMS_GRAPH_TEXT_H_
 
@@ -10,11 +10,11 @@
 
 namespace permafrost {
 
-// GraphDef in text format with a line for what a node is and one for each attribute; small tensors as lists of numbers.
+// Returns the GraphDef in text format, with one line per node and per attribute, and small tensors as lists of numbers.
 absl::StatusOr<std::string> CompactText(const Graph& graph);
 
-// A line for each node that only one graph has or that differs, for another order, and for what surrounds the nodes;
-// empty for equal graphs. Tensors are compared by their elements, attributes without regard to their order.
+// Returns a line for each node that differs or is in one graph only, for another order, and for data outside the nodes;
+// empty for equal graphs. Tensors are compared by their elements, attributes regardless of their order.
 std::vector<std::string> GraphDifferences(const Graph& found, const Graph& expected);
 
 }  // namespace permafrost

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kLogFile[] = "ranges.log";
 
-// Passes with arguments that must be given.
+// Passes with required arguments.
 constexpr struct {
   absl::string_view pass, call;
 } kCallsWithArguments[] = {
@@ -63,7 +63,7 @@ class Builder {
     for (int i = 0; graph_->num_nodes() < num_nodes_; ++i) {
       const TensorRef from = IsChain() ? last : TensorRef{x_, 0};
       last = shape_ == LargeShape::kCalls ? Call(i, i % 2 == 0 ? last : TensorRef{x_, 0}) : Piece(i, from);
-      // Every control edge of a chain reaches back, so that what is taken out has some to hand on.
+      // Every control edge of a chain points back, so that removed nodes have control inputs to pass on.
       if (IsChain()) {
         if (i % 16 == 3) graph_->AddInput(last.node, {start_, kControlPort});
       } else {
@@ -102,7 +102,7 @@ class Builder {
     node->SetAttr("T", float_);
     return {node, 0};
   }
-  // The constant of that name, or another with the same value.
+  // Returns the constant of that name, or another with the same value.
   TensorRef Const(absl::string_view name, const Tensor& value) {
     const auto [found, is_new] = constants_.try_emplace(name, nullptr);
     if (is_new || OwnsConstants()) {
@@ -150,7 +150,7 @@ class Builder {
     return {y, 0};
   }
 
-  // From float[1,4,4,2] to float[1,4,4,2].
+  // Adds a piece from float[1,4,4,2] to float[1,4,4,2].
   TensorRef Piece(int i, TensorRef x) {
     switch (i % 27) {
       case 0:
@@ -213,7 +213,7 @@ class Builder {
       case 16:
         return Cast(Cast(x, DType::kFloat, DType::kDouble), DType::kDouble, DType::kFloat);
       case 17: {
-        // Computed from constants alone, and added.
+        // Computed from constants alone.
         const TensorRef sum = Typed(ops::kAddV2, {Floats("two", {}, {2}), Floats("three", {}, {3})});
         return Typed(ops::kSub, {x, Typed(ops::kNeg, {sum})});
       }
@@ -225,7 +225,7 @@ class Builder {
         return z;
       }
       case 19: {
-        // An id for each element, and what the table of mostly zeros has for them.
+        // An id for each element, and its entry in the table of mostly zeros.
         const TensorRef ids = Cast(x, DType::kFloat, DType::kInt64);
         std::vector<float> weights(64, 0);
         weights[3] = 1;
@@ -251,7 +251,7 @@ class Builder {
         return Convolved(Padded(y, ops::kMirrorPad), false);
       }
       case 22: {
-        // Too large to be taken for one of the small constants.
+        // Too large to count as a small constant.
         const TensorRef table = Floats("large", Shape({1, 4, 4, 2}), std::vector<float>(32, 0.5));
         return Typed(ops::kMaximum, {x, Typed(ops::kIdentity, {table})});
       }

@@ -1,4 +1,4 @@
-// The search for edits that a noise budget does not bear.
+// Tests the search for edits that exceed a noise budget.
 #include "transforms/rewrites/noise_budget.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace permafrost {
 namespace {
 
-// Noise powers that add up on top of `base`.
+// Returns a measurement in which noise powers add up to `base` plus the sum.
 NoiseMeasurement Sum(const std::vector<double>& noises, double base = 0) {
   return [noises, base](const std::vector<bool>& applied) {
     double sum = base;
@@ -32,7 +32,7 @@ TEST(NoiseBudgetTest, LeavesOutTheNoisiest) {
 }
 
 TEST(NoiseBudgetTest, NoiseThatIsCorrelatedIsMeasured) {
-  // Amplitudes add up: the power of all is far more than the sum of the powers.
+  // Amplitudes add up: the power of all edits is far more than the sum of the powers.
   const NoiseMeasurement measure = [](const std::vector<bool>& applied) {
     double amplitude = 0;
     for (const bool is_applied : applied) amplitude += is_applied ? 0.2 : 0;

@@ -1,4 +1,4 @@
-// Arguments of passes: types, bounds, repetition, and the messages that say what was expected.
+// Tests arguments of passes: types, bounds, repetition, and the expectations in error messages.
 #include "transforms/pass.h"
 
 #include "absl/strings/match.h"
@@ -36,7 +36,7 @@ PassDefinition Definition() {
       .Run(Keep);
 }
 
-// OK, or the message.
+// Returns OK, or the message.
 std::string RunWith(std::vector<PassArgument> arguments, Params* params) {
   last = params;
   Graph graph;

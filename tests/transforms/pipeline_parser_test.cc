@@ -1,4 +1,4 @@
-// The transform string: the original's grammar, what is welcome beyond it, and where errors point.
+// Tests the transform string: TensorFlow's grammar, its extensions, and the positions of errors.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -8,7 +8,7 @@
 namespace permafrost {
 namespace {
 
-// The calls as one would write them, a blank between; "error: ..." otherwise.
+// Returns the calls in their usual form, separated by blanks; "error: ..." otherwise.
 std::string Parsed(absl::string_view text) {
   const absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(text);
   if (!calls.ok()) return absl::StrCat("error: ", calls.status().message());
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Typographic, RefusedTest,
                                          Refused{"foo(a=‒1)", "found a figure dash (use -)", 1, 7},
                                          Refused{"é(a=1)", "found a character outside ASCII", 1, 1}));
 
-// Counted in characters, not bytes: the caret stands under the right one behind what is not ASCII.
+// Columns count characters, not bytes: the caret is under the right character after non-ASCII text.
 TEST(Caret, StandsUnderTheCharacterBehindOthers) {
   const absl::Status status = ParsePipeline("foo(a=\"äöü\", b=:)").status();
   EXPECT_TRUE(absl::StrContains(status.message(), "column 16: found ':'")) << status.message();

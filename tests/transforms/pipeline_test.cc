@@ -1,4 +1,4 @@
-// The runner: order, undoing, reports, and that a pass which misreports or breaks the graph is found out.
+// Tests the runner: order, undoing, reports, and detection of passes that misreport or break the graph.
 #include "transforms/pipeline/pipeline.h"
 
 #include "absl/strings/match.h"
@@ -71,7 +71,7 @@ absl::StatusOr<const PassDefinition*> FindOwnPass(absl::string_view name) {
   return FindPass(name);
 }
 
-// `count` nodes in a row, enough for the checks to be shared by threads.
+// Returns `count` nodes in a chain, enough for checks to run on several threads.
 std::unique_ptr<Graph> LongChain(int count = 1000) {
   std::unique_ptr<Graph> graph = Chain();
   Node* last = graph->Find("y");

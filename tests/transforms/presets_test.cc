@@ -1,4 +1,4 @@
-// Presets: that each is a transform string which runs, and what their expansion refuses.
+// Tests presets: each is a valid transform string that runs, and expansion rejects invalid calls.
 #include "transforms/pipeline/presets.h"
 
 #include "absl/strings/match.h"
@@ -21,7 +21,7 @@ TEST_P(EachPreset, NamesPassesAndParametersThatExist) {
   ASSERT_GT(calls->size(), 1u);
   const absl::Status status = CheckPipeline(*calls);
   EXPECT_TRUE(status.ok()) << status;
-  // What --describe_pass shows does the same.
+  // The text shown by --describe_pass is equivalent.
   const std::vector<PassCall> shown = Parse(TransformsOf(GetParam()));
   ASSERT_EQ(shown.size(), calls->size());
   for (size_t i = 0; i < shown.size(); ++i) EXPECT_EQ(shown[i].ToString(), (*calls)[i].ToString());

@@ -1,4 +1,5 @@
-// From a float graph to one in eight bits with frozen ranges, by way of a log that our own runtime writes.
+// Tests the conversion of a float graph to eight bits with frozen ranges, using a log written by this project's
+// runtime.
 #include <algorithm>
 
 #include "gtest/gtest.h"
@@ -12,7 +13,7 @@ namespace permafrost {
 namespace {
 
 constexpr int kRuns = 3;
-// Inputs of other runs than those in the log may leave the ranges a little.
+// Inputs of other runs than those in the log may exceed the ranges slightly.
 constexpr double kTolerance = 0.1;
 
 class RangeFreezingTest : public testing::Test {

@@ -1,4 +1,4 @@
-// Every pass is documented and has golden cases; the generated page is what the definitions say.
+// Tests that every pass is documented and has golden cases, and that the generated page matches the definitions.
 #include <filesystem>
 #include <map>
 

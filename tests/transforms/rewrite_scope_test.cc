@@ -1,5 +1,5 @@
-// What every pass owes to --lineage and --bisect, on every golden case: a node that is new says where it comes from,
-// and a pass that is stopped after any number of its rewrites leaves a graph that is valid and still answers the same.
+// Tests the requirements of --lineage and --bisect for every pass, on every golden case. A new node must have an
+// origin, and a pass that is stopped after any number of rewrites must leave a valid graph with equivalent outputs.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// Cases with more rewrites are stopped after some of them only.
+// Cases with more rewrites are stopped after a sample of them only.
 constexpr int64_t kMostLimits = 8;
 
 std::vector<GoldenCase> Cases() {
@@ -71,7 +71,7 @@ TEST_P(RewriteScopeTest, APassMayBeStoppedAfterAnyRewrite) {
   }
 }
 
-// How many nodes of the case satisfy `is_done` when the pass is stopped after so many rewrites.
+// Returns the number of nodes of the case that satisfy `is_done` if the pass is stopped after that many rewrites.
 template <typename Predicate>
 int64_t CountAfter(const std::string& pass, const std::string& name, int64_t limit, Predicate is_done) {
   for (const GoldenCase& golden : Cases()) {
@@ -104,7 +104,7 @@ TEST(RewriteScope, DefaultsAreWrittenOutNodeByNode) {
 TEST(RewriteScope, NamesAreReplacedNodeByNode) {
   const auto has_letter = [](const Node& node) { return absl::ascii_isalpha(node.name()[0]); };
   EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 0, has_letter), 2);  // b, which becomes 1, and c.
-  // A node '1' that keeps its name keeps b from it.
+  // b cannot be renamed to '1', since a node of that name keeps it.
   EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 1, has_letter), 2);
   EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 2, has_letter), 1);
   EXPECT_EQ(CountAfter("obfuscate_names", "taken_ids", 3, has_letter), 0);
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, RewriteScopeTest, testing::ValuesIn(Cases()),
 
 }  // namespace
 
-// What gtest prints of a case.
+// Prints a case in messages of gtest.
 void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.path; }
 
 }  // namespace permafrost

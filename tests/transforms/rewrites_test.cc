@@ -1,4 +1,4 @@
-// Code that passes share.
+// Tests code shared by passes.
 #include "graph/wire_format/tensor_proto.h"
 #include "gtest/gtest.h"
 #include "transforms/rewrites/attr_content.h"
@@ -99,7 +99,7 @@ AttrValue Wire(const std::string& tensor_proto, std::string* kept) {
   return AttrValue::FromWire(*kept, nullptr);
 }
 
-// A TensorProto of `count` floats that are all `value`, written once.
+// Returns a TensorProto of `count` floats that are all `value`, stored once.
 std::string Repeated(int64_t count, float value) {
   std::string proto;
   AppendVarintField(1, static_cast<uint64_t>(DType::kFloat), &proto);
@@ -117,14 +117,14 @@ TEST(AttrContent, TensorsAreComparedByValue) {
     EXPECT_EQ(ContentHash(repeated, hashing), ContentHash(held, hashing));
   }
   EXPECT_TRUE(IsLargeTensor(held));
-  // A change between the samples shows in the whole hash alone, and in the comparison.
+  // A change between the samples affects only the whole hash and the comparison.
   std::vector<float> changed(2000, 1);
   changed[20] = 2;
   const AttrValue other = AttrValue::OfTensor(Tensor::FromVector<float>({2000}, changed));
   EXPECT_EQ(ContentHash(held, ContentHashing::kSampled), ContentHash(other, ContentHashing::kSampled));
   EXPECT_NE(ContentHash(held, ContentHashing::kWhole), ContentHash(other, ContentHashing::kWhole));
   EXPECT_FALSE(SameContent(held, other));
-  // A few bytes that stand for gigabytes are compared as they are.
+  // A few bytes that encode gigabytes are compared in their wire form.
   const AttrValue huge = Wire(Repeated(int64_t{1} << 40, 1), &huge_kept);
   const AttrValue other_huge = Wire(Repeated(int64_t{1} << 40, 2), &other_kept);
   EXPECT_TRUE(SameContent(huge, huge));

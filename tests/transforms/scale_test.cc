@@ -1,5 +1,4 @@
-// Passes over large and awkward graphs: a cost that grows with the square of the size would not end within the test's
-// time.
+// Runs passes over large and irregular graphs. Quadratic cost would exceed the test's time limit.
 #include "graph/evaluator.h"
 #include "gtest/gtest.h"
 #include "transforms/pipeline/pipeline.h"
@@ -9,7 +8,7 @@ namespace {
 
 constexpr int kNodes = 200000;
 
-// Computes nothing: what is folded without it is what takes the place of copies.
+// Computes nothing, so that folding is limited to the removal of copies.
 class NoEvaluator : public Evaluator {
  public:
   absl::Status Supports(const Node&) const override { return absl::UnimplementedError("nothing is"); }
@@ -84,7 +83,7 @@ TEST_F(ScaleTest, AChainIsSortedMergedRenamedAndStripped) {
   EXPECT_EQ(Run("strip_unused_nodes"), kNodes + 1);
 }
 
-// Each of the two chains is as long, and every node equals its twin.
+// Each of the two chains has the same length, and every node has a duplicate in the other.
 TEST_F(ScaleTest, EqualChainsMerge) {
   Node* x = Add("x", ops::kPlaceholder);
   Node* ends[2];
@@ -98,7 +97,7 @@ TEST_F(ScaleTest, EqualChainsMerge) {
   EXPECT_EQ(Run("merge_duplicate_nodes"), kNodes / 2);
 }
 
-// One node waits for all, and all go.
+// One node waits for all others, and all of these are removed.
 TEST_F(ScaleTest, ManyControlInputsOfOneNode) {
   Node* x = Add("x", ops::kPlaceholder);
   Node* y = Add("y", ops::kRelu, x);
@@ -113,8 +112,8 @@ TEST_F(ScaleTest, ManyControlInputsOfOneNode) {
   EXPECT_EQ(Run("merge_duplicate_nodes"), kNodes / 4 - 1);
 }
 
-// Every Identity of a chain has a control input and a reader of its own: handing all of them on would make the number
-// of edges grow with the square of the length.
+// Every Identity of a chain has a control input and a reader of its own. Passing all control inputs on would make the
+// number of edges quadratic in the length of the chain.
 TEST_F(ScaleTest, ControlInputsAlongAChain) {
   Node* x = Add("x", ops::kPlaceholder);
   Node* last = x;
@@ -128,7 +127,7 @@ TEST_F(ScaleTest, ControlInputsAlongAChain) {
   EXPECT_GT(Run("remove_nodes(op=Identity)"), kNodes / 32);
 }
 
-// Every convolution gets weights of its own, without a look at all that share the old ones.
+// Every convolution gets weights of its own, without a walk over all users of the old ones.
 TEST_F(ScaleTest, ManyScaledConvolutionsShareTheirWeights) {
   Node* last = AddPlaceholder({1, 1, 1, 2});
   Node* weights = Add("w/read", ops::kIdentity, AddFloats("w", {1, 1, 2, 2}, {1, 0, 0, 1}));
@@ -143,7 +142,7 @@ TEST_F(ScaleTest, ManyScaledConvolutionsShareTheirWeights) {
   EXPECT_EQ(graph_->Find("s"), nullptr);
 }
 
-// Each is folded into what the one before it became.
+// Each batch norm is folded into the result of folding the previous one.
 TEST_F(ScaleTest, AChainOfBatchNorms) {
   Node* last = AddConvolution("c", AddPlaceholder({1, 1, 1, 2}), AddFloats("w", {1, 1, 2, 2}, {1, 0, 0, 1}));
   Node* parameters[] = {AddFloats("gamma", {2}, {1, 1}), AddFloats("beta", {2}, {1, 2}), AddFloats("mean", {2}, {1, 2}),
@@ -173,7 +172,7 @@ TEST_F(ScaleTest, ManyReadsOfOneConstant) {
   EXPECT_EQ(graph_->num_nodes(), kNodes + 2u);
 }
 
-// Large constants that differ where a sample does not look.
+// Large constants that differ only between samples.
 TEST_F(ScaleTest, ConstantsThatDifferInOnePlace) {
   Node* sum = Add("y", ops::kAddN);
   constexpr int kConstants = 4000;
@@ -187,7 +186,7 @@ TEST_F(ScaleTest, ConstantsThatDifferInOnePlace) {
   EXPECT_EQ(Run("merge_duplicate_nodes"), kConstants / 2);
 }
 
-// One Pad before all convolutions, one bias behind them, and each feeds the next sum.
+// One Pad before all convolutions and one bias after them; each result is added to the next sum.
 TEST_F(ScaleTest, ManyConvolutionsShareAPadAndABias) {
   constexpr int kConvolutions = kNodes / 10;
   Node* pad = Add("pad", ops::kPad, AddPlaceholder({1, 1, 1, 1}));
@@ -235,7 +234,7 @@ TEST_F(ScaleTest, AChainOfDilatedConvolutions) {
 TEST_F(ScaleTest, AChainStaysInCodes) {
   Chain(ops::kRelu);
   EXPECT_GT(Run("quantize_nodes"), kNodes);
-  // The input and what codes it, the chain, the output and its Dequantize.
+  // The input and its quantisation, the chain, the output and its Dequantize.
   EXPECT_EQ(graph_->num_nodes(), kNodes + 9u);
 }
 
@@ -244,7 +243,7 @@ TEST_F(ScaleTest, ATensorOfManyReadersIsCodedOnce) {
   for (int i = 0; i < kNodes / 2; ++i) Add(Name("r", i), i % 2 == 0 ? ops::kRelu : ops::kRelu6, x);
   Declare("x", "r0");
   EXPECT_GT(Run("quantize_nodes"), kNodes / 2);
-  // The input and what codes it; the op, its Dequantize and the equal ones of the others; the same of the other op.
+  // The input and its quantisation; the op, its Dequantize and the equal ones of the others; the same for the other op.
   EXPECT_EQ(graph_->num_nodes(), 1 + 6 + 3 + 2u);
 }
 

@@ -1,4 +1,4 @@
-// Prints what every pass costs on large graphs: `time_passes num_nodes [shape [pass ...]]`.
+// Prints the cost of every pass on large graphs: `time_passes num_nodes [shape [pass ...]]`.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

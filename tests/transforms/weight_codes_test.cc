@@ -1,4 +1,4 @@
-// Codes of weights: what they promise beyond what golden cases show, on tensors too large for those; and the threads.
+// Tests the guarantees of weight codes that golden cases do not cover, on larger tensors, and with threads.
 #include "transforms/rewrites/weight_codes.h"
 
 #include <atomic>
@@ -18,7 +18,7 @@ Tensor Normal(Shape shape, int64_t channels, uint32_t seed) {
   std::normal_distribution<float> normal;
   std::vector<float> values(shape.num_elements());
   for (size_t i = 0; i < values.size(); ++i) {
-    // Channels of different sizes.
+    // Channels of different magnitudes.
     values[i] = normal(random) * std::pow(10.0f, static_cast<float>(static_cast<int64_t>(i) % channels % 5) - 3);
     if (random() % 8 == 0) values[i] = 0;
   }
@@ -44,7 +44,7 @@ TEST_P(Formats, KeepSumsZerosAndMostOfTheValues) {
   const absl::StatusOr<CodedTensor> coded = Encode(values, format, &team);
   ASSERT_TRUE(coded.ok()) << coded.status();
   ASSERT_EQ(coded->max.size(), static_cast<size_t>(channels));
-  // Errors of rounding have a root mean square of 1/sqrt(12) steps; the range holds about 7 deviations.
+  // Rounding errors have a root mean square of 1/sqrt(12) steps; the range spans about 7 standard deviations.
   const double expected = 7.5 / std::sqrt(12.0) / (1 << format.bits);
   EXPECT_LT(CodingError(values, *coded, format, format.channels), 1.3 * expected);
 

@@ -12,10 +12,9 @@
 namespace permafrost {
 
 struct SavedName {
-  std::string key;  // Checkpoint key.
-  std::string
-      slice;  // Which part of it: "20 3 0,10:0,3" are the shape of the whole and first,length for each dimension
-              // ("-" for all of it); empty for all.
+  std::string key;    // Checkpoint key.
+  std::string slice;  // Slice of the tensor, such as "20 3 0,10:0,3": the shape of the whole, then first,length for
+                      // each dimension ("-" for all of it). Empty for the whole.
 };
 
 // Saved names by variable node (Variable, VariableV2, VarHandleOp).

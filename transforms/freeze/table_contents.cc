@@ -1,4 +1,4 @@
-// Finds the nodes that fill tables, in the graph or in what the initialiser calls, and puts their like into the graph.
+// Finds the nodes that fill tables, in the graph or in functions of the initialiser, and adds equivalent nodes.
 #include "transforms/freeze/table_contents.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace permafrost {
 namespace {
 
-// TensorFlow's numbers of columns that are none.
+// TensorFlow's special column numbers.
 constexpr int64_t kWholeLine = -2;
 constexpr int64_t kLineNumber = -1;
 
@@ -33,11 +33,11 @@ bool TakesEntries(Op op) {
 
 bool TakesFile(Op op) { return op == ops::kInitializeTableFromTextFile || op == ops::kInitializeTableFromTextFileV2; }
 
-// The node that makes what input `index` receives, behind nodes that pass it on. Behind a variable it is what the graph
-// assigns to it: paths of asset files are kept in variables.
+// Returns the producer of input `index`, looking through Identity nodes and variables. The origin of a variable is the
+// value assigned to it, since variables hold the paths of asset files.
 const Node* Origin(const Node& node, int index) {
   const Node* origin = node.input(index).node;
-  // A variable could be assigned what depends on itself.
+  // Bounded, since a variable may be assigned a value that depends on itself.
   for (size_t steps = 0; steps < 100 && origin->num_data_inputs() == 1; ++steps) {
     const Node* next = nullptr;
     if (origin->op() == ops::kIdentity) {
@@ -92,7 +92,7 @@ absl::StatusOr<Tensor> Column(std::vector<std::string> texts, DType dtype) {
   }
 }
 
-// The lines of a file that the node describes, as keys and values.
+// Returns the lines of a file that the node describes, as keys and values.
 absl::StatusOr<std::pair<Tensor, Tensor>> ReadLines(const Node& node, const Node& table, const std::string& text) {
   PF_ASSIGN_OR_RETURN(const int64_t key_column, IntAttr(node, "key_index"));
   PF_ASSIGN_OR_RETURN(const int64_t value_column, IntAttr(node, "value_index"));
@@ -101,7 +101,7 @@ absl::StatusOr<std::pair<Tensor, Tensor>> ReadLines(const Node& node, const Node
   PF_ASSIGN_OR_RETURN(const int64_t skipped, IntAttr(node, "offset"));
   PF_ASSIGN_OR_RETURN(const DType key_type, TypeAttr(table, "key_dtype"));
   PF_ASSIGN_OR_RETURN(const DType value_type, TypeAttr(table, "value_dtype"));
-  // TensorFlow drops carriage returns wherever they are.
+  // TensorFlow drops all carriage returns.
   const std::string lines_of_text = absl::StrReplaceAll(text, {{"\r", ""}});
   std::vector<absl::string_view> lines = absl::StrSplit(lines_of_text, '\n');
   if (lines.back().empty()) lines.pop_back();
@@ -155,7 +155,7 @@ absl::StatusOr<TableContents> TableContents::Of(const Graph& graph, absl::string
   if (!library.empty()) {
     PassContext context;
     CallInlining inlining(library, {}, &context);
-    // Freezing goes on without the entries where calls cannot be inlined, for example because of recursion.
+    // Freezing continues without the entries if calls cannot be inlined, for example because of recursion.
     if (!inlining.InlineCalls(copy.get()).ok()) return contents;
   }
   Node* const root = copy->Find(initializer);

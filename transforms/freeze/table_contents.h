@@ -1,4 +1,4 @@
-// Entries of lookup tables, as the initialiser of a model gives them.
+// Entries of lookup tables, as defined by the initialiser of a model.
 #ifndef PERMAFROST_TRANSFORMS_FREEZE_TABLE_CONTENTS_H_
 #define PERMAFROST_TRANSFORMS_FREEZE_TABLE_CONTENTS_H_
 
@@ -16,18 +16,18 @@ namespace permafrost {
 
 class TableContents {
  public:
-  // Returns the content of the asset file whose path the named node stands for.
+  // Returns the content of the asset file whose path is the value of the named node.
   using AssetReader = std::function<absl::StatusOr<std::string>(absl::string_view node)>;
 
-  // The entries that the node `initializer` and what it calls put into the tables of the graph. Without such a node,
-  // all nodes that fill tables count. Tables whose entries are computed, or come from elsewhere, are left out. Errors
-  // name the node: those of `read_asset`; InvalidArgument for a file that does not have the entries that the node
-  // describes.
+  // Returns the entries that the node `initializer` and the functions that it calls put into the tables of the graph.
+  // Without an initialiser, all nodes that fill tables count. Tables whose entries are not constant or read from a file
+  // are omitted. Returns the errors of `read_asset`, and InvalidArgument for a file without the entries that the node
+  // describes. Errors name the node.
   static absl::StatusOr<TableContents> Of(const Graph& graph, absl::string_view initializer,
                                           const AssetReader& read_asset);
 
-  // Adds the entries as constants, and for each table a node that fills it, which runs before every reader of the
-  // table: the graph needs no other initialisation, and what keeps a reader keeps the entries.
+  // Adds the entries as constants, and for each table a node that fills it before every reader runs. The graph needs no
+  // other initialisation, and the entries are kept as long as a reader is kept.
   absl::Status AddTo(Graph* graph) const;
 
   bool Has(absl::string_view table) const { return entries_.find(std::string(table)) != entries_.end(); }
@@ -39,7 +39,7 @@ class TableContents {
   absl::btree_map<std::string, Entries> entries_;  // By the names of the tables' nodes.
 };
 
-// True for an op that makes a table with a name.
+// Returns true for an op that creates a named table.
 bool IsLookupTable(Op op);
 
 }  // namespace permafrost

@@ -27,7 +27,7 @@ struct Params {
 
 // Statistics of a range of elements and of their conversion errors.
 struct Loss {
-  double squares = 0;  // Of the finite elements.
+  double squares = 0;  // Sum over the finite elements.
   double error_squares = 0;
   int64_t overflows = 0;  // Finite elements that overflow half.
 

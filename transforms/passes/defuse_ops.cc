@@ -108,7 +108,7 @@ struct FusedAttrs {
   AttrValue type;
   AttrValue data_format;
   AttrValue epsilon = AttrValue::Float(1e-4f), alpha = AttrValue::Float(0.2f);  // TensorFlow's defaults.
-  std::vector<Attr> notes;  // What begins with "_": about the result.
+  std::vector<Attr> notes;  // Attributes that begin with "_"; they belong to the result.
 };
 
 // Adds the base convolution or matrix product.

@@ -311,7 +311,7 @@ class Simplification {
 
   // Returns true if every value of `inner` is a value of `outer`.
   static bool Contains(DType outer, DType inner) {
-    const auto bits = [](DType type) {  // Of the integers that the type holds exactly, sign apart; 0 for others.
+    const auto bits = [](DType type) {  // Width of the integers that the type holds exactly, without sign; 0 otherwise.
       switch (type) {
         case DType::kBool:
           return 1;

@@ -17,7 +17,7 @@ namespace permafrost {
 inline constexpr size_t kBlock = 1024;
 
 struct FloatRange {
-  float min = 0;  // Of the finite elements; 0 if there are none.
+  float min = 0;  // Least finite element; 0 if there are none.
   float max = 0;
   bool has_zero = false;  // True if an element is 0 or -0.
   bool all_finite = true;

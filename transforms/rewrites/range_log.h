@@ -21,7 +21,7 @@ struct RangeLog {
   int64_t num_records = 0;
   int64_t num_malformed = 0;    // Lines with the mark of a record that cannot be parsed.
   int64_t num_unusable = 0;     // Records with NaN, an infinity or a minimum above the maximum.
-  std::string first_malformed;  // Where and what: "line 3: ...".
+  std::string first_malformed;  // With its position: "line 3: ...".
   std::string first_unusable;
 };
 

@@ -87,7 +87,7 @@ class Removal {
  private:
   enum class State : uint8_t { kStays, kUndecided, kOpen, kGoes };
   struct Place {
-    absl::InlinedVector<TensorRef, 1> sources;  // For kEachPort one for each used port, else one.
+    absl::InlinedVector<TensorRef, 1> sources;  // One for each used port with kEachPort, else one.
     std::vector<Node*> handed_on;
   };
 
@@ -215,7 +215,7 @@ class Removal {
   std::vector<uint32_t> replaced_;  // By node id: index in place_ of a removed node.
   std::vector<Place> place_;
   absl::flat_hash_map<const Node*, int> other_source_;             // Source inputs other than 0.
-  absl::flat_hash_map<const Node*, std::vector<int>> used_ports_;  // Of nodes with kEachPort.
+  absl::flat_hash_map<const Node*, std::vector<int>> used_ports_;  // Only for nodes with kEachPort.
   bool has_control_flow_ = false;
 };
 

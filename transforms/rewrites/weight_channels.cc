@@ -8,7 +8,7 @@ namespace {
 
 // Maximum number of Identity nodes between a constant and its reader; freezing leaves one or two.
 constexpr int kMaxIdentities = 8;
-// For a channel with fewer elements than this, a range of its own costs about as much as the elements.
+// Minimum size of a channel with its own range. In smaller channels the range costs about as much as the elements.
 constexpr int64_t kMinElementsPerChannel = 8;
 
 bool Flag(const Node& node, absl::string_view attr) {
