@@ -22,10 +22,11 @@ class RuntimeObject {
 };
 using ObjectRef = std::shared_ptr<RuntimeObject>;
 
-// Returns the object as a T. InvalidArgument if it is not a T; T::kKind is the expected kind.
+// Returns the object as a T. InvalidArgument if it is not a T; T::kKind is the expected kind. Each class has a kind of
+// its own, which decides, since selective builds have no run-time type information.
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> ObjectAs(const ObjectRef& object) {
-  if (auto result = std::dynamic_pointer_cast<T>(object); result != nullptr) return result;
+  if (object != nullptr && object->kind() == T::kKind) return std::static_pointer_cast<T>(object);
   return absl::InvalidArgumentError(absl::StrCat(
       "found ", object == nullptr ? absl::string_view("no object") : object->kind(), ", expected a ", T::kKind));
 }

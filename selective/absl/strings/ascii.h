@@ -12,6 +12,9 @@ inline bool ascii_isupper(unsigned char c) { return c >= 'A' && c <= 'Z'; }
 inline bool ascii_islower(unsigned char c) { return c >= 'a' && c <= 'z'; }
 inline bool ascii_isalpha(unsigned char c) { return ascii_isupper(c) || ascii_islower(c); }
 inline bool ascii_isalnum(unsigned char c) { return ascii_isalpha(c) || ascii_isdigit(c); }
+inline bool ascii_isxdigit(unsigned char c) {
+  return ascii_isdigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 inline bool ascii_isspace(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 inline char ascii_tolower(unsigned char c) { return static_cast<char>(ascii_isupper(c) ? c + 32 : c); }
 
