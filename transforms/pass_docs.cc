@@ -21,7 +21,7 @@ std::string ParamRow(const ParamSpec& param) {
                       param.bounds.empty() ? "" : absl::StrCat(" Bounds: ", param.bounds, "."), " |\n");
 }
 
-// A line of docs/pass_figures.tsv, which tests/bench/pass_figures.py writes.
+// Columns of docs/pass_figures.tsv, which tests/bench/pass_figures.py writes.
 enum Column {
   kPass,
   kGraph,

@@ -312,7 +312,7 @@ TEST(FreezeTest, CallsAreInlinedOrGivenValues) {
               ElementsAre("v = _Arg", "x = _Arg", "r = Identity(v)", "a = AddV2(x, r)", "y_RetVal = _Retval(a)"));
 }
 
-// A loop over (i, x, handle) whose body calls f, so that the handle goes through two signatures.
+// A loop over (i, x, handle) whose body calls f, so that the handle passes through two signatures.
 TEST(FreezeTest, LoopsCarryValues) {
   const std::string args =
       "input_arg { name: 'i' type: DT_INT32 } input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'v' type: "

@@ -73,7 +73,7 @@ absl::Status ParseDirective(absl::string_view key, absl::string_view value, Gold
   return absl::OkStatus();
 }
 
-// A directive is a word of capitals with a colon behind it.
+// A directive is a word in capitals followed by a colon.
 bool IsDirective(absl::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return absl::ascii_isupper(c) || c == '_'; });
 }

@@ -1,4 +1,4 @@
-// Builds large graphs out of small pieces.
+// Builds large graphs from small pieces.
 #include "tests/transforms/large_graphs.h"
 
 #include <initializer_list>

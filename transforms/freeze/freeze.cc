@@ -138,7 +138,7 @@ std::string Listed(const std::vector<std::string>& names) {
   return absl::StrCat("'", list, "'", more);
 }
 
-// Names the tables whose entries are not known.
+// Notes the tables whose entries are unknown.
 void NoteEmptyTables(const Graph& graph, const TableContents& contents, FreezeReport* report) {
   std::vector<std::string> tables;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {

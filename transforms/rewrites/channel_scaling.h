@@ -31,7 +31,7 @@ Channels ChannelsAlong(const Shape& shape, int dim);
 absl::StatusOr<Channels> OutputChannels(const Node& convolution, const Shape& weights);
 absl::StatusOr<Channels> InputChannels(const Node& convolution, const Shape& weights);
 
-// The dimension of the result that holds the channels, and the rank of the result: 3 of 4 for NHWC, 1 of 4 for NCHW, 1
+// The channel dimension of a result, and the rank of the result: 3 of 4 for NHWC, 1 of 4 for NCHW, 1
 // of 2 for MatMul. Returns FailedPrecondition for any other layout.
 struct ChannelDim {
   int dim = 0;
