@@ -1,4 +1,4 @@
-// Activation functions: Relu and its kin, Sigmoid, Tanh, Softplus, Softsign, Softmax and LogSoftmax.
+// Activation functions: Relu and its variants, Sigmoid, Tanh, Softplus, Softsign, Softmax and LogSoftmax.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -37,9 +37,9 @@ struct ComputeType<BFloat16> {
   static BFloat16 To(float x) { return ToBFloat16(x); }
 };
 
-constexpr int64_t kGrain = 16 << 10;  // Elements: a few microseconds, more than waking a thread.
+constexpr int64_t kGrain = 16 << 10;  // Elements per task: a few microseconds of work, more than waking a thread costs.
 
-// y = f(x) for all elements, where `f` maps C++ numbers and `loop`, if not null, floats in bulk.
+// Computes y = f(x) for all elements. `f` maps single numbers; `loop`, if not null, maps floats in bulk.
 template <typename... Types, typename F>
 absl::Status Map(ComputeContext* context, F f, absl::FunctionRef<void(int64_t, const float*, float*)>* loop = nullptr) {
   const Value& input = context->input_at(0);
@@ -170,8 +170,8 @@ absl::Status PrepareSoftmax(PrepareContext* context) {
   return SameShape(context);
 }
 
-// Along the last dimension. With `log`, x - max - log(sum of exp(x - max)); else exp(x - max) over that sum. The
-// largest is subtracted so that exp cannot overflow.
+// Computes one row along the last dimension. With `log`, x - max - log(sum of exp(x - max)); else exp(x - max) over
+// that sum. The maximum is subtracted so that exp cannot overflow.
 template <typename T>
 void SoftmaxRow(int64_t count, bool log, const T* x, T* y) {
   using C = ComputeType<T>;
@@ -187,7 +187,7 @@ void SoftmaxRow(int64_t count, bool log, const T* x, T* y) {
   }
 }
 
-// The same for floats, with the exponentials in bulk.
+// As above for floats, with the exponentials in bulk.
 void SoftmaxRow(int64_t count, bool log, const float* x, float* y) {
   const InnerLoops& loops = BestInnerLoops();
   float largest = -std::numeric_limits<float>::infinity();
@@ -227,17 +227,17 @@ absl::Status Softmax(ComputeContext* context, bool log) {
 absl::Status ComputeSoftmax(ComputeContext* context) { return Softmax(context, false); }
 absl::Status ComputeLogSoftmax(ComputeContext* context) { return Softmax(context, true); }
 
-// A function of floating-point numbers, element by element.
+// Defines an elementwise function of floating-point numbers.
 Kernel Activation(const char* formula, ComputeFunction compute) {
   return Kernel(formula).TypeNumbers("T", FloatingTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
 }
 
-// The same, also of complex numbers.
+// Defines an elementwise function of floating-point and complex numbers.
 Kernel ComplexActivation(const char* formula, ComputeFunction compute) {
   return Kernel(formula).TypeNumbers("T", FloatingAndComplexTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
 }
 
-// A function of all real numbers, element by element.
+// Defines an elementwise function of all real numbers.
 Kernel NumberActivation(const char* formula, ComputeFunction compute) {
   return Kernel(formula).TypeNumbers("T", NumberTypes()).InPlace(0).Prepare(SameShape).Compute(compute);
 }

@@ -26,7 +26,7 @@ absl::StatusOr<ImageShape> ReadImageShape(PrepareContext* context) {
     return absl::UnimplementedError(absl::StrCat("data_format is '", format, "', expected 'NHWC' or 'NCHW'"));
   }
   PF_ASSIGN_OR_RETURN(int64_t block, IntAttr(context->node(), "block_size"));
-  // The square of the block must be an int64.
+  // The square of the block size must fit in int64.
   if (block < 2 || block > (int64_t{1} << 30)) {
     return absl::InvalidArgumentError(absl::StrCat("block_size is ", block, ", expected at least 2"));
   }
@@ -95,10 +95,10 @@ absl::Status PrepareDepthToSpace(PrepareContext* context) {
 // --- SpaceToBatch, BatchToSpace
 // -----------------------------------------------------------------------------------------
 
-// Blocks and the padding or cropping of the spatial dimensions, which follow the batch.
+// Block sizes and the padding or cropping of the spatial dimensions, which follow the batch.
 struct Blocks {
   std::vector<int64_t> size, before, after;
-  int64_t product = 1;  // Of the sizes.
+  int64_t product = 1;  // Product of the sizes.
 
   int rank() const { return static_cast<int>(size.size()); }
 };
@@ -144,7 +144,7 @@ absl::StatusOr<Blocks> ReadBlocksND(PrepareContext* context) {
   return blocks;
 }
 
-// The older ops: two spatial dimensions and one block size.
+// Reads the parameters of the older ops: two spatial dimensions and one block size.
 absl::StatusOr<Blocks> ReadSquareBlocks(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   PF_ASSIGN_OR_RETURN(int64_t size, IntAttr(context->node(), "block_size"));
@@ -155,7 +155,7 @@ absl::StatusOr<Blocks> ReadSquareBlocks(PrepareContext* context) {
   return blocks;
 }
 
-// Bytes of a tensor, or an error when int64 does not count them.
+// Returns the size of a tensor in bytes, or an error if it exceeds int64.
 absl::StatusOr<int64_t> CheckedBytes(const Shape& shape, DType dtype) {
   PF_ASSIGN_OR_RETURN(int64_t count, shape.CheckedNumElements());
   int64_t bytes;

@@ -1,8 +1,8 @@
 // Cast between all numeric types, and Bitcast.
 //
-// Conversions go through double, complex128 or int64, which hold every element exactly, so that types add up instead of
-// multiplying; the pairs that models use have loops of their own. (float to half goes there directly: no double
-// rounding either way, since double holds the float.)
+// Conversions go through double, complex128 or int64, which represent every element exactly, so the number of loops
+// grows linearly with the number of types. Pairs that are common in models have direct loops. (float to half needs no
+// direct loop for accuracy: double represents the float exactly, so there is no double rounding.)
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -20,11 +20,11 @@ namespace {
 constexpr int64_t kBlock = 256;
 constexpr int64_t kGrain = 1 << 15;
 
-// A floating-point number as an integer, as the instruction set converts: towards zero, and what does not fit, NaN
-// included, is the smallest integer. Narrower integers take the low bits of int32, unsigned ones those of int64.
+// Converts a floating-point number to an integer as the processor does: rounds towards zero; NaN and numbers out of
+// range become the smallest integer. Narrower integers take the low bits of int32, unsigned ones those of int64.
 template <typename Wide>
 Wide Truncate(double x) {
-  // -2^31 or -2^63; its negation is the first value too large.
+  // -2^31 or -2^63; its negation is the first value out of range.
   constexpr double kLowest = static_cast<double>(std::numeric_limits<Wide>::min());
   return x > kLowest - 1 && x < -kLowest ? static_cast<Wide>(x) : std::numeric_limits<Wide>::min();
 }
@@ -69,7 +69,7 @@ To FromInteger(Integer x) {
   }
 }
 
-// Real numbers take the real part.
+// Real types take the real part.
 template <typename To>
 To FromComplex(std::complex<double> x) {
   if constexpr (std::is_same_v<To, std::complex<float>> || std::is_same_v<To, std::complex<double>>) {
@@ -90,7 +90,8 @@ double AsDouble(From x) {
 
 using Loop = void (*)(const char* from, char* to, int64_t count);
 
-// From any type to double (floating-point types), complex128 (complex ones), uint64 or int64 (integers and bool).
+// Loads elements of any type as double (floating-point types), complex128 (complex types), uint64 or int64 (integers
+// and bool).
 template <typename From, typename Wide>
 void Load(const char* from, char* to, int64_t count) {
   const From* x = reinterpret_cast<const From*>(from);
@@ -119,7 +120,7 @@ void Store(const char* from, char* to, int64_t count) {
   }
 }
 
-// Straight from one type to the other.
+// Converts directly from one type to the other.
 template <typename From, typename To>
 void Direct(const char* from, char* to, int64_t count) {
   const From* x = reinterpret_cast<const From*>(from);
@@ -128,7 +129,7 @@ void Direct(const char* from, char* to, int64_t count) {
     if constexpr (std::is_class_v<From>) {
       y[i] = ToFloat(x[i]);
     } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, int32_t>) {
-      // The comparisons are false for NaN; 2^31 is the first float that is too large.
+      // The comparisons are false for NaN; 2^31 is the first float out of range.
       y[i] = x[i] >= From(-2147483648.0) && x[i] < From(2147483648.0) ? static_cast<int32_t>(x[i])
                                                                       : std::numeric_limits<int32_t>::min();
     } else {
@@ -138,7 +139,7 @@ void Direct(const char* from, char* to, int64_t count) {
 }
 
 struct CastState : KernelState {
-  Loop direct = nullptr;  // Or, if null:
+  Loop direct = nullptr;  // If null, the two loops below are used.
   Loop load = nullptr;
   Loop store = nullptr;
   size_t from_size = 0;
@@ -239,7 +240,7 @@ absl::Status ComputeCast(ComputeContext* context) {
 // --- Bitcast
 // ------------------------------------------------------------------------------------------------------------
 
-// Between sizes, the last dimension appears or goes: one int32 is two int16.
+// If the sizes differ, the last dimension is added or removed: one int32 is two int16.
 absl::Status PrepareBitcast(PrepareContext* context) {
   const int64_t from = static_cast<int64_t>(SizeOf(context->input_type(0)));
   const int64_t to = static_cast<int64_t>(SizeOf(context->output_type(0)));

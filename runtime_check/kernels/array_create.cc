@@ -1,4 +1,4 @@
-// Ops that make tensors of given content: Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
+// Ops that create tensors: Fill, Range, LinSpace, ZerosLike, OnesLike, OneHot.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -62,7 +62,7 @@ absl::Status ComputeOnes(ComputeContext* context) {
 // --- Range, LinSpace
 // --------------------------------------------------------------------------------------------------
 
-// A scalar input whose value Prepare needs.
+// Returns a scalar input whose value Prepare needs.
 absl::StatusOr<const Tensor*> ScalarInput(PrepareContext* context, int i) {
   if (context->input_shape(i).CheckedNumElements().value_or(0) != 1) {
     return absl::InvalidArgumentError(
@@ -73,7 +73,7 @@ absl::StatusOr<const Tensor*> ScalarInput(PrepareContext* context, int i) {
   return value;
 }
 
-// How many of start, start + delta, ... are before limit.
+// Returns how many of start, start + delta, ... are before limit.
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   if (delta == 0) return absl::InvalidArgumentError("'delta' is 0");
@@ -92,7 +92,7 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
     return static_cast<int64_t>(size);
   } else {
     const double size = std::ceil(std::abs((static_cast<double>(limit) - start) / delta));
-    // 2^63 is the first double that int64 does not hold; the comparison is false for NaN.
+    // 2^63 is the first double that exceeds int64; the comparison is false for NaN.
     if (!(size < 9223372036854775808.0)) {
       return absl::InvalidArgumentError("the range has more elements than int64 counts");
     }
@@ -100,7 +100,7 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   }
 }
 
-// The same of 16-bit floats: each step is rounded to their type, as TensorFlow's are.
+// As RangeSize, for 16-bit floats: each step is rounded to their type, as in TensorFlow.
 template <typename T>
 absl::StatusOr<int64_t> RangeSizeOf16Bits(T start, T limit, T delta) {
   const float distance = ToFloat(limit) - ToFloat(start);
@@ -133,7 +133,7 @@ absl::Status ComputeRange(ComputeContext* context) {
     const T delta = *context->input<T>(2);
     T* output = context->output<T>(0);
     const int64_t size = context->output_shape(0).num_elements();
-    // Integers wrap round on the way, though every result is in range.
+    // Intermediate integers may wrap around, though every result is in range.
     using Number = typename std::conditional_t<std::is_integral_v<T>, TypeTag<uint64_t>, TypeTag<T>>::type;
     for (int64_t i = 0; i < size; ++i) {
       output[i] = static_cast<T>(static_cast<Number>(start) + static_cast<Number>(i) * static_cast<Number>(delta));
@@ -183,7 +183,7 @@ absl::Status ComputeLinSpace(ComputeContext* context) {
 struct OneHotState : KernelState {
   CopyList off;
   int64_t depth;
-  int64_t inner;  // Indices after the axis.
+  int64_t inner;  // Number of indices after the axis.
 
   explicit OneHotState(size_t element_size) : off(element_size) {}
 };
@@ -213,7 +213,7 @@ absl::Status PrepareOneHot(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Indices outside of the depth are off everywhere.
+// An index out of [0, depth) gives off_value everywhere.
 absl::Status ComputeOneHot(ComputeContext* context) {
   const auto& state = context->state<OneHotState>();
   state.off.Run(context);

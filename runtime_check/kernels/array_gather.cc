@@ -1,4 +1,4 @@
-// Ops that pick elements by index: Gather, GatherV2, GatherNd, InvertPermutation.
+// Ops that select elements by index: Gather, GatherV2, GatherNd, InvertPermutation.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 16;
 
-// Copies one slice; the sizes of single elements are worth their own instruction.
+// Copies one slice; slices of the size of a single element use one instruction.
 inline void CopySlice(const char* from, char* to, int64_t bytes) {
   switch (bytes) {
     case 4:
@@ -30,7 +30,8 @@ inline void CopySlice(const char* from, char* to, int64_t bytes) {
   }
 }
 
-// params is seen as [batch, outer, size, inner], indices as [batch, count], the output as [batch, outer, count, inner].
+// The shapes: params is [batch, outer, size, inner], indices are [batch, count], the output is [batch, outer, count,
+// inner].
 struct GatherState : KernelState {
   int64_t batch, outer, size, count;
   int64_t inner_bytes;
@@ -76,7 +77,7 @@ absl::Status PrepareGatherV2(PrepareContext* context) {
   return PrepareGatherWith(context, axis, batch_dims);
 }
 
-// The first index that is not in [0, size) as an error.
+// Returns an error for the first index that is not in [0, size).
 template <typename Index>
 absl::Status CheckIndices(const Index* indices, int64_t count, int64_t size) {
   for (int64_t i = 0; i < count; ++i) {

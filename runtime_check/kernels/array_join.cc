@@ -1,4 +1,4 @@
-// Ops that join tensors or take them apart: Pack, Unpack, Concat, Split.
+// Ops that concatenate or split tensors: Pack, Unpack, Concat, Split.
 #include <memory>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace {
 
-// One block of a tensor that is joined along an axis: outer x own, where the whole has outer x whole elements.
+// Adds the copy of one block, outer x own elements, of a tensor that has outer x whole elements.
 void AddBlock(CopyList* copies, int from, int64_t from_offset, int64_t from_size, int to, int64_t to_offset,
               int64_t to_size, int64_t outer, int64_t own) {
   copies->Add(from, from_offset, to, to_offset, {{outer, from_size, to_size}, {own, 1, 1}});
@@ -101,7 +101,7 @@ absl::Status PrepareConcatV2(PrepareContext* context) {
   return PrepareConcatWith(context, 0, context->num_inputs() - 1, axis);
 }
 
-// Splits input `value` along an axis into outputs of these sizes, which add up.
+// Splits input `value` along an axis into outputs of these sizes, whose sum is the size of the axis.
 absl::Status PrepareSplitWith(PrepareContext* context, int value, int axis, absl::Span<const int64_t> sizes) {
   const Shape& input = context->input_shape(value);
   const int64_t outer = ProductOfDims(input, 0, axis);

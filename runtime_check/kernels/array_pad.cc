@@ -1,4 +1,4 @@
-// Ops that surround a tensor with more elements: Pad, PadV2, MirrorPad.
+// Ops that pad a tensor: Pad, PadV2, MirrorPad.
 #include <memory>
 #include <utility>
 
@@ -16,7 +16,7 @@ struct Paddings {
   Shape output;
 };
 
-// From input 1. Sets the shape of the output.
+// Reads the paddings from input 1, and sets the shape of the output.
 absl::StatusOr<Paddings> ReadPaddings(PrepareContext* context) {
   const Shape& input = context->input_shape(0);
   if (context->input_shape(1) != Shape({input.rank(), 2})) {
@@ -63,7 +63,7 @@ absl::Status PreparePadV2(PrepareContext* context) {
   return PreparePadWith(context, 2);
 }
 
-// A part of one output dimension, and where along the input dimension it comes from.
+// A part of one output dimension, and its source along the input dimension.
 struct Part {
   int64_t to;
   int64_t size;
@@ -94,7 +94,7 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
     parts[d].push_back({before, size, 0, 1});
     if (after > 0) parts[d].push_back({before + size, after, size - 1 - edge, -1});
     combinations *= static_cast<int64_t>(parts[d].size());
-    // As many as six dimensions that are padded on both sides; TensorFlow has kernels for five.
+    // Limits the number of dimensions padded on both sides to six; TensorFlow has kernels for five.
     if (combinations > 729) return absl::UnimplementedError("more than six padded dimensions");
   }
   auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));

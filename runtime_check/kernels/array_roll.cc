@@ -1,4 +1,4 @@
-// Roll, MatrixBandPart and BroadcastArgs: elements that go round, triangles of matrices, and shapes that meet.
+// Roll, MatrixBandPart and BroadcastArgs: cyclic shifts, bands of matrices, and broadcast shapes.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Ops that place slices by index: ScatterNd, TensorScatterUpdate and its kin.
+// Ops that write slices by index: ScatterNd, TensorScatterUpdate and its variants.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -82,13 +82,13 @@ struct Append {
 
 // --- Walking the rows ------------------------------------------------------------------------------------------------
 
-// One row after the other, since several may address the same slice.
+// Processes one row after the other, since several may address the same slice.
 template <typename Op, typename T, typename Index>
 absl::Status ScatterRows(ComputeContext* context, int indices_input, const T* updates, T* output) {
   const auto& state = context->state<SliceIndex>();
   const int64_t depth = static_cast<int64_t>(state.dims.size());
   const Index* indices = context->input<Index>(indices_input);
-  if (state.slice_elements == 0) return absl::OkStatus();  // There may be any number of rows.
+  if (state.slice_elements == 0) return absl::OkStatus();  // The number of rows is then not limited.
   for (int64_t row = 0; row < state.num_rows; ++row) {
     const int64_t slice = state.SliceOf(indices + row * depth);
     if (slice < 0 && state.skips_bad_rows) continue;
@@ -132,14 +132,14 @@ absl::Status ComputeScatterNd(ComputeContext* context) {
                  uint64_t, bool, std::complex<float>, std::complex<double>>(context, 0);
 }
 
-// The output begins as the tensor, whose memory it may have taken over.
+// Initialises the output with the tensor, unless both share memory.
 void CopyTensor(ComputeContext* context) {
   const size_t bytes = OutputBytes(context);
   if (bytes == 0 || context->output_bytes(0) == context->input_bytes(0)) return;
   std::memcpy(context->output_bytes(0), context->input_bytes(0), bytes);
 }
 
-// Moved as they are, whatever the type.
+// Copies elements of any type.
 absl::Status ComputeUpdate(ComputeContext* context) {
   CopyTensor(context);
   const auto scatter = [&](auto tag) {

@@ -1,4 +1,4 @@
-// Ops that give a tensor another shape, or tell its shape.
+// Ops that change or return the shape of a tensor.
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace permafrost {
 namespace {
 
-// The shape that `wanted` asks for, where one dimension may be -1: what makes up the number of elements.
+// Returns the shape that `wanted` describes. One dimension may be -1 and is computed from the number of elements.
 absl::StatusOr<Shape> ResolveReshape(const Shape& input, absl::Span<const int64_t> wanted) {
   PF_ASSIGN_OR_RETURN(int64_t count, input.CheckedNumElements());
   Shape shape(wanted);

@@ -1,4 +1,4 @@
-// Ops that take a part of a tensor: Slice, StridedSlice, Reverse.
+// Ops that select a part of a tensor: Slice, StridedSlice, Reverse.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -12,14 +12,14 @@
 namespace permafrost {
 namespace {
 
-// Of one input dimension: the elements first, first + step, ... `count` of them.
+// A range of one input dimension: `count` elements first, first + step, ...
 struct Range {
   int64_t first;
   int64_t step;
   int64_t count;
 };
 
-// Prepares the copy of these ranges, one for each dimension of input 0, to output 0.
+// Prepares the copy of these ranges, one per dimension of input 0, to output 0.
 void PrepareRanges(PrepareContext* context, absl::Span<const Range> ranges) {
   auto copies = std::make_unique<CopyList>(SizeOf(context->input_type(0)));
   if (context->input_shape(0).num_elements() == 0) {
@@ -105,7 +105,7 @@ absl::StatusOr<SliceSpec> ReadSliceSpec(PrepareContext* context) {
   return spec;
 }
 
-// The range that entry i of the specification takes of a dimension.
+// Returns the range of a dimension that entry i of the specification selects.
 absl::StatusOr<Range> RangeOf(const SliceSpec& spec, int i, int64_t dim) {
   const uint32_t bit = 1u << i;
   const int64_t stride = spec.strides[i];
@@ -119,7 +119,7 @@ absl::StatusOr<Range> RangeOf(const SliceSpec& spec, int i, int64_t dim) {
     }
     return Range{index, 1, 1};
   }
-  // The positions that begin and end may take; backwards, one before the first is the end.
+  // The limits for begin and end; for negative strides the end is one before the first element.
   const int64_t lowest = stride > 0 ? 0 : -1;
   const int64_t highest = stride > 0 ? dim : dim - 1;
   auto resolve = [&](int64_t x) { return std::clamp(x < 0 ? x + dim : x, lowest, highest); };
@@ -128,13 +128,14 @@ absl::StatusOr<Range> RangeOf(const SliceSpec& spec, int i, int64_t dim) {
   const int64_t interval = end - begin;
   if (interval == 0 || (interval < 0) != (stride < 0)) return Range{0, 1, 0};
   const int64_t count = interval / stride + (interval % stride != 0);
-  return Range{begin, count == 1 ? 1 : stride, count};  // One element takes no step, which may be of any size.
+  // With one element the stride is not used, and may have any size.
+  return Range{begin, count == 1 ? 1 : stride, count};
 }
 
 absl::Status PrepareStridedSlice(PrepareContext* context) {
   const Shape& input = context->input_shape(0);
   PF_ASSIGN_OR_RETURN(SliceSpec spec, ReadSliceSpec(context));
-  // How many dimensions the entries that are neither the ellipsis nor a new axis take; the ellipsis takes the others.
+  // Counts the dimensions of entries other than the ellipsis and new axes; the ellipsis covers the other dimensions.
   int taken = 0;
   for (int i = 0; i < spec.size(); ++i) {
     if (!((spec.ellipsis_mask | spec.new_axis_mask) & (1u << i))) ++taken;
@@ -195,7 +196,7 @@ absl::Status PrepareReverseV2(PrepareContext* context) {
   return PrepareReverseWith(context, reversed);
 }
 
-// The predecessor of ReverseV2: one bool for each dimension.
+// The predecessor of ReverseV2, with one bool per dimension.
 absl::Status PrepareReverse(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
   const int rank = context->input_shape(0).rank();

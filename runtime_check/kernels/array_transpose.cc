@@ -1,4 +1,4 @@
-// Ops that put elements into another order or repeat them: Transpose, Tile, BroadcastTo.
+// Ops that reorder or repeat elements: Transpose, Tile, BroadcastTo.
 #include <memory>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Unique and UniqueWithCounts: the different elements of a vector.
+// Unique and UniqueWithCounts: the distinct elements of a vector.
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -25,7 +25,7 @@ absl::Status Prepare(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// What elements are compared by: 0 and -0 are equal, and a NaN equals nothing.
+// Returns the key for comparisons: 0 and -0 are equal, and a NaN is not equal to anything.
 template <typename T>
 auto Key(const T& x) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -37,7 +37,7 @@ auto Key(const T& x) {
   }
 }
 
-// Fills the indices, and returns where each different element is first, and how often it comes. O(elements).
+// Fills the indices, and returns the first position and the count of each distinct element. O(elements).
 template <typename T, typename Index>
 void FindUnique(const T* x, int64_t count, Index* indices, std::vector<int64_t>* first, std::vector<Index>* counts) {
   absl::flat_hash_map<decltype(Key(*x)), Index> numbers;
@@ -55,7 +55,7 @@ void FindUnique(const T* x, int64_t count, Index* indices, std::vector<int64_t>*
 template <typename T, typename Index>
 absl::Status Run(ComputeContext* context, const T* x) {
   const int64_t count = context->input_shape(0).num_elements();
-  // The map and the lists, were all elements different.
+  // The size of the map and the lists if all elements are distinct.
   PF_ASSIGN_OR_RETURN(const Reservation reservation,
                       Reservation::Take(&context->budget(), count * static_cast<int64_t>(2 * sizeof(Key(T())) + 48),
                                         "the different elements"));

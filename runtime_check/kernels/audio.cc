@@ -1,4 +1,4 @@
-// AudioSpectrogram and Mfcc: from sound to the features that speech models read.
+// AudioSpectrogram and Mfcc: features of audio for speech models.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -22,12 +22,12 @@ constexpr double kPi = 3.14159265358979323846;
 // --- AudioSpectrogram ------------------------------------------------------------------------------------------------
 
 struct SpectrogramState : KernelState {
-  std::vector<double> window;  // Raised cosine of the period of the window.
+  std::vector<double> window;  // Periodic Hann window.
   int64_t stride = 1;
-  int64_t points = 0;  // Of the transform: the window, filled with zeros to a power of 2.
+  int64_t points = 0;  // Points of the transform: the window, padded with zeros to a power of 2.
   int64_t samples = 0, channels = 0, slices = 0;
   bool squared = false;
-  int64_t results_part = 0;  // Of the scratch memory.
+  int64_t results_part = 0;  // Offset in the scratch memory.
 };
 
 absl::Status PrepareSpectrogram(PrepareContext* context) {
@@ -86,12 +86,12 @@ absl::Status ComputeSpectrogram(ComputeContext* context) {
 
 // --- Mfcc ------------------------------------------------------------------------------------------------------------
 
-// The scale of pitch on which equal steps sound equal.
+// Converts a frequency to the mel scale, on which equal steps sound equal.
 double MelOf(double frequency) { return 1127.0 * std::log1p(frequency / 700.0); }
 
 struct MfccState : KernelState {
   // The bins of the spectrum between the limits. Bin first_bin + i lies between the centres of the filters upper[i] - 1
-  // and upper[i] (counted from 0, where they exist), and the lower one gets lower_share[i] of it.
+  // and upper[i] (counted from 0, where they exist); lower_share[i] is the weight of the lower filter.
   int64_t first_bin = 0;
   std::vector<int64_t> upper;
   std::vector<double> lower_share;
@@ -100,7 +100,8 @@ struct MfccState : KernelState {
   int64_t rows = 0, bins = 0, coefficients = 0;
 };
 
-// Triangles that stand evenly on the mel scale, each from the centre of its left neighbour to that of its right one.
+// Makes triangular filters at equal distances on the mel scale, each from the centre of its left neighbour to the
+// centre of its right one.
 absl::Status MakeFilters(double lowest, double highest, double sample_rate, MfccState* state) {
   const double hertz_per_bin = 0.5 * sample_rate / static_cast<double>(state->bins - 1);
   const double first = 1.5 + lowest / hertz_per_bin, last = highest / hertz_per_bin;
@@ -168,7 +169,7 @@ absl::Status PrepareMfcc(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// The magnitudes that the filters let through, their logarithms, and the cosine transform of those.
+// Applies the filters to the magnitudes, takes logarithms, and computes their cosine transform.
 absl::Status ComputeMfcc(ComputeContext* context) {
   const auto& state = context->state<MfccState>();
   if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();

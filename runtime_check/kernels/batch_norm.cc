@@ -20,9 +20,9 @@ struct BatchNormState : public KernelState {
   ImageLayout layout;
   float epsilon = 0;
   bool is_training = false;
-  float average_factor = 1;  // Weight of the batch in the running averages; 1: they are the batch's own.
+  float average_factor = 1;  // Weight of the batch in the running averages; 1: the averages are those of the batch.
   int64_t batch = 0, pixels = 0, channels = 0;
-  int64_t factor_part = 0;  // Of the scratch memory: one float a channel.
+  int64_t factor_part = 0;  // Offset in the scratch memory: one float per channel.
 
   int64_t num_pixels() const { return batch * pixels; }
 };
@@ -38,7 +38,7 @@ absl::Status FinishPrepare(PrepareContext* context, std::unique_ptr<BatchNormSta
   const Shape& input = context->input_shape(0);
   state->batch = input.dim(0);
   state->channels = input.dim(state->layout.channel);
-  // Where the batch or the channels are none, the product may exceed int64.
+  // The product may exceed int64 if the batch or the channels are empty.
   state->pixels = input.num_elements() == 0 ? 0 : input.dim(state->layout.height) * input.dim(state->layout.width);
   context->SetOutputShape(0, input);
   ScratchParts parts;
@@ -71,7 +71,7 @@ absl::Status PrepareGlobal(PrepareContext* context) {
   return FinishPrepare(context, std::move(state));
 }
 
-// y = (x - mean) * factor + offset, channel by channel.
+// Computes y = (x - mean) * factor + offset, channel by channel.
 void Normalize(ComputeContext* context, const BatchNormState& state, const float* mean, const float* factor,
                const float* offset) {
   const InnerLoops& loops = BestInnerLoops();
@@ -95,7 +95,7 @@ void Normalize(ComputeContext* context, const BatchNormState& state, const float
   });
 }
 
-// Mean and variance of each channel over the batch; sums are doubles.
+// Computes the mean and variance of each channel over the batch; sums are doubles.
 void Statistics(ComputeContext* context, const BatchNormState& state, float* mean, float* variance) {
   const float* x = context->input<float>(0);
   const bool nchw = state.layout.is_nchw();
@@ -131,17 +131,17 @@ absl::Status ComputeFused(ComputeContext* context) {
   float* factor = ScratchAt(context, state.factor_part);
   const float* mean = context->input<float>(3);
   const float* variance = context->input<float>(4);
-  // Outputs 3 and 4 are for the gradient: the batch's own statistics when training, else 0.
+  // Outputs 3 and 4 are for the gradient: the batch's statistics in training, else 0.
   float* saved_mean = context->output<float>(3);
   float* saved_variance = context->output<float>(4);
-  if (context->num_outputs() > 5) *context->output<float>(5) = 0;  // For the gradient on other devices.
+  if (context->num_outputs() > 5) *context->output<float>(5) = 0;  // Used by gradients on other devices.
   if (state.num_pixels() == 0) {
     for (int i = 1; i < 5; ++i) std::fill_n(context->output<float>(i), channels, i < 3 ? std::nanf("") : 0.f);
     return absl::OkStatus();
   }
   if (state.is_training) {
     Statistics(context, state, saved_mean, saved_variance);
-    // The running variance is that of the population, estimated from a sample.
+    // The running variance is the unbiased estimate for the population.
     const double count = static_cast<double>(state.num_pixels());
     const float correction = static_cast<float>(count / std::max(count - 1, 1.0));
     const float w = state.average_factor;
@@ -193,7 +193,7 @@ absl::Status ComputeGlobal(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// FusedBatchNorm and its later versions, which differ in their types alone.
+// Defines FusedBatchNorm and its later versions, which differ only in their types.
 Kernel FusedKernel() {
   return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
       .InPlace(0)

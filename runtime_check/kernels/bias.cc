@@ -1,4 +1,4 @@
-// BiasAdd: one value for each channel is added.
+// BiasAdd: adds one value per channel.
 #include <algorithm>
 #include <complex>
 #include <memory>
@@ -50,7 +50,7 @@ absl::Status PrepareBias(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// y = x + bias for one plane.
+// Computes y = x + bias for one plane.
 template <typename T>
 void AddPlane(int64_t count, const T* x, T bias, T* y) {
   if constexpr (std::is_same_v<T, float>) {
@@ -79,7 +79,7 @@ void AddBias(ComputeContext* context) {
   });
 }
 
-// The 16-bit floats are added as float and rounded.
+// Adds 16-bit floats as floats and rounds the result.
 template <typename T>
 void AddBiasOf16Bits(ComputeContext* context) {
   const auto& state = context->state<BiasState>();

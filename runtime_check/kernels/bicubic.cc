@@ -13,7 +13,7 @@
 namespace permafrost {
 namespace {
 
-// Fractions of a pixel are rounded to this many steps, as TensorFlow rounds them for its table.
+// Fractions of a pixel are rounded to this number of steps, as for TensorFlow's table.
 constexpr float kSteps = 1024;
 
 struct CubicTap {
@@ -23,7 +23,7 @@ struct CubicTap {
 
 using BicubicState = ResizeState<CubicTap>;
 
-// The kernel of parameter a at a distance in [0, 1], and in [1, 2].
+// Evaluate the kernel with parameter a at a distance in [0, 1], and in [1, 2].
 float Near(double a, double x) { return static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1); }
 float Far(double a, double x) { return static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a); }
 
@@ -42,7 +42,7 @@ std::vector<CubicTap> CubicTaps(int64_t input, int64_t output, bool align_corner
     for (int t = 0; t < 4; ++t) {
       const int64_t wanted = first - 1 + t;
       tap.positions[t] = std::clamp<int64_t>(wanted, 0, input - 1);
-      // With half-pixel centers, pixels outside of the image do not count; otherwise the border repeats.
+      // With half-pixel centers, pixels outside the image are ignored; otherwise the border is repeated.
       if (half_pixel_centers && tap.positions[t] != wanted) tap.weights[t] = 0;
       sum += tap.weights[t];
     }

@@ -1,4 +1,4 @@
-// Bincount, DenseBincount, RaggedBincount and SparseBincount: how often each number occurs, or the sum of its weights.
+// Bincount, DenseBincount, RaggedBincount and SparseBincount: counts of each number, or sums of weights.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -17,7 +17,7 @@ absl::Status CheckSize(int64_t size) {
   return absl::InvalidArgumentError(absl::StrCat("'size' is ", size, ", expected 0 or more"));
 }
 
-// InvalidArgument unless the weights at input `weights` are none, or one for each value of input `values`.
+// Returns InvalidArgument unless input `weights` is empty or has one weight per value of input `values`.
 absl::Status CheckWeights(PrepareContext* context, int values, int weights) {
   const Shape& shape = context->input_shape(weights);
   if (shape.num_elements() == 0 || shape == context->input_shape(values)) return absl::OkStatus();
@@ -25,7 +25,7 @@ absl::Status CheckWeights(PrepareContext* context, int values, int weights) {
                                                  context->input_shape(values).ToString(), " or none"));
 }
 
-// (values, size, weights)
+// Inputs: (values, size, weights).
 absl::Status PrepareDense(PrepareContext* context) {
   const Shape& values = context->input_shape(0);
   const bool is_bincount = context->node().op() == ops::kBincount;
@@ -40,7 +40,7 @@ absl::Status PrepareDense(PrepareContext* context) {
   return SetCheckedShape(context, 0, values.rank() == 2 && !is_bincount ? Shape({values.dim(0), size}) : Shape({size}));
 }
 
-// (splits, values, size, weights)
+// Inputs: (splits, values, size, weights).
 absl::Status PrepareRagged(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
@@ -52,7 +52,7 @@ absl::Status PrepareRagged(PrepareContext* context) {
   return SetCheckedShape(context, 0, Shape({context->input_shape(0).dim(0) - 1, size}));
 }
 
-// (indices, values, dense_shape, size, weights)
+// Inputs: (indices, values, dense_shape, size, weights).
 absl::Status PrepareSparse(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 2));
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 1));
@@ -71,7 +71,7 @@ absl::Status PrepareSparse(PrepareContext* context) {
   return SetCheckedShape(context, 0, shape.size() == 2 ? Shape({shape[0], size}) : Shape({size}));
 }
 
-// Counts value i in the row that row(i) names. Values of `size` and more are left out.
+// Counts value i in row row(i). Ignores values that are not less than `size`.
 template <typename T, typename Index, typename Row>
 absl::Status Count(ComputeContext* context, const Index* values, int64_t count, int64_t size, int weights_input,
                    bool is_binary, Row row) {
@@ -97,7 +97,7 @@ absl::Status Count(ComputeContext* context, const Index* values, int64_t count, 
   return absl::OkStatus();
 }
 
-// Calls f(T of the weights, type of the values).
+// Calls f(type of the weights, type of the values).
 template <typename F>
 absl::Status Dispatch(ComputeContext* context, int values_input, F f) {
   absl::Status status;

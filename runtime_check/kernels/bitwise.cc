@@ -1,4 +1,4 @@
-// Operations on the bits of integers.
+// Bitwise operations on integers.
 #include <algorithm>
 
 #include "runtime_check/kernel.h"
@@ -27,8 +27,7 @@ struct Xor {
   }
 };
 
-// Shifts by more than the type's bits, or by less than none, are taken for the nearest that is allowed. Loops compute
-// narrow types in wide ones, so they are told how many bits the type has.
+// Shift counts out of range are clamped. Loops compute narrow types in wide ones, so kBits is the width of the type.
 template <int kBits>
 struct Left {
   template <typename T>

@@ -1,4 +1,4 @@
-// Walks the elements of a broadcast operation row by row, with as few and as long rows as the shapes allow.
+// Implements the iteration over broadcast operations.
 #include "runtime_check/kernels/broadcast.h"
 
 namespace permafrost {
@@ -10,7 +10,7 @@ Broadcast::Broadcast(absl::Span<const Shape> inputs, const Shape& output)
     return;
   }
   int64_t next_stride[kMaxInputs] = {1, 1, 1};
-  // From the innermost dimension outwards; reversed at the end.
+  // Builds the dimensions from the innermost outwards; reversed at the end.
   for (int d = output.rank() - 1; d >= 0; --d) {
     Dim dim = {output.dim(d), {}};
     for (int i = 0; i < num_inputs_; ++i) {

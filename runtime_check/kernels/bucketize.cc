@@ -1,4 +1,4 @@
-// Bucketize: which of the intervals between boundaries each number lies in.
+// Bucketize: finds the interval between boundaries that contains each number.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -19,7 +19,7 @@ struct BucketState : KernelState {
 absl::Status Prepare(PrepareContext* context) {
   auto state = std::make_unique<BucketState>();
   PF_ASSIGN_OR_RETURN(state->boundaries, FloatListAttr(context->node(), "boundaries"));
-  // The comparison is false for NaN too, which has no place among the others.
+  // The comparison is false for NaN too, which cannot be ordered.
   for (size_t i = 0; i + 1 < state->boundaries.size(); ++i) {
     if (state->boundaries[i] <= state->boundaries[i + 1]) continue;
     return absl::InvalidArgumentError("attr 'boundaries' does not ascend");

@@ -1,4 +1,4 @@
-// Products of matrices of 8-bit codes.
+// Implements products of matrices of 8-bit codes.
 #include "runtime_check/kernels/code_product.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kDepthStep = 32;  // 16-bit elements of the widest register, so that no loop has a rest.
-// Columns and rows of one tile: their sums and what is loaded fit the 16 registers of AVX2.
+constexpr int64_t kDepthStep = 32;  // 16-bit elements of the widest register, so that loops have no tail.
+// Columns and rows of one tile: their sums and operands fit in the 16 registers of AVX2.
 constexpr int64_t kTileColumns = 4, kTileRows = 2;
-// A block of rows stays in the second-level cache: 128 KB.
+// A block of rows stays in the L2 cache: 128 KB.
 constexpr int64_t kBlockElements = 64 << 10;
 
-// sums[r][c] += row r of `a` times column c of `b`.
+// Computes sums[r][c] += row r of `a` times column c of `b`.
 template <int kRows, int kColumns>
 PF_INLINE inline void AddTile(int64_t depth, const int16_t* a, const int16_t* b, int64_t stride,
                               uint32_t (*sums)[kTileColumns]) {
@@ -35,7 +35,7 @@ PF_INLINE inline void AddTile(int64_t depth, const int16_t* a, const int16_t* b,
   }
 }
 
-// One piece: output[rows][columns] from gathered rows and packed columns.
+// One unit of work: output[rows][columns] from gathered rows and packed columns.
 struct Piece {
   int64_t rows, columns, depth, depth_block, stride;
   const int16_t *a, *b;
@@ -81,7 +81,7 @@ struct Piece {
 
 absl::StatusOr<CodeProduct> CodeProduct::Prepare(PrepareContext* context, int64_t rows, int64_t depth, int64_t columns,
                                                  int right, int64_t row_step, int64_t column_step) {
-  if (rows == 0 || columns == 0) return CodeProduct();  // Nothing is computed, and sizes may be any.
+  if (rows == 0 || columns == 0) return CodeProduct();  // Nothing is computed, so sizes are not limited.
   CodeProduct product;
   product.rows_ = rows;
   product.depth_ = depth;
@@ -99,7 +99,7 @@ absl::StatusOr<CodeProduct> CodeProduct::Prepare(PrepareContext* context, int64_
     return absl::InvalidArgumentError("the matrix is too large");
   }
 
-  // Rows are shared out among the threads; columns only where there are too few rows for that.
+  // Divides rows among the threads, and columns only if there are too few rows.
   const int64_t threads = context->num_threads();
   product.block_rows_ =
       std::clamp<int64_t>(kBlockElements / std::max<int64_t>(product.padded_depth_, 1), kTileRows, 64);
@@ -136,7 +136,7 @@ absl::StatusOr<CodeProduct> CodeProduct::Prepare(PrepareContext* context, int64_
 }
 
 void CodeProduct::Pack(const uint8_t* b, int16_t* packed, uint32_t* sums) const {
-  constexpr int64_t kColumns = 32;  // Neighbours in memory, read together.
+  constexpr int64_t kColumns = 32;  // Adjacent columns, read together.
   for (int64_t begin = 0; begin < columns_; begin += kColumns) {
     const int64_t end = std::min(columns_, begin + kColumns);
     for (int64_t j = begin; j < end; ++j) {
@@ -170,7 +170,7 @@ void CodeProduct::Run(ComputeContext* context, uint32_t zero_a, uint32_t zero_b,
   for (int64_t j = 0; j < columns_; ++j) {
     column_terms[j] = zero_a * (sums[j] - static_cast<uint32_t>(depth_) * zero_b);
   }
-  // So many products, of at most 128 * largest in magnitude, add up to less than 2^31.
+  // The maximum depth for which the sum of products, each at most 128 * largest in magnitude, is less than 2^31.
   const int64_t depth_block =
       ((int64_t{1} << 31) - 1) / (128 * std::max<int64_t>(largest, 1)) / kDepthStep * kDepthStep;
   auto* all_rows = reinterpret_cast<int16_t*>(scratch + rows_part_);

@@ -1,4 +1,4 @@
-// CombinedNonMaxSuppression: non-maximum suppression of each class of each image, and the best of what is left.
+// CombinedNonMaxSuppression: non-maximum suppression per class of each image, and selection of the best results.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -18,13 +18,13 @@ struct Detection {
   int32_t box, of_class;
 };
 
-// Higher scores first; of equal ones lower classes, then lower boxes.
+// Orders by descending score, then by ascending class, then by ascending box.
 bool ComesBefore(const Detection& a, const Detection& b) {
   if (a.score != b.score) return a.score > b.score;
   return a.of_class != b.of_class ? a.of_class < b.of_class : a.box < b.box;
 }
 
-// (boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold)
+// Inputs: (boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold).
 absl::Status Prepare(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 3));
@@ -65,7 +65,7 @@ absl::Status Compute(ComputeContext* context) {
   }
   PF_ASSIGN_OR_RETURN(const bool clips, BoolAttr(context->node(), "clip_boxes"));
   if (shape.dim(0) == 0) return absl::OkStatus();
-  // Candidates of a class, and the selected of all.
+  // Memory for the candidates of a class, and for the selected boxes of all classes.
   const int64_t most_selected = std::min(per_class, num_boxes) * classes;
   PF_ASSIGN_OR_RETURN(
       const Reservation reservation,
@@ -91,7 +91,7 @@ absl::Status Compute(ComputeContext* context) {
       for (const Detection& candidate : candidates) {
         if (static_cast<int64_t>(selected.size() - first) == per_class) break;
         bool overlaps = false;
-        // The latest selected are the most likely to overlap.
+        // In reverse order, since the boxes selected last are the most likely to overlap.
         for (size_t j = selected.size(); j > first && !overlaps; --j) {
           overlaps = BoxOverlap(box_of(candidate), box_of(selected[j - 1])) > iou_threshold;
         }

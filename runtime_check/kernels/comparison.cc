@@ -83,7 +83,7 @@ Kernel OrderKernel(const char* formula) {
 // --- Equal, NotEqual
 // --------------------------------------------------------------------------------------------------
 
-// Without incompatible_shape_error, tensors whose shapes do not broadcast are simply not equal: one scalar.
+// Without incompatible_shape_error, tensors whose shapes do not broadcast are not equal; the result is one scalar.
 template <const BinaryLoops& loops>
 absl::Status PrepareEquality(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(bool shape_error, BoolAttr(context->node(), "incompatible_shape_error"));

@@ -1,4 +1,4 @@
-// Complex numbers from and to their parts.
+// Ops that construct complex numbers and return their parts.
 #include <cmath>
 #include <complex>
 

@@ -1,4 +1,4 @@
-// Ops that pass a tensor on, check it, or do nothing.
+// Ops that forward a tensor, check it, or do nothing.
 #include <atomic>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Conv2D and _FusedConv2D as a matrix product: one row for each output pixel, which holds the input pixels under the
-// window, times the filter as a matrix of [taps * input channels][output channels].
+// Conv2D and _FusedConv2D as a matrix product. The left matrix has one row per output pixel, with the input pixels
+// under the window. The right matrix is the filter, [taps * input channels][output channels].
 #include "runtime_check/kernels/convolution.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace permafrost {
 namespace {
 
-// Rows at a distance of a multiple of 2 KB share few sets of an 8-way first-level cache of 32 KB: 14 of them do not
-// fit.
+// Returns true if rows collide in the L1 cache. At a distance of a multiple of 2 KB, rows share few sets of an 8-way
+// cache of 32 KB, and the 14 rows of a tile do not fit.
 bool RowsCollide(int64_t stride) { return stride % (2048 / sizeof(float)) == 0; }
 
 // Packs the filter [taps_y][taps_x][group_inputs][output_channels], group after group.
@@ -31,18 +31,18 @@ void PackFilter(const Convolution& convolution, const float* filter, float* pack
   }
 }
 
-// Code for size does without what is only faster.
+// Code optimised for size omits special cases that only improve speed.
 #ifdef __OPTIMIZE_SIZE__
 constexpr bool kIsForSize = true;
 #else
 constexpr bool kIsForSize = false;
 #endif
 
-// Floats that are copied at once.
+// Number of floats copied at once.
 constexpr int64_t kRun = 8;
 
-// Copies `count` floats, and where `may_overrun` fewer than kRun of those behind them: the few of an image's three
-// channels are not worth a call.
+// Copies `count` floats. If `may_overrun`, may write up to kRun - 1 floats past them, which avoids a function call for
+// the few floats of a three-channel image.
 inline void CopyRuns(const float* from, int64_t count, bool may_overrun, float* to) {
   constexpr int64_t kMostRuns = 8;
   if (kIsForSize || !may_overrun || count > kMostRuns * kRun) {
@@ -52,15 +52,14 @@ inline void CopyRuns(const float* from, int64_t count, bool may_overrun, float* 
   for (int64_t i = 0; i < count; i += kRun) std::memcpy(to + i, from + i, kRun * sizeof(float));
 }
 
-// Writes the pixels under the window of output pixels [begin, begin + count), those of one group of channels, to
-// `rows`.
+// Writes the pixels under the window of output pixels [begin, begin + count), for one group of channels, to `rows`.
 void GatherRows(const Convolution& convolution, const float* input, int64_t group, int64_t begin, int64_t count,
                 float* rows) {
   const WindowAxis &y = convolution.window.y, &x = convolution.window.x;
   const int64_t channels = convolution.group_inputs;
-  // Taps next to each other lie next to each other in memory: one copy for all.
+  // Adjacent taps are contiguous in memory: one copy for all.
   const bool is_contiguous = x.dilation == 1 && convolution.groups == 1;
-  // Runs may overrun that do not leave input or rows by it: what is behind them in the rows is written later.
+  // A copy may overrun if it stays inside the input and the rows: the next copies overwrite what it wrote too much.
   const int64_t last_pixel = convolution.batch * y.input * x.input - x.taps - kRun;
   const float* const end = rows + count * convolution.row_stride;
   int64_t column = begin % x.output, line = begin / x.output % y.output, image = begin / x.output / y.output;
@@ -101,15 +100,15 @@ void GatherRows(const Convolution& convolution, const float* input, int64_t grou
   }
 }
 
-// Whether the rows of most output pixels are read where they lie: the taps of a line are a run of memory, and those of
-// the next output pixel one at a fixed distance. Gathering costs more than a line's product where that has few terms.
+// Returns true if the rows of most output pixels can be read in place: the taps of a line are contiguous, and those of
+// the next output pixel are at a fixed distance. Gathering costs more than the product of a line with few terms.
 bool ReadsLinesInPlace(const Convolution& convolution) {
   const WindowAxis& x = convolution.window.x;
   return !kIsForSize && convolution.groups == 1 && x.dilation == 1 && x.output >= 4 * convolution.loops->tile_rows &&
          !RowsCollide(x.stride * convolution.group_inputs);
 }
 
-// The product for output pixels [begin, begin + count), with `rows` for those that have to be gathered.
+// The product for output pixels [begin, begin + count). `rows` holds the rows that must be gathered.
 class PixelProduct {
  public:
   PixelProduct(const Convolution& convolution, const float* input, int64_t group, const float* weights,
@@ -122,7 +121,7 @@ class PixelProduct {
         panel_end_(panel_end),
         rows_(rows) {}
 
-  // `product` is that of pixel `begin`.
+  // Computes gathered rows; `product` is that of pixel `begin`.
   void Gathered(int64_t begin, int64_t count, float* product) const {
     if (count <= 0) return;
     GatherRows(convolution_, input_, group_, begin, count, rows_);
@@ -130,7 +129,7 @@ class PixelProduct {
              convolution_.output_channels, panel_begin_, panel_end_);
   }
 
-  // Line by line; REQUIRES: convolution.reads_lines.
+  // Computes rows in place, line by line. REQUIRES: convolution.reads_lines.
   void InPlace(int64_t begin, int64_t count, float* product) const {
     const WindowAxis &y = convolution_.window.y, &x = convolution_.window.x;
     int64_t inside_begin, inside_end;
@@ -150,8 +149,8 @@ class PixelProduct {
   }
 
  private:
-  // For `count` output pixels of a line, the first of which has its first tap at `pixel`. The sums are those of
-  // Multiply.
+  // Computes `count` output pixels of a line, the first of which has its first tap at `pixel`. Sums are bit-identical
+  // to those of Multiply.
   void OfLine(int64_t pixel, int64_t count, float* product) const {
     const WindowAxis &y = convolution_.window.y, &x = convolution_.window.x;
     const int64_t channels = convolution_.group_inputs;
@@ -210,7 +209,7 @@ absl::StatusOr<Convolution> PrepareConvolutionOf(PrepareContext* context, const 
     return convolution;
   }
 
-  // The filter's own element count fits int64, so this product does.
+  // The element count of the filter fits in int64, so this product does too.
   convolution.matrix = {y.taps * x.taps * convolution.group_inputs, convolution.group_outputs};
   PF_ASSIGN_OR_RETURN(convolution.matrix_size, convolution.matrix.Size(*convolution.loops));
   convolution.grid = DivideWork(*convolution.loops, convolution.num_rows(), convolution.matrix, context->num_threads());
@@ -333,7 +332,7 @@ absl::Status PrepareFused(PrepareContext* context) {
   return PrepareConvolution(context);
 }
 
-// Element by element, for the types that have no matrix product here. Integers wrap round.
+// Computes element by element, for types without a matrix product. Integers wrap around.
 template <typename T>
 void ConvolvePlain(ComputeContext* context, const Convolution& convolution, const T* input) {
   if (context->output_shape(0).num_elements() == 0) return;

@@ -1,4 +1,4 @@
-// Kernels that only move elements: Prepare lists the copies, Compute runs them.
+// Implements lists of copies for kernels that only move elements.
 #include "runtime_check/kernels/copy_list.h"
 
 #include <utility>
@@ -24,8 +24,8 @@ void CopyList::AddPadded(int from, int to, int border, absl::Span<const int64_t>
     middle_offset += before[d] * to_strides[d];
   }
   Add(from, 0, to, middle_offset, middle);
-  // Along each dimension the part before and the part after, which outer dimensions cut to the middle and inner ones
-  // not.
+  // Adds the parts before and after the block along each dimension. A part is restricted to the block in outer
+  // dimensions and complete in inner dimensions.
   absl::InlinedVector<StridedCopy::Dim, 6> part(rank);
   for (int d = 0; d < rank; ++d) part[d] = {target[d], 0, to_strides[d]};
   int64_t offset = 0;

@@ -1,4 +1,4 @@
-// CropAndResize: boxes of images, each as an image of one size.
+// CropAndResize: crops boxes from images and resizes them to one size.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace permafrost {
 namespace {
 
-// Beyond 2^24, float does not tell neighbouring positions apart.
+// Larger positions are not exact in float.
 constexpr int64_t kLargestSide = 1 << 24;
 
 struct CropState : KernelState {
-  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
+  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Shape of the input.
   int64_t crop_height = 0, crop_width = 0;
   bool is_nearest = false;
   float outside = 0;
@@ -62,14 +62,14 @@ absl::Status Prepare(PrepareContext* context) {
   return SetCheckedShape(context, 0, Shape({boxes.dim(0), size[0], size[1], image.dim(3)}));
 }
 
-// The position in the image of position i of the crop, from 0 to `input` - 1 if it lies in the image.
+// Returns the position in the image of position i of the crop, from 0 to `input` - 1 if it is inside the image.
 float Position(float first, float last, int64_t input, int64_t crop, int64_t i) {
   const auto span = static_cast<float>(input - 1);
   if (crop == 1) return 0.5f * (first + last) * span;
   return first * span + static_cast<float>(i) * ((last - first) * span / static_cast<float>(crop - 1));
 }
 
-// False for a position outside of the image, or none at all.
+// Sets the tap. Returns false for a position outside the image or NaN.
 bool FindTap(float position, int64_t input, bool is_nearest, Tap* tap) {
   if (!(position >= 0 && position <= static_cast<float>(input - 1))) return false;
   if (is_nearest) {

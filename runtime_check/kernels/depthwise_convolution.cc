@@ -1,4 +1,4 @@
-// DepthwiseConv2dNative and _FusedDepthwiseConv2dNative: every input channel has its own filters.
+// DepthwiseConv2dNative and _FusedDepthwiseConv2dNative: each input channel has its own filters.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -22,7 +22,7 @@ struct DepthwiseState : public KernelState {
   ImageLayout layout;
   Window window;
   int64_t batch = 0, channels = 0, multiplier = 0;
-  int64_t input_part = 0, output_part = 0;  // Of the scratch memory, for NCHW.
+  int64_t input_part = 0, output_part = 0;  // Offsets in the scratch memory, for NCHW.
   PostOps post_ops;
 
   int64_t output_channels() const { return channels * multiplier; }
@@ -64,7 +64,7 @@ absl::Status PrepareDepthwise(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// `pixels` output pixels whose window has the same taps inside the image, for several output channels an input channel.
+// Computes `pixels` output pixels with the same taps inside the image, for several output channels per input channel.
 void MultiplyChannels(const InnerLoops& loops, const DepthwiseWindow& w, int64_t multiplier, int64_t pixels,
                       const float* input, const float* filter, float* output) {
   std::fill_n(output, pixels * w.channels * multiplier, 0.f);
@@ -88,7 +88,7 @@ void MultiplyChannels(const InnerLoops& loops, const DepthwiseWindow& w, int64_t
   }
 }
 
-// One line of output pixels: cut where taps leave the image.
+// Computes one line of output pixels, divided where taps leave the image.
 void ComputeLine(const DepthwiseState& state, const float* image, int64_t line, const float* filter, float* output) {
   const WindowAxis &y = state.window.y, &x = state.window.x;
   int64_t y_begin, y_end;
@@ -110,7 +110,7 @@ void ComputeLine(const DepthwiseState& state, const float* image, int64_t line, 
     int64_t x_begin, x_end;
     x.TapsInside(column, &x_begin, &x_end);
     w.taps_x = x_end - x_begin;
-    // No pointer is formed for an empty window: it would lie outside the image.
+    // No pointer is computed for an empty window, since it would be outside the image.
     const bool is_empty = w.taps_x == 0 || w.taps_y == 0;
     if (is_empty) w.taps_y = w.taps_x = 0;
     const float* first = is_empty ? image : row + (x.First(column) + x_begin * x.dilation) * state.channels;
@@ -126,7 +126,7 @@ void ComputeLine(const DepthwiseState& state, const float* image, int64_t line, 
   }
 }
 
-// Element by element, for the types that have no vector loops here.
+// Computes element by element, for types without vector loops.
 template <typename T>
 void ComputePlain(ComputeContext* context, const DepthwiseState& state) {
   const WindowAxis &y = state.window.y, &x = state.window.x;

@@ -1,4 +1,4 @@
-// Non-maximum suppression: of boxes that overlap, the one with the highest score stays.
+// Non-maximum suppression: keeps the box with the highest score among overlapping boxes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,11 +15,11 @@
 namespace permafrost {
 namespace {
 
-// Where the op in its version has what.
+// The sources of the parameters, which depend on the version of the op.
 struct SuppressionState : KernelState {
   int64_t num_boxes = 0;
-  float iou_threshold = 0;       // Where it is an attribute.
-  int iou_threshold_input = -1;  // Where it is an input.
+  float iou_threshold = 0;       // Value, if it is an attribute.
+  int iou_threshold_input = -1;  // Input number, if it is an input.
   int score_threshold_input = -1;
   int sigma_input = -1;
   int scores_output = -1;
@@ -27,14 +27,14 @@ struct SuppressionState : KernelState {
   bool pads = false;
 };
 
-// A box that may still be selected. Its score may have been lowered by the first `compared` selected boxes.
+// A box that may still be selected. The first `compared` selected boxes may already have lowered its score.
 struct Candidate {
   float score;
   int32_t box;
   int32_t compared;
 };
 
-// True when `a` comes after `b`: lower scores do, and of equal ones higher indices.
+// Returns true if `a` comes after `b`: by lower score, then by higher index.
 bool ComesAfter(const Candidate& a, const Candidate& b) {
   return a.score < b.score || (a.score == b.score && a.box > b.box);
 }
@@ -56,7 +56,7 @@ absl::Status Prepare(PrepareContext* context, std::unique_ptr<SuppressionState> 
   context->OutputShapeDependsOnValues(0);
   if (state->scores_output >= 0) context->OutputShapeDependsOnValues(state->scores_output);
   if (state->valid_output >= 0) context->SetOutputShape(state->valid_output, Shape());
-  // The heap of candidates, and the boxes that are selected.
+  // Memory for the heap of candidates and the selected boxes.
   context->RequestScratch(static_cast<size_t>(state->num_boxes) * (sizeof(Candidate) + sizeof(Candidate)));
   context->SetState(std::move(state));
   return absl::OkStatus();
@@ -139,7 +139,8 @@ absl::Status Compute(ComputeContext* context) {
     Candidate next = *--end;
     const float original = next.score;
     bool is_dropped = false;
-    // The latest selected are the most likely to overlap; those seen before need not be compared again.
+    // In reverse order, since the boxes selected last are the most likely to overlap. Boxes compared before are
+    // skipped.
     for (int32_t j = num_selected - 1; j >= next.compared; --j) {
       const float overlap = BoxOverlap(boxes + 4 * next.box, boxes + 4 * selected[j].box);
       if (is_soft) {

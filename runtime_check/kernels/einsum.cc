@@ -17,25 +17,25 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // Products that are worth another thread.
+constexpr int64_t kGrain = 1 << 14;  // Products per task.
 
-// One label: how many values it takes, and how far apart they lie in each input (0 where it does not have the label,
-// or only one value of it).
+// A label: its number of values, and its stride in each input (0 if the input does not have the label, or has only one
+// value of it).
 struct Label {
   int64_t size = 1;
   int64_t steps[2] = {0, 0};
 };
 
 struct EinsumState : KernelState {
-  std::vector<Label> rows;  // Of the output, but for the last one.
-  Label lane;               // The last of the output; of size 1 for a scalar.
-  std::vector<Label> sums;  // The labels that the output does not have.
+  std::vector<Label> rows;  // Labels of the output, except the last one.
+  Label lane;               // The last label of the output; of size 1 for a scalar.
+  std::vector<Label> sums;  // The labels that are not in the output.
   int64_t num_rows = 1, num_sums = 1;
   bool has_two = false;
 };
 
-// Labels are small numbers: characters for those that are written, and 256 + k for the dimension that an ellipsis
-// covers k places before its end, so that ellipses broadcast from the right.
+// Labels are numbers: the character for a written label, and 256 + k for the dimension k places before the end of an
+// ellipsis, so that ellipses broadcast from the right.
 using Term = std::vector<int>;
 
 absl::StatusOr<Term> ParseTerm(absl::string_view text, int covered) {
@@ -57,7 +57,8 @@ absl::StatusOr<Term> ParseTerm(absl::string_view text, int covered) {
   return term;
 }
 
-// How many dimensions the ellipsis of a term covers, given the rank of its input. 0 without one.
+// Returns the number of dimensions that the ellipsis of a term covers, given the rank of its input; 0 without an
+// ellipsis.
 int CoveredDims(absl::string_view text, int rank) {
   if (text.find('.') == absl::string_view::npos) return 0;
   const int labels =
@@ -101,7 +102,7 @@ absl::Status Prepare(PrepareContext* context) {
                                                        label.size, " as where its label stands first"));
       }
       label.size = label.size == 1 ? size : label.size;
-      if (size != 1) label.steps[i] += step;  // A label that stands twice walks along the diagonal.
+      if (size != 1) label.steps[i] += step;  // A repeated label walks along the diagonal.
       step *= size;
     }
   }
@@ -141,7 +142,7 @@ absl::Status Prepare(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// The offsets in both inputs of the number-th combination of values.
+// Computes the offsets in both inputs for a combination of values.
 void Locate(const std::vector<Label>& labels, int64_t number, int64_t* at) {
   for (int d = static_cast<int>(labels.size()) - 1; d >= 0; --d) {
     const int64_t value = number % labels[d].size;
@@ -151,7 +152,7 @@ void Locate(const std::vector<Label>& labels, int64_t number, int64_t* at) {
   }
 }
 
-// Walks over all combinations, the last label fastest.
+// Iterates over all combinations, the last label fastest.
 class Walk {
  public:
   explicit Walk(const std::vector<Label>& labels) : labels_(labels), values_(labels.size(), 0) {}
@@ -169,7 +170,7 @@ class Walk {
   std::vector<int64_t> values_;
 };
 
-constexpr int64_t kLanes = 64;  // Sums that are kept at once.
+constexpr int64_t kLanes = 64;  // Number of sums computed at once.
 
 template <typename T>
 void ComputeRows(ComputeContext* context) {

@@ -1,4 +1,4 @@
-// Copies between values and stored elements.
+// Implements copies between values and stored elements.
 #include "runtime_check/kernels/element_store.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void Write(const ElementRef& element, int64_t count, Value* output, int64_t at) 
     return;
   }
   const auto size = static_cast<int64_t>(SizeOf(output->dtype));
-  if (count == 0 || size == 0) return;  // Objects are null from the start.
+  if (count == 0 || size == 0) return;  // Objects are initially null.
   char* to = output->data + at * size;
   if (element == nullptr) {
     std::memset(to, 0, static_cast<size_t>(count * size));

@@ -1,4 +1,4 @@
-// The engine of the elementwise kernels: loops over rows for few types, conversions for the others, broadcasting.
+// Implements the engine of the elementwise kernels.
 #include "runtime_check/kernels/elementwise.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace permafrost {
 namespace {
 
-// Elements that are converted at a time: three blocks of doubles stay in the first-level cache.
+// Number of elements converted at a time: three blocks of doubles stay in the L1 cache.
 constexpr int64_t kBlock = 256;
 constexpr size_t kBlockBytes = kBlock * sizeof(double);
-// A row shorter than this that repeats is written out several times, so that loops get longer.
+// A repeated row that is shorter than this is copied several times, to lengthen the loops.
 constexpr int64_t kShortRow = 128;
 constexpr int64_t kRepeatedElements = 512;
 
@@ -72,7 +72,7 @@ struct BinaryState : KernelState {
   int64_t grain = 0;
   const char* failure = "";
   bool narrows = false;
-  int repeated_input = -1;  // The input whose short row is written out several times; -1 for none.
+  int repeated_input = -1;  // The input whose short row is copied several times; -1 for none.
 
   bool Run(const char* x, bool x_is_scalar, const char* y, bool y_is_scalar, char* z, int64_t count) const {
     if (conversion == nullptr) return loop(x, x_is_scalar, y, y_is_scalar, z, count);
@@ -91,7 +91,7 @@ struct BinaryState : KernelState {
   }
 };
 
-// The loop for a type, which may be null.
+// Returns the loop for a type, which may be null.
 template <typename Loops>
 auto LoopFor(const Loops& loops, DType dtype) {
   switch (dtype) {
@@ -115,7 +115,7 @@ auto LoopFor(const Loops& loops, DType dtype) {
   }
 }
 
-// Fills what both kinds of state have. False when no loop computes the type.
+// Sets the common fields of both kinds of state. Returns false if no loop supports the type.
 template <typename State, typename Loops>
 bool ChooseLoop(DType input, DType output, const Loops& loops, State* state) {
   state->conversion = ConversionFor(input);

@@ -18,7 +18,7 @@
 namespace permafrost {
 namespace {
 
-// What evaluates a function of the C library for each element: less is worth a thread.
+// Minimum number of elements per thread for ops that call a function of the C library for each element.
 constexpr int64_t kCostlyGrain = 1 << 12;
 
 struct AddOp {
@@ -49,7 +49,7 @@ struct NonZeroDivisor : Restricted {
   }
 };
 
-// Integers truncate towards zero; the smallest divided by -1 wraps round to itself.
+// Integers truncate towards zero; the smallest integer divided by -1 wraps around to itself.
 struct DivOp : NonZeroDivisor {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
@@ -94,7 +94,7 @@ struct FloorModOp : NonZeroDivisor {
   }
 };
 
-// NaN wins.
+// NaN propagates.
 struct MaximumOp {
   template <typename T>
   static PF_INLINE T Of(T x, T y) {
@@ -184,8 +184,8 @@ struct Atan2Op {
   }
 };
 
-// Gradients: the output is computed from the value of the function, y, and what arrives, dy. Roots conjugate
-// complex numbers; TensorFlow's sigmoid and tanh do not.
+// Gradients: the output is computed from the value of the function, y, and the incoming gradient, dy. Gradients of
+// roots conjugate complex numbers; those of TensorFlow's sigmoid and tanh do not.
 struct RsqrtGradOp {
   template <typename T>
   static PF_INLINE T Of(T y, T dy) {
@@ -307,7 +307,7 @@ absl::Status PrepareAddN(PrepareContext* context) {
 absl::Status ComputeAddN(ComputeContext* context) {
   const auto& state = context->state<AddNState>();
   const size_t size = SizeOf(context->input_at(0).dtype);
-  // Sums a block over all inputs before the next one, so that the partial sums stay in the cache.
+  // Sums one block over all inputs before the next block, so that partial sums stay in the cache.
   constexpr int64_t kBlock = 1024;
   context->threads().ParallelFor(context->input_shape(0).num_elements(), 1 << 14, [&](int64_t begin, int64_t end) {
     alignas(64) char sum[kBlock * sizeof(std::complex<double>)];

@@ -47,7 +47,8 @@ struct SquareOp {
   }
 };
 
-// NaN stays NaN, and either zero is 0. Of complex numbers: the number of magnitude 1 in the same direction.
+// NaN propagates, and the sign of either zero is 0. For complex numbers: the number of magnitude 1 in the same
+// direction.
 struct SignOp {
   template <typename T>
   static PF_INLINE T Of(T x) {
@@ -60,7 +61,7 @@ struct SignOp {
   }
 };
 
-// Rounding leaves integers alone.
+// Rounding does not change integers.
 struct FloorOp {
   template <typename T>
   static PF_INLINE T Of(T x) {
@@ -93,7 +94,7 @@ struct SqrtOp {
   }
 };
 
-// -0 gives -infinity, as the division says.
+// The result for -0 is -infinity, by division.
 struct RsqrtOp {
   template <typename T>
   static PF_INLINE T Of(T x) {
@@ -118,7 +119,7 @@ struct Expm1Op {
   template <typename T>
   static PF_INLINE T Of(T x) {
     if constexpr (kIsComplex<T>) {
-      // e^a cos b - 1, without the difference of two numbers that are next to 1.
+      // Computes e^a cos b - 1 without cancellation of two numbers close to 1.
       using Real = typename T::value_type;
       const Real half_sine = std::sin(x.imag() / 2), grown = std::expm1(x.real());
       return T(grown * std::cos(x.imag()) - 2 * half_sine * half_sine, (grown + 1) * std::sin(x.imag()));
@@ -290,7 +291,7 @@ Kernel NumberKernel(const char* formula) {
 
 // --- ClipByValue ----------------------------------------------------------------------------------------------------
 
-// A bound is one value, or has one for each element.
+// A bound has one value, or one per element.
 absl::Status PrepareClip(PrepareContext* context) {
   for (int i : {1, 2}) {
     PF_ASSIGN_OR_RETURN(int64_t count, context->input_shape(i).CheckedNumElements());
@@ -302,13 +303,13 @@ absl::Status PrepareClip(PrepareContext* context) {
   return SameShape(context);
 }
 
-// NaN in t stays, and a bound that is NaN bounds nothing.
+// Clips t. NaN in t propagates, and a bound that is NaN has no effect.
 template <typename T>
 PF_INLINE inline T Clipped(T t, T least, T most) {
   const T below = Comparable(t) > Comparable(most) ? most : t;
   return Comparable(below) < Comparable(least) ? least : below;
 }
-// Real and imaginary part each by itself.
+// Clips the real and the imaginary part separately.
 template <typename T>
 PF_INLINE inline std::complex<T> Clipped(std::complex<T> t, std::complex<T> least, std::complex<T> most) {
   return {Clipped(t.real(), least.real(), most.real()), Clipped(t.imag(), least.imag(), most.imag())};

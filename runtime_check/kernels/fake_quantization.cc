@@ -1,4 +1,4 @@
-// The three FakeQuantWithMinMax ops: numbers are rounded to those that codes of few bits could stand for.
+// The three FakeQuantWithMinMax ops: round numbers to the values that codes of few bits can represent.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace permafrost {
 namespace {
 
 struct FakeQuantState : public KernelState {
-  float lowest = 0, highest = 255;  // Codes.
+  float lowest = 0, highest = 255;  // Range of codes.
   float min = 0, max = 0;           // Only for FakeQuantWithMinMaxArgs.
 };
 
@@ -63,12 +63,12 @@ absl::Status PrepareFakeQuantChannels(PrepareContext* context) {
   return SameShape(context);
 }
 
-// Rounds numbers to what a code could stand for. The range is moved so that 0 has a code of its own.
+// Rounds numbers to values that a code can represent. The range is shifted so that 0 has an exact code.
 //
 //   output = floor((clamp(x, min, max) - min) / step - code of 0 + 1/2) * step
 //
-// so halves are rounded up. Given a range by inputs that hold for all channels, TensorFlow divides by the step;
-// otherwise it multiplies by the inverse.
+// Halves are rounded up. If inputs give one range for all channels, TensorFlow divides by the step; otherwise it
+// multiplies by the inverse.
 class FakeQuant {
  public:
   FakeQuant(const FakeQuantState& state, float min, float max) {

@@ -1,4 +1,4 @@
-// Packing and blocking of matrix products.
+// Implements packing and blocking of matrix products.
 #include "runtime_check/kernels/gemm.h"
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 namespace permafrost {
 namespace {
 
-// See gemm.h for what it must let the first-level cache hold.
+// gemm.h explains how this value uses the L1 cache.
 constexpr int64_t kDepthBlock = 192;
 
-// 256 KB in floats: half of a second-level cache of 512 KB, so that the panels have room beside the rows.
+// 256 KB in floats: half of an L2 cache of 512 KB, so that the panels fit beside the rows.
 constexpr int64_t kBlockFloats = 256 * 1024 / sizeof(float);
 
 int64_t DivideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-// The columns of a panel that exist, and its width in memory.
+// The number of existing columns of a panel, and its width in memory.
 struct Panel {
   int64_t columns;
   int64_t width;
@@ -88,7 +88,7 @@ void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shap
                   int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
                   int64_t panel_end) {
   int64_t k = range.begin;
-  // At least one block, so that a product over nothing writes its zeros.
+  // Runs at least once, so that a product of depth 0 writes zeros.
   do {
     const int64_t depth = std::min(kDepthBlock, range.end - k);
     for (int64_t p = panel_begin; p < panel_end; ++p) {
@@ -113,7 +113,7 @@ WorkGrid DivideWork(const InnerLoops& loops, int64_t rows, const PackedShape& sh
   if (tiles == 0 || panels == 0) return grid;
   const int64_t tile_floats = loops.tile_rows * std::max<int64_t>(shape.depth, 1);
   int64_t tiles_per_block = std::clamp<int64_t>(kBlockFloats / tile_floats, 1, tiles);
-  // As many blocks for one thread as for another: a last round that keeps few threads busy costs them all.
+  // The same number of blocks for each thread: a last round with few busy threads would delay all.
   int64_t blocks = DivideUp(tiles, tiles_per_block);
   blocks = std::min(DivideUp(blocks, num_threads) * num_threads, tiles);
   tiles_per_block = DivideUp(tiles, blocks);
@@ -130,7 +130,7 @@ void ForEachPiece(ThreadPool& threads, int64_t pieces, absl::FunctionRef<void(in
   const int64_t workers = std::min<int64_t>(threads.num_threads(), pieces);
   threads.ParallelFor(workers, 1, [&](int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
-      // Written so that the product cannot overflow.
+      // This form of the expression cannot overflow.
       const int64_t each = pieces / workers, extra = pieces % workers;
       const int64_t first = worker * each + std::min(worker, extra);
       const int64_t last = first + each + (worker < extra);

@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-// Pixels that one task takes at least.
+// Minimum number of pixels per task.
 constexpr int64_t kGrainPixels = 1 << 12;
 
 template <typename T>
@@ -106,7 +106,7 @@ absl::Status ComputeToRgb(ComputeContext* context) {
 
 constexpr float kSectors = 6;
 
-// The colour's place on the wheel, in [0, 6), and its smallest and largest part.
+// The position of the colour on the wheel, in [0, 6), and its smallest and largest component.
 struct Hue {
   float place, smallest, largest;
 };
@@ -166,7 +166,7 @@ absl::Status ComputeAdjustHue(ComputeContext* context) {
   ForEachPixel<float>(context, [shift](float r, float g, float b) {
     Hue hue = HueOf(r, g, b);
     hue.place += shift;
-    // A shift is seldom more than one turn, and need not be small.
+    // A shift is usually less than one turn, but may be large.
     if (!(std::abs(hue.place) < 2 * kSectors)) hue.place = std::fmod(hue.place, kSectors);
     while (hue.place < 0) hue.place += kSectors;
     while (hue.place >= kSectors) hue.place -= kSectors;
@@ -213,7 +213,7 @@ absl::Status PrepareContrast(PrepareContext* context) {
   return SameShape(context);
 }
 
-// (x - mean) * factor + mean, with the mean of each channel of each image.
+// Computes (x - mean) * factor + mean, with the mean of each channel of each image.
 absl::Status ComputeContrast(ComputeContext* context) {
   const Shape& shape = context->input_shape(0);
   if (shape.num_elements() == 0) return absl::OkStatus();

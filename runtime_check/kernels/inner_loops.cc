@@ -1,4 +1,4 @@
-// Chooses the inner loops for the machine.
+// Selects the inner loops for the machine.
 #include "runtime_check/kernels/inner_loops.h"
 
 #include "graph/base/processor.h"

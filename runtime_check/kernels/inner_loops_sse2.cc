@@ -1,11 +1,11 @@
-// The inner loops for SSE2, which every x86-64 has; on other processors, for vectors of four floats.
+// The inner loops for SSE2, which every x86-64 supports; on other processors, for vectors of four floats.
 #include <cstdint>
 
 #include "graph/base/selection.h"
 #include "runtime_check/kernels/inner_loops.h"
 
 #if defined(SELECTIVE_REGISTRATION) && defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX2)
-#pragma GCC optimize("Os")  // For the few machines that have no AVX2.
+#pragma GCC optimize("Os")  // Few machines lack AVX2, so size matters more here.
 #elif defined(SELECTIVE_REGISTRATION)
 #pragma GCC optimize("O2")
 #else

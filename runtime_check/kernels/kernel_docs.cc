@@ -1,4 +1,4 @@
-// Writes definitions of kernels as Markdown.
+// Writes the definitions of kernels as Markdown.
 #include "runtime_check/kernels/kernel_docs.h"
 
 #include <vector>

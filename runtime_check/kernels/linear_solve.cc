@@ -1,4 +1,4 @@
-// MatrixSolve: systems of linear equations, by decomposition into triangular matrices with pivots.
+// MatrixSolve: solves systems of linear equations by LU decomposition with pivoting.
 #include <complex>
 #include <cstdint>
 
@@ -21,7 +21,7 @@ absl::Status Prepare(PrepareContext* context) {
     return absl::InvalidArgumentError(absl::StrCat("found the shapes ", matrix.ToString(), " and ", right.ToString(),
                                                    ", expected [...,n,n] and [...,n,k]"));
   }
-  // The decomposition is a copy of a matrix.
+  // Scratch memory for the decomposition, a copy of one matrix.
   const int64_t n = matrix.dim(rank - 1);
   if (matrix.num_elements() > 0) context->RequestScratch(static_cast<size_t>(n * n) * SizeOf(context->input_type(0)));
   context->SetOutputShape(0, right);

@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kGrain = 1 << 12;  // Elements that are worth another thread.
+constexpr int64_t kGrain = 1 << 12;  // Elements per task.
 
 struct LrnState : KernelState {
   int64_t pixels = 0, depth = 0, radius = 0;
@@ -66,7 +66,7 @@ absl::Status Compute(ComputeContext* context) {
 
 }  // namespace
 
-// Not in place: each element is read by its neighbours.
+// Not in place: each element is also read by its neighbours.
 DEFINE_KERNEL(LRN) {
   return Kernel("x / (bias + alpha * sum of the squares of depth_radius channels to either side)^beta")
       .Types<float, Half, BFloat16>("T")

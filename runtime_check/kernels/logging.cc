@@ -1,4 +1,4 @@
-// Ops that print, and the one that stops a run with a message: Print, PrintV2, Assert.
+// Ops that print, and the op that stops a run with a message: Print, PrintV2, Assert.
 #include <cstring>
 
 #include "absl/algorithm/container.h"
@@ -22,7 +22,7 @@ absl::Status RequireOneElement(PrepareContext* context, int input, absl::string_
       absl::StrCat(what, " has the shape ", context->input_shape(input).ToString(), ", expected a scalar"));
 }
 
-// "[1 2][a]", with `separator` between the brackets, for all inputs but the first.
+// Returns the text "[1 2][a]", with `separator` between the brackets, for all inputs except the first.
 std::string TextOfInputs(const ComputeContext& context, int64_t summarize, absl::string_view separator) {
   std::string text;
   for (int i = 1; i < context.num_inputs(); ++i) {

@@ -1,4 +1,4 @@
-// Tables from keys to values, which live as long as the session.
+// Tables that map keys to values and live as long as the session.
 #include <cstring>
 #include <string>
 
@@ -19,8 +19,9 @@ struct LookupTable : RuntimeObject {
   DType value_type = DType::kInvalid;
   bool is_mutable = false;
   bool is_initialized = false;
-  const Node* filled_by = nullptr;                        // With constants, which are the same in each run.
-  absl::flat_hash_map<std::string, std::string> entries;  // Of other types than string the bytes of one element.
+  const Node* filled_by = nullptr;  // Set if it is filled with constants, which are the same in each run.
+  // Types other than string are stored as the bytes of one element.
+  absl::flat_hash_map<std::string, std::string> entries;
   std::vector<Reservation> reservations;
 };
 using TableRef = std::shared_ptr<LookupTable>;
@@ -39,7 +40,7 @@ void SetElement(Value* value, int64_t i, const std::string& element) {
   }
 }
 
-// Tables of one name are one table.
+// Tables with the same name are one table.
 absl::StatusOr<std::string> NameOf(const Node& node) {
   PF_ASSIGN_OR_RETURN(const std::string container, StringAttr(node, "container"));
   PF_ASSIGN_OR_RETURN(const std::string shared_name, StringAttr(node, "shared_name"));
@@ -80,7 +81,7 @@ absl::Status ComputeTable(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// The table that input 0 refers to: by reference, or in old graphs by name.
+// Returns the table that input 0 refers to: by handle, or in old graphs by name.
 absl::StatusOr<TableRef> InputTable(ComputeContext* context) {
   const Value& handle = context->input_at(0);
   if (handle.strings == nullptr) return ObjectInput<LookupTable>(context, 0);
@@ -131,7 +132,7 @@ absl::Status ComputeInitialize(ComputeContext* context) {
     if (is_constant) table->filled_by = &node;
     return absl::OkStatus();
   }
-  // Once more with the same entries does no harm.
+  // A second initialisation with the same entries is allowed.
   LookupTable other;
   other.key_type = table->key_type;
   other.value_type = table->value_type;
@@ -140,7 +141,7 @@ absl::Status ComputeInitialize(ComputeContext* context) {
   return absl::FailedPreconditionError("the table is initialised with other entries");
 }
 
-// Import replaces what is there, Insert adds to it.
+// Import replaces the existing entries, Insert adds to them.
 absl::Status ComputeInsert(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const TableRef table, InputTable(context));
   const bool replaces = context->node().op() != ops::kLookupTableInsertV2;

@@ -21,11 +21,11 @@
 namespace permafrost {
 namespace {
 
-// One of the two matrices of each product, as it lies in memory.
+// One operand of each product, and its layout in memory.
 struct Operand {
   int64_t rows = 0, columns = 0;  // After transposition.
   bool transposed = false;
-  bool conjugated = false;  // Of complex numbers.
+  bool conjugated = false;  // Only for complex numbers.
 
   int64_t size() const { return rows * columns; }
   int64_t row_step() const { return transposed ? 1 : columns; }
@@ -35,19 +35,19 @@ struct Operand {
 struct MatMulState : public KernelState {
   const InnerLoops* loops = nullptr;
   Operand a, b;
-  // One product for each pair: numbers of the matrices in a and in b.
+  // One product for each pair: indices of the matrices in a and in b.
   std::vector<std::pair<int64_t, int64_t>> products;
 
   // Only for float.
   PackedShape packed_shape;
   int64_t packed_size = 0;
-  PackedInput packed;  // All matrices of b when they are constant; else unset.
+  PackedInput packed;  // All matrices of b if they are constant; else unset.
   int64_t packed_part = 0, transposed_part = 0;
   PostOps post_ops;
 };
 
-// For each product, the matrices that numpy's broadcasting of the batch dimensions pairs. InvalidArgument when it
-// fails.
+// Pairs the matrices of each product by numpy's broadcasting of the batch dimensions. Returns InvalidArgument if the
+// dimensions do not broadcast.
 absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<std::pair<int64_t, int64_t>>* products) {
   const Shape batch_a(a.dims().subspan(0, a.rank() - 2)), batch_b(b.dims().subspan(0, b.rank() - 2));
   PF_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(batch_a, batch_b));
@@ -66,7 +66,7 @@ absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<st
   return batch;
 }
 
-// Conjugates what it transposes, where numbers are complex, if `conjugates`.
+// Prepares the products. If `conjugates`, complex matrices are conjugated when they are transposed.
 absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool transpose_b, bool conjugates) {
   const Shape &a = context->input_shape(0), &b = context->input_shape(1);
   auto state = std::make_unique<MatMulState>();
@@ -87,7 +87,7 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
                                                    transpose_a ? " (transposed)" : "", " and ", b.ToString(),
                                                    transpose_b ? " (transposed)" : "", ", whose inner sizes differ"));
   }
-  // The shape before the list: the list is as long as the output says.
+  // Checks the shape before building the list, since the length of the list depends on the output.
   PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(Shape(a.dims().subspan(0, a.rank() - 2)),
                                                     Shape(b.dims().subspan(0, b.rank() - 2))));
   output.AddDim(state->a.rows);
@@ -131,7 +131,7 @@ void MultiplyFloats(ComputeContext* context, const MatMulState& state) {
   const float* a = context->input<float>(0);
   const float* b = context->input<float>(1);
   float* output = context->output<float>(0);
-  int64_t in_scratch = -1;  // The matrix of b that the scratch memory holds.
+  int64_t in_scratch = -1;  // Index of the matrix of b that the scratch memory holds.
   for (const auto& [number_a, number_b] : state.products) {
     const float* left = a + number_a * state.a.size();
     if (state.a.transposed) {

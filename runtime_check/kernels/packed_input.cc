@@ -1,4 +1,4 @@
-// Asks for what was kept before it packs.
+// Packs inputs, after a look-up in the cache.
 #include "runtime_check/kernels/packed_input.h"
 
 #include <memory>
@@ -9,10 +9,10 @@
 namespace permafrost {
 namespace {
 
-// Of how matrices are packed; another number makes everybody pack again.
+// Version of the packing of matrices. A change invalidates all cached inputs.
 constexpr int kLayoutVersion = 1;
 
-constexpr uintptr_t kAlignment = 64;  // Of a register.
+constexpr uintptr_t kAlignment = 64;  // Alignment of a vector register.
 
 }  // namespace
 

@@ -1,5 +1,4 @@
-// FusedPadConv2D and FusedResizeAndPadConv2D: a convolution of an image that is first resized, and then padded with its
-// mirror image.
+// FusedPadConv2D and FusedResizeAndPadConv2D: a convolution of an image that is first resized and then mirror-padded.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,21 +17,21 @@ namespace {
 
 struct PaddedState : public KernelState {
   Convolution convolution;
-  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Of the input.
-  // Where the lines and columns of the padded image come from: one tap each. Empty when it has no elements.
+  int64_t batch = 0, height = 0, width = 0, channels = 0;  // Shape of the input.
+  // The sources of the lines and columns of the padded image: one tap each. Empty if the image has no elements.
   std::vector<Tap> y, x;
   bool interpolates = false;
-  int64_t image_part = 0;  // Of the scratch memory: the padded image.
+  int64_t image_part = 0;  // Offset in the scratch memory: the padded image.
 };
 
-// Beyond 2^24, float does not tell neighbouring positions apart.
+// Larger positions are not exact in float.
 constexpr int64_t kLargestSide = 1 << 24;
 
 struct Margins {
   int64_t before, after;
 };
 
-// The paddings of height and width, checked against the image that they are put round.
+// Reads the paddings of height and width, and checks them against the image.
 absl::StatusOr<std::vector<Margins>> ReadMargins(PrepareContext* context, int input, const Shape& image, int64_t edge) {
   if (context->input_shape(input) != Shape({4, 2})) {
     return absl::InvalidArgumentError(
@@ -56,7 +55,7 @@ absl::StatusOr<std::vector<Margins>> ReadMargins(PrepareContext* context, int in
   return margins;
 }
 
-// The taps of an axis with its mirror image round it.
+// Returns the taps of an axis with mirror padding.
 std::vector<Tap> Mirror(const std::vector<Tap>& taps, Margins margin, int64_t edge) {
   std::vector<Tap> padded;
   padded.reserve(taps.size() + margin.before + margin.after);
