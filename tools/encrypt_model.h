@@ -25,6 +25,7 @@ struct EncryptModelOptions {
   bool json = false;
 };
 
+// Encrypts, decrypts, generates a key or inspects a file, as the options select.
 absl::Status EncryptModel(const EncryptModelOptions& options, FileSystem& files, Console& console);
 
 Tool EncryptModelTool();

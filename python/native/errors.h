@@ -18,6 +18,7 @@ namespace permafrost::python {
 // REQUIRES: the GIL, and a status that is not OK.
 [[noreturn]] void Throw(const absl::Status& status, absl::string_view pass = "");
 
+// Throws the exception for `status` unless it is OK. REQUIRES: the GIL.
 inline void ThrowIfError(const absl::Status& status) {
   if (!status.ok()) Throw(status);
 }

@@ -59,6 +59,7 @@ struct BenchmarkModelOptions {
   bool hardware_counters = false;
 };
 
+// Adds all flags of benchmark_model to the table, bound to `options`.
 void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags);
 // Checks the flags. InvalidArgument for values that are out of range or contradict each other.
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);

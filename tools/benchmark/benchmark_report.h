@@ -31,6 +31,7 @@ struct OutputSize {
   Tensor tensor;
 };
 
+// All results of one benchmark.
 struct BenchmarkResult {
   std::string delegate;
   std::string precision;

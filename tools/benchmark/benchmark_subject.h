@@ -24,12 +24,13 @@ namespace permafrost {
 struct SubjectFlags {
   std::string graph;
   std::optional<std::string> input_layer;   // Comma separated names.
-  std::optional<std::string> output_layer;  // Likewise.
+  std::optional<std::string> output_layer;  // Comma separated names.
   std::string target_layer;                 // Nodes that run without being fetched.
   BenchmarkInputFlags inputs;
   ReadFlags read;
 };
 
+// A model opened for measurement. It owns the graph and the inputs.
 class BenchmarkSubject {
  public:
   // Reads the model. Errors are those of OpenModelFile, DeclareOrFindInterface and MakeBenchmarkInputs; InvalidArgument

@@ -17,6 +17,7 @@
 
 namespace permafrost {
 
+// A combination of delegate, precision and number of threads.
 struct Configuration {
   std::string delegate;
   std::string precision;
@@ -26,6 +27,7 @@ struct Configuration {
   std::string Flags() const;
 };
 
+// A configuration with its measurement and accuracy.
 struct ComparedConfiguration {
   Configuration configuration;
   // The reason why the configuration cannot win: its accuracy is too low (see ChoosePrecision), or it does not run.
@@ -34,6 +36,7 @@ struct ComparedConfiguration {
   ContestResult result;
 };
 
+// The result of comparing configurations.
 struct Comparison {
   // Fastest first; those that do not run last.
   std::vector<ComparedConfiguration> configurations;

@@ -14,6 +14,7 @@
 
 namespace permafrost {
 
+// Latencies with one number of threads.
 struct LoadedTimes {
   int num_threads = 0;
   Sample alone, disturbed;  // Seconds.

@@ -14,6 +14,7 @@
 
 namespace permafrost {
 
+// The result of comparing two models.
 struct ModelComparison {
   std::vector<std::string> models;  // The two names.
   std::vector<ContestResult> results;

@@ -12,6 +12,7 @@
 
 namespace permafrost {
 
+// One difference between two graphs.
 struct GraphDifference {
   // "missing_node", "extra_node", "op", "device", "inputs", "control_inputs", "attr", "surroundings"; with a lineage
   // also "renamed_node", "merged_node", "derived_node".

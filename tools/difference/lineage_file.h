@@ -15,6 +15,7 @@
 
 namespace permafrost {
 
+// Facts in a lineage file besides the nodes.
 struct LineageNote {
   std::string in_graph;
   std::string out_graph;
@@ -24,6 +25,7 @@ struct LineageNote {
 // Writes the file. REQUIRES: `graph` records its lineage. Errors of the file system.
 absl::Status WriteLineageFile(const Graph& graph, const LineageNote& note, FileSystem& files, const std::string& path);
 
+// The origins of one node of the output graph.
 struct NodeOrigins {
   std::string stands_for;  // The node that this one replaces; empty for an additional node.
   std::vector<std::string> names;

@@ -12,6 +12,7 @@
 
 namespace permafrost {
 
+// One kind of distortion and its range of strengths.
 struct DistortionKind {
   std::string name;
   std::string meaning;            // What the strength is: completes "blur=S: ...".
@@ -30,6 +31,7 @@ struct DistortionKind {
 // Pixels outside the picture repeat its border. The results are whole numbers of 0..255, as a camera gives them.
 const std::vector<DistortionKind>& DistortionKinds();
 
+// A kind of distortion with a strength.
 struct Distortion {
   const DistortionKind* kind = nullptr;
   double strength = 0;

@@ -29,6 +29,7 @@ PixelGrid<T> MakeGrid(int64_t height, int64_t width, int64_t channels) {
 using Image = PixelGrid<uint8_t>;  // Pixels as in a file.
 using Picture = PixelGrid<float>;  // Pixels for computation: 0 is black, 255 is full brightness.
 
+// Limits for decoders of untrusted files.
 struct ImageLimits {
   // The largest picture that a decoder allocates memory for, at 3 bytes per pixel. The largest phone sensors have 108
   // million pixels; a file that claims more than this limit is rejected before any allocation.

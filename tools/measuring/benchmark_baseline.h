@@ -10,6 +10,7 @@
 
 namespace permafrost {
 
+// A recorded measurement.
 struct Baseline {
   std::string model, delegate, precision;
   int threads = 0;
@@ -20,6 +21,7 @@ struct Baseline {
 // Reads the output of `benchmark_model --json`. Errors name the file; InvalidArgument for any other content.
 absl::StatusOr<Baseline> ReadBaseline(FileSystem& files, const std::string& path);
 
+// The result of comparing a measurement with a baseline.
 struct BaselineVerdict {
   // The current median divided by the recorded one.
   double ratio = 0;

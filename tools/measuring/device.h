@@ -11,6 +11,7 @@
 
 namespace permafrost {
 
+// The description of a device.
 struct Device {
   std::string name;
   std::string description;

@@ -33,6 +33,7 @@ struct GroupEstimate {
   double arithmetic_seconds = 0, traffic_seconds = 0;  // Parts of `seconds`; steps count as arithmetic.
 };
 
+// The estimate for a model, with its parts.
 struct DeviceEstimate {
   Device device;
   std::string kernels;  // Whose shares were taken: "onednn" or "reference".

@@ -20,6 +20,7 @@ struct Contestant {
   std::function<absl::Status()> run;
 };
 
+// Limits of a contest, and the ratios at which contestants are dropped.
 struct ContestLimits {
   int min_rounds = 12;
   int max_rounds = 400;
@@ -43,6 +44,7 @@ struct ContestLimits {
   uint64_t seed = 1;  // Seeds the order of turns, which differs in each round.
 };
 
+// The measurements of one contestant.
 struct ContestResult {
   absl::Status status;          // An error ends the runs of this contestant.
   std::vector<double> rounds;   // Median seconds per run of each turn; NaN for a round without this contestant.

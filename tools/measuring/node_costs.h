@@ -14,6 +14,7 @@
 
 namespace permafrost {
 
+// The cost of one run of a node.
 struct NodeCost {
   uint64_t flops = 0;         // Counted as by EstimateFlops.
   uint64_t input_bytes = 0;   // Includes weights. 0 if shapes are unknown.
@@ -22,6 +23,7 @@ struct NodeCost {
   std::string op;
 };
 
+// The costs of all nodes of a graph.
 class NodeCosts {
  public:
   NodeCosts() = default;

@@ -30,6 +30,7 @@ enum class WorkClass : uint8_t {
 inline constexpr int kNumWorkClasses = 10;
 absl::string_view WorkClassName(WorkClass work_class);
 
+// The work of one group of nodes.
 struct NodeWork {
   const Node* node = nullptr;  // The node with the arithmetic, which names the group.
   WorkClass work_class = WorkClass::kOther;
@@ -41,6 +42,7 @@ struct NodeWork {
   std::vector<const Node*> members;  // In order, including `node`.
 };
 
+// The work of a model, divided into groups.
 struct ModelWork {
   std::vector<NodeWork> groups;   // In a topological order.
   std::vector<int32_t> group_of;  // By node id: index into `groups`, or -1 for nodes without cost.

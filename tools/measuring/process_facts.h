@@ -15,6 +15,7 @@ struct ProcessFacts {
   int64_t involuntary_switches = 0;
 };
 
+// Reads the current values.
 ProcessFacts ReadProcessFacts();
 
 }  // namespace permafrost

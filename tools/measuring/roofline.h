@@ -14,6 +14,7 @@
 
 namespace permafrost {
 
+// One node's throughput relative to the machine's peaks.
 struct RooflineRow {
   std::string name, type;
   double seconds = 0;
@@ -33,6 +34,7 @@ struct Roofline {
   std::vector<RooflineRow> rows;  // Slowest first; only nodes with known costs.
 };
 
+// Returns one row for each node of the profile with known costs.
 Roofline MakeRoofline(const ProfileSummary& summary, const NodeCosts& costs, const MachinePeaks& peaks);
 
 // Prints at most `limit` rows; 0: all.

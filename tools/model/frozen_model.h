@@ -33,6 +33,7 @@ struct FrozenModelRequest {
   OpenOptions open;
 };
 
+// A frozen graph and the signature of its interface.
 struct FrozenModel {
   std::unique_ptr<Graph> graph;  // With a declared interface.
   FreezeReport report;

@@ -12,6 +12,7 @@ struct Point {
   float x = 0, y = 0;
 };
 
+// Positions of nodes and bends of edges.
 struct GraphLayout {
   std::vector<Point> nodes;  // The centres of the nodes.
   std::vector<std::vector<Point>>

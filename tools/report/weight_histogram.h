@@ -12,6 +12,7 @@ namespace permafrost {
 
 inline constexpr int kHistogramBins = 48;
 
+// Statistics and bins of the values of a constant.
 struct WeightHistogram {
   std::vector<int64_t> counts;  // kHistogramBins bins of equal width from `low` to `high`; finite values only.
   double low = 0, high = 0, mean = 0, deviation = 0;

@@ -52,7 +52,7 @@ class KernelClasses {
     std::vector<std::pair<absl::string_view, absl::string_view>> default_values;
     absl::flat_hash_map<std::string, absl::StatusOr<std::string>> answers;  // By values.
   };
-  // Returns the value of an attribute as the table writes it; several for a list.
+  // The value of an attribute as the table writes it; several for a list.
   struct Value {
     bool is_given = false;
     bool is_list = false;
@@ -64,9 +64,9 @@ class KernelClasses {
   absl::StatusOr<Line> ReadLine(absl::string_view text) const;
   Value ValueOf(const AttrValue& value) const;
   Value ParseValue(absl::string_view text) const;
-  // Returns whether a kernel serves a node. Like TensorFlow, evaluates the conditions in order, up to the first that
-  // does not hold. If a condition names an attribute that the node lacks, the search fails, even if another kernel
-  // might serve the node.
+  // The result of matching a kernel with a node. Like TensorFlow, matching evaluates the conditions in order, up to the
+  // first that does not hold. If a condition names an attribute that the node lacks, the search fails, even if another
+  // kernel might serve the node.
   enum class Match { kNo, kYes, kUnknown };
   static Match MatchOf(const Line& line, const Values& values);
   std::string Spell(const Line& line, const Values& values) const;

@@ -38,6 +38,7 @@ struct OpIssue {
   std::string reason;
 };
 
+// All facts that summarize_graph prints about a graph.
 struct GraphSummary {
   // Counted as in TensorFlow's tool.
   std::vector<const Node*> placeholders;

@@ -55,6 +55,7 @@ struct NearbyNode {
   bool is_changed() const { return before != after; }
 };
 
+// The result of a bisection.
 struct Bisection {
   enum class Result {
     kNothingBreaks,  // The outputs are within the tolerance after every pass.

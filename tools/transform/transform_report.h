@@ -14,6 +14,7 @@
 
 namespace permafrost {
 
+// All facts that transform_graph reports about a run.
 struct TransformReport {
   std::string in_graph;
   std::string out_graph;  // Empty if no file is written.
@@ -27,7 +28,7 @@ struct TransformReport {
   size_t nodes_after = 0;
   uint64_t bytes_before = 0;
   uint64_t bytes_after = 0;    // Size as a binary file, like bytes_before.
-  uint64_t bytes_written = 0;  // Differs from bytes_after for text files; 0 if nothing was written.
+  uint64_t bytes_written = 0;  // Larger than bytes_after for text; 0 if nothing was written.
   std::vector<PassReport> passes;
   Allowance allowance;
   std::optional<Verdict> verdict;  // Absent with --verify=off.

@@ -16,19 +16,22 @@
 
 namespace permafrost {
 
+// A batch of inputs, and its position among all rows.
 struct Batch {
   InputSet feeds;
   int64_t first_row = 0;
   int64_t rows = 0;  // Rows that count: a model with a fixed batch size gets extra rows at the end.
 };
 
+// A source of batches. Read() may be called in any order of indices.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
   virtual size_t num_batches() const = 0;
   virtual int64_t num_rows() const = 0;
-  // Reads pictures. `undistorted` may be null if no distortions are needed. Errors name the file at fault.
+  // Reads one batch. Sets *undistorted to its pictures before any distortion; it may be null. Errors name the file at
+  // fault.
   virtual absl::StatusOr<Batch> Read(size_t index, std::vector<Picture>* undistorted) = 0;
   // Returns the inputs of a batch of these pictures. REQUIRES: pictures returned by Read, distorted or not.
   virtual absl::StatusOr<InputSet> FeedsOf(const std::vector<Picture>& pictures) const = 0;

@@ -12,6 +12,7 @@
 
 namespace permafrost {
 
+// Pictures and their labels.
 struct LabelledImages {
   std::vector<std::string> paths;
   Labels labels;                         // One per path, or none at all.

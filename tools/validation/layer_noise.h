@@ -34,6 +34,7 @@ struct LayerNoise {
   std::string problem;  // The reason if something was not measured; empty otherwise.
 };
 
+// The result of comparing the layers of two models.
 struct LayerNoiseReport {
   // Sorted by own noise, largest first; layers without known own noise come last.
   std::vector<LayerNoise> layers;

@@ -30,6 +30,7 @@ struct NonFiniteCount {
   bool any() const { return nans + infinities > 0; }
 };
 
+// The results for one output.
 struct OutputValidation {
   std::string name;
   OutputDifference difference;
@@ -43,6 +44,7 @@ struct DistortedScores {
   std::vector<OutputScore> scores;
 };
 
+// The results of a validation.
 struct Validation {
   size_t num_runs = 0;           // Number of batches that were run.
   size_t num_batches = 0;        // Total number of batches.
@@ -52,7 +54,7 @@ struct Validation {
   // Seconds of one run on the first batch; 0 if not measured.
   double reference_seconds = 0;
   double candidate_seconds = 0;
-  PlanReport candidate_plan;  // Of its last run.
+  PlanReport candidate_plan;  // The plan of its last run.
 };
 
 struct ValidationSettings {
