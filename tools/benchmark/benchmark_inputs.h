@@ -17,7 +17,7 @@ namespace permafrost {
 
 // The flags, as the user wrote them. Lists have one item per input, in the order of the inputs.
 struct BenchmarkInputFlags {
-  std::optional<std::string> shapes;  // "1,224,224,3:8": items separated by ":", an empty one is a scalar.
+  std::optional<std::string> shapes;  // "1,224,224,3:8": items separated by ":"; an empty item is a scalar.
   std::optional<std::string> types;   // "float,int32".
   // "0.5,1:7": items separated by ":". The values of an item fill the first elements of its input; the rest is zero. An
   // empty item means unset.

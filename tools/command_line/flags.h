@@ -17,7 +17,7 @@ namespace permafrost {
 // One flag as help shows it.
 struct FlagSpec {
   std::string name;           // Without dashes.
-  std::string value_name;     // "FILE", "N": what stands after "=". Empty for a flag that is true or false.
+  std::string value_name;     // The value after "=" in the help: "FILE", "N". Empty for a boolean flag.
   std::string default_value;  // As written on a command line; empty for none.
   std::string help;
   // If not empty, the only valid values.

@@ -15,7 +15,7 @@ namespace permafrost {
 // One kind of distortion and its range of strengths.
 struct DistortionKind {
   std::string name;
-  std::string meaning;            // What the strength is: completes "blur=S: ...".
+  std::string meaning;            // The meaning of the strength; completes "blur=S: ...".
   double least, most;             // The valid range of strengths.
   std::vector<double> strengths;  // Default strengths, from mild to harsh.
   Picture (*apply)(const Picture& picture, double strength, uint64_t seed);

@@ -36,7 +36,7 @@ struct GroupEstimate {
 // The estimate for a model, with its parts.
 struct DeviceEstimate {
   Device device;
-  std::string kernels;  // Whose shares were taken: "onednn" or "reference".
+  std::string kernels;  // The kernels whose shares were used: "onednn" or "reference".
   int num_threads = 1;
   double seconds = 0;
   std::vector<GroupEstimate> groups;  // As in ModelWork.

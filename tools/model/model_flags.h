@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const st
 
 // Options for writing models.
 struct WriteFlags {
-  std::string compress;  // "zstd", "zstd:19"; empty: not at all.
+  std::string compress;  // "zstd", "zstd:19"; empty: no compression.
   std::vector<std::string> encrypt_to;
   std::vector<std::string> encrypt_to_file;
   // The source of the passphrase that encrypts the output.

@@ -14,7 +14,7 @@ namespace permafrost {
 
 struct Report {
   std::string title;
-  std::string conditions;          // What the times were measured with: "onednn, f32, 2 threads".
+  std::string conditions;          // Settings of the measurement: "onednn, f32, 2 threads".
   std::vector<ModelFacts> models;  // The first is the reference.
 };
 

@@ -43,7 +43,7 @@ struct GraphSummary {
   // Counted as in TensorFlow's tool.
   std::vector<const Node*> placeholders;
   std::vector<const Node*> variables;
-  std::vector<const Node*> unread;  // Its "possible outputs".
+  std::vector<const Node*> unread;  // The "possible outputs" of TensorFlow's tool.
   int64_t const_parameters = 0;
   int64_t control_edges = 0;
   std::map<std::string, int64_t> devices;

@@ -24,7 +24,7 @@ struct LabelledImages {
 struct LabelPlaces {
   std::string list;         // An NPY file or a list (see label_files.h); empty: none.
   std::string class_names;  // A file, or empty.
-  int32_t offset = 0;       // Added to each class: models that count "background" as class 0 want 1.
+  int32_t offset = 0;       // Added to each class; 1 for models with "background" as class 0.
 };
 
 // Finds pictures and labels. With a list, returns the pictures that it names; if it holds only labels, returns the
