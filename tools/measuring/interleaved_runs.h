@@ -28,8 +28,8 @@ struct ContestLimits {
   // is decided and only contestants beyond lost_ratio are dropped: a disturbance of the machine, above all of one
   // processor, may last a second or two.
   double max_seconds = 30;
-  // Approximate total time of the counted runs of a turn. At least one run, and about as much time, goes uncounted
-  // before them: it warms caches, and lets the threads of the previous contestant go to sleep.
+  // Approximate total time of the counted runs of a turn, and of the uncounted runs before them. The uncounted runs, at
+  // least one, warm caches and let the threads of the previous contestant go to sleep.
   double turn_seconds = 0.02;
   double warmup_seconds = 0.005;
   // A contestant significantly slower than the best by more than this factor is dropped, which leaves the time to close
