@@ -18,7 +18,7 @@
 namespace permafrost {
 namespace {
 
-// Checks what scatters `updates` (input `updates`) by `indices` (input `indices`) into a tensor of shape `target`.
+// Prepares the scatter of input `updates` by input `indices` into a tensor of shape `target`, and checks the shapes.
 absl::Status PrepareScatterWith(PrepareContext* context, int indices, int updates, const Shape& target) {
   const Shape& rows = context->input_shape(indices);
   PF_ASSIGN_OR_RETURN(std::unique_ptr<SliceIndex> state, ReadSliceIndex(context->node(), rows, target));

@@ -1,4 +1,4 @@
-// What nodes with state keep of their stream of random numbers between runs.
+// The state of random streams, which random ops keep between runs.
 #include "runtime_check/kernels/philox.h"
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace permafrost {
 namespace {
 
-// How many blocks the runs of a session have taken.
+// The number of blocks that the runs of a session have used.
 class RandomStream : public RuntimeObject {
  public:
   static constexpr const char* kKind = "stream of random numbers";
@@ -29,7 +29,7 @@ uint64_t SeedOfName(absl::string_view name) {
 
 absl::StatusOr<uint64_t> TakeBlocks(ComputeContext* context, uint64_t numbers) {
   if (context->resources() == nullptr) return 0;
-  // Nodes of different functions may have one name, but never one address.
+  // Nodes of different functions may share a name, but not an address.
   const std::string name = absl::StrCat("random numbers of ", reinterpret_cast<uintptr_t>(&context->node()));
   if (context->resources()->Find(name) == nullptr) {
     context->resources()->Add(name, std::make_shared<RandomStream>());

@@ -20,7 +20,7 @@ struct PoolingState : public KernelState {
   ImageLayout layout;
   Window window;
   int64_t batch = 0, channels = 0;
-  int64_t input_part = 0, output_part = 0;  // Of the scratch memory, for NCHW.
+  int64_t input_part = 0, output_part = 0;  // Offsets in the scratch memory, for NCHW.
 };
 
 absl::Status PreparePoolingWith(PrepareContext* context, const ImageLayout& layout,
@@ -95,7 +95,7 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
   }
 }
 
-// Element by element, for the types that have no vector loops here. finish(pixels, value) gives the output.
+// Computes element by element, for types without vector loops. finish(pixels, value) returns the output.
 template <typename T, typename Combine, typename Finish>
 absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Finish finish) {
   const auto& state = context->state<PoolingState>();
@@ -137,7 +137,7 @@ absl::Status ComputeAverage(ComputeContext* context) {
   const InnerLoops& loops = BestInnerLoops();
   const int64_t channels = context->state<PoolingState>().channels;
   Pool(context, 0.f, loops.add_to, [&](int64_t pixels, float* sum) {
-    // An empty window has no average: not a number, as 0 / 0 is.
+    // The average of an empty window is NaN, as 0 / 0.
     loops.scale(channels, pixels == 0 ? std::numeric_limits<float>::quiet_NaN() : 1.f / pixels, sum);
   });
   return absl::OkStatus();
@@ -161,7 +161,7 @@ absl::Status ComputeMaximum(ComputeContext* context) {
 // --- MaxPoolWithArgmax -----------------------------------------------------------------------------------------------
 
 struct ArgmaxState : public PoolingState {
-  bool counts_images = false;  // Indices count the elements of all images, not only those of one.
+  bool counts_images = false;  // Indices count the elements of the whole batch instead of one image.
 };
 
 absl::Status PrepareWithArgmax(PrepareContext* context) {
@@ -179,7 +179,7 @@ absl::Status PrepareWithArgmax(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// The first pixel of the window counts, until there is a larger one.
+// Finds the first of the largest pixels of each window.
 template <typename T, typename Index>
 void FindLargest(ComputeContext* context) {
   const auto& state = context->state<ArgmaxState>();

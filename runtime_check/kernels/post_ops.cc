@@ -1,4 +1,4 @@
-// Reads and applies what the _Fused ops do to their results.
+// Reads and applies the post-ops of the _Fused ops.
 #include "runtime_check/kernels/post_ops.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr NamedActivation kActivations[] = {
     {"Tanh", PostOps::Activation::kTanh}, {"Sigmoid", PostOps::Activation::kSigmoid},
 };
 
-// False for a list that no kernel here knows.
+// Parses the list of fused ops. Returns false for an unsupported list.
 bool Parse(const std::vector<std::string>& names, PostOps* ops) {
   if (names.empty() || names.size() > 2) return false;
   if (names[0] == "BiasAdd") {
@@ -176,7 +176,7 @@ double BoundPostOps::Of(int64_t channel, double x) const {
 
 template <typename T>
 void BoundPostOps::ApplyTo16Bits(int64_t rows, T* data) const {
-  constexpr int64_t kBlock = 256;  // Floats at a time, on the stack.
+  constexpr int64_t kBlock = 256;  // Floats per block, on the stack.
   float block[kBlock];
   const T* bias = static_cast<const T*>(bias_);
   for (int64_t r = 0; r < rows; ++r) {

@@ -1,4 +1,4 @@
-// What the Prepare functions of many kernels share: values known before the run, axes, and checked output shapes.
+// Implements the helpers for Prepare functions.
 #include "runtime_check/kernels/prepare.h"
 
 #include <utility>

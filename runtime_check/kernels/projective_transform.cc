@@ -1,7 +1,7 @@
-// ImageProjectiveTransformV2 and V3: images moved, turned, sheared or seen in perspective.
+// ImageProjectiveTransformV2 and V3: translate, rotate, shear or project images.
 //
-// Pixel (x, y) of the output is read at (a x + b y + c, d x + e y + f) / (g x + h y + 1) of the input. What lies beside
-// the input is filled in by one of four modes.
+// Pixel (x, y) of the output is read at (a x + b y + c, d x + e y + f) / (g x + h y + 1) of the input. Positions
+// outside the input are filled by one of four modes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace permafrost {
 namespace {
 
-// Pixels that one task takes at least.
+// Minimum number of pixels per task.
 constexpr int64_t kGrainPixels = 1 << 10;
 
 enum class Fill { kConstant, kReflect, kWrap, kNearest };
@@ -67,8 +67,8 @@ absl::Status Prepare(PrepareContext* context) {
 
 float Clamped(float x, float largest) { return x < 0 ? 0 : x > largest ? largest : x; }
 
-// The coordinate within an axis of `length` pixels that stands for x, which may lie beside it. The steps are
-// TensorFlow's; whole numbers are computed as floats, which hold those of any image.
+// Maps the coordinate x, which may be outside, into an axis of `length` pixels. The steps are those of TensorFlow;
+// integers are computed as floats, which represent the coordinates of any image exactly.
 float Mapped(float x, int64_t length, Fill fill) {
   if (fill == Fill::kConstant) return x;
   const float size = static_cast<float>(length), last = size - 1;
@@ -107,7 +107,7 @@ T FromFloat(float x) {
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     return ToBFloat16(x);
   } else if constexpr (std::is_integral_v<T>) {
-    // Interpolation stays within the range of the pixels; only a fill value can lie outside.
+    // Interpolated values are in the range of the pixels; only a fill value can be outside.
     const double lowest = static_cast<double>(std::numeric_limits<T>::min());
     const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
     return x >= end ? std::numeric_limits<T>::max() : x >= lowest ? static_cast<T>(x) : std::numeric_limits<T>::min();

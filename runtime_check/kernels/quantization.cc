@@ -1,4 +1,4 @@
-// Dequantize and QuantizeV2: between real numbers and codes.
+// Dequantize and QuantizeV2: conversion between real numbers and codes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,14 +20,14 @@ enum class Mode { kMinCombined, kMinFirst, kScaled };
 
 struct QuantizationState : public KernelState {
   Mode mode = Mode::kMinCombined;
-  bool half_to_even = false;  // How halves are rounded; else away from zero.
+  bool half_to_even = false;  // Rounds halves to even; otherwise away from zero.
   bool narrow_range = false;
   float ensure_minimum_range = 0;
   // The tensor as [outer][slices][inner]: each slice has its own range.
   int64_t outer = 1, slices = 1, inner = 1;
 };
 
-// Reads what Dequantize and QuantizeV2 share, and checks the shapes of the ranges (inputs 1 and 2).
+// Reads the common attributes of Dequantize and QuantizeV2, and checks the shapes of the ranges (inputs 1 and 2).
 absl::Status PrepareRanges(PrepareContext* context, QuantizationState* state) {
   const Node& node = context->node();
   const Shape& input = context->input_shape(0);
@@ -80,7 +80,7 @@ void ForEachStretch(ComputeContext* context, const QuantizationState& state, Bod
 
 // --- Dequantize ------------------------------------------------------------------------------------------------------
 
-// Half of the codes are negative where they are signed.
+// Half of the number of codes for signed types, whose codes are half negative; else 0.
 template <typename Code>
 constexpr float kHalfOfCodes = std::is_signed_v<Code>
                                    ? (static_cast<float>(kHighest<Code>) - static_cast<float>(kLowest<Code>) + 1) / 2
@@ -89,8 +89,8 @@ constexpr float kHalfOfCodes = std::is_signed_v<Code>
 // Calls write(element, number) for each of `count` codes of one range.
 //
 //   MIN_COMBINED   (code + half of codes) * (max - min) / (highest - lowest) + min
-//   MIN_FIRST      as CodesToReals: the lowest code stands for the multiple of the step that is nearest to min
-//   SCALED         code * the larger of min / lowest and max / highest, so that code 0 stands for 0
+//   MIN_FIRST      as CodesToReals: the lowest code represents the multiple of the step that is nearest to min
+//   SCALED         code * the larger of min / lowest and max / highest, so that code 0 represents 0
 template <typename Code, typename Write>
 void DequantizeStretch(const QuantizationState& state, Range range, int64_t count, const Code* codes, Write write) {
   const auto lowest = static_cast<float>(kLowest<Code>), highest = static_cast<float>(kHighest<Code>);
@@ -166,18 +166,18 @@ absl::Status PrepareQuantize(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Quantises one stretch and says which range its codes span.
+// Quantises one stretch, and sets the range that its codes span.
 //
 //   MIN_COMBINED   (x - min) * (highest - lowest) / (max - min) - half of codes, halves rounded up (unsigned) or away
 //                  from zero (signed)
 //   MIN_FIRST      as RealsToCodes, halves rounded away from zero
-//   SCALED         x * the smaller of lowest / min and highest / max; round_mode says where halves go
+//   SCALED         x * the smaller of lowest / min and highest / max; round_mode selects the rounding of halves
 //
-// NaN has no code and becomes the lowest. (What it becomes in TensorFlow depends on its place in the tensor.)
+// NaN has no code and becomes the lowest. (In TensorFlow the code of NaN depends on its position in the tensor.)
 template <typename Code>
 void QuantizeStretch(const QuantizationState& state, float* min, float* max, int64_t count, const float* x,
                      Code* codes) {
-  // As double, since float does not hold the limits of 32 bits.
+  // In double, since float cannot represent the limits of 32-bit codes.
   const auto lowest = static_cast<double>(kLowest<Code>), highest = static_cast<double>(kHighest<Code>);
   const auto store = [&](double value, Code* code) {
     *code = static_cast<Code>(value > lowest ? value < highest ? static_cast<int64_t>(value) : kHighest<Code>
@@ -222,7 +222,7 @@ absl::Status ComputeQuantize(ComputeContext* context) {
       return absl::InvalidArgumentError(
           absl::StrCat("'max_range' must not be below 'min_range', but the range is from ", min, " to ", max));
     }
-    // The range holds 0 and is not so narrow that codes would drown in rounding.
+    // The range contains 0, and is wide enough that rounding errors do not dominate.
     output_min[slice] = std::min(0.f, min);
     const float least = std::max(1.f, std::max(std::abs(min), std::abs(max))) * state.ensure_minimum_range;
     output_max[slice] = std::max(0.f, std::max(max, output_min[slice] + least));
@@ -232,7 +232,7 @@ absl::Status ComputeQuantize(ComputeContext* context) {
     using Code = CodeOf<Element>;
     const float* x = context->input<float>(0);
     Code* codes = reinterpret_cast<Code*>(context->output<Element>(0));
-    // Each stretch computes the range of its codes anew, from the range that was asked for.
+    // Each stretch computes the range of its codes from the requested range.
     ForEachStretch(context, state, [&](int64_t slice, int64_t first, int64_t count) {
       float min = output_min[slice], max = output_max[slice];
       QuantizeStretch<Code>(state, &min, &max, count, x + first, codes + first);

@@ -1,5 +1,5 @@
-// QuantizeAndDequantize and its versions 2 to 4: numbers are rounded to those that integers of few bits could stand
-// for, with 0 among them.
+// QuantizeAndDequantize and its versions 2 to 4: round numbers to the values that integers of few bits can represent,
+// including 0.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace {
 
 struct RoundingState : public KernelState {
   bool is_signed = true, range_given = false, narrow_range = false;
-  bool half_up = false;    // How halves are rounded; else to even.
-  int64_t num_bits = 8;    // 0 when it is input 3.
-  float min = 0, max = 0;  // Only for the first version, whose range is in attributes.
+  bool half_up = false;    // Rounds halves up; otherwise to even.
+  int64_t num_bits = 8;    // 0 if it is input 3.
+  float min = 0, max = 0;  // Only for the first version, which has the range in attributes.
   // The tensor as [outer][slices][inner]: each slice has its own range.
   int64_t outer = 1, slices = 1, inner = 1;
 };
 
-// 2^num_bits must fit int64, with the sign.
+// Checks that 2^num_bits, with the sign, fits in int64.
 absl::Status CheckBits(int64_t num_bits, bool is_signed) {
   if (num_bits > 0 && num_bits < (is_signed ? 62 : 63)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("'num_bits' is ", num_bits, ", expected 1 to ", is_signed ? 61 : 62));
@@ -75,7 +75,7 @@ absl::Status PrepareFirst(PrepareContext* context) {
   return PrepareAll(context, std::move(state), false);
 }
 
-// The second and the fourth version.
+// The Prepare function of the second and the fourth version.
 absl::Status PrepareWithRoundMode(PrepareContext* context) {
   auto state = std::make_unique<RoundingState>();
   PF_ASSIGN_OR_RETURN(const std::string mode, StringAttr(context->node(), "round_mode"));
@@ -97,8 +97,8 @@ absl::Status PrepareThird(PrepareContext* context) {
   return PrepareAll(context, std::move(state), true);
 }
 
-// The scale is the largest that keeps the range within the integers there are; the side of the range that does not
-// decide it is stretched to the last integer.
+// Rounding to integers with a scale. The scale is the largest that keeps the range within the integers; the end of the
+// range that does not determine the scale is extended to the last integer.
 template <typename T>
 class Rounding {
  public:

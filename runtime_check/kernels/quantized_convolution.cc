@@ -1,4 +1,4 @@
-// QuantizedConv2D as a product of codes: one row for each output pixel, which holds the codes under the window.
+// QuantizedConv2D as a product of codes. The left matrix has one row per output pixel, with the codes under the window.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,14 +22,15 @@ struct ConvolutionState : public KernelState {
   CodeProduct product;
   Window window;
   int64_t channels = 0, output_channels = 0, rows = 0;
-  bool is_padded = false;  // Some window reaches over the edge of the image.
+  bool is_padded = false;  // True if a window extends past the edge of the image.
 };
 
-// TensorFlow centres the windows in the image, also where pixels are left over: a stride larger than the window, or in
-// VALID padding a stride of 3 or more, in which Conv2D begins at the first pixel. An odd pixel is left at the end.
+// Centres the windows in the image as TensorFlow does. This differs from Conv2D if pixels are left over: with a stride
+// larger than the window, or in VALID padding a stride of 3 or more, where Conv2D begins at the first pixel. An odd
+// pixel is left over at the end.
 void CentreWindows(bool is_valid, WindowAxis* axis) {
   const int64_t missing =
-      (axis->output - 1) * axis->stride + axis->taps - axis->input;  // Negative for those left over.
+      (axis->output - 1) * axis->stride + axis->taps - axis->input;  // Negative if pixels are left over.
   axis->pad_before = (missing + (is_valid ? 1 : 0)) / 2;
 }
 
@@ -65,21 +66,21 @@ absl::Status PrepareConvolution(PrepareContext* context) {
   if (output.num_elements() > 0) {
     state->rows = input.dim(0) * y.output * x.output;
     PF_ASSIGN_OR_RETURN(const std::string padding, StringAttr(context->node(), "padding"));
-    // With a signed filter oneDNN computes it, whose windows are those of Conv2D.
+    // TensorFlow computes a signed filter with oneDNN, whose windows are those of Conv2D.
     if (context->input_type(1) == DType::kQUint8) {
       CentreWindows(padding == "VALID", &y);
       CentreWindows(padding == "VALID", &x);
     }
     state->is_padded = ReachesOver(y) || ReachesOver(x);
   }
-  // The filter's own element count fits int64, so this product does.
+  // The element count of the filter fits in int64, so this product does too.
   PF_ASSIGN_OR_RETURN(state->product, CodeProduct::Prepare(context, state->rows, y.taps * x.taps * state->channels,
                                                            state->output_channels, 1, state->output_channels, 1));
   context->SetState(std::move(state));
   return absl::OkStatus();
 }
 
-// Writes the codes under the windows of output pixels [begin, begin + count), `outside` for those over the edge.
+// Writes the codes under the windows of output pixels [begin, begin + count). Codes outside the image are `outside`.
 void GatherCodes(const ConvolutionState& state, const uint8_t* input, int16_t outside, int64_t begin, int64_t count,
                  int16_t* rows, uint32_t* sums) {
   const WindowAxis &y = state.window.y, &x = state.window.x;
@@ -111,7 +112,8 @@ void GatherCodes(const ConvolutionState& state, const uint8_t* input, int16_t ou
   }
 }
 
-// The range of products with codes of a signed filter, in which 0 is 0 and a step one of the 254 from -127 to 127.
+// Returns the range of products with codes of a signed filter. In this range 0 is exact, and a step is one of the 254
+// steps from -127 to 127.
 Range SignedProductRange(Range input, Range filter) {
   const float step = (input.max - input.min) / 255.f * ((filter.max - filter.min) / 254.f);
   return {step * static_cast<float>(kLowest<int32_t>), step * static_cast<float>(kHighest<int32_t>)};
@@ -124,8 +126,8 @@ absl::Status ComputeConvolution(ComputeContext* context) {
   SetRangeOutput(context, is_signed ? SignedProductRange(input_range, filter_range)
                                     : ProductRange<uint8_t, uint8_t>(input_range, filter_range));
   const int64_t zero = UnclampedCode<uint8_t>(0.f, input_range);
-  // Outside of the image, elements stand for 0: that is no code of its own in a range without 0. (TensorFlow cuts it to
-  // 8 bits in a range below 0, so that there the image seems to end in other numbers than 0.)
+  // Elements outside the image represent 0, which has no 8-bit code in a range without 0. (In a range below 0,
+  // TensorFlow truncates that code to 8 bits, so its padding differs from 0.)
   if (state.is_padded && std::abs(zero) > std::numeric_limits<int16_t>::max()) {
     return absl::UnimplementedError(absl::StrCat("pads an input with a range from ", input_range.min, " to ",
                                                  input_range.max, ", which is more than 128 times its width from 0"));

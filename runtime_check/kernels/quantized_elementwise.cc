@@ -16,7 +16,7 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kGrain = 16 << 10;  // Elements for which another thread is worth waking.
+constexpr int64_t kGrain = 16 << 10;  // Minimum number of elements per thread.
 
 // --- QuantizedAdd and QuantizedMul -----------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ absl::Status PrepareBinary(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// output[...] = combine(x[...], y[...]), where x and y are codes.
+// Computes output[...] = combine(x[...], y[...]), where x and y are codes.
 template <typename Combine>
 void ForEachPair(ComputeContext* context, Combine combine) {
   const Broadcast& broadcast = context->state<BinaryState>().broadcast;
@@ -57,8 +57,9 @@ int32_t WrappingSum(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
 }
 
-// Both sides become 32-bit codes of a common range, symmetric round 0 and 2^14 times as large as the larger side: that
-// leaves 17 bits for the sum. A side of one element is converted in double, which may differ from WidenedCodes.
+// Converts both operands to 32-bit codes of a common range, symmetric around 0 and 2^14 times as large as the larger
+// operand's: this leaves 17 bits for the sum. An operand of one element is converted in double, which may differ from
+// WidenedCodes.
 absl::Status ComputeAdd(ComputeContext* context) {
   const Range x = RangeInput(*context, 2), y = RangeInput(*context, 4);
   PF_RETURN_IF_ERROR(CheckRange(x, "x"));
@@ -113,8 +114,8 @@ absl::Status PrepareBias(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Input and bias become 32-bit codes of a range that is symmetric round 0 and 2^17 times as large as the larger of
-// them; the code of 0, which is 0 or -1 by rounding, is added as TensorFlow adds it.
+// Converts input and bias to 32-bit codes of a range that is symmetric around 0 and 2^17 times as large as the larger
+// one. The code of 0, which is 0 or -1 by rounding, is added as in TensorFlow.
 absl::Status ComputeBias(ComputeContext* context) {
   const Range input = RangeInput(*context, 2), bias = RangeInput(*context, 4);
   const float largest = std::max(std::max(input.max, -input.min), std::max(bias.max, -bias.min)) * (1 << 17);
@@ -131,7 +132,7 @@ absl::Status ComputeBias(ComputeContext* context) {
     const auto* x = context->input_bits<Code>(0);
     const auto* b = context->input_bits<Code>(1);
     const CodesToReals<Code> input_reals(input), bias_reals(bias);
-    // Codes are few: one table holds what each becomes.
+    // There are only 256 codes, so a table holds all conversions.
     int32_t table[256];
     for (int code = 0; code < 256; ++code) table[code] = to_sum(input_reals(static_cast<Code>(code)));
     context->threads().ParallelFor(count / channels, 1 + kGrain / channels, [&](int64_t begin, int64_t end) {
@@ -159,7 +160,7 @@ absl::Status PrepareRelu(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Keeps codes between those of 0 and of `most`; the range stays.
+// Clamps codes between those of 0 and of `most`; the range does not change.
 void Clamp(ComputeContext* context, Range range, float most) {
   SetRangeOutput(context, range);
   DispatchOn<QUint8, QInt32>(context->input_at(0).dtype, [&](auto tag) {

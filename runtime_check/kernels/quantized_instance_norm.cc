@@ -1,4 +1,4 @@
-// QuantizedInstanceNorm: codes of images whose channels each get the mean 0 and the variance 1.
+// QuantizedInstanceNorm: normalises the codes of each channel of each image to mean 0 and variance 1.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,11 +22,11 @@ struct InstanceNormState : public KernelState {
   float epsilon = 0, min_separation = 0;
 };
 
-// What is known of one channel of one image; codes as they are, not the numbers that they stand for.
+// Statistics of one channel of one image, in codes, not in the numbers that they represent.
 struct ChannelCodes {
   int64_t sum = 0, squares = 0;
   uint8_t least = 255, most = 0;
-  float mean = 0, scale = 0;  // A code becomes (code - mean) * scale.
+  float mean = 0, scale = 0;  // A code is mapped to (code - mean) * scale.
 };
 
 absl::Status PrepareInstanceNorm(PrepareContext* context) {
@@ -58,7 +58,7 @@ absl::Status PrepareInstanceNorm(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Fills in the channels of one image.
+// Computes the statistics of the channels of one image.
 void Measure(const InstanceNormState& state, const uint8_t* codes, float step, ChannelCodes* channels) {
   std::fill_n(channels, state.channels, ChannelCodes());
   for (int64_t i = 0; i < state.pixels * state.channels; ++i) {

@@ -1,4 +1,4 @@
-// QuantizedConcat: inputs of different ranges are brought to one and joined.
+// QuantizedConcat: converts inputs to a common range and concatenates them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,9 +17,9 @@
 namespace permafrost {
 namespace {
 
-// The output as [outer][whole]; input i fills the `own[i]` elements from offsets[i] on in each row.
+// The output as [outer][whole]; input i fills the `own[i]` elements starting at offsets[i] in each row.
 struct JoinState : public KernelState {
-  int count = 0;  // Inputs are the axis, so many codes, as many minima, and as many maxima.
+  int count = 0;  // Inputs are the axis, `count` codes, `count` minima, and `count` maxima.
   int64_t outer = 0, whole = 0;
   std::vector<int64_t> own, offsets;
 };
@@ -60,7 +60,7 @@ Range RangeOf(const ComputeContext& context, const JoinState& state, int i) {
 
 absl::Status ComputeJoin(ComputeContext* context) {
   const auto& state = context->state<JoinState>();
-  // It reaches down to 0 in any case, not up.
+  // The range always extends down to 0, but not up to it.
   Range all = RangeOf(*context, state, 0);
   all.min = std::min(all.min, 0.f);
   for (int i = 1; i < state.count; ++i) {

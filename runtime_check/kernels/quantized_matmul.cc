@@ -16,7 +16,7 @@ namespace {
 struct MatMulState : public KernelState {
   CodeProduct product;
   int64_t depth = 0;
-  int64_t row_step = 0, column_step = 0;  // Of the left matrix.
+  int64_t row_step = 0, column_step = 0;  // Strides of the left matrix.
 };
 
 absl::Status PrepareMatMul(PrepareContext* context) {

@@ -1,4 +1,4 @@
-// QuantizedAvgPool and QuantizedMaxPool: poolings of codes, which keep the range.
+// QuantizedAvgPool and QuantizedMaxPool: pooling of codes, without a change of the range.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -39,8 +39,8 @@ absl::Status PreparePooling(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// For each output pixel: accumulators start at `initial`, take in all pixels of the window by combine(&sum, code), and
-// become finish(sum, pixels). A window always holds a pixel of the image.
+// For each output pixel: accumulators start at `initial`, combine(&sum, code) adds each pixel of the window, and
+// finish(sum, pixels) returns the result. A window always contains a pixel of the image.
 template <typename Code, typename Combine, typename Finish>
 void Pool(ComputeContext* context, int32_t initial, Combine combine, Finish finish) {
   const auto& state = context->state<PoolingState>();
@@ -50,7 +50,7 @@ void Pool(ComputeContext* context, int32_t initial, Combine combine, Finish fini
   if (context->output_shape(0).num_elements() == 0) return;
   const auto* input = context->input_bits<Code>(0);
   auto* output = context->output_bits<Code>(0);
-  constexpr int64_t kChannels = 64;  // As many sums as stay in the first-level cache with their pixels.
+  constexpr int64_t kChannels = 64;  // The number of sums that stay in the L1 cache with their pixels.
   const int64_t line_cost = x.output * channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
   const auto line = [&](int64_t i) {
     const Code* image = input + i / y.output * y.input * x.input * channels;
@@ -81,7 +81,7 @@ void Pool(ComputeContext* context, int32_t initial, Combine combine, Finish fini
                                  });
 }
 
-// The mean is rounded towards zero, as an integer division is.
+// The mean is rounded towards zero by integer division.
 absl::Status ComputeAverage(ComputeContext* context) {
   DispatchOn<QUint8, QInt8>(context->input_at(0).dtype, [&](auto tag) {
     using Code = CodeOf<typename decltype(tag)::type>;

@@ -23,12 +23,12 @@ namespace {
 
 using Splits = std::vector<int64_t>;
 
-// Rows without values take no memory in a file, but splits here.
+// Limit on rows: rows without values need no memory in a file, but need splits here.
 constexpr int64_t kMostRows = int64_t{1} << 31;
-// As many dimensions as TensorFlow's tensors have.
+// The maximum number of dimensions of TensorFlow's tensors.
 constexpr size_t kMostDimensions = 254;
 
-// The integers of input i.
+// Returns the integers of input i.
 Splits IntegersOf(ComputeContext* context, int i) {
   Splits result;
   DispatchOn<int32_t, int64_t>(context->input_at(i).dtype, [&](auto tag) {
@@ -81,7 +81,7 @@ absl::Status PrepareRange(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// How many numbers there are from start to limit; a double, since it may be any.
+// Returns the number of elements from start to limit, as a double because it may be arbitrarily large.
 template <typename T>
 double RangeLength(T start, T limit, T delta) {
   if (delta > 0 ? start >= limit : start <= limit) return 0;
@@ -106,7 +106,7 @@ absl::Status FillRanges(ComputeContext* context) {
     const T delta = at(2, row);
     if (delta == T{0}) return absl::InvalidArgumentError(absl::StrCat("the step of row ", row, " is 0"));
     const double length = RangeLength<T>(at(0, row), at(1, row), delta);
-    // More elements than fit into memory: also what is not a number.
+    // Rejects more elements than fit in memory, and NaN.
     if (!(length + static_cast<double>(splits.back()) < 1e15)) {
       return absl::ResourceExhaustedError(absl::StrCat("the range of row ", row, " has ", length, " elements"));
     }
@@ -143,7 +143,7 @@ absl::Status ComputeRange(ComputeContext* context) {
 // --- RaggedGather
 // --------------------------------------------------------------------------------------------------------
 
-// (splits ..., values, indices) -> (splits ..., values)
+// Inputs and outputs: (splits ..., values, indices) -> (splits ..., values).
 absl::Status PrepareGather(PrepareContext* context) {
   const int ragged = context->num_inputs() - 2;
   for (int i = 0; i < ragged; ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 1));
@@ -172,7 +172,7 @@ absl::Status ComputeGather(ComputeContext* context) {
     if (splits[i].empty()) return absl::InvalidArgumentError("the splits are empty, expected a 0");
   }
   const Splits indices = IntegersOf(context, ragged + 1);
-  // Pieces of the next dimension that the chosen rows have; at last, pieces of the values.
+  // The ranges of the next dimension that belong to the selected rows; finally, the ranges of the values.
   std::vector<std::pair<int64_t, int64_t>> pieces;
   const int64_t rows = static_cast<int64_t>(splits[0].size()) - 1;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -183,7 +183,7 @@ absl::Status ComputeGather(ComputeContext* context) {
     return absl::InvalidArgumentError(
         absl::StrCat("the indices have ", indices[i], " at element ", i, ", expected a row in [0, ", rows, ")"));
   }
-  // Dimensions of the indices but the last have rows of one length.
+  // All dimensions of the indices except the last have rows of one length.
   int64_t count = 1;
   for (int d = 0; d + 1 < index_shape.rank(); ++d) {
     count = index_shape.dim(d) > kMostRows ? kMostRows + 1 : count * index_shape.dim(d);
@@ -197,7 +197,7 @@ absl::Status ComputeGather(ComputeContext* context) {
   }
   for (int level = 0; level < ragged; ++level) {
     const Splits& of_level = splits[static_cast<size_t>(level)];
-    // One row after the other; the indices may name one any number of times.
+    // Row by row; the indices may select a row any number of times.
     int64_t chosen = 0;
     for (const auto& [begin, end] : pieces) chosen += end - begin;
     PF_ASSIGN_OR_RETURN(const Reservation reservation,
@@ -231,7 +231,7 @@ absl::Status ComputeGather(ComputeContext* context) {
 // --- RaggedTensorToTensor
 // ------------------------------------------------------------------------------------------------
 
-// (shape, values, default value, partitions ...)
+// Inputs: (shape, values, default value, partitions ...).
 constexpr int kFirstPartition = 3;
 
 absl::Status PrepareToTensor(PrepareContext* context) {
@@ -261,11 +261,11 @@ absl::Status PrepareToTensor(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// The row splits of all ragged dimensions.
+// Returns the row splits of all ragged dimensions.
 absl::StatusOr<std::vector<Splits>> ReadPartitions(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<std::string> kinds, StringListAttr(context->node(), "row_partition_types"));
   std::vector<Splits> result;
-  int64_t rows = -1;  // Of the next partition; -1 when it says itself.
+  int64_t rows = -1;  // Rows of the next partition; -1 if the partition determines them.
   for (size_t i = 0; i < kinds.size(); ++i) {
     Splits numbers = IntegersOf(context, kFirstPartition + static_cast<int>(i));
     if (kinds[i] == "FIRST_DIM_SIZE") {
@@ -276,7 +276,7 @@ absl::StatusOr<std::vector<Splits>> ReadPartitions(ComputeContext* context) {
       continue;
     }
     if (kinds[i] == "VALUE_ROWIDS") {
-      // Rows that have no value are few unless there is something else of this size.
+      // Reserves memory, since there may be far more rows than values.
       PF_ASSIGN_OR_RETURN(const Reservation reservation,
                           Reservation::Take(&context->budget(), std::max<int64_t>(rows, 0) * 8, "row splits"));
       Splits splits(1, 0);
@@ -307,11 +307,11 @@ absl::StatusOr<std::vector<Splits>> ReadPartitions(ComputeContext* context) {
   return result;
 }
 
-// Copies the values of rows [begin, end) at `level` to where they lie in the dense output.
+// Copies the values of rows [begin, end) at `level` to their positions in the dense output.
 struct RowCopy {
   const std::vector<Splits>& splits;
-  const std::vector<int64_t>& sizes;    // Of the output, by level; one more than there are splits.
-  const std::vector<int64_t>& strides;  // Of the output, by level.
+  const std::vector<int64_t>& sizes;    // Sizes of the output by level; one more than there are splits.
+  const std::vector<int64_t>& strides;  // Strides of the output by level.
   int64_t value_elements;
   ComputeContext* context;
 
@@ -358,7 +358,7 @@ absl::Status ComputeToTensor(ComputeContext* context) {
   PF_RETURN_IF_ERROR(shape.CheckedNumElements().status());
   const int64_t value_elements = ProductOfDims(values.shape, 1, values.shape.rank());
   const int64_t fill_elements = fill.shape.num_elements();
-  // The default fits the end of the shape of a value.
+  // The default value must match the trailing dimensions of a value.
   bool fits = fill.shape.rank() < values.shape.rank() || fill_elements == 1;
   for (int d = 1; fits && fill_elements != 1 && d <= fill.shape.rank(); ++d) {
     fits = fill.shape.dim(fill.shape.rank() - d) == values.shape.dim(values.shape.rank() - d);
@@ -385,7 +385,7 @@ absl::Status ComputeToTensor(ComputeContext* context) {
 // --- RaggedTensorToSparse
 // ------------------------------------------------------------------------------------------------
 
-// (splits ..., values)
+// Inputs: (splits ..., values).
 absl::Status PrepareToSparse(PrepareContext* context) {
   const int ragged = context->num_inputs() - 1;
   for (int i = 0; i < ragged; ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 1));
@@ -416,7 +416,7 @@ absl::Status ComputeToSparse(ComputeContext* context) {
   for (int d = 1; d < values.shape.rank(); ++d) dense_shape[ragged + d] = values.shape.dim(d);
   const int64_t row_elements = ProductOfDims(values.shape, 1, values.shape.rank());
   int64_t* index = context->output<int64_t>(0);
-  // The row at each level of the value at hand.
+  // The current row at each level.
   std::vector<int64_t> row(static_cast<size_t>(ragged), 0);
   for (int64_t value = 0; value < values.shape.dim(0); ++value) {
     int64_t inner = value;

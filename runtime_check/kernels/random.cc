@@ -63,7 +63,7 @@ absl::Status Compute(ComputeContext* context) {
       } else if constexpr (distribution == Distribution::kNormal) {
         return NormalGroup<T>(bits(first + group));
       } else {
-        // Each group has as many blocks to itself as TensorFlow sets aside for it.
+        // Each group has the number of blocks that TensorFlow reserves for it.
         return TruncatedGroup<T>(bits, first + group * (kBlocksPerNumber * kGroup<T> / 4));
       }
     });

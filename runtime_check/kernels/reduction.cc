@@ -1,6 +1,6 @@
-// Ops that combine the elements along axes into one: Sum, Mean, Max, Min, Prod, All, Any, EuclideanNorm, L2Loss.
+// Ops that reduce the elements along axes: Sum, Mean, Max, Min, Prod, All, Any, EuclideanNorm, L2Loss.
 //
-// Floating-point sums are accumulated in double, so they are at least as accurate as pairwise ones.
+// Floating-point sums are accumulated in double, so they are at least as accurate as pairwise sums.
 #include <algorithm>
 #include <complex>
 #include <memory>
@@ -18,9 +18,9 @@ namespace {
 using reduction::LoopsFor;
 using reduction::ReductionLoops;
 
-// Elements that a piece of work should have, outputs and inputs together.
+// Minimum number of elements per unit of work, outputs and inputs together.
 constexpr int64_t kGrain = 1 << 14;
-// Outputs that are accumulated side by side, and elements that are converted at a time.
+// Number of outputs that are accumulated together, and of elements that are converted at a time.
 constexpr int64_t kBlock = 256;
 constexpr size_t kBlockBytes = kBlock * sizeof(std::complex<double>);
 
@@ -39,7 +39,7 @@ int64_t Count(const Dims& dims) {
   return count;
 }
 
-// The offset of the i-th combination of indices.
+// Returns the offset of the i-th combination of indices.
 int64_t OffsetOf(const Dims& dims, int64_t i) {
   int64_t offset = 0;
   for (int d = static_cast<int>(dims.size()) - 1; d >= 0; --d) {
@@ -66,7 +66,8 @@ void ForEachOffset(const Dims& dims, F f) {
   }
 }
 
-// The input's dimensions, of which neighbours of the same fate are one. The innermost is apart.
+// The dimensions of the input. Neighbouring dimensions that are both kept or both reduced are merged. The innermost
+// dimension is stored separately.
 struct ReductionState : KernelState {
   const ReductionLoops* loops = nullptr;
   const Conversion* conversion = nullptr;
@@ -87,7 +88,7 @@ void CollapseDims(const Shape& input, const std::vector<bool>& is_reduced, Reduc
   absl::InlinedVector<Run, 4> runs;
   for (int d = 0; d < input.rank(); ++d) {
     int64_t& count = is_reduced[d] ? state->num_reduced : state->num_outputs;
-    // May wrap round where a dimension of the other fate is 0: then there is nothing to do.
+    // May wrap around if a dimension of the other kind is 0; the result is then not used.
     count = static_cast<int64_t>(static_cast<uint64_t>(count) * static_cast<uint64_t>(input.dim(d)));
     if (input.dim(d) == 1) continue;
     if (!runs.empty() && runs.back().reduced == is_reduced[d]) {
@@ -151,7 +152,7 @@ class Reducer {
   explicit Reducer(ComputeContext* context)
       : state_(context->state<ReductionState>()), input_(context->input_bytes(0)), output_(context->output_bytes(0)) {}
 
-  // Outputs [begin, end), each of which has contiguous elements.
+  // Computes outputs [begin, end), each from contiguous elements.
   void ReduceInner(int64_t begin, int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
       alignas(16) char accumulator[16];
@@ -165,7 +166,8 @@ class Reducer {
     }
   }
 
-  // Neighbouring outputs are neighbours in the input as well: `count` of them from `column` on, in kept row `row`.
+  // Computes `count` outputs starting at `column` in kept row `row`. Neighbouring outputs are neighbours in the input
+  // too.
   void ReduceOuter(int64_t row, int64_t column, int64_t count) const {
     alignas(64) char accumulators[kBlockBytes];
     state_.loops->start(accumulators, count);

@@ -1,4 +1,4 @@
-// From a pattern to a tree, from the tree to a program, and the machine that runs the program.
+// Regular expressions: parses a pattern to a tree, compiles the tree to a program, and runs the program.
 #include "runtime_check/kernels/regular_expression.h"
 
 #include <algorithm>
@@ -51,10 +51,11 @@ void AppendCodePoint(uint32_t code_point, std::string* text) {
 namespace {
 
 constexpr uint32_t kLastCodePoint = 0x10ffff;
-// RE2's limits: a count of repetitions, and groups in groups.
+// Limits of RE2: the count of repetitions, and the nesting depth of groups.
 constexpr int kMostRepetitions = 1000;
 constexpr int kMostDepth = 1000;
-// A program of RE2 may take about 5 MB by default, at 16 bytes an instruction and several for a code point.
+// Limits on the program. RE2's default is about 5 MB, at 16 bytes per instruction and several instructions per code
+// point.
 constexpr size_t kMostInstructions = size_t{1} << 16;
 constexpr size_t kMostRanges = size_t{1} << 18;
 
@@ -64,7 +65,8 @@ bool IsWordByte(absl::string_view text, size_t at) {
 
 }  // namespace
 
-// Parses by recursive descent; the tree is compiled afterwards, since repetitions compile a part more than once.
+// Parses by recursive descent into a tree. The tree is compiled afterwards, since a repetition compiles its part
+// several times.
 class RegularExpressionCompiler {
  public:
   using Range = RegularExpression::Range;
@@ -94,7 +96,7 @@ class RegularExpressionCompiler {
     std::vector<Range> ranges;
     std::vector<Tree> parts;
     Place place = Place::kTextStart;
-    int least = 0, most = 0;  // Of kRepeat; most is -1 for any number.
+    int least = 0, most = 0;  // Only for kRepeat; most is -1 for any number.
     bool is_greedy = true;
     int group = 0;
   };
@@ -146,7 +148,7 @@ class RegularExpressionCompiler {
         continue;
       }
       if (Take("\\E")) {
-        // A repetition behind the quotation is one of its last character.
+        // A repetition after a quotation applies to its last character.
         if (is_quoted) {
           PF_ASSIGN_OR_RETURN(sequence->parts.back(), Repeated(std::move(sequence->parts.back())));
         }
@@ -154,7 +156,7 @@ class RegularExpressionCompiler {
         continue;
       }
       PF_ASSIGN_OR_RETURN(Tree atom, Atom(depth));
-      if (atom == nullptr) continue;  // Flags for what follows.
+      if (atom == nullptr) continue;  // Flags for the following atoms.
       PF_ASSIGN_OR_RETURN(atom, Repeated(std::move(atom)));
       sequence->parts.push_back(std::move(atom));
     }
@@ -168,7 +170,7 @@ class RegularExpressionCompiler {
     return static_cast<uint32_t>(code_point);
   }
 
-  // Operators of repetition behind `atom`.
+  // Parses the repetition operators after `atom`.
   absl::StatusOr<Tree> Repeated(Tree atom) {
     bool is_repeated = false;
     while (!AtEnd()) {
@@ -180,7 +182,7 @@ class RegularExpressionCompiler {
       } else if (Take("?")) {
         most = 1;
       } else if (!Sees("{") || !TakeCounts(&least, &most)) {
-        return atom;  // A brace that holds no counts is a literal.
+        return atom;  // A brace without counts is a literal.
       }
       if (least > kMostRepetitions || most > kMostRepetitions || (most >= 0 && most < least)) {
         at_ = start;
@@ -201,7 +203,7 @@ class RegularExpressionCompiler {
     return atom;
   }
 
-  // {n}, {n,} or {n,m}; false, and nothing taken, for anything else.
+  // Parses {n}, {n,} or {n,m}. Returns false, without consuming input, for anything else.
   bool TakeCounts(int* least, int* most) {
     size_t at = at_ + 1;
     const auto number = [&]() -> std::optional<int> {
@@ -262,7 +264,7 @@ class RegularExpressionCompiler {
     return Literal(code_point);
   }
 
-  // Behind "(". Null for "(?flags)".
+  // Parses a group after "(". Returns null for "(?flags)".
   absl::StatusOr<Tree> Group(int depth) {
     const Flags outer = flags_;
     int group = 0;
@@ -321,13 +323,13 @@ class RegularExpressionCompiler {
     return RangesNode(Sorted(std::move(ranges)));
   }
 
-  // Adds the range, and where case is ignored the other cases of what is in it.
+  // Adds the range and, if case is ignored, the other cases of its characters.
   absl::Status AddRange(Range range, std::vector<Range>* ranges) const {
     ranges->push_back(range);
     if (!flags_.ignores_case) return absl::OkStatus();
     for (uint32_t c = 'a'; c <= 'z'; ++c) {
       const uint32_t upper = c - 'a' + 'A';
-      // Signs that lower case makes a k and an s: kelvin and the long s.
+      // Non-ASCII characters whose lower case is k or s: the Kelvin sign and the long s.
       const uint32_t sign = c == 'k' ? 0x212a : c == 's' ? 0x17f : c;
       const auto holds = [&](uint32_t x) { return range.first <= x && x <= range.last; };
       if (holds(c) || holds(upper) || holds(sign)) {
@@ -376,14 +378,14 @@ class RegularExpressionCompiler {
     ranges->insert(ranges->end(), from.begin(), from.end());
   }
 
-  // A category, or all that begin with one letter. False when there is none of that name.
+  // Adds a category, or all categories that start with one letter. Returns false for an unknown name.
   static bool AddCategory(absl::string_view name, std::vector<Range>* ranges) {
     const absl::Span<const absl::string_view> names = UnicodeCategoryNames();
     const absl::Span<const uint32_t> starts = UnicodeCategoryStarts();
     std::array<bool, size_t{1} << kUnicodeCategoryBits> is_wanted = {};
     bool is_known = false;
     for (size_t i = 0; i < names.size(); ++i) {
-      // RE2 leaves code points without a meaning out of C.
+      // RE2 excludes unassigned code points from C.
       is_wanted[i] = names[i] != "Cn" && names[i].substr(0, name.size()) == name;
       is_known |= is_wanted[i];
     }
@@ -395,7 +397,7 @@ class RegularExpressionCompiler {
     return is_known;
   }
 
-  // \d, \s, \w, \p and their opposites. False, and nothing taken, for another escape.
+  // Parses \d, \s, \w, \p and their negations. Returns false, without consuming input, for another escape.
   absl::StatusOr<bool> TakeEscapedClass(std::vector<Range>* ranges) {
     if (at_ + 1 >= pattern_.size()) return Bad("a backslash at the end");
     const char c = pattern_[at_ + 1];
@@ -452,7 +454,7 @@ class RegularExpressionCompiler {
     return true;
   }
 
-  // One code point by an escape. REQUIRES: a backslash, and one more byte.
+  // Parses one escaped code point. REQUIRES: a backslash, and one more byte.
   absl::StatusOr<uint32_t> TakeEscape() {
     const size_t start = at_;
     ++at_;
@@ -568,7 +570,7 @@ class RegularExpressionCompiler {
     return absl::OkStatus();
   }
   int32_t Here() const { return static_cast<int32_t>(result_.program_.size()); }
-  // Where the split goes first when it is greedy, and second otherwise.
+  // Sets the targets of a split: a greedy one tries `inside` first, others try it second.
   void Point(int32_t split, bool is_greedy, int32_t inside, int32_t beyond) {
     result_.program_[static_cast<size_t>(split)].first = is_greedy ? inside : beyond;
     result_.program_[static_cast<size_t>(split)].second = is_greedy ? beyond : inside;
@@ -617,7 +619,7 @@ class RegularExpressionCompiler {
 
   absl::Status CompileRepeat(const TreeNode& tree) {
     const TreeNode& part = *tree.parts[0];
-    // x* is (x+)?, which differs where x may match nothing; x{2,} is xx+.
+    // x* is (x+)?, which differs if x can match the empty string; x{2,} is xx+.
     const int copies = tree.most < 0 ? std::max(tree.least - 1, 0) : tree.least;
     for (int i = 0; i < copies; ++i) PF_RETURN_IF_ERROR(Compile(part));
     std::vector<int32_t> splits;
@@ -652,7 +654,7 @@ absl::StatusOr<RegularExpression> RegularExpression::Compile(absl::string_view p
   return RegularExpressionCompiler(pattern).Run();
 }
 
-// Runs the threads of the program over the text in step. The list of threads is in the order of preference.
+// Runs the threads of the program over the text in lockstep. Threads are ordered by preference.
 class RegularExpressionMatcher {
  public:
   using Code = RegularExpression::Code;
@@ -688,7 +690,7 @@ class RegularExpressionMatcher {
           const auto first = now_.ends.begin() + static_cast<int64_t>(static_cast<size_t>(pc) * num_ends_);
           ends->assign(first, first + static_cast<int64_t>(num_ends_));
           has_matched = true;
-          break;  // The threads that follow are less preferred.
+          break;  // The following threads have lower preference.
         }
         if (is_end || !Takes(instruction, code_point)) continue;
         const auto first = now_.ends.begin() + static_cast<int64_t>(static_cast<size_t>(pc) * num_ends_);
@@ -703,8 +705,8 @@ class RegularExpressionMatcher {
 
  private:
   struct Threads {
-    std::vector<int32_t> instructions;  // Those that wait for a character, or match, by preference.
-    std::vector<uint64_t> added_at;     // By instruction: the step at which it was added last.
+    std::vector<int32_t> instructions;  // Instructions that wait for a character, or match, by preference.
+    std::vector<uint64_t> added_at;     // By instruction: the step at which it was last added.
     std::vector<int64_t> ends;          // By instruction, num_ends_ each.
     uint64_t step = 0;
   };
@@ -739,7 +741,8 @@ class RegularExpressionMatcher {
     return false;
   }
 
-  // Follows all that needs no character, in order of preference. ends_ holds what the thread has saved.
+  // Follows all instructions that consume no character, in order of preference. ends_ holds the positions saved by the
+  // thread.
   void Add(int32_t start, size_t at, Threads* threads) {
     stack_.assign(1, {start, 0});
     while (!stack_.empty()) {
@@ -788,7 +791,7 @@ class RegularExpressionMatcher {
   }
 
   struct Pending {
-    int32_t pc;  // An instruction to follow; or -1 - i, to set ends_[i] back to `saved`.
+    int32_t pc;  // An instruction to follow; or -1 - i, to restore ends_[i] to `saved`.
     int64_t saved;
   };
 
@@ -839,7 +842,7 @@ std::string RegularExpression::Replace(absl::string_view text, absl::string_view
     result.append(text.data() + at, begin - at);
     at = begin;
     if (ends[0] == last_end && begin == end) {
-      // Nothing matches right behind a match: one character is skipped.
+      // An empty match directly after a match is not allowed: one character is skipped.
       if (at == text.size()) break;
       const size_t length = CodePointAt(text, at).second;
       result.append(text.data() + at, length);

@@ -1,4 +1,4 @@
-// RequantizationRange, Requantize and QuantizeDownAndShrinkRange: from sums of 32 bits back to codes of 8 bits.
+// RequantizationRange, Requantize and QuantizeDownAndShrinkRange: conversion of 32-bit sums to 8-bit codes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace permafrost {
 namespace {
 
-// The range that the codes really use, with 0 in it at its lower end. No codes use the reverse of the whole range, as
-// in TensorFlow.
+// Returns the range that the codes span, extended to include 0 at its lower end. Without codes it is the reverse of the
+// whole range, as in TensorFlow.
 Range UsedRange(const int32_t* codes, int64_t count, Range range) {
   int32_t least = kHighest<int32_t>, most = kLowest<int32_t>;
   for (int64_t i = 0; i < count; ++i) {
@@ -23,14 +23,14 @@ Range UsedRange(const int32_t* codes, int64_t count, Range range) {
   return {std::min(0.f, RealOf(least, range)), RealOf(most, range)};
 }
 
-// From 32-bit codes of one range to 8-bit codes of another, in fixed point with 16 bits after the point:
+// Converts 32-bit codes of one range to 8-bit codes of another, in fixed point with 16 fractional bits:
 //
 //   code8 = (((code32 * scale) >> 32) + middle - lowest + 1/2) >> 16
 //
-// where `scale` is how many 8-bit steps the old range spans, `middle` the centre of the old range and `lowest` the new
-// minimum, both counted in new steps. The shifts round down, so halves are rounded up. Two things are so because
-// TensorFlow's numbers are: codes beyond 2^24 lose the bits that float does not hold, and the product wraps round,
-// which takes ranges that differ by a factor of more than 256.
+// `scale` is the number of 8-bit steps that the old range spans, `middle` the centre of the old range and `lowest` the
+// new minimum, both in new steps. The shifts round down, so halves are rounded up. Two properties reproduce
+// TensorFlow's results: codes beyond 2^24 lose the bits that a float cannot represent, and the product wraps around,
+// which happens only if the ranges differ by a factor of more than 256.
 class Narrowing {
  public:
   Narrowing(Range from, Range to) {

@@ -1,5 +1,5 @@
-// RequantizationRangePerChannel and RequantizePerChannel: from sums of 32 bits, with a range for each channel, to codes
-// of 8 bits with one range. Ranges are symmetric here: code 0 is the number 0, and what counts is the larger end.
+// RequantizationRangePerChannel and RequantizePerChannel: conversion of 32-bit sums, with a range per channel, to 8-bit
+// codes with one range. Ranges are symmetric: code 0 represents 0, and only the larger end of a range matters.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -19,7 +19,8 @@ constexpr float kCodes = 2147483648.f;  // 2^31, the number of codes on one side
 
 float LargerEnd(Range range) { return std::max(std::abs(range.min), std::abs(range.max)); }
 
-// InvalidArgument unless inputs 1 and 2 hold the ends of one range for each channel of input 0, or of one for all.
+// Returns InvalidArgument unless inputs 1 and 2 have the ends of one range per channel of input 0, or of one range for
+// all.
 absl::Status RequireChannelRanges(PrepareContext* context) {
   const Shape& input = context->input_shape(0);
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 4));
@@ -60,7 +61,7 @@ absl::Status PrepareRange(PrepareContext* context) {
 absl::Status ComputeRange(ComputeContext* context) {
   const auto* codes = context->input_bits<int32_t>(0);
   const int64_t channels = context->input_shape(0).dim(3), count = context->input_shape(0).num_elements();
-  auto* largest = reinterpret_cast<int64_t*>(context->scratch());  // By channel, the distance from 0.
+  auto* largest = reinterpret_cast<int64_t*>(context->scratch());  // By channel, the largest magnitude.
   std::fill_n(largest, channels, int64_t{0});
   bool has_negative = false;
   for (int64_t i = 0; i < count; ++i) {
@@ -103,7 +104,7 @@ void Requantize(ComputeContext* context, float target) {
   context->threads().ParallelFor(context->input_shape(0).num_elements(), 16 << 10, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float scaled = static_cast<float>(codes[i]) * scales[i % channels];
-      // Halves to the even code.
+      // Rounds halves to even.
       narrow[i] = static_cast<Code>(std::nearbyint(std::clamp(scaled, static_cast<float>(kLowest<Code>), highest)));
     }
   });

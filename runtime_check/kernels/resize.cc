@@ -27,7 +27,7 @@ std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, 
 absl::Status PrepareBilinear(PrepareContext* context) { return PrepareResize(context, BilinearTaps); }
 absl::Status PrepareNearest(PrepareContext* context) { return PrepareResize(context, NearestTaps); }
 
-// Calls line(image, y tap, first output element) for each line of the output; elements are counted, not bytes.
+// Calls line(image, y tap, first output element) for each line of the output; the unit is elements, not bytes.
 template <typename Line>
 void ForEachLine(ComputeContext* context, const ResizeState<Tap>& state, Line line) {
   const int64_t lines = static_cast<int64_t>(state.y.size());
@@ -79,13 +79,13 @@ absl::Status PrepareQuantizedBilinear(PrepareContext* context) {
   return PrepareBilinear(context);
 }
 
-// Codes are interpolated as integers. Fractions are counted in 2^-kBits; all divisions are towards zero:
+// Interpolates codes as integers. Fractions have kBits bits; all divisions round towards zero:
 //
 //   upper = top_left * 2^kBits + (top_right - top_left) * x, and lower in the same way
 //   output = (upper + (lower - upper) / 2^kBits * y + 2^(kBits - 1)) / 2^kBits
 //
-// As in TensorFlow, codes beyond 2^24 lose the bits that float does not hold, save when the size stays. Nothing
-// overflows: with codes of b bits, no term exceeds 2^(b + kBits + 1), which is 2^16 or 2^63.
+// As in TensorFlow, codes beyond 2^24 lose the bits that a float cannot represent, unless the size does not change.
+// There is no overflow: with codes of b bits, no term exceeds 2^(b + kBits + 1), which is 2^16 or 2^63.
 template <typename Code, int kBits>
 void QuantizedBilinear(ComputeContext* context) {
   const auto& state = context->state<ResizeState<Tap>>();
@@ -95,7 +95,7 @@ void QuantizedBilinear(ComputeContext* context) {
   const int64_t channels = state.channels;
   if (state.y.empty() || state.x.empty()) return;
   if (static_cast<int64_t>(state.y.size()) == state.height && static_cast<int64_t>(state.x.size()) == state.width) {
-    // The division towards zero would move negative codes.
+    // Division towards zero would change negative codes.
     std::memcpy(output, input, state.batch * state.height * state.width * channels * sizeof(Code));
     return;
   }

@@ -1,4 +1,4 @@
-// Where the pixels of a resized image lie in the original.
+// Computes the positions of the pixels of a resized image in the original.
 #include "runtime_check/kernels/sampling.h"
 
 #include <algorithm>

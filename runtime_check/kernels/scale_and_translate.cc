@@ -1,6 +1,6 @@
-// ScaleAndTranslate: resizing by a kernel of any of eight kinds, as tf.image.resize with antialiasing does.
+// ScaleAndTranslate: resizes images with one of eight kernels, as tf.image.resize with antialiasing does.
 //
-// Each output row is a weighted sum of a span of input rows, and each output column one of a span of columns. Weights
+// Each output row is a weighted sum of a span of input rows, and each output column of a span of columns. Weights
 // depend on the scale and translation, which are inputs.
 #include <algorithm>
 #include <cmath>
@@ -84,9 +84,9 @@ constexpr Interpolation kInterpolations[] = {
 // --- Spans
 // --------------------------------------------------------------------------------------------------------------
 
-// For each output row or column the input rows or columns that it is made of.
+// The span of input rows or columns for each output row or column.
 struct Spans {
-  int64_t size = 0;            // Weights for each output; those beyond the span are 0.
+  int64_t size = 0;            // Weights per output; those past the span are 0.
   std::vector<int64_t> start;  // Per output.
   std::vector<float> weights;  // `size` per output.
   Reservation reservation;
@@ -95,7 +95,7 @@ struct Spans {
 absl::StatusOr<Spans> MakeSpans(const Interpolation& kernel, bool antialias, int64_t output_size, int64_t input_size,
                                 float scale, float translation, MemoryBudget* budget) {
   const float inverse_scale = 1.0f / scale, inverse_translation = -inverse_scale * translation;
-  // A kernel is widened to filter where the image becomes smaller.
+  // The kernel is widened to filter if the image is reduced.
   const float kernel_scale = antialias ? std::max(inverse_scale, 1.0f) : 1.0f;
   const double reach = std::ceil(static_cast<double>(kernel.radius) * kernel_scale);
   Spans spans;
@@ -115,7 +115,7 @@ absl::StatusOr<Spans> MakeSpans(const Interpolation& kernel, bool antialias, int
   };
   for (int64_t i = 0; i < output_size; ++i) {
     const float sample = (static_cast<float>(i) + 0.5f) * inverse_scale + inverse_translation;
-    if (!(sample >= 0 && sample <= static_cast<float>(input_size))) continue;  // Beside the image: all weights are 0.
+    if (!(sample >= 0 && sample <= static_cast<float>(input_size))) continue;  // Outside the image: all weights are 0.
     const int64_t begin = clamp(std::ceil(sample - kernel.radius * kernel_scale - 0.5f));
     const int64_t end =
         std::min(clamp(std::floor(sample + kernel.radius * kernel_scale - 0.5f)) + 1, begin + spans.size);
@@ -127,7 +127,7 @@ absl::StatusOr<Spans> MakeSpans(const Interpolation& kernel, bool antialias, int
       total += weight;
     }
     spans.start[static_cast<size_t>(i)] = begin;
-    // TensorFlow's bound for a sum that is nothing.
+    // TensorFlow's bound below which a sum counts as zero.
     const bool is_something = std::abs(total) >= 1000 * std::numeric_limits<float>::min();
     const float factor = is_something ? 1 / total : 0;
     for (int64_t source = begin; source < end; ++source) weights[source - begin] *= factor;
@@ -169,7 +169,7 @@ absl::Status Prepare(PrepareContext* context) {
   return SetCheckedShape(context, 0, Shape({images.dim(0), size[0], size[1], images.dim(3)}));
 }
 
-// The rows first, into `rows`, which holds one row of the output before its columns are summed.
+// Sums the rows first, into `rows`, which holds one row of the output, then its columns.
 template <typename T>
 void Resize(ComputeContext* context, const Spans& vertical, const Spans& horizontal, std::vector<float>* rows) {
   const Shape &in = context->input_shape(0), &out = context->output_shape(0);

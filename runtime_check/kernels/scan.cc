@@ -12,7 +12,7 @@
 namespace permafrost {
 namespace {
 
-// The input as [outer, size, inner]: the scan runs along the middle.
+// The input as [outer, size, inner]: the scan runs along `size`.
 struct ScanState : KernelState {
   int64_t outer, size, inner;
   bool exclusive, reverse;

@@ -1,4 +1,4 @@
-// Ops that look for the largest or smallest elements: ArgMax, ArgMin, TopKV2.
+// Ops that find the largest or smallest elements: ArgMax, ArgMin, TopKV2.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kBlock = 256;
 constexpr int64_t kGrain = 1 << 14;
 
-// The input as [outer, size, inner]: what is searched is the middle.
+// The input as [outer, size, inner]: the search runs along `size`.
 struct ArgState : KernelState {
   int64_t outer, size, inner;
   bool largest;
@@ -55,7 +55,7 @@ absl::Status PrepareArg(PrepareContext* context, bool largest) {
 absl::Status PrepareArgMax(PrepareContext* context) { return PrepareArg(context, true); }
 absl::Status PrepareArgMin(PrepareContext* context) { return PrepareArg(context, false); }
 
-// The first of equals; NaN is never chosen over a number.
+// Finds the first of equal elements; a number is preferred to NaN.
 template <typename T, typename Index, bool largest>
 void FindBest(ComputeContext* context, const ArgState& state) {
   using V = decltype(Comparable(T()));
@@ -150,7 +150,8 @@ absl::Status PrepareTopKV2(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Larger first, then the smaller index; NaN counts as the largest. A strict weak order, as sorting demands.
+// Orders by descending value, then by ascending index; NaN counts as the largest. This is a strict weak order, as
+// sorting requires.
 template <typename T>
 void SortRows(ComputeContext* context) {
   const auto& state = context->state<TopKState>();

@@ -1,4 +1,4 @@
-// SegmentSum and UnsortedSegmentSum, DynamicPartition and DynamicStitch: rows that are grouped by number.
+// SegmentSum and UnsortedSegmentSum, DynamicPartition and DynamicStitch: rows grouped by number.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -21,14 +21,14 @@ namespace {
 // --- Sums of segments
 // --------------------------------------------------------------------------------------------------
 
-// The shape `shape` without its first `count` dimensions, behind `first`.
+// Returns `shape` with its first `count` dimensions replaced by `first`.
 Shape WithFirst(int64_t first, const Shape& shape, int count) {
   Shape result({first});
   for (int d = count; d < shape.rank(); ++d) result.AddDim(shape.dim(d));
   return result;
 }
 
-// InvalidArgument unless input 0 begins with the dimensions of input 1.
+// Returns InvalidArgument unless input 0 starts with the dimensions of input 1.
 absl::Status RequirePrefix(PrepareContext* context) {
   const Shape& data = context->input_shape(0);
   const Shape& numbers = context->input_shape(1);
@@ -53,7 +53,7 @@ absl::Status PrepareSorted(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// The row with number numbers[i] gets row i added. Rows with negative numbers are left out. Integers wrap round.
+// Adds row i to the row with number numbers[i]. Rows with negative numbers are ignored. Integers wrap around.
 template <typename T, typename Index>
 absl::Status AddRows(ComputeContext* context) {
   const T* data = context->input<T>(0);

@@ -1,4 +1,4 @@
-// Ops that choose by a condition: Select, SelectV2, Where.
+// Ops that select elements by a condition: Select, SelectV2, Where.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -18,7 +18,7 @@ struct SelectState : KernelState {
   Broadcast broadcast;
 };
 
-// Broadcasts the inputs of these shapes, which are the real ones or views of them.
+// Prepares the broadcast of inputs with these shapes, which may differ from the actual shapes.
 absl::Status PrepareSelectWith(PrepareContext* context, absl::Span<const Shape> inputs) {
   PF_ASSIGN_OR_RETURN(Shape values, BroadcastShapes(inputs[1], inputs[2]));
   PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(inputs[0], values));
@@ -33,7 +33,7 @@ absl::Status PrepareSelectV2(PrepareContext* context) {
   return PrepareSelectWith(context, {context->input_shape(0), context->input_shape(1), context->input_shape(2)});
 }
 
-// The condition has the shape of the values, is one bool, or has one for each slice along the first dimension.
+// The condition has the shape of the values, or is one bool, or has one bool per slice along the first dimension.
 absl::Status PrepareSelect(PrepareContext* context) {
   Shape condition = context->input_shape(0);
   const Shape& values = context->input_shape(1);

@@ -1,5 +1,4 @@
-// Rows of indices that address slices of a tensor by its leading dimensions: what GatherNd and the scattering ops
-// share.
+// Implements rows of indices that address slices of a tensor.
 #include "runtime_check/kernels/slice_index.h"
 
 #include <string>

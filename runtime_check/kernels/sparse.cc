@@ -1,4 +1,4 @@
-// SparseToDense: values at given places among a default.
+// SparseToDense: writes values at given positions of a tensor filled with a default value.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,9 +14,9 @@ namespace {
 
 struct DenseState : KernelState {
   std::vector<int64_t> dims;
-  int64_t count = 0;       // Of places.
-  bool one_value = false;  // For all places.
-  bool validates = false;  // Places must be sorted and distinct.
+  int64_t count = 0;       // Number of positions.
+  bool one_value = false;  // One value for all positions.
+  bool validates = false;  // Positions must be sorted and distinct.
 };
 
 absl::Status Prepare(PrepareContext* context) {
@@ -47,7 +47,7 @@ absl::Status Prepare(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// Calls put(element of the output, number of the value) for each place.
+// Calls put(element of the output, number of the value) for each position.
 template <typename Index, typename Put>
 absl::Status ForPlaces(ComputeContext* context, Put put) {
   const auto& state = context->state<DenseState>();
@@ -81,7 +81,7 @@ absl::Status ForPlaces(ComputeContext* context, Put put) {
                                                      : ForPlaces<int32_t>(context, put);
 }
 
-// Writes `count` copies of one element. What is written is copied in turn, so that small elements cost no more than
+// Writes `count` copies of one element. Each step copies what is already written, so small elements are as fast as
 // large ones.
 void FillWith(const char* from, size_t element, int64_t count, char* output) {
   if (count == 0) return;

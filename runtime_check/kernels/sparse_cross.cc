@@ -1,4 +1,4 @@
-// SparseCross: for each row, all combinations of one feature from each input, as hashes or joined texts.
+// SparseCross: all combinations of one feature from each input, per row, as hashes or joined strings.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -15,13 +15,13 @@
 namespace permafrost {
 namespace {
 
-// The features of one input: those of row i are [starts[i], starts[i + 1]) of its values.
+// The features of one input: row i has the values [starts[i], starts[i + 1]).
 struct Column {
-  int values = 0;  // The input that holds them.
+  int values = 0;  // The input with the values.
   std::vector<int64_t> starts;
 };
 
-// (indices ..., values ..., shapes ..., dense inputs ...), N of each of the first three.
+// Inputs: (indices ..., values ..., shapes ..., dense inputs ...), with N of each of the first three.
 absl::Status Prepare(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const int64_t sparse, IntAttr(context->node(), "N"));
   const int inputs = context->num_inputs();
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<Column>> ReadColumns(ComputeContext* context, int spa
   *rows = sparse > 0 ? context->input<int64_t>(2 * sparse)[0] : context->input_shape(0).dim(0);
   int64_t present = 0;
   for (int i = 0; i < sparse; ++i) present += context->input_shape(i).dim(0);
-  // An empty row costs little, and no matrix has so many of them by mistake.
+  // Reserves memory for the rows. More than 2^40 rows exceed any budget.
   PF_ASSIGN_OR_RETURN(const Reservation reservation, Reservation::Take(&context->budget(),
                                                                        std::max<int64_t>(*rows, 0) <= (int64_t{1} << 40)
                                                                            ? std::max<int64_t>(*rows, 0) * 8
@@ -134,7 +134,7 @@ absl::Status Compute(ComputeContext* context) {
     for (const Column& column : columns) product *= static_cast<double>(size_of(column, row));
     const auto crosses = static_cast<int64_t>(product);  // At most `count`.
     for (int64_t k = 0; k < crosses; ++k, ++next) {
-      // The last input changes fastest.
+      // The index of the last input changes fastest.
       int64_t rest = k;
       for (size_t c = columns.size(); c > 0; --c) {
         const int64_t size = size_of(columns[c - 1], row);

@@ -15,14 +15,15 @@
 namespace permafrost {
 namespace {
 
-// Twiddle factors grow with the length, and a length with large prime factors costs its square.
+// Limits the memory for twiddle factors, which grows with the length, and the time for lengths with large prime
+// factors, which is quadratic.
 constexpr int64_t kMostPoints = 1 << 24;
 
 struct SpectrumState : KernelState {
   int64_t rows = 0;
-  int64_t points = 0;   // Of the transform.
-  int64_t given = 0;    // Of a row of the input.
-  int64_t results = 0;  // Of a row of the output.
+  int64_t points = 0;   // Length of the transform.
+  int64_t given = 0;    // Length of a row of the input.
+  int64_t results = 0;  // Length of a row of the output.
 };
 
 absl::Status CheckPoints(int64_t points) {
@@ -37,7 +38,7 @@ absl::Status Finish(PrepareContext* context, std::unique_ptr<SpectrumState> stat
   output.set_dim(last, state->results);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   state->rows = output.num_elements() == 0 ? 0 : ProductOfDims(output, 0, last);
-  // One row, cut or filled with zeros, and one of results; of the widest type.
+  // Scratch memory for one row, truncated or zero-padded, and one row of results, in the widest type.
   context->RequestScratch(static_cast<size_t>(state->points + 2) * 2 * sizeof(std::complex<double>));
   context->SetState(std::move(state));
   return absl::OkStatus();
@@ -91,8 +92,8 @@ void Assign(const std::complex<T>& from, T* to) {
   *to = from.real();
 }
 
-// Calls transform(row of From, row of To) with the results in the scratch memory, where they may need more room than in
-// the output, and `used` elements of the input, which a transform may write to.
+// Calls transform(row of From, row of To). The results are in scratch memory, since they may need more room than the
+// output has. A transform may overwrite the `used` elements of the input.
 template <typename From, typename To, typename F>
 void ForRows(ComputeContext* context, int64_t used, F transform) {
   const auto& state = context->state<SpectrumState>();
@@ -101,7 +102,7 @@ void ForRows(ComputeContext* context, int64_t used, F transform) {
   for (int64_t i = 0; i < state.rows; ++i) {
     const From* x = context->input<From>(0) + i * state.given;
     std::copy(x, x + used, row);
-    if (state.points == 1) {  // One number is its own transform, which the library does not know.
+    if (state.points == 1) {  // The transform of one number is the number; the library does not support this.
       Assign(row[0], result);
     } else {
       transform(row, result);
@@ -149,15 +150,15 @@ absl::Status ComputeIrfft(ComputeContext* context) {
 
 // --- Along two dimensions --------------------------------------------------------------------------------------------
 
-// Images of [lines, columns] complex numbers in the scratch memory, of which a real side has `points` in a line.
+// Images of [lines, columns] complex numbers in the scratch memory. A real image has `points` numbers per line.
 struct PlaneState : KernelState {
   int64_t images = 0;
-  int64_t lines = 0, points = 0;  // Of the transform.
-  int64_t columns = 0;            // Complex numbers in a line: points, or points / 2 + 1.
+  int64_t lines = 0, points = 0;  // Size of the transform.
+  int64_t columns = 0;            // Complex numbers per line: points, or points / 2 + 1.
   int64_t given_lines = 0, given = 0;
 };
 
-// What `points` real numbers become: the rest is symmetric.
+// Returns the number of results for `points` real numbers; the others follow by symmetry.
 int64_t HalfSpectrum(int64_t points) { return points == 0 ? 0 : points / 2 + 1; }
 
 enum class PlaneKind { kComplex, kFromReal, kToReal };
@@ -197,7 +198,7 @@ absl::Status PreparePlane(PrepareContext* context) {
   output.set_dim(rank - 1, kind == PlaneKind::kToReal ? state->points : state->columns);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
   state->images = output.num_elements() == 0 || input.num_elements() == 0 ? 0 : ProductOfDims(output, 0, rank - 2);
-  // One image, and one line before and after its transform; all of the widest type.
+  // Scratch memory for one image, and one line before and after its transform, in the widest type.
   const int64_t line = std::max(state->lines, state->points) + 2;
   ScratchParts parts;
   PF_RETURN_IF_ERROR(parts.Add(state->columns * state->lines + 2 * line, sizeof(std::complex<double>)).status());
@@ -218,8 +219,8 @@ struct Plane {
     real_fft.SetFlag(Eigen::FFT<T>::HalfSpectrum);
   }
 
-  // In `result`, the transform of the first `count` numbers of `line`. One number is its own, which the library does
-  // not know.
+  // Computes, in `result`, the transform of the first `count` numbers of `line`. The transform of one number is the
+  // number; the library does not support this.
   void TransformLine(int64_t count, bool is_inverse) {
     if (count == 1) {
       result[0] = line[0];

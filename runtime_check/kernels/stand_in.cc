@@ -1,4 +1,4 @@
-// The contexts that show a kernel other types than its node has, and the conversions behind them.
+// Contexts that present other types to a kernel than its node has, and the conversions.
 #include "runtime_check/kernels/stand_in.h"
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 namespace permafrost {
 namespace {
 
-// The smallest number of elements that is worth another thread.
+// Minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 14;
 
-// The type that the kernel sees.
+// Returns the type that the kernel sees.
 DType Seen(StandIn kind, DType dtype) {
   if (kind == StandIn::kNumberForString) return dtype == DType::kString ? DType::kInt64 : dtype;
   return dtype == DType::kHalf || dtype == DType::kBFloat16 ? DType::kFloat : dtype;
@@ -29,15 +29,15 @@ DType Seen(StandIn kind, DType dtype) {
 struct StandInState : KernelState {
   std::unique_ptr<KernelState> inner;
   int64_t inner_scratch = 0;
-  // By input: what stands in for a value that is known before the run (of no type: nothing does), where the scratch
-  // memory has its place otherwise, and the number of its first string less 1.
+  // By input: the converted value if it is known before the run (empty if there is none), otherwise its offset in the
+  // scratch memory; and the number of its first string less 1.
   std::vector<Tensor> known;
   std::vector<int64_t> input_parts, numbers_before;
   std::vector<int64_t> output_parts;  // By output; -1 for none.
   std::vector<bool> input_is_converted;
 };
 
-// Converts the strings or narrow floats of an input into `to`.
+// Converts the strings or 16-bit floats of an input to `to`.
 void ConvertInput(const StandInState& state, int i, DType dtype, const char* data, int64_t count, ThreadPool* threads,
                   char* to) {
   const Conversion* conversion = ConversionFor(dtype);
@@ -72,7 +72,7 @@ class StandInPreparation final : public PrepareContext {
     if (known.dtype() == DType::kInvalid) {
       char* data = nullptr;
       absl::StatusOr<Tensor> made = Tensor::Allocate(input_type(i), value->shape(), &data);
-      if (!made.ok()) return nullptr;  // Then it is converted during the run.
+      if (!made.ok()) return nullptr;  // The value is then converted during the run.
       ConvertInput(*state_, i, value->dtype(), value->bytes().data(), value->num_elements(), nullptr, data);
       known = *std::move(made);
     }
@@ -99,7 +99,7 @@ class StandInPreparation final : public PrepareContext {
   const void* kernel_data() const override { return outer_->kernel_data(); }
   void ComputeWith(ComputeFunction function) override { outer_->ComputeWith(function); }
 
-  // After the kernel's own Prepare: the memory for all conversions, and that of the kernel.
+  // Called after the kernel's Prepare: requests the memory for all conversions and for the kernel.
   absl::Status Finish() {
     for (int i : released_) state_->known[i] = Tensor();
     if (scratch_bytes_ > INT64_MAX) return absl::InvalidArgumentError("more scratch memory than can be addressed");
@@ -139,9 +139,9 @@ class StandInComputation final : public ComputeContext {
       Value& seen = inputs_.back();
       seen.dtype = Seen(kind, value.dtype);
       if (state_.known[i].dtype() != DType::kInvalid) {
-        seen.data = const_cast<char*>(state_.known[i].bytes().data());  // Kernels write to outputs alone.
+        seen.data = const_cast<char*>(state_.known[i].bytes().data());  // Safe: kernels write only to outputs.
         seen.bytes = static_cast<int64_t>(state_.known[i].bytes().size());
-      } else if (value.data != nullptr || value.strings != nullptr) {  // Else it was released.
+      } else if (value.data != nullptr || value.strings != nullptr) {  // Otherwise the value was released.
         seen.data = outer->scratch() + state_.input_parts[i];
         seen.bytes = BytesSeen(seen);
         ConvertInput(state_, i, value.dtype, value.data, value.shape.num_elements(), &outer->threads(), seen.data);
@@ -195,7 +195,7 @@ class StandInComputation final : public ComputeContext {
     return absl::OkStatus();
   }
 
-  // After the kernel's own Compute.
+  // Called after the kernel's Compute.
   absl::Status ConvertOutputs() {
     for (int i = 0; i < num_outputs(); ++i) {
       Value& made = outer_->output_at(i);
@@ -216,7 +216,7 @@ class StandInComputation final : public ComputeContext {
   }
 
  private:
-  // What Finish asked for.
+  // Returns the size that Finish has requested.
   static int64_t BytesSeen(const Value& seen) {
     return seen.shape.num_elements() * static_cast<int64_t>(SizeOf(seen.dtype));
   }

@@ -1,8 +1,8 @@
 // Random numbers that are functions of a seed, or of a key and a counter: the StatelessRandom ops, StatelessMultinomial
-// and Multinomial. All give TensorFlow's numbers.
+// and Multinomial. The numbers are equal to TensorFlow's.
 //
-// A seed becomes a key and a counter, which say where a stream of Philox starts. Versions of an op that end in V2, and
-// gamma's V3, get these as inputs.
+// A seed is converted to a key and a counter, which determine the start of a Philox stream. Versions of an op that end
+// in V2, and gamma's V3, have these as inputs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,10 +21,10 @@
 namespace permafrost {
 namespace {
 
-// TensorFlow's numbers of algorithms. AUTO_SELECT is Philox on a processor without a device.
+// TensorFlow's algorithm numbers. AUTO_SELECT is Philox on the CPU.
 constexpr int32_t kPhiloxAlgorithm = 1;
 constexpr int32_t kAutoSelect = 3;
-// Blocks set aside for each number of a gamma distribution.
+// Blocks reserved per number of a gamma distribution.
 constexpr uint64_t kBlocksPerGamma = 256;
 
 struct KeyAndCounter {
@@ -34,14 +34,14 @@ struct KeyAndCounter {
   Philox Stream() const { return Philox(key, upper, lower); }
 };
 
-// A block of another stream scrambles the seed, so that seeds that differ in one bit give unrelated streams.
+// Scrambles the seed with a block of another stream, so that seeds that differ in one bit give unrelated streams.
 KeyAndCounter FromSeed(uint64_t seed0, uint64_t seed1) {
-  constexpr uint64_t kScramblingKey = 0x02461e293ec8f720;  // TensorFlow's.
+  constexpr uint64_t kScramblingKey = 0x02461e293ec8f720;  // TensorFlow's constant.
   const Block mixed = Philox(kScramblingKey, seed1, seed0)(0);
   return {uint64_t{mixed[0]} | uint64_t{mixed[1]} << 32, 0, uint64_t{mixed[2]} | uint64_t{mixed[3]} << 32};
 }
 
-// Input i, two integers of 32 or 64 bits.
+// Reads input i, two integers of 32 or 64 bits.
 KeyAndCounter SeedInput(ComputeContext* context, int i) {
   KeyAndCounter result;
   DispatchOn<int32_t, int64_t, uint32_t, uint64_t>(context->input_at(i).dtype, [&](auto tag) {
@@ -58,7 +58,7 @@ absl::Status RequireVector(PrepareContext* context, int i, int64_t size) {
       absl::StrCat("input ", i, " has the shape ", shape.ToString(), ", expected [", size, "]"));
 }
 
-// Inputs 1 on are (seed), or (key, counter, algorithm): true for the latter.
+// Returns true if the inputs from 1 on are (key, counter, algorithm), false if (seed).
 bool HasKeyInput(const ComputeContext& context) { return context.input_at(1).dtype == DType::kUint64; }
 
 absl::StatusOr<KeyAndCounter> StreamInput(ComputeContext* context) {
@@ -79,7 +79,7 @@ absl::Status PrepareStreamInputs(PrepareContext* context) {
   return RequireRank(context, 3, 0);
 }
 
-// (shape, seed ...) or (shape, key, counter, algorithm ...).
+// Inputs: (shape, seed ...) or (shape, key, counter, algorithm ...).
 absl::Status Prepare(PrepareContext* context) {
   PF_RETURN_IF_ERROR(PrepareStreamInputs(context));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, IntegerVectorInput(context, 0));
@@ -148,7 +148,7 @@ absl::Status ComputeBits(ComputeContext* context) {
 // --- Gamma
 // --------------------------------------------------------------------------------------------------------------
 
-// (shape, seed, alpha) or (shape, key, counter, algorithm, alpha). The shape ends with that of alpha.
+// Inputs: (shape, seed, alpha) or (shape, key, counter, algorithm, alpha). The shape ends with that of alpha.
 absl::Status PrepareGamma(PrepareContext* context) {
   PF_RETURN_IF_ERROR(Prepare(context));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, IntegerVectorInput(context, 0));
@@ -162,7 +162,7 @@ absl::Status PrepareGamma(PrepareContext* context) {
                                                  ", expected the end of that of the output"));
 }
 
-// Numbers of the pieces that a distribution makes of a block, the last one first, as TensorFlow takes them.
+// The random numbers that a distribution derives from a block, used from the last to the first as in TensorFlow.
 template <typename Pair>
 class Drawn {
  public:
@@ -182,7 +182,8 @@ class Drawn {
   int left_ = 0;
 };
 
-// A number of the gamma distribution (Marsaglia and Tsang: "A simple method for generating gamma variables", 2000).
+// Returns a number of the gamma distribution (Marsaglia and Tsang: "A simple method for generating gamma variables",
+// 2000).
 double GammaNumber(double alpha, const Philox& bits, uint64_t block) {
   const auto next = [&] { return bits(block++); };
   Drawn uniform(&UniformGroup<double>);
@@ -191,7 +192,8 @@ double GammaNumber(double alpha, const Philox& bits, uint64_t block) {
   const bool is_below_one = alpha < 1;
   const double d = alpha + (is_below_one ? 2.0 / 3 : -1.0 / 3);
   const double c = 1.0 / 3 / std::sqrt(d);
-  // About one in twenty candidates is refused. A stream that refuses so many as this is none of finite numbers.
+  // Limit on rejected candidates. About one in twenty is rejected; a stream that reaches the limit has numbers that are
+  // not finite.
   constexpr int kMostCandidates = 1 << 16;
   for (int i = 0; i < kMostCandidates; ++i) {
     const double x = normal.Take(next);
@@ -247,7 +249,7 @@ struct MultinomialState : KernelState {
   uint64_t seed = 0, seed2 = 0;
 };
 
-// (logits, num_samples, seed) or, with the seed as attributes, (logits, num_samples).
+// Inputs: (logits, num_samples, seed) or, with the seed as attributes, (logits, num_samples).
 absl::Status PrepareMultinomial(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 2));
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 0));
@@ -271,7 +273,7 @@ absl::Status PrepareMultinomial(PrepareContext* context) {
   return SetCheckedShape(context, 0, Shape({logits.dim(0), samples}));
 }
 
-// Draws from the words of a stream one after the other, as TensorFlow with one thread does.
+// Draws from consecutive words of a stream, as TensorFlow does with one thread.
 template <typename T, typename Index>
 void DrawClasses(ComputeContext* context, const Philox& bits) {
   const T* logits = context->input<T>(0);
@@ -313,7 +315,7 @@ absl::Status ComputeMultinomial(ComputeContext* context) {
     bits = SeedInput(context, 2).Stream();
   } else {
     const auto& state = context->state<MultinomialState>();
-    // TensorFlow counts rows of multiples of 4.
+    // TensorFlow rounds row lengths up to multiples of 4.
     const int64_t samples = context->output_shape(0).dim(1);
     PF_ASSIGN_OR_RETURN(const uint64_t first,
                         TakeBlocks(context, static_cast<uint64_t>((samples + 3) / 4 * 4) *

@@ -1,4 +1,4 @@
-// Copies a block of elements from one strided layout to another: the engine of the kernels that only move elements.
+// Implements copies of blocks between strided layouts.
 #include "runtime_check/kernels/strided_copy.h"
 
 #include <algorithm>
@@ -7,22 +7,23 @@
 namespace permafrost {
 namespace {
 
-// Bytes that are worth another thread.
+// Minimum number of bytes per thread.
 constexpr int64_t kGrainBytes = 1 << 17;
-// Side of a tile of a transposition: 32 lines of 64 bytes on either side stay in the first-level cache.
+// Side of a transposition tile: 32 cache lines of 64 bytes of source and target stay in the L1 cache.
 constexpr int64_t kTile = 32;
 
 struct Element16 {
   uint64_t halves[2];
 };
 
-// A copy may begin anywhere within a tensor, which neighbours that move as one element need not be aligned for.
+// An unaligned element. A copy may start anywhere in a tensor, so neighbours that are merged to one element may be
+// unaligned.
 template <typename T>
 struct __attribute__((packed, may_alias)) Unaligned {
   T bits;
 };
 
-// Calls f with a tag of a type of that size, which needs no alignment.
+// Calls f with a tag of a type of that size without alignment.
 template <typename F>
 void WithElement(size_t size, F f) {
   switch (size) {
@@ -42,7 +43,7 @@ void WithElement(size_t size, F f) {
 template <typename T>
 void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t count) {
   if (to_stride == 1 && from_stride == 1) {
-    // A call costs more than a few elements.
+    // A function call costs more than copying a few elements.
     if (count <= 4) {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i];
     } else {
@@ -59,7 +60,7 @@ void CopyRow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
 
 absl::InlinedVector<int64_t, 6> RowMajorStrides(absl::Span<const int64_t> dims) {
   absl::InlinedVector<int64_t, 6> strides(dims.size());
-  uint64_t stride = 1;  // May wrap round where a dimension further out is 0.
+  uint64_t stride = 1;  // May wrap around if an outer dimension is 0.
   for (int i = static_cast<int>(dims.size()) - 1; i >= 0; --i) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(dims[i]);
@@ -93,7 +94,7 @@ StridedCopy::StridedCopy(absl::Span<const Dim> dims, size_t element_size)
       dims_.push_back(dim);
     }
   }
-  // Rows that are contiguous on both sides are moved as larger elements where they have the size of one.
+  // Rows that are contiguous in source and target, and have the size of a larger element, are moved as one element.
   if (!dims_.empty() && dims_.back().from == 1 && dims_.back().to == 1 && dims_.size() > 1) {
     const int64_t row = dims_.back().size;
     const bool fits = (row == 2 || row == 4 || row == 8 || row == 16) && row * element_size_ <= 16;
@@ -106,7 +107,7 @@ StridedCopy::StridedCopy(absl::Span<const Dim> dims, size_t element_size)
     }
   }
   if (dims_.empty()) dims_.push_back({num_elements_, 1, 1});
-  // A dimension along which the source is contiguous goes next to the last, if the last is not contiguous there.
+  // If the last dimension is not contiguous in the source, the dimension that is becomes the one before the last.
   const int last = static_cast<int>(dims_.size()) - 1;
   if (dims_[last].to == 1 && dims_[last].from != 1 && dims_[last].from != 0 && dims_[last].size >= 4) {
     for (int i = 0; i < last; ++i) {

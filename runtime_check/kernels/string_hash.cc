@@ -1,4 +1,4 @@
-// The hashes of string_hash.h, from their publications. Numbers are read with the lowest byte first.
+// Implements the hashes of string_hash.h from their publications. Numbers are read in little-endian order.
 #include "runtime_check/kernels/string_hash.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Arrays of tensors that ops share by reference. The scalar `flow` that goes from op to op keeps them in order.
+// Tensor arrays, which ops share by reference. A scalar `flow`, passed from op to op, orders the accesses.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -14,10 +14,10 @@ struct TensorArray : RuntimeObject {
   absl::string_view kind() const override { return kKind; }
 
   DType dtype = DType::kInvalid;
-  Shape shape = Shape::UnknownRank();  // Of every element, as far as it is known.
+  Shape shape = Shape::UnknownRank();  // Shape of every element, as far as it is known.
   bool is_dynamic = false;
   bool clears_after_read = true;
-  bool has_one_shape = false;  // The first element that is written sets the shape.
+  bool has_one_shape = false;  // The first element written determines the shape.
   bool is_closed = false;
   ElementStore elements;
   std::vector<bool> cleared;
@@ -70,7 +70,7 @@ absl::Status Put(ComputeContext* context, TensorArray* array, int64_t index, Ele
   return absl::OkStatus();
 }
 
-// Null when it is not set. Clears it where the array says so.
+// Returns an element, null if it is not set. Clears the element if the array requires it.
 absl::StatusOr<ElementRef> Get(TensorArray* array, int64_t index) {
   PF_RETURN_IF_ERROR(CheckIndex(index, array->elements.size()));
   if (array->cleared[static_cast<size_t>(index)]) {

@@ -1,4 +1,4 @@
-// Lists of tensors as values: each op gives a new list and leaves the old one as it was.
+// Lists of tensors as values: each op returns a new list and does not change its input.
 #include <algorithm>
 #include <cstring>
 
@@ -15,8 +15,8 @@ struct TensorList : RuntimeObject {
   absl::string_view kind() const override { return kKind; }
 
   DType dtype = DType::kInvalid;
-  Shape shape = Shape::UnknownRank();  // Of every element, as far as it is known.
-  int64_t most = -1;                   // How many elements PushBack may make; -1 for any number.
+  Shape shape = Shape::UnknownRank();  // Shape of every element, as far as it is known.
+  int64_t most = -1;                   // Maximum size for PushBack; -1 for any.
   ElementStore elements;
 
   std::vector<ElementRef> All() const {
@@ -31,7 +31,8 @@ absl::StatusOr<ListRef> InputList(const ComputeContext* context) { return Object
 
 void GiveList(ComputeContext* context, ListRef list) { context->output_objects(0).front() = std::move(list); }
 
-// The list of input 0, for this node to change: itself where nobody else has it, else a copy that shares the elements.
+// Returns the list of input 0 for modification: the list itself if there is no other reference, else a copy that shares
+// the elements.
 absl::StatusOr<ListRef> ListToChange(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(ListRef list, InputList(context));
   constexpr long kInputAndThis = 2;
@@ -44,7 +45,7 @@ absl::StatusOr<ListRef> ListToChange(ComputeContext* context) {
   return copy;
 }
 
-// A new list with the element type that the node says.
+// Returns a new list with the element type of the node.
 absl::StatusOr<ListRef> NewList(ComputeContext* context, int shape_input) {
   auto list = std::make_shared<TensorList>();
   PF_ASSIGN_OR_RETURN(list->dtype, TypeAttr(context->node(), "element_dtype"));
@@ -66,7 +67,7 @@ absl::Status CheckElement(const TensorList& list, const Shape& shape, DType dtyp
 
 Shape WithoutFirst(const Shape& shape) { return Shape(shape.dims().subspan(1)); }
 
-// Puts the rows of a value at the places that `index` says.
+// Stores the rows of a value at the positions that `index` returns.
 template <typename Index>
 absl::Status SetRows(ComputeContext* context, TensorList* list, const Value& rows, int64_t count, Index index) {
   if (rows.shape.rank() == 0) return absl::InvalidArgumentError("found a scalar, expected at least one axis");
@@ -105,7 +106,7 @@ absl::Status ComputeFromTensor(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// Scatter: tensor, indices, element_shape, and in V2 num_elements (-1: as many as the indices ask for).
+// Inputs of Scatter: tensor, indices, element_shape, and in V2 num_elements (-1: determined by the indices).
 absl::Status ComputeScatter(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(ListRef list, NewList(context, 2));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, IntegersOf(context->input_at(1)));
@@ -219,7 +220,7 @@ absl::Status ComputeGather(ComputeContext* context) {
   return GiveStack(context, 0, chosen, shape);
 }
 
-// V1: the shape is an attribute. V2: inputs element_shape and leading_dims, which says how long unset elements are.
+// V1 has the shape as an attribute. V2 has the inputs element_shape and leading_dims, the lengths of unset elements.
 absl::Status ComputeConcat(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const ListRef list, InputList(context));
   Shape shape;
@@ -230,7 +231,7 @@ absl::Status ComputeConcat(ComputeContext* context) {
   } else {
     PF_ASSIGN_OR_RETURN(shape, ShapeAttr(context->node(), "element_shape"));
   }
-  // What is said of the first axis does not matter: every element has its own length.
+  // The first axis of the shape is ignored: each element has its own length.
   const auto without_first = [](const Shape& full) -> absl::StatusOr<Shape> {
     if (!full.has_rank()) return full;
     if (full.rank() == 0) return absl::InvalidArgumentError("scalars have no first axis");

@@ -1,4 +1,4 @@
-// TensorFlow's format of tensors in messages.
+// Writes tensors in TensorFlow's message format.
 #include "runtime_check/kernels/tensor_text.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace permafrost {
 namespace {
 
-// "%.*g" with few digits when they read back as the same number, else with enough for any.
+// Formats with few digits if they read back as the same number, else with enough digits for any number.
 template <typename T>
 std::string TextOfReal(T value) {
   constexpr int kFew = std::numeric_limits<T>::digits10;         // 6 or 15.
@@ -74,7 +74,7 @@ std::string TextOfValues(const Value& value, int64_t max_elements) {
   const int64_t count = value.shape.num_elements();
   const int64_t shown = max_elements < 0 ? count : std::min(count, max_elements);
   if (count == 0) return "";
-  // How many elements the parts of each dimension but the last hold, which stand in brackets: the innermost comes last.
+  // The number of elements in each pair of brackets, for all dimensions but the last; the innermost comes last.
   std::vector<int64_t> parts;
   int64_t size = count;
   for (int d = 0; d + 1 < value.shape.rank(); ++d) parts.push_back(size /= value.shape.dim(d));

@@ -1,5 +1,5 @@
-// Strings as wholes: StringLower, StringUpper, StringStrip, StringLength, StringJoin, ReduceJoin, Substr, AsString,
-// StringToNumber, the regular expressions and the hashes into buckets.
+// Ops on whole strings: StringLower, StringUpper, StringStrip, StringLength, StringJoin, ReduceJoin, Substr, AsString,
+// StringToNumber, regular expressions and hash buckets.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ using Strings = std::vector<std::string>;
 
 const Strings& StringsOf(ComputeContext* context, int i) { return context->input_strings(i); }
 
-// output[i] = function(input[i]); function(const std::string&) returns a string.
+// Computes output[i] = function(input[i]); function(const std::string&) returns a string.
 template <typename Function>
 absl::Status MapStrings(ComputeContext* context, Function function) {
   const Strings& input = StringsOf(context, 0);
@@ -40,7 +40,7 @@ absl::Status MapStrings(ComputeContext* context, Function function) {
 // --- Case, spaces, length
 // ---------------------------------------------------------------------------------------------
 
-// Of ASCII letters. With encoding utf-8 TensorFlow changes those of all scripts.
+// Changes the case of ASCII letters. With encoding utf-8 TensorFlow changes letters of all scripts.
 absl::Status ComputeCase(ComputeContext* context, char (*change)(unsigned char)) {
   PF_ASSIGN_OR_RETURN(const std::string encoding, StringAttr(context->node(), "encoding"));
   if (!encoding.empty()) {
@@ -66,7 +66,7 @@ absl::Status ComputeStrip(ComputeContext* context) {
   return MapStrings(context, [](const std::string& text) { return std::string(absl::StripAsciiWhitespace(text)); });
 }
 
-// Whether a byte begins a character of UTF-8.
+// Returns true if a byte begins a UTF-8 character.
 bool IsLead(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
 absl::StatusOr<bool> CountsCharacters(const Node& node) {
@@ -91,7 +91,7 @@ absl::Status ComputeLength(ComputeContext* context) {
 // --- Joining
 // -------------------------------------------------------------------------------------------------------------
 
-// The strings of all inputs have one shape, or are scalars.
+// All inputs have one shape, or are scalars.
 absl::Status PrepareJoin(PrepareContext* context) {
   Shape shape;
   for (int i = 0; i < context->num_inputs(); ++i) {
@@ -115,7 +115,7 @@ absl::Status ComputeJoin(ComputeContext* context) {
     const Strings& strings = StringsOf(context, input);
     return strings[context->input_shape(input).rank() == 0 ? 0 : i];
   };
-  // A scalar may be repeated in each result.
+  // A scalar may be repeated in each result, so sizes are checked first.
   int64_t bytes = 0;
   for (size_t i = 0; i < output.size(); ++i) {
     for (int k = 0; k < context->num_inputs(); ++k) {
@@ -212,7 +212,7 @@ absl::Status ComputeReduce(ComputeContext* context) {
 // --- Parts of strings
 // ----------------------------------------------------------------------------------------------------
 
-// (input, pos, len): positions and lengths for each string, or one for all.
+// Inputs: (input, pos, len), with positions and lengths for each string, or one for all.
 absl::Status PrepareSubstr(PrepareContext* context) {
   const Shape &strings = context->input_shape(0), &positions = context->input_shape(1);
   if (positions != context->input_shape(2) || (positions.rank() != 0 && positions != strings)) {
@@ -276,7 +276,7 @@ absl::Status PrepareAsString(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const bool is_shortest, BoolAttr(node, "shortest"));
   PF_ASSIGN_OR_RETURN(const int64_t width, IntAttr(node, "width"));
   PF_ASSIGN_OR_RETURN(const std::string fill, StringAttr(node, "fill"));
-  // Wider than any number is of no use, and the file says how wide.
+  // Limits the width, which comes from the file; no number needs more digits.
   constexpr int64_t kMostDigits = 1000;
   if (width > kMostDigits || precision > kMostDigits) {
     return absl::InvalidArgumentError(
@@ -398,7 +398,7 @@ absl::Status Replace(ComputeContext* context, const RegularExpression& expressio
   Strings& output = context->output_strings(0);
   std::vector<Reservation> reservations;
   for (size_t i = 0; i < input.size(); ++i) {
-    // A rewrite may hold the match several times, at each byte of the text.
+    // A rewrite may insert the match several times, at each byte of the text.
     std::string replaced = expression.Replace(input[i], rewrite, all);
     PF_ASSIGN_OR_RETURN(
         Reservation reservation,

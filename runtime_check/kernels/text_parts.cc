@@ -1,4 +1,4 @@
-// Strings taken apart: StringSplit, StringSplitV2, StringNGrams and the characters of Unicode.
+// Ops that split strings: StringSplit, StringSplitV2, StringNGrams and Unicode decoding.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -35,7 +35,7 @@ absl::Status PrepareSplit(PrepareContext* context) {
 
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 
-// The parts between spaces; the rest is one part after `most` others, unless that is negative.
+// Splits at spaces into at most `most` parts and one part with the remainder; a negative `most` means no limit.
 void SplitAtSpaces(absl::string_view text, int64_t most, std::vector<absl::string_view>* parts) {
   const auto skip_spaces = [&] {
     while (!text.empty() && IsSpace(text[0])) text.remove_prefix(1);
@@ -54,7 +54,7 @@ void SplitAtSpaces(absl::string_view text, int64_t most, std::vector<absl::strin
   }
 }
 
-// The same between separators, empty parts included.
+// Splits at separators in the same way, including empty parts.
 void SplitAt(absl::string_view text, absl::string_view separator, int64_t most, std::vector<absl::string_view>* parts) {
   int64_t count = 0;
   for (size_t found; count != most && (found = text.find(separator)) != absl::string_view::npos; ++count) {
@@ -64,7 +64,7 @@ void SplitAt(absl::string_view text, absl::string_view separator, int64_t most, 
   parts->push_back(text);
 }
 
-// `split` appends the parts of a text. The outputs are a sparse matrix with a row for each text.
+// Writes the outputs, a sparse matrix with one row per text. `split` appends the parts of a text.
 template <typename Split>
 absl::Status GiveParts(ComputeContext* context, Split split) {
   const Strings& input = StringsOf(context, 0);
@@ -73,7 +73,7 @@ absl::Status GiveParts(ComputeContext* context, Split split) {
   size_t longest = 0;
   for (const std::string& text : input) {
     const size_t begin = parts.size();
-    // Not more parts than bytes and one, each a view.
+    // A text has at most one part more than bytes. Each part is a view.
     PF_ASSIGN_OR_RETURN(
         const Reservation reservation,
         Reservation::Take(&context->budget(), static_cast<int64_t>((parts.size() + text.size() + 1) * 2 * sizeof(text)),
@@ -114,7 +114,7 @@ absl::Status ComputeSplitV2(ComputeContext* context) {
   });
 }
 
-// Each byte of `delimiter` separates; without one, each byte is a part.
+// Each byte of `delimiter` is a separator; without a delimiter, each byte is a part.
 absl::Status ComputeSplit(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const bool skips_empty, BoolAttr(context->node(), "skip_empty"));
   const std::string& delimiter = StringsOf(context, 1)[0];
@@ -152,7 +152,7 @@ struct NGrams {
   }
 };
 
-// The n-gram number `index` of `count` of this width of the tokens.
+// Returns n-gram `index` of the `count` n-grams of this width.
 std::string NGramAt(const NGrams& grams, const std::string* tokens, int64_t index, int64_t count, int64_t width) {
   const int64_t pad = grams.PadOf(width);
   const int64_t left = std::max<int64_t>(0, pad - index), right = std::max<int64_t>(0, pad - (count - index - 1));
@@ -223,7 +223,7 @@ absl::Status ComputeNGrams(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(grams.widths, IntListAttr(node, "ngram_widths"));
   PF_ASSIGN_OR_RETURN(grams.pad_width, IntAttr(node, "pad_width"));
   PF_ASSIGN_OR_RETURN(grams.keeps_short, BoolAttr(node, "preserve_short_sequences"));
-  // Sums of a few of these stay within int64.
+  // Sums of a few of these fit in int64.
   constexpr int64_t kWidest = int64_t{1} << 31;
   for (const int64_t width : grams.widths) {
     if (width > 0 && width < kWidest && grams.pad_width < kWidest) continue;
@@ -262,8 +262,8 @@ absl::StatusOr<Decoding> DecodingOf(const Node& node) {
   return decoding;
 }
 
-// Bytes from `at` on that are no character: as many as one replacement stands for. Those that begin one, up to the
-// first that does not fit, are one (Unicode, "maximal subparts").
+// Returns the number of invalid bytes at `at` that one replacement character stands for. The start of a character, up
+// to the first byte that does not fit, counts as one (Unicode, "maximal subparts").
 size_t BadBytesAt(absl::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
   const uint8_t lead = byte(at), next = byte(at + 1);

@@ -1,5 +1,5 @@
-// Conv2DBackpropInput: the transposed convolution. Every pixel of the smaller image is spread over a window of the
-// larger.
+// Conv2DBackpropInput: the transposed convolution. Every pixel of the smaller image contributes to a window of the
+// larger one.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,18 +22,18 @@
 namespace permafrost {
 namespace {
 
-// `window` is that of the convolution whose gradient this is: its input is our output ("large"), its output our input
-// ("small").
+// The state. `window` is the window of the convolution whose gradient this is: its input is the output of this op
+// ("large"), its output the input of this op ("small").
 struct TransposedState : public KernelState {
   const InnerLoops* loops = nullptr;
   ImageLayout layout;
   Window window;
   int64_t batch = 0, small_channels = 0, large_channels = 0;
 
-  // The filter [taps_y][taps_x][large_channels][small_channels] as [small_channels][taps_y * taps_x * large_channels]:
-  // a row of small pixels times it is what the row adds to each line of taps.
+  // The filter [taps_y][taps_x][large_channels][small_channels] as [small_channels][taps_y * taps_x * large_channels].
+  // A row of small pixels times this matrix is its contribution to each line of taps.
   PackedShape matrix;
-  PackedInput weights;          // Unset when the filter is not constant.
+  PackedInput weights;          // Unset if the filter is not constant.
   int64_t lines_per_piece = 1;  // Lines of the large image.
   int64_t weights_part = 0, products_part = 0, small_part = 0, large_part = 0;
 
@@ -57,7 +57,7 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   state->batch = small.dim(0);
   state->small_channels = small.dim(layout.channel);
   state->large_channels = filter.dim(2);
-  if (sizes.size() == 2) {  // Height and width alone are taken, too.
+  if (sizes.size() == 2) {  // Height and width without batch and channels are accepted, too.
     const Shape whole = layout.ShapeOf(state->batch, sizes[0], sizes[1], state->large_channels);
     sizes.assign(whole.dims().begin(), whole.dims().end());
   }
@@ -87,7 +87,7 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   }
   state->matrix = {state->small_channels, y.taps * x.taps * state->large_channels};
   PF_ASSIGN_OR_RETURN(const int64_t matrix_size, state->matrix.Size(*state->loops));
-  // Pieces share the small lines at their borders, so few and tall pieces: one for each thread.
+  // Pieces share the small lines at their borders, so pieces are few and tall: one per thread.
   const int64_t images = std::clamp<int64_t>(state->batch, 1, context->num_threads());
   const int64_t pieces_per_image = (context->num_threads() + images - 1) / images;
   state->lines_per_piece = std::max<int64_t>(1, (y.input + pieces_per_image - 1) / pieces_per_image);
@@ -112,7 +112,7 @@ absl::Status PrepareTransposed(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// y[i] += x[i]. The few of a line of taps with few channels are not worth a call.
+// Computes y[i] += x[i]. For a line of taps with few channels a function call would cost too much.
 inline void AddRun(const InnerLoops& loops, int64_t count, const float* x, float* y) {
 #ifndef __OPTIMIZE_SIZE__
   constexpr int64_t kFew = 8;
@@ -124,7 +124,7 @@ inline void AddRun(const InnerLoops& loops, int64_t count, const float* x, float
   loops.add_to(count, x, y);
 }
 
-// Adds what one small line (its products with the filter) contributes to the large lines [begin, end).
+// Adds the contribution of one small line (its products with the filter) to the large lines [begin, end).
 void SpreadLine(const TransposedState& state, int64_t small_line, const float* products, int64_t begin, int64_t end,
                 float* large_image) {
   const WindowAxis &y = state.window.y, &x = state.window.x;
@@ -136,7 +136,7 @@ void SpreadLine(const TransposedState& state, int64_t small_line, const float* p
       int64_t x_begin = 0, x_end = x.taps;
       if (!x.IsInside(column)) x.TapsInside(column, &x_begin, &x_end);
       const float* from = products + column * state.matrix.columns + ty * x.taps * channels;
-      if (x.dilation == 1) {  // The taps lie side by side.
+      if (x.dilation == 1) {  // The taps are contiguous.
         AddRun(*state.loops, (x_end - x_begin) * channels, from + x_begin * channels,
                large_image + (line * x.input + x.First(column) + x_begin) * channels);
         continue;
@@ -149,14 +149,14 @@ void SpreadLine(const TransposedState& state, int64_t small_line, const float* p
   }
 }
 
-// The small position whose tap lies at a large position; -1 for none.
+// Returns the small position whose tap is at a large position; -1 for none.
 int64_t SmallPosition(const WindowAxis& axis, int64_t large, int64_t tap) {
   const int64_t distance = large + axis.pad_before - tap * axis.dilation;
   return distance < 0 || distance % axis.stride != 0 || distance / axis.stride >= axis.output ? -1
                                                                                               : distance / axis.stride;
 }
 
-// Element by element, for the types that have no matrix product here. Integers wrap round.
+// Computes element by element, for types without a matrix product. Integers wrap around.
 template <typename T>
 void ComputePlain(ComputeContext* context, const TransposedState& state) {
   const WindowAxis &y = state.window.y, &x = state.window.x;
@@ -220,7 +220,7 @@ absl::Status ComputeTransposed(ComputeContext* context) {
     float* large_image = large + image * y.input * line_floats;
     float* products = all_products + worker * state.line_products();
     std::fill_n(large_image + begin * line_floats, (end - begin) * line_floats, 0.f);
-    // Small line s reaches the large lines from s * stride - pad on, (taps - 1) * dilation further.
+    // Small line s contributes to the large lines from s * stride - pad to (taps - 1) * dilation further.
     const int64_t reach = (y.taps - 1) * y.dilation;
     const int64_t first = std::max<int64_t>(0, (begin + y.pad_before - reach + y.stride - 1) / y.stride);
     const int64_t last = std::min(y.output, (end - 1 + y.pad_before) / y.stride + 1);

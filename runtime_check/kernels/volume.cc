@@ -25,7 +25,7 @@ struct VolumeState : KernelState {
   Axes axes;
 };
 
-// Larger factors than this have no use, and products of them with positions would leave int64.
+// Larger factors are useless, and their products with positions could exceed int64.
 constexpr int64_t kLargestStep = int64_t{1} << 31;
 
 absl::StatusOr<std::vector<int64_t>> StepsOf(const Node& node, absl::string_view attr) {
@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<int64_t>> StepsOf(const Node& node, absl::string_view
       absl::StrCat("attr '", attr, "' is expected to have 5 values from 1 to 2^31, the first and the last of them 1"));
 }
 
-// The windows of `taps` over a volume of shape `input`.
+// Returns the windows with `taps` over a volume of shape `input`.
 absl::StatusOr<Axes> ReadAxes(const Node& node, const Shape& input, const std::array<int64_t, 3>& taps,
                               bool has_dilations) {
   PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(node, "data_format"));
@@ -97,7 +97,7 @@ void ForEachTap(const Axes& axes, int64_t z, int64_t y, int64_t x, F f) {
   }
 }
 
-// Calls f(output position, z, y, x) for the positions of one volume, some at a time on each thread.
+// Calls f(output position, z, y, x) for the positions of one volume, in parallel.
 template <typename F>
 void ForEachPosition(ComputeContext* context, const Axes& axes, int64_t volumes, F f) {
   const int64_t rows = volumes * axes[0].output * axes[1].output;
@@ -162,7 +162,8 @@ absl::Status ComputeConvolution(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// (sizes of the result, filter, gradient): the convolution that leads from the result to the gradient, backwards.
+// Inputs: (sizes of the result, filter, gradient). Prepares the transpose of the convolution from the result to the
+// gradient.
 absl::Status PrepareTransposed(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 5));
   PF_RETURN_IF_ERROR(RequireRank(context, 2, 5));
@@ -194,7 +195,7 @@ void ConvolveBackwards(ComputeContext* context) {
   std::fill_n(output, context->output_shape(0).num_elements(), T{0});
   if (context->output_shape(0).num_elements() == 0 || context->input_shape(2).num_elements() == 0) return;
   const int64_t positions = axes[0].output * axes[1].output * axes[2].output;
-  // Windows overlap in the result, so that a volume is one task.
+  // Windows overlap in the result, so each volume is one task.
   context->threads().ParallelFor(context->output_shape(0).dim(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t volume = begin; volume < end; ++volume) {
       for (int64_t p = 0; p < positions; ++p) {

@@ -16,7 +16,7 @@ constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
 int64_t DivideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-// Attr `key` (strides, dilations, ksize): 4 values, each in [1, 2^31), those of batch and channel 1.
+// Reads attr `key` (strides, dilations, ksize): 4 values, each in [1, 2^31), those of batch and channel 1.
 absl::StatusOr<KernelSize> ReadPair(const Node& node, const ImageLayout& layout, const char* key) {
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> values, IntListAttr(node, key));
   if (values.size() != 4) {
@@ -36,7 +36,7 @@ absl::StatusOr<KernelSize> ReadPair(const Node& node, const ImageLayout& layout,
 }
 
 absl::Status SetOutput(WindowAxis* axis, const std::string& padding, int64_t explicit_before, int64_t explicit_after) {
-  int64_t extent = 0;  // Of the dilated kernel.
+  int64_t extent = 0;  // Extent of the dilated kernel.
   if (axis->taps < 1 || __builtin_mul_overflow(axis->taps - 1, axis->dilation, &extent) || extent > kLargest ||
       axis->input > std::numeric_limits<int64_t>::max() / 4) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", axis->taps, " taps at a distance of ",
@@ -91,7 +91,7 @@ void WindowAxis::TapsInside(int64_t position, int64_t* begin, int64_t* end) cons
 
 void WindowAxis::FullPositions(int64_t* begin, int64_t* end) const {
   *begin = std::min(output, DivideUp(pad_before, stride));
-  const int64_t last_first = input - ((taps - 1) * dilation + 1);  // The largest First() that fits.
+  const int64_t last_first = input - ((taps - 1) * dilation + 1);  // The largest value of First() that fits.
   *end = last_first < -pad_before ? *begin : std::max(*begin, std::min(output, (last_first + pad_before) / stride + 1));
 }
 
