@@ -2,18 +2,18 @@
 //
 // Blocking. The right matrix is packed once (constant weights: in Prepare) into panels of InnerLoops::panel_width
 // columns; within a panel, the columns of one row of b are contiguous. The left matrix is read in place, row by row: a
-// row of `a` is one output pixel or one example, so a 1x1 convolution needs no copy at all. A product runs over
+// row of `a` is one output pixel or one example, so a 1x1 convolution needs no copy. A product loops over
 //
-//   depth in blocks of kDepthBlock      a tile's rows of `a` and the slab of the panel stay in the first-level cache:
-//                                       14 * 192 * 4 bytes + 192 * 32 * 4 bytes = 35 KB, and 9 KB are read more than
-//                                       once, of the 32 KB or 48 KB there are
-//     panels                            the slab (24 KB) is read once from the second level
+//   depth in blocks of kDepthBlock      the rows of `a` in a tile and the slab of the panel stay in the L1 cache:
+//                                       14 * 192 * 4 bytes + 192 * 32 * 4 bytes = 35 KB, of which 9 KB are read more
+//                                       than once; the cache has 32 KB or 48 KB
+//     panels                            the slab (24 KB) is read once from the L2 cache
 //       tiles of tile_rows rows         sums stay in registers for a whole block
 //
-// so between two blocks of depth each result is written and read once: 2 memory accesses for 192 multiplications.
-// Callers cut the rows into blocks that the second-level cache holds (DivideWork) and share those among threads.
+// Between two blocks of depth each result is thus written and read once: 2 memory accesses for 192 multiplications.
+// Callers divide the rows into blocks that fit in the L2 cache (DivideWork) and distribute the blocks among threads.
 //
-// The order of the additions depends on the depth and on the instruction set alone, never on threads or blocks of rows.
+// The order of additions depends only on the depth and the instruction set, never on threads or blocks of rows.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_GEMM_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_GEMM_H_
 

@@ -1,11 +1,11 @@
 // The body of the inner loops, included by each inner_loops_<set>.cc inside its own namespace and under its own target.
-// No include guard and no includes on purpose: the including file chooses
+// Deliberately without include guard and includes. The including file defines
 //
 //   PERMAFROST_VECTOR_FLOATS   floats in a register
-//   PERMAFROST_TILE_ROWS       rows of a register tile: with two registers a row for sums, two for the right matrix and
-//                              one for the element of the left, the most that the register file holds (32 registers:
-//                              14 rows; 16 registers: 6 rows; 4
-//                              without fused multiply-add, where a product takes a register of its own)
+//   PERMAFROST_TILE_ROWS       rows of a register tile. A tile uses two registers per row for sums, two for the right
+//                              matrix and one for the element of the left one. The value is the maximum for the
+//                              register file: 14 rows for 32 registers, 6 rows for 16 registers, or 4 rows without
+//                              fused multiply-add, where a product takes another register
 
 using Vector = float __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));
 using IntVector = int32_t __attribute__((vector_size(PERMAFROST_VECTOR_FLOATS * sizeof(float))));

@@ -1,4 +1,4 @@
-// Transposes matrices of floats block by block.
+// Implements the transposition of float matrices, block by block.
 #include "runtime_check/kernels/planes.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace permafrost {
 void TransposeMatrices(ThreadPool& threads, int64_t count, int64_t rows, int64_t columns, const float* from,
                        float* to) {
   if (count == 0 || rows == 0 || columns == 0) return;
-  constexpr int64_t kBlock = 16;  // One cache line of floats, read and written whole.
+  constexpr int64_t kBlock = 16;  // One cache line of floats, read and written as a whole.
   const int64_t row_blocks = (rows + kBlock - 1) / kBlock;
   threads.ParallelFor(count * row_blocks, 16, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {

@@ -1,4 +1,4 @@
-// Checks the ranges of quantised tensors.
+// Implements the checks of the ranges of quantised tensors.
 #include "runtime_check/kernels/quantized_ranges.h"
 
 #include "absl/strings/str_cat.h"

@@ -2,10 +2,10 @@
 //
 // The bits come from the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
 // as easy as 1, 2, 3", 2011): block number n of 128 bits is a function of n and a key. The attributes seed and seed2
-// are the key and the upper half of the block numbers, and numbers are taken from blocks as TensorFlow takes them, so
-// that seeded nodes give its numbers. Nodes without seeds are seeded by their name: each session gives the same
-// numbers, and a graph that is compared with a rewritten one gives what the other does as long as the node keeps its
-// name. Runs of a session continue where the last one ended.
+// are the key and the upper half of the block numbers. Numbers are taken from blocks in TensorFlow's order, so nodes
+// with seeds give TensorFlow's numbers. A node without seeds uses a hash of its name: each session gives the same
+// numbers, and a rewritten graph gives the same numbers as the original if the node keeps its name. Each run of a
+// session continues the stream of the previous run.
 #include <cstdint>
 #include <memory>
 #include <utility>

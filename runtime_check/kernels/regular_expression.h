@@ -1,8 +1,8 @@
 // Regular expressions in the syntax of RE2, which TensorFlow's string ops use, over UTF-8 text.
 //
-// Matching takes time proportional to the text times the size of the pattern, whatever both are: all ways to match are
-// followed at once (Thompson, 1968; Pike's captures), so no pattern makes it exponential. Of several matches at one
-// place the one that Perl would find first counts, as in RE2.
+// Matching takes time proportional to the product of text and pattern size: all possible matches are followed at once
+// (Thompson, 1968; Pike's captures), so no pattern takes exponential time. Among several matches at one position, the
+// one that Perl would find first is chosen, as in RE2.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_REGULAR_EXPRESSION_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_REGULAR_EXPRESSION_H_
 
@@ -17,19 +17,20 @@
 
 namespace permafrost {
 
-// A value type, immutable once made: threads may share one.
+// A compiled regular expression. Immutable, so threads may share one; copyable.
 class RegularExpression {
  public:
-  // InvalidArgument for a pattern that is not well-formed, ResourceExhausted for one that is too large or too deep,
-  // Unimplemented for scripts (\p{Greek}) and for letters beyond ASCII in a part that ignores case.
+  // Compiles a pattern. Returns InvalidArgument for a pattern that is not well-formed, ResourceExhausted for one that
+  // is too large or nested too deeply, and Unimplemented for scripts (\p{Greek}) and for non-ASCII letters in a part
+  // that ignores case.
   static absl::StatusOr<RegularExpression> Compile(absl::string_view pattern);
 
   bool MatchesAll(absl::string_view text) const;
 
-  // The text with the first match, or with all, replaced by `rewrite`, in which \1 to \9 stand for groups, \0 for the
-  // match and \\ for a backslash.
+  // Returns the text with the first match, or all matches, replaced by `rewrite`. In `rewrite`, \1 to \9 are groups, \0
+  // is the match and \\ is a backslash.
   std::string Replace(absl::string_view text, absl::string_view rewrite, bool all) const;
-  // InvalidArgument when `rewrite` names a group that the pattern lacks, or has another escape.
+  // Returns InvalidArgument if `rewrite` refers to a group that the pattern lacks, or has another escape.
   absl::Status CheckRewrite(absl::string_view rewrite) const;
 
   int num_groups() const { return num_groups_; }
@@ -46,9 +47,9 @@ class RegularExpression {
   enum class Place : uint8_t { kTextStart, kTextEnd, kLineStart, kLineEnd, kWordEdge, kNoWordEdge };
   struct Instruction {
     Code code;
-    Place place = Place::kTextStart;  // Of kAssert.
-    int32_t first = 0;                // Of kRanges the first range; where kSplit and kJump go; what kSave saves.
-    int32_t second = 0;               // Of kRanges the end of the ranges; where kSplit goes if the first way fails.
+    Place place = Place::kTextStart;  // Only for kAssert.
+    int32_t first = 0;                // First range of kRanges; target of kSplit and kJump; index that kSave saves.
+    int32_t second = 0;               // End of the ranges of kRanges; second target of kSplit.
   };
 
   std::vector<Instruction> program_;
@@ -56,7 +57,7 @@ class RegularExpression {
   int num_groups_ = 0;
 };
 
-// The code point at text[at] and how many bytes it takes. Of bytes that are not UTF-8: -1 and 1. REQUIRES: at <
+// Returns the code point at text[at] and its number of bytes; -1 and 1 for bytes that are not UTF-8. REQUIRES: at <
 // text.size().
 std::pair<int32_t, size_t> CodePointAt(absl::string_view text, size_t at);
 // Appends the code point in UTF-8. REQUIRES: at most 0x10ffff.

@@ -1,4 +1,4 @@
-// The general category of each code point, as a table of where each category begins.
+// The general categories of Unicode code points, as a table of the starts of runs.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_UNICODE_CATEGORY_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_UNICODE_CATEGORY_H_
 
@@ -9,11 +9,11 @@
 
 namespace permafrost {
 
-// One entry for each run of code points of one category, ascending: the first code point, shifted left by
+// Returns one entry per run of code points of one category, in ascending order: the first code point, shifted left by
 // kUnicodeCategoryBits, and the number of the category.
 constexpr int kUnicodeCategoryBits = 5;
 absl::Span<const uint32_t> UnicodeCategoryStarts();
-// The names of the categories by number: "Lu", "Ll" ...; "Cn" for code points that are not assigned.
+// Returns the names of the categories by number: "Lu", "Ll" ...; "Cn" for unassigned code points.
 absl::Span<const absl::string_view> UnicodeCategoryNames();
 
 }  // namespace permafrost

@@ -211,7 +211,7 @@ class Grouping {
       // The first block would need all values of a broadcast operand, so the group must not produce it.
       if (operand == step.other && step.meeting != Meeting::kSame) continue;
       if (!MayJoin(result_.groups[group], i)) continue;
-      // The same rule for a step whose first operand is produced by the group.
+      // The rule also applies if the group produces the first operand of the step.
       if (step.meeting != Meeting::kSame && GroupMaking(step.other) == group) continue;
       return group;
     }

@@ -1,4 +1,4 @@
-// Names and properties of operations.
+// Implements the names and properties of operations.
 #include "runtime_check/delegates/xnnpack/operation.h"
 
 namespace permafrost {
