@@ -9,7 +9,7 @@
 
 namespace permafrost {
 
-// InvalidArgument unless the splits ascend from 0 to `num_values`. No splits are right where there are no values.
+// Returns InvalidArgument unless the splits ascend from 0 to `num_values`. Without values, empty splits are also valid.
 template <typename Split>
 absl::Status CheckSplits(const Split* splits, int64_t num_splits, int64_t num_values) {
   if (num_splits == 0 && num_values == 0) return absl::OkStatus();
