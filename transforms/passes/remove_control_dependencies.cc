@@ -51,6 +51,16 @@ std::vector<bool> FindWhatActs(const Graph& graph) {
   return acts;
 }
 
+// Returns by node id whether the node is a NoOp that a caller may run for its control inputs: an endpoint, or one
+// without readers.
+std::vector<bool> FindTargets(const Graph& graph) {
+  std::vector<bool> targets(graph.id_limit(), false);
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    targets[node->id()] = node->op() == ops::kNoOp && (node->uses().empty() || graph.IsEndpoint(node));
+  }
+  return targets;
+}
+
 bool HasControlFlow(const Graph& graph) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     const OpSchema* schema = FindSchema(node->op());
@@ -62,15 +72,16 @@ bool HasControlFlow(const Graph& graph) {
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {
   const bool has_control_flow = HasControlFlow(*graph);
   const std::vector<bool> acts = params.keep_stateful ? FindWhatActs(*graph) : std::vector<bool>();
+  // Found before any edit: the removal of an edge can take the last reader of a NoOp away.
+  const std::vector<bool> targets = FindTargets(*graph);
   int64_t removed = 0, kept = 0, unframed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->num_inputs() == node->num_data_inputs()) continue;
     // A node without data inputs runs in the loop or branch of its control inputs.
     const bool is_held = has_control_flow && node->num_data_inputs() == 0;
-    // A NoOp without readers groups its control inputs; any other NoOp only passes its edges on.
+    // A NoOp that is no target only passes its edges on.
     const bool is_group = node->op() == ops::kNoOp;
-    const bool is_target = is_group && (node->uses().empty() || graph->IsEndpoint(node));
-    const bool is_stateful = is_target || (!is_group && HasState(*node));
+    const bool is_stateful = targets[node->id()] || (!is_group && HasState(*node));
     std::vector<Node*> stay;
     for (int i = node->num_data_inputs(); i < node->num_inputs(); ++i) {
       Node* producer = node->input(i).node;
