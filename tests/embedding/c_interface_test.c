@@ -145,7 +145,7 @@ static void test_option_versions(void) {
   pf_free_model(model);
   model = NULL;
   options.later = 1;
-  EXPECT_ERROR(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)), PF_UNIMPLEMENTED, "does not have");
+  EXPECT_ERROR(pf_open_file(MODEL, &options.known, &model, error, sizeof(error)), PF_UNIMPLEMENTED, "does not support");
   // Members that an older header lacks count as zero, whatever the memory holds.
   options.known.identity = "";
   options.known.struct_size = sizeof(size_t);
