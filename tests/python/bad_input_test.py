@@ -14,14 +14,20 @@ import models
 
 class BadInputTest(unittest.TestCase):
 
-    def fails(self, kind, message, function, *arguments, **named):
+    def propagates(self, kind, message, function, *arguments, **named):
+        """Asserts that the call raises an error of that kind, such as one of a callback, and returns it."""
         with self.assertRaises(kind) as raised:
             function(*arguments, **named)
         self.assertRegex(str(raised.exception), message)
+        return raised.exception
+
+    def fails(self, kind, message, function, *arguments, **named):
+        """Asserts that the call raises an error of the package of that kind, and returns it."""
+        error = self.propagates(kind, message, function, *arguments, **named)
         # Python itself reports keywords that do not exist, and lookups by name fail as in a dict.
         if message != 'unexpected keyword' and kind is not KeyError:
-            self.assertIsInstance(raised.exception, permafrost.Error)
-        return raised.exception
+            self.assertIsInstance(error, permafrost.Error)
+        return error
 
     def test_models(self):
         self.fails(TypeError, 'found None, expected a path', permafrost.load, None)
@@ -148,7 +154,7 @@ class BadInputTest(unittest.TestCase):
         def leave(*_):
             raise Exit
 
-        self.fails(Exit, '^$', model.transform, 'fold_constants', progress=leave)
+        self.propagates(Exit, '^$', model.transform, 'fold_constants', progress=leave)
         # One that was made of another arrives with it.
         def wrap(*_):
             try:
@@ -156,10 +162,10 @@ class BadInputTest(unittest.TestCase):
             except KeyError as inner:
                 raise ValueError('outer') from inner
 
-        error = self.fails(ValueError, 'outer', model.transform, 'fold_constants', progress=wrap)
+        error = self.propagates(ValueError, 'outer', model.transform, 'fold_constants', progress=wrap)
         self.assertEqual(error.__cause__.args, ('inner',))
         # The wrong number of arguments is the caller's, too.
-        self.fails(TypeError, 'argument', model.transform, 'fold_constants', progress=lambda: None)
+        self.propagates(TypeError, 'argument', model.transform, 'fold_constants', progress=lambda: None)
 
     def test_arrays(self):
         session = models.small().session()

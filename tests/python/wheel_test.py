@@ -175,7 +175,7 @@ class WheelTest(unittest.TestCase):
                 self.assertEqual({word.split('=')[0] for word in found}, {f'--{flag}' for flag in self.flags_of(tool)} |
                                  {'--version'}, tool)
         self.assertEqual(self.fish(script, 'permafrost sum'), ['summarize_graph'])
-        self.assertEqual(self.fish(script, 'transform_graph --verify='), ['--verify=auto', '--verify=each', '--verify=off'])
+        self.assertEqual(self.fish(script, 'transform_graph --verify='), ['--verify=auto', '--verify=each', '--verify=off', '--verify=required'])
 
     def fish(self, script, line):
         """The words that fish has for a line."""
