@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is promised for float models: |a - e| <= 1e-4 max(1, largest |e|), or twice the spread between LiteRT's own
+// The promise for float models: |a - e| <= 1e-4 max(1, largest |e|), or twice the spread between LiteRT's own
 // kernel sets where that is larger.
 constexpr double kTolerance = 1e-4;
 constexpr double kSpreadFactor = 2;

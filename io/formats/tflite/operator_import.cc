@@ -146,6 +146,12 @@ absl::StatusOr<TensorRef> OperatorImport::Clamp(TensorRef x, double least, doubl
 
 absl::StatusOr<FunctionRef> OperatorImport::FunctionOf(int subgraph) { return subgraph_->model().FunctionOf(subgraph); }
 
+std::vector<TensorRef> AllOutputs(Node* node, int count) {
+  std::vector<TensorRef> outputs;
+  for (int i = 0; i < count; ++i) outputs.push_back({node, i});
+  return outputs;
+}
+
 const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::Operator& op) {
   const tflite::BuiltinOperator number = container.OperatorOf(op);
   if (number == tflite::BuiltinOperator::CUSTOM) {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/base/status.h"
 #include "graph/graph.h"
 #include "io/formats/tflite/container.h"
 
@@ -84,7 +85,21 @@ class OperatorImport {
   absl::flat_hash_set<const Node*> own_;
 };
 
-using OperatorFunction = absl::StatusOr<std::vector<TensorRef>> (*)(OperatorImport*);
+// One tensor for each result of an operator.
+using Results = absl::StatusOr<std::vector<TensorRef>>;
+
+using OperatorFunction = Results (*)(OperatorImport*);
+
+// Imports an operator as the op `kOp`, with the operands unchanged.
+template <ops::OpId kOp>
+Results Direct(OperatorImport* op) {
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(kOp, inputs));
+  return std::vector<TensorRef>{y};
+}
+
+// Returns the first `count` outputs of the node.
+std::vector<TensorRef> AllOutputs(Node* node, int count);
 
 // A row of the table of operators.
 struct OperatorRow {

@@ -7,15 +7,6 @@ namespace permafrost {
 namespace {
 
 using tflite::BuiltinOperator;
-using Results = absl::StatusOr<std::vector<TensorRef>>;
-
-// Adds an op with unchanged operands.
-template <ops::OpId kOp>
-Results Direct(OperatorImport* op) {
-  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
-  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(kOp, inputs));
-  return std::vector<TensorRef>{y};
-}
 
 // Returns the fused activation of the options `Options`, or NONE if there are none.
 template <typename Options>

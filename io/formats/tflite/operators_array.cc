@@ -9,22 +9,6 @@ namespace permafrost {
 namespace {
 
 using tflite::BuiltinOperator;
-using Results = absl::StatusOr<std::vector<TensorRef>>;
-
-// Adds an op with unchanged operands.
-template <ops::OpId kOp>
-Results Direct(OperatorImport* op) {
-  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
-  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(kOp, inputs));
-  return std::vector<TensorRef>{y};
-}
-
-// Returns all outputs of a node.
-std::vector<TensorRef> AllOutputs(Node* node, int count) {
-  std::vector<TensorRef> outputs;
-  for (int i = 0; i < count; ++i) outputs.push_back({node, i});
-  return outputs;
-}
 
 std::vector<int32_t> Copied(const flatbuffers::Vector<int32_t>* values) {
   return values == nullptr ? std::vector<int32_t>() : std::vector<int32_t>(values->begin(), values->end());

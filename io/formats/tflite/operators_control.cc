@@ -6,13 +6,6 @@ namespace permafrost {
 namespace {
 
 using tflite::BuiltinOperator;
-using Results = absl::StatusOr<std::vector<TensorRef>>;
-
-std::vector<TensorRef> AllOutputs(Node* node, int count) {
-  std::vector<TensorRef> outputs;
-  for (int i = 0; i < count; ++i) outputs.push_back({node, i});
-  return outputs;
-}
 
 absl::StatusOr<std::vector<DType>> OutputTypesOf(const OperatorImport& op) {
   std::vector<DType> types;

@@ -11,7 +11,6 @@ namespace permafrost {
 namespace {
 
 using tflite::BuiltinOperator;
-using Results = absl::StatusOr<std::vector<TensorRef>>;
 
 AttrValue PaddingAttr(tflite::Padding padding) {
   return AttrValue::String(padding == tflite::Padding::VALID ? "VALID" : "SAME");
@@ -321,9 +320,7 @@ template <ops::OpId kOp>
 Results NonMaxSuppression(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
   PF_ASSIGN_OR_RETURN(Node * node, op->Add(kOp, inputs, {{"pad_to_max_output_size", AttrValue::Bool(true)}}));
-  std::vector<TensorRef> results;
-  for (int i = 0; i < op->num_outputs(); ++i) results.push_back({node, i});
-  return results;
+  return AllOutputs(node, op->num_outputs());
 }
 
 constexpr OperatorRow kRows[] = {
