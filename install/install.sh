@@ -53,7 +53,7 @@ put() {
     echo "$to"
     return
   fi
-  mkdir -p "$(dirname "$to")" || fail "cannot make the folder of '$to'"
+  mkdir -p "$(dirname "$to")" || fail "cannot create the folder of '$to'"
   temporary=$(mktemp "$to.XXXXXX") || fail "cannot write into the folder of '$to'"
   if [ "$from" = - ]; then cat >"$temporary"; else cat "$from" >"$temporary"; fi || fail "cannot write '$to'"
   chmod "$mode" "$temporary"

@@ -46,8 +46,8 @@ def feed(value, name, dtype):
             try:
                 value = numpy.asarray(value, wanted)
             except (TypeError, ValueError, OverflowError) as error:
-                kind = errors.InvalidTypeError if isinstance(error, TypeError) else errors.InvalidArgumentError
-                raise kind(f"input '{name}': {error}, expected an array of {dtype or 'numbers'}") from error
+                reported = errors.InvalidTypeError if isinstance(error, TypeError) else errors.InvalidArgumentError
+                raise reported(f"input '{name}': {error}, expected an array of {dtype or 'numbers'}") from error
         else:
             value = numpy.asarray(value)
     kind = value.dtype.kind

@@ -5,12 +5,14 @@
 set -eu
 header=$1 folder=$2
 shift 2
+# The names in kOps, one per line, however the header is laid out.
+selected=$(sed -n '/ kOps\[\]/,/};/p' "$header" | grep -o '"[^"]*"' || true)
 for file; do
   ops=$(sed -n 's/^DEFINE_KERNEL(\([A-Za-z0-9_]*\)).*/\1/p' "$file")
   listed='' wanted=no
   for op in $ops; do
     listed="$listed${listed:+, }\"$op\""
-    if grep -q "^    \"$op\",\$" "$header"; then wanted=yes; fi
+    if printf '%s\n' "$selected" | grep -qFx "\"$op\""; then wanted=yes; fi
   done
   include=${file#*/runtime_check/}
   case $file in

@@ -35,39 +35,38 @@ struct OpTypes {
   unsigned long long types;
 };
 inline constexpr OpTypes kOpTypes[] = {
-    {"AddV2", "", 0x2},                   // float
-    {"AddV2", "T", 0x2},                  // float
-    {"AvgPool", "", 0x2},                 // float
-    {"AvgPool", "T", 0x2},                // float
-    {"BiasAdd", "", 0x2},                 // float
-    {"BiasAdd", "T", 0x2},                // float
-    {"Const", "", 0xa},                   // float, int32
-    {"Conv2D", "", 0x2},                  // float
-    {"Conv2D", "T", 0x2},                 // float
-    {"DepthwiseConv2dNative", "", 0x2},   // float
+    {"AddV2", "", 0x2},  // float
+    {"AddV2", "T", 0x2},  // float
+    {"AvgPool", "", 0x2},  // float
+    {"AvgPool", "T", 0x2},  // float
+    {"BiasAdd", "", 0x2},  // float
+    {"BiasAdd", "T", 0x2},  // float
+    {"Const", "", 0xa},  // float, int32
+    {"Conv2D", "", 0x2},  // float
+    {"Conv2D", "T", 0x2},  // float
+    {"DepthwiseConv2dNative", "", 0x2},  // float
     {"DepthwiseConv2dNative", "T", 0x2},  // float
-    {"FusedBatchNormV3", "", 0x2},        // float
-    {"FusedBatchNormV3", "T", 0x2},       // float
-    {"FusedBatchNormV3", "U", 0x2},       // float
-    {"Identity", "", 0x2},                // float
-    {"MatMul", "", 0x2},                  // float
-    {"MatMul", "T", 0x2},                 // float
-    {"Pad", "", 0xa},                     // float, int32
-    {"Pad", "T", 0x2},                    // float
-    {"Placeholder", "", 0x2},             // float
-    {"Relu", "", 0x2},                    // float
-    {"Relu", "T", 0x2},                   // float
-    {"Relu6", "", 0x2},                   // float
-    {"Relu6", "T", 0x2},                  // float
-    {"Reshape", "", 0xa},                 // float, int32
-    {"Softmax", "", 0x2},                 // float
-    {"Softmax", "T", 0x2},                // float
+    {"FusedBatchNormV3", "", 0x2},  // float
+    {"FusedBatchNormV3", "T", 0x2},  // float
+    {"FusedBatchNormV3", "U", 0x2},  // float
+    {"Identity", "", 0x2},  // float
+    {"MatMul", "", 0x2},  // float
+    {"MatMul", "T", 0x2},  // float
+    {"Pad", "", 0xa},  // float, int32
+    {"Pad", "T", 0x2},  // float
+    {"Placeholder", "", 0x2},  // float
+    {"Relu", "", 0x2},  // float
+    {"Relu", "T", 0x2},  // float
+    {"Relu6", "", 0x2},  // float
+    {"Relu6", "T", 0x2},  // float
+    {"Reshape", "", 0xa},  // float, int32
+    {"Softmax", "", 0x2},  // float
+    {"Softmax", "T", 0x2},  // float
     {"", "", 0},
 };
 
 inline constexpr char kHint[] =
-    "; this build holds only what its models need: to add one, make ops_to_register.h again with "
-    "print_selective_registration_header --style=permafrost --graphs=shared/models/mobilenet_v2/model.pb";
+    "; this build holds only what its models need: to add one, make ops_to_register.h again with print_selective_registration_header --style=permafrost --graphs=shared/models/mobilenet_v2/model.pb";
 
 }  // namespace ops_to_register
 }  // namespace permafrost
