@@ -1,4 +1,4 @@
-// What lies beside a recorded model: the names of what it is fed and of what it gives.
+// The specification beside a recorded model: the names of its inputs and outputs.
 #ifndef PERMAFROST_TESTS_MODEL_SPEC_H_
 #define PERMAFROST_TESTS_MODEL_SPEC_H_
 
@@ -13,8 +13,8 @@ struct ModelSpec {
   std::vector<std::string> inputs, outputs;
 };
 
-// Reads `folder`/spec.json: {"inputs": [{"name": ...}, ...], "outputs": [...]}. Errors of the file, of ParseJson, and
-// of members that are missing or of another kind.
+// Reads `folder`/spec.json: {"inputs": [{"name": ...}, ...], "outputs": [...]}. Returns errors of the file and of
+// ParseJson, and errors for members that are missing or of another type.
 absl::StatusOr<ModelSpec> ReadModelSpec(const std::string& folder);
 
 }  // namespace permafrost

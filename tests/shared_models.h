@@ -1,4 +1,4 @@
-// Finds the folder of large models beside the workspace, for the tests that use it when it is there.
+// Finds the folder of large models beside the workspace, for tests that use it if it exists.
 #ifndef PERMAFROST_TESTS_SHARED_MODELS_H_
 #define PERMAFROST_TESTS_SHARED_MODELS_H_
 
@@ -7,21 +7,21 @@
 
 namespace permafrost {
 
-// The folder `shared` that has a folder `models`: $PERMAFROST_SHARED, or the one beside the workspace, or beside any
-// folder that the workspace is in. Empty when there is none: then the test skips itself.
-// A test that calls this lists //tests/models/digits in its data: the real place of that file leads to the workspace.
+// Returns the folder `shared` that contains a folder `models`: $PERMAFROST_SHARED, or the one beside the workspace or
+// beside one of its parent folders. Returns an empty string if there is none; the test is then skipped. A test that
+// calls this lists //tests/models/digits in its data, because the real path of that file leads to the workspace.
 std::string SharedFolder();
 
 struct SharedModel {
   std::string name;    // "inception_v3"
-  std::string folder;  // Where model.pb and spec.json are.
-  std::string path;    // Of model.pb.
+  std::string folder;  // Folder of model.pb and spec.json.
+  std::string path;    // Path of model.pb.
 };
 
-// Every model of the folder, by name; empty when there is no folder.
+// Returns every model of the folder, by name; empty if there is no folder.
 std::vector<SharedModel> SharedModels();
 
-// The path of a file that the test lists in its data, given from the top folder of the workspace.
+// Returns the path of a file in the test's data, given relative to the top folder of the workspace.
 std::string DataFile(const std::string& path);
 
 }  // namespace permafrost

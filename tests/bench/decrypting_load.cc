@@ -1,6 +1,7 @@
-// Times the loading of an encrypted model against a plain one and libsodium's own rate, in turn, in one run:
+// Compares the load time of an encrypted model with that of a plain one and with libsodium's throughput, alternating in
+// one run:
 //     decrypting_load MODEL FOLDER [ROUNDS]
-// FOLDER is where the encrypted copy goes; it is removed again.
+// The encrypted copy is written to FOLDER and removed at the end.
 #include <sched.h>
 #include <sodium.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The key of this run.
+// The key, generated for each run.
 class OneKey : public KeySource {
  public:
   explicit OneKey(LockedMemory text) : text_(std::make_shared<const LockedMemory>(std::move(text))) {}
@@ -41,7 +42,8 @@ class OneKey : public KeySource {
   const std::shared_ptr<const LockedMemory> text_;
 };
 
-// Seconds until the graph is there. *close_seconds gets what giving it back takes, which wipes what was decrypted.
+// Returns the seconds until the graph is loaded. *close_seconds is the time to free it, which includes wiping the
+// decrypted bytes.
 absl::StatusOr<double> TimeLoad(const std::string& path, const OpenOptions& options, double* close_seconds) {
   const auto start = std::chrono::steady_clock::now();
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModel(RealFileSystem(), path, options));
@@ -52,7 +54,7 @@ absl::StatusOr<double> TimeLoad(const std::string& path, const OpenOptions& opti
   return seconds;
 }
 
-// Seconds that libsodium takes to open `bytes` bytes in chunks of age, on one thread, from warm memory.
+// Returns the seconds that libsodium takes to decrypt `bytes` bytes in age chunks, on one thread, from warm memory.
 double TimeCipher(uint64_t bytes) {
   constexpr size_t kChunks = 64;
   std::vector<unsigned char> sealed(kChunks * age::kSealedChunkBytes), plain(kChunks * age::kChunkBytes);

@@ -1,8 +1,8 @@
-// Times one node at a time against several at the same time, in turn, in one process, and compares the bits of the
-// results:
+// Compares running one node at a time with running several at the same time, alternating in one process, and compares
+// the results bit by bit:
 //     inter_op_threads FOLDER THREADS DELEGATE [ROUNDS]
-// FOLDER has model.pb and spec.json (tests/bench/recorded_models.py says of which form). DELEGATE is that of
-// validate_model. Prints a row of a table: milliseconds are the least of all rounds.
+// FOLDER has model.pb and spec.json, in the form given in tests/bench/recorded_models.py. DELEGATE is as in
+// validate_model. Prints a row of a table; milliseconds are the minimum of all rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,10 +1,10 @@
-// Writes a checkpoint of any size quickly, and a graph that uses it: what freezing is measured on.
+// Writes a checkpoint of any size quickly, and a graph that uses it, for measurements of freezing.
 //
 //     make_checkpoint PREFIX MEGABYTES SHARDS [resource|ref GRAPH]
 //
-// The variables are square matrices of 4 MiB, layer_00000/kernel and so on, dealt out to the shards in turn. The graph
-// multiplies its input x, one row, by all of them, with a Relu after each; its output is y. Its variables are of the
-// kind named: VarHandleOp and ReadVariableOp, or VariableV2 and Identity.
+// The variables are square matrices of 4 MiB, layer_00000/kernel and so on, distributed over the shards in turn. The
+// graph multiplies its input x, one row, by all of them, with a Relu after each; its output is y. The variables are of
+// the given kind: VarHandleOp and ReadVariableOp, or VariableV2 and Identity.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int64_t kSide = 1024;
 constexpr uint64_t kMatrixBytes = kSide * kSide * sizeof(float);
-// Matrices are windows of one pool of random numbers, each at a place of its own.
+// Matrices are windows at different offsets in one pool of random numbers.
 constexpr int64_t kWindowStep = 64;
 
 struct Request {
@@ -43,7 +43,7 @@ std::string NameOf(int64_t matrix) { return absl::StrFormat("layer_%05d/kernel",
 
 std::vector<float> Pool(int64_t matrices) {
   std::mt19937 random(20240229);
-  // Keeps the size of what passes through the layers about the same.
+  // Keeps the magnitude of activations roughly constant across layers.
   const float limit = std::sqrt(6.0f / kSide);
   std::uniform_real_distribution<float> numbers(-limit, limit);
   std::vector<float> pool(kSide * kSide + matrices * kWindowStep);

@@ -1,6 +1,6 @@
-// How far the measuring disturbs what it measures: measuring_error MODEL THREADS DELEGATE [PRECISION] prints the error
-// of the timed loop against a clock around it, what a profiler costs while it is off and on, and what of a run the rows
-// of a profile add up to.
+// Measures the overhead of measuring: measuring_error MODEL THREADS DELEGATE [PRECISION] prints the error of the timed
+// loop relative to a clock around it, the cost of a profiler while off and on, and the share of a run that the rows of
+// a profile add up to.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ namespace {
 constexpr int kRuns = 200;
 constexpr int kRounds = 1000;
 
-// Two sessions of which only one has a profiler, in turn.
+// Two sessions, one of them with a profiler, in turn.
 absl::Status PrintOverhead(const char* what, const BenchmarkSubject& subject, const SessionOptions& plain,
                            bool is_recording) {
   Profiler profiler;
@@ -42,7 +42,7 @@ absl::Status PrintOverhead(const char* what, const BenchmarkSubject& subject, co
                                                 }}};
   ContestLimits limits;
   limits.min_rounds = limits.max_rounds = kRounds;
-  // Single runs in turn: on a machine that others use too, most pairs of them are disturbed alike or not at all.
+  // Single runs in turn: on a shared machine, most pairs of runs are disturbed equally or not at all.
   limits.warmup_seconds = 0;
   limits.turn_seconds = 1e-9;
   limits.hopeless_ratio = 1e9;
@@ -61,7 +61,7 @@ absl::Status PrintOverhead(const char* what, const BenchmarkSubject& subject, co
   return absl::OkStatus();
 }
 
-// What a clock around the runs says, and what the rows of their profiles do.
+// The time by a clock around the runs, and the sum of the rows of their profiles.
 absl::Status PrintSums(const BenchmarkSubject& subject, const SessionOptions& plain) {
   Profiler profiler;
   SessionOptions profiled = plain;

@@ -1,9 +1,9 @@
-// Opens a model as a program would that is about to run it, and says what that took and whose memory it is.
+// Opens a model like a program that is about to run it, and prints the time and the memory by owner.
 //
 //   package_load MODEL INPUT OUTPUT [run] [wait]
 //
-// prints {"open_ms": ..., "session_ms": ..., "private_dirty": ..., ...}; with `run` after a run, with `wait` it then
-// holds the model until standard input ends.
+// Prints {"open_ms": ..., "session_ms": ..., "private_dirty": ..., ...}. With `run` it runs the model first; with
+// `wait` it then keeps the model open until standard input ends.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -26,12 +26,12 @@ double Milliseconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// Of this process, in bytes, by the name that the kernel has for it.
+// Returns memory of this process in bytes, by the kernel's name for it.
 std::map<std::string, uint64_t> Memory() {
   std::map<std::string, uint64_t> memory;
   std::ifstream file("/proc/self/smaps_rollup");
   std::string line;
-  std::getline(file, line);  // The range of addresses.
+  std::getline(file, line);  // Skips the address range.
   std::string name, unit;
   uint64_t kilobytes;
   while (file >> name >> kilobytes >> unit) memory[name] = kilobytes * 1024;

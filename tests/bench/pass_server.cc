@@ -1,10 +1,10 @@
-// Runs passes on request, so that a benchmark can alternate them with a peer that is as warm:
+// Runs passes on request, so that a benchmark can alternate them with an equally warm peer:
 //
 //   pass_server MODEL INPUTS OUTPUTS OUT THREADS
 //
-// reads transform strings from standard input, one a line, and answers each with one line of JSON: {"seconds": ...} for
-// opening the model, running the passes and writing OUT, or {"error": ...}. The line "copy" writes the bytes of the
-// model to OUT as they are, by the same calls: what no pass can be faster than.
+// Reads transform strings from standard input, one per line, and answers each with one line of JSON: {"seconds": ...}
+// for opening the model, running the passes and writing OUT, or {"error": ...}. The line "copy" writes the bytes of the
+// model to OUT unchanged by the same calls, which is a lower bound for any pass.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ struct Job {
 
 absl::Status RunOnce(const Job& job, const std::string& transforms) {
   PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(transforms));
-  // As transform_graph does it.
+  // Equal to transform_graph.
   PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> out, RealFileSystem().NewWriter(job.out));
   OpenOptions options;
   options.reads_all = job.threads > 1;

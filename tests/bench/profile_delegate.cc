@@ -1,5 +1,6 @@
-// Shows where a delegate's time goes: profile_delegate MODEL INPUTS OUTPUTS THREADS DELEGATE [PRECISION [RUNS]] prints
-// its partitions, the time of each piece, the time of a run beside the reference kernels' and the largest difference.
+// Prints where a delegate spends its time: profile_delegate MODEL INPUTS OUTPUTS THREADS DELEGATE [PRECISION [RUNS]]
+// prints the partitions, the time of each piece, the time of a run and that of the reference kernels, and the largest
+// difference.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -123,7 +124,7 @@ double LargestDifference(const Tensor& a, const Tensor& b) {
   return most;
 }
 
-// Plans the precisions that want it with the feeds.
+// Calibrates precisions that need a plan with the feeds.
 absl::StatusOr<std::shared_ptr<const Delegate>> DelegateFor(const Request& request, const Graph& graph,
                                                             const std::vector<Tensor>& feeds) {
   DelegateOptions options = request.options;

@@ -1,4 +1,4 @@
-// Times reading all of a checkpoint, checksums and all: read_checkpoint PATH ROUNDS prints {"bytes": ..., ...}.
+// Times reading a whole checkpoint including checksums: read_checkpoint PATH ROUNDS prints {"bytes": ..., ...}.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

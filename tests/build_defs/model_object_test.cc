@@ -1,4 +1,4 @@
-// Runs the bundled model where it lies in this program.
+// Runs the bundled model in place, from the read-only data of this program.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -75,7 +75,7 @@ TEST(ModelObjectTest, WeightsAreNotCopied) {
       if (attr == nullptr) continue;
       const auto tensor = attr->AsTensor();
       ASSERT_TRUE(tensor.ok()) << tensor.status();
-      if (tensor->bytes().size() < 10'000) continue;  // Those stay in the graph of a package.
+      if (tensor->bytes().size() < 10'000) continue;  // Smaller tensors stay in the graph of a package.
       ++num_large;
       num_aligned += tensor->IsAligned();
       EXPECT_GE(tensor->bytes().data(), bytes.data()) << node->name();
@@ -115,7 +115,7 @@ TEST(ModelObjectTest, RunsInPlace) {
     }
     copied[i] = session->Report()->constant_bytes;
   }
-  // Small constants stay in the graph of a package, at any address; and some are computed.
+  // Small constants stay in the graph of a package, at any address; others are computed.
   EXPECT_LT(copied[0], 20'000);
   EXPECT_EQ(copied[1], copied[0]);
 }

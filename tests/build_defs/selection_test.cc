@@ -1,4 +1,4 @@
-// Reads the header that the build made for the bundled model.
+// Tests the header that the build generates for the bundled model.
 #include <gtest/gtest.h>
 
 #include "absl/strings/string_view.h"

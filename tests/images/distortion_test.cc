@@ -1,4 +1,4 @@
-// Distortions: what each does to a picture that shows it, and how they are named.
+// Tests of distortions: the effect of each on a suitable picture, and their names.
 #include "tools/images/distortion.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(DistortionTest, BlurSpreadsAPointAsAGaussian) {
     for (int64_t x = 19; x < 22; ++x) *picture.At(y, x) = 255;
   }
   const Picture blurred = Apply("blur=0.05", picture);  // A standard deviation of 2.05 pixels.
-  // Of a square of 3 x 3 a share of 9 / (2 pi sigma^2), less what its corners lose.
+  // The share 9 / (2 pi sigma^2) of a square of 3 x 3, minus the loss at the corners.
   EXPECT_NEAR(*blurred.At(20, 20), 255 * std::pow(std::erf(1.5 / 2.05 / std::sqrt(2.0)), 2), 3);
   EXPECT_EQ(*blurred.At(20, 17), *blurred.At(20, 23));
   EXPECT_EQ(*blurred.At(17, 20), *blurred.At(20, 17));
@@ -55,7 +55,7 @@ TEST(DistortionTest, BlurSpreadsAPointAsAGaussian) {
 }
 
 TEST(DistortionTest, DarkHalvesTheLightAtEachStop) {
-  // Full brightness at one stop less: 255 x 2^(-1 / 2.2).
+  // Full brightness, reduced by one stop: 255 x 2^(-1 / 2.2).
   EXPECT_THAT(Apply("dark=1", Plain(2, 255)).pixels, Each(186));
   EXPECT_THAT(Apply("dark=2.2", Plain(2, 200)).pixels, Each(100));
 }
@@ -87,7 +87,7 @@ TEST(DistortionTest, FisheyeLeavesTheMiddleAndDrawsTheRestIn) {
   for (int64_t y = 0; y < 21; ++y) *picture.At(y, 18) = 100;
   const Picture bent = Apply("fisheye=0.5", picture);
   EXPECT_EQ(*bent.At(10, 10), 255);
-  // What was 8 to the right: r (1 + r^2 / 200 / 2) = 8 at r = 7.1.
+  // The pixel that was 8 to the right: r (1 + r^2 / 200 / 2) = 8 at r = 7.1.
   EXPECT_GT(*bent.At(10, 17), *bent.At(10, 18));
   EXPECT_GT(*bent.At(10, 17), 50);
 }

@@ -1,4 +1,4 @@
-// Resizing as TensorFlow does it, and from pictures to tensors and back.
+// Tests of resizing as in TensorFlow, and of conversion between pictures and tensors.
 #include "tools/images/preprocessing.h"
 
 #include <gmock/gmock.h>
@@ -50,14 +50,14 @@ TEST_P(ResampleTest, IsWhatTensorFlowGives) {
     for (size_t i = 0; i < found.pixels.size(); ++i) {
       largest = std::max(largest, std::abs(static_cast<double>(found.pixels[i]) - expected.elements<float>()[i]));
     }
-    EXPECT_LT(largest, 1e-3) << height << " x " << width;  // Of 255; both round to float.
+    EXPECT_LT(largest, 1e-3) << height << " x " << width;  // On a scale of 255; both results are rounded to float.
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Filters, ResampleTest, testing::ValuesIn(ResizeFilterNames()));
 
 TEST(ResampleTest, LongPicturesTakeNoMoreMemoryThanTheResult) {
-  // As wide as the frame in between it would take 400 MB.
+  // With the width of the intermediate frame it would need 400 MB.
   const Image image = Plain(400'000, 1, {50});
   for (const std::string& name : ResizeFilterNames()) {
     const Picture found = Resample(image, {0, 0, image.height, 1}, 2, 256, ParseResizeFilter(name).value());
@@ -86,7 +86,7 @@ TEST(PictureConverterTest, ScalesAndOrdersChannels) {
   Preprocessing preprocessing;
   preprocessing.order = ChannelOrder::kBgr;
   preprocessing.range = std::make_pair(0.0, 255.0);
-  preprocessing.mean = {104, 117, 123};  // Of blue, green, red: the order that the model sees.
+  preprocessing.mean = {104, 117, 123};  // In the order that the model reads: blue, green, red.
   const PictureConverter converter = Converter(preprocessing, {DType::kFloat, 1, 2, 3, ImageLayout::kChannelsLast});
   const Picture picture = converter.Fit(Plain(3, 3, {10, 20, 30}));
   const Tensor tensor = converter.ToTensor({picture}).value();
@@ -139,7 +139,7 @@ TEST(PictureConverterTest, FitsTheFrame) {
   EXPECT_THAT(row(ImageFit::kLetterbox, 0), ElementsAre(9, 9, 9, 9));
   EXPECT_THAT(row(ImageFit::kLetterbox, 1), ElementsAre(0, 0, 200, 200));
   EXPECT_THAT(row(ImageFit::kLetterbox, 3), ElementsAre(9, 9, 9, 9));
-  *image.At(1, 0) = 255;  // Outside of the middle.
+  *image.At(1, 0) = 255;  // Outside the centre crop.
   EXPECT_THAT(row(ImageFit::kCrop, 1), ElementsAre(0, 0, 200, 200));
   EXPECT_THAT(row(ImageFit::kStretch, 1), ElementsAre(127.5, 0, 200, 200));
 }

@@ -1,5 +1,4 @@
-// What a file can get wrong about the array, reduction and elementwise kernels: each is an error status with its
-// reason.
+// Tests that malformed files cause an error status with its reason in the array, reduction and elementwise kernels.
 #include <limits>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ using testing::HasSubstr;
 
 class BadInputTest : public testing::Test {
  protected:
-  // The error of a node of this op with these inputs, and attributes that set_attrs adds.
+  // Returns the error of a node of this op with these inputs and the attributes that set_attrs adds.
   template <typename SetAttrs>
   std::string Run(absl::string_view op, const std::vector<Tensor>& inputs, SetAttrs set_attrs) {
     Graph graph;
@@ -26,7 +25,7 @@ class BadInputTest : public testing::Test {
       graph.AddInput(node, {*graph.AddConst(absl::StrCat("c", i), inputs[i]), 0});
     }
     node->SetAttr("T", AttrValue::Type(inputs[0].dtype()));
-    set_attrs(node);  // The others have defaults.
+    set_attrs(node);  // Other attributes have defaults.
     return std::string(KernelEvaluator().Evaluate(*node, inputs).status().message());
   }
   std::string Run(absl::string_view op, const std::vector<Tensor>& inputs) {
@@ -114,7 +113,7 @@ TEST_F(BadInputTest, ANormThatTheTypeDoesNotHold) {
   EXPECT_EQ((*outputs)[0], Tensor::Scalar<int32_t>(most));
 }
 
-// An empty tensor may have any number of rows: none of them is looked at.
+// An empty tensor may have any number of rows, because none is read.
 TEST_F(BadInputTest, RowsOfNothing) {
   const int64_t rows = int64_t{1} << 50;
   const Tensor codes = *Tensor::FromBytes(DType::kQInt8, Shape({rows, 2, 0}), "", nullptr);

@@ -1,10 +1,10 @@
-// Runs every recorded case where shapes are known only during the run: behind a Switch and a Merge of V1 control flow,
-// at the top of a graph and in the body of a function. The results are those that TensorFlow recorded, and those of the
-// same node in a graph without control flow.
+// Runs every recorded case with shapes that are known only during the run: after a Switch and a Merge of V1 control
+// flow, at the top level of a graph and in the body of a function. The results must equal those recorded from
+// TensorFlow, and those of the same node in a graph without control flow.
 //
-// A node behind a Merge is prepared in the run, with its constants in memory all the time, where a static node has lost
-// those that its kernel packed. So each input of a case is the only one that varies once, while the others are
-// constants, and once all vary.
+// A node after a Merge is prepared during the run and keeps all its constants in memory, whereas a static node releases
+// those that its kernel has packed. So each input of a case varies once while the others are constants, and once all
+// inputs vary.
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@
 namespace permafrost {
 namespace {
 
-// The ways of a value into the node under test.
+// Sources of the values that the node under test reads.
 enum class Way { kDirect, kThroughMerge, kThroughMergeInFunction };
 
 std::string NameOf(Way way) {
@@ -33,7 +33,7 @@ std::string NameOf(Way way) {
 std::string ArgName(size_t i) { return absl::StrCat("arg", i); }
 std::string OutName(size_t i) { return absl::StrCat("out", i); }
 
-// Adds what leads from `source`, an output that varies, to the node: a Switch whose branches a Merge joins.
+// Adds the nodes between `source`, an output that varies, and the node: a Switch and a Merge of its branches.
 TensorRef ThroughMerge(Graph* graph, size_t i, TensorRef source, TensorRef choice, DType dtype) {
   Node* branches = *graph->AddNode(absl::StrCat("switch", i), ops::kSwitch);
   branches->SetAttr("T", AttrValue::Type(dtype));
@@ -47,8 +47,8 @@ TensorRef ThroughMerge(Graph* graph, size_t i, TensorRef source, TensorRef choic
   return {merge, 0};
 }
 
-// A graph of the recorded node; the inputs that vary come from nodes of op `source`, which are named ArgName(i), and
-// the choice of the branch from ArgName(inputs.size()).
+// Returns a graph of the recorded node. Varying inputs come from nodes of op `source`, named ArgName(i); the branch
+// condition comes from ArgName(inputs.size()).
 std::unique_ptr<Graph> GraphOf(const RecordedCase& recorded, const std::vector<bool>& varies, Way way, Op source) {
   auto graph = std::make_unique<Graph>();
   const auto add_source = [&](size_t i, DType dtype) {
@@ -73,7 +73,7 @@ std::unique_ptr<Graph> GraphOf(const RecordedCase& recorded, const std::vector<b
   return graph;
 }
 
-// A graph that calls a function, which the node and all around it are the body of.
+// Returns a graph that calls a function whose body contains the node and its surroundings.
 absl::StatusOr<std::unique_ptr<Graph>> CallOf(const RecordedCase& recorded, const std::vector<bool>& varies,
                                               const std::vector<DType>& output_types) {
   const std::unique_ptr<Graph> body = GraphOf(recorded, varies, Way::kThroughMerge, ops::k_Arg);
@@ -146,8 +146,8 @@ absl::StatusOr<std::vector<Tensor>> RunCase(const RecordedCase& recorded, const 
   options.num_threads = num_threads;
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(*graph, feeds, fetches, options));
   std::vector<Tensor> outputs;
-  // The other branch, and once more with everything prepared, changes nothing; but each run of a random op draws
-  // further numbers.
+  // Runs with the other branch, and runs with everything prepared, must have the same results; only a random op draws
+  // further numbers in each run.
   const OpSchema* schema = FindSchema(recorded.node->op());
   const bool is_random = schema != nullptr && schema->Is(kRandom);
   for (const bool choice : is_random ? std::vector<bool>{true} : std::vector<bool>{false, true, true}) {
@@ -182,11 +182,11 @@ TEST_P(DynamicPathTest, ResultsAreThoseOfTheStaticPath) {
     const absl::StatusOr<RecordedCase> recorded = ReadRecordedCase(**family, *node);
     ASSERT_TRUE(recorded.ok()) << node->Describe() << ": " << recorded.status();
     const size_t count = recorded->inputs.size();
-    // The last: all vary.
+    // The last iteration: all inputs vary.
     for (size_t varying = 0; varying <= count; ++varying) {
       std::vector<bool> varies(count, varying == count);
       if (varying < count) varies[varying] = true;
-      if (varying == count && count == 1) continue;  // The same as before.
+      if (varying == count && count == 1) continue;  // Equal to the previous iteration.
       const int num_threads = varying % 2 == 0 ? 1 : 3;
       const auto direct = RunCase(*recorded, varies, Way::kDirect, num_threads);
       ASSERT_TRUE(direct.ok()) << node->Describe() << ", input " << varying << " varies: " << direct.status();

@@ -1,5 +1,5 @@
-// Loops over channels against sums in double precision, for every number of channels round a register, on each
-// instruction set that this machine runs.
+// Compares loops over channels with sums in double precision, for every number of channels around the register size, on
+// each instruction set of this machine.
 #include <cmath>
 #include <random>
 #include <string>
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, FewChannelsTest, testing::ValuesIn(SupportedInner
                            return std::string(info.param->name);
                          });
 
-// Blocks of several rows end where rows do, and the last one may have fewer.
+// Blocks of several rows end at row boundaries, and the last block may have fewer rows.
 TEST(ChannelRowsTest, EachRowGetsTheBias) {
   std::mt19937 generator(1);
   for (const int64_t channels : {1, 2, 7, 8, 85, 127, 128, 129, 300}) {

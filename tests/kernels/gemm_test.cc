@@ -1,4 +1,4 @@
-// Matrix products against sums in double precision, on odd sizes, for each instruction set that this machine runs.
+// Compares matrix products with sums in double precision, on odd sizes, for each instruction set of this machine.
 #include "runtime_check/kernels/gemm.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST_P(GemmTest, EqualsSumsInDoublePrecision) {
   struct Size {
     int64_t rows, depth, columns;
   };
-  // Depths round a block of 192; columns round one and two registers of each width.
+  // Depths around a block of 192; columns around one and two registers of each width.
   for (const Size& size : {Size{1, 1, 1}, Size{3, 5, 4}, Size{13, 191, 5}, Size{14, 192, 32}, Size{15, 193, 33},
                            Size{29, 7, 16}, Size{31, 400, 17}, Size{100, 30, 47}, Size{7, 1, 8}, Size{2, 577, 96},
                            Size{5, 0, 9}, Size{0, 3, 3}, Size{3, 3, 0}}) {
@@ -52,7 +52,7 @@ TEST_P(GemmTest, EqualsSumsInDoublePrecision) {
               sum +=
                   static_cast<double>(a[i * a_stride + k]) * b[transposed ? j * size.depth + k : k * size.columns + j];
             }
-            const double expected = j < size.columns ? sum : kGuard;  // Nothing beyond the columns is written.
+            const double expected = j < size.columns ? sum : kGuard;  // Elements beyond the columns are not written.
             ASSERT_NEAR(c[i * c_stride + j], expected, 1e-6 * (size.depth + 1))
                 << loops.name << " " << size.rows << "x" << size.depth << "x" << size.columns << " at " << i << "," << j
                 << ", " << num_threads << " threads";
@@ -80,7 +80,7 @@ TEST_P(GemmTest, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-// Distance from the exact function, in units of the last place of the result.
+// Returns the distance from the exact function in units in the last place of the result.
 template <typename F>
 void ExpectWithinUlps(void (*loop)(int64_t, const float*, float*), F exact, double ulps) {
   for (int i = -4000; i <= 4000; ++i) {

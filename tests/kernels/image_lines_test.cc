@@ -1,4 +1,4 @@
-// Convolutions over images with long lines, whose inner pixels are read where they lie, against sums in double
+// Compares convolutions over images with long lines, whose inner pixels are read in place, with sums in double
 // precision.
 #include <cstdint>
 #include <random>
@@ -67,7 +67,7 @@ TEST(ImageLinesTest, InnerPixelsAndBordersAreTheSums) {
     const Shape image_shape({c.batch, c.height, c.width, c.channels});
     const Shape filter_shape({c.taps_y, c.taps_x, c.channels, c.outputs});
     const Tensor image = RandomTensor<float>(image_shape, 1), filter = RandomTensor<float>(filter_shape, 2);
-    // The image ends where memory does, if it is of whole registers; none are copied as they are aligned.
+    // The image ends at the end of its memory if it consists of whole registers; aligned images are not copied.
     GuardedMemory memory(image.bytes().size(), 64);
     memory.Fill(image.bytes());
     memory.MakeReadOnly();

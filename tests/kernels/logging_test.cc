@@ -1,4 +1,4 @@
-// Print, PrintV2 and Assert: what they write, how often, and where. The texts are what TensorFlow 2.21 prints.
+// Tests of Print, PrintV2 and Assert: output text, frequency and destination. The texts equal those of TensorFlow 2.21.
 #include <cmath>
 #include <limits>
 
@@ -15,7 +15,7 @@ using testing::Pair;
 
 using Written = std::vector<std::pair<std::string, std::string>>;
 
-// A graph whose prints are kept.
+// A graph whose output is captured.
 class LoggingGraph {
  public:
   Node* Add(const std::string& name, Op op, const std::vector<Node*>& inputs) {
@@ -25,7 +25,7 @@ class LoggingGraph {
   }
   Node* Const(const std::string& name, Tensor value) { return *graph_.AddConst(name, std::move(value)); }
 
-  // A Print of `data` with the message "M".
+  // Adds a Print of `data` with the message "M".
   Node* AddPrint(const std::vector<Tensor>& data, int64_t summarize) {
     std::vector<Node*> inputs = {Const("through", Tensor::Scalar(7.0f))};
     std::vector<DType> types;
@@ -55,7 +55,7 @@ class LoggingGraph {
 
 class LoggingTest : public testing::Test, public LoggingGraph {};
 
-// What a Print of one tensor writes, without "M[" and "]\n".
+// Returns the output of a Print of one tensor, without "M[" and "]\n".
 std::string Printed(const Tensor& tensor, int64_t summarize) {
   LoggingGraph logging;
   logging.AddPrint({tensor}, summarize);

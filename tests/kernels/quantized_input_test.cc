@@ -1,5 +1,5 @@
-// What a file or the values of a run can get wrong about the quantised kernels: each is an error status with its
-// reason.
+// Tests that invalid files and invalid values during a run cause an error status with its reason in the quantised
+// kernels.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -32,7 +32,7 @@ using Types = std::vector<std::pair<const char*, DType>>;
 
 class QuantizedInputTest : public testing::Test {
  protected:
-  // The error of a node of this op with these inputs and type attributes; set_attrs adds others.
+  // Returns the error of a node of this op with these inputs and type attributes; set_attrs adds other attributes.
   template <typename SetAttrs>
   std::string Run(absl::string_view op, const Types& types, const std::vector<Tensor>& inputs, SetAttrs set_attrs) {
     Graph graph;
@@ -75,7 +75,7 @@ TEST_F(QuantizedInputTest, RangesThatAreNone) {
               HasSubstr("'input_max' must not be below 'input_min'"));
 }
 
-// Numbers that no integer holds end at the last code.
+// Numbers beyond the range of integers are clamped to the last code.
 TEST_F(QuantizedInputTest, RangesOfAnySize) {
   const float most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
   const float infinity = std::numeric_limits<float>::infinity();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kFolder[] = "tests/kernels/vectors";
 
-// What the number of bits after the point allows, relative to max(1, |expected|).
+// Tolerance given by the number of fraction bits, relative to max(1, |expected|).
 double ToleranceOf(DType dtype) {
   if (dtype == DType::kHalf) return 1e-3;
   if (dtype == DType::kBFloat16) return 1.6e-2;  // TensorFlow rounds each step of a formula.
@@ -28,7 +28,7 @@ double ToleranceOf(DType dtype) {
   return 1e-5;
 }
 
-// The elements as pairs of real and imaginary part; false for types that are not numbers.
+// Returns the elements as pairs of real and imaginary part. Returns false for types that are not numbers.
 bool Numbers(const Tensor& tensor, std::vector<double>* numbers) {
   const auto read = [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,7 +1,7 @@
-// Holds every kernel to what TensorFlow computed: all cases of all files in vectors/ (make_vectors.py says what they
-// are).
-//
-// Each case runs four times: with its inputs known beforehand or only when it runs (save those that the kernel cannot
+// Compares every kernel with the outputs of TensorFlow, in all cases of all files in vectors/ (described in
+// make_vectors.py).
+// Each case runs four times: with inputs that are known beforehand and with inputs known only during the run (except
+// those that the kernel needs to prepare), each with one thread and with three.
 // prepare without), and with one thread or three.
 #include <memory>
 #include <string>
@@ -56,7 +56,7 @@ absl::Status RunCase(const RecordedCase& recorded, bool values_are_known, int nu
   std::vector<Value> outputs(types.size());
   std::vector<HeapOutput> results;
   if (kernel->is_alias()) {
-    outputs[0] = views[0];  // The session shares the memory, and there is nothing to compute.
+    outputs[0] = views[0];  // The session shares the memory, and nothing is computed.
     outputs[0].dtype = prepared.outputs[0].dtype;
     outputs[0].shape = prepared.outputs[0].shape;
   } else {

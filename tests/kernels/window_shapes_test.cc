@@ -1,5 +1,5 @@
-// The image kernels on shapes and attributes that would lead outside the image, exceed memory or overflow: none of them
-// may be trusted, since they come from a file.
+// Tests the image kernels on shapes and attributes that would lead outside the image, exhaust memory or overflow. They
+// come from a file and are never trusted.
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +71,7 @@ TEST_F(WindowShapesTest, MoreLinesThanFloatCounts) {
   }
 }
 
-// Without channels or images there is nothing to compute, and the products of the other dimensions may exceed int64.
+// Without channels or images there is nothing to compute, and the product of the other dimensions may exceed int64.
 TEST_F(WindowShapesTest, NothingOfHugeSize) {
   const Shape no_channels({kHuge, 0, kHuge, 3}), no_images({0, kHuge, kHuge, 3});
   const Attrs window = {{"ksize", Four(1, 1, 1, 1)},

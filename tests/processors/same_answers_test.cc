@@ -1,7 +1,7 @@
-// The reference kernels give the same answers on every processor: those that were recorded on x86-64, where this test
-// runs too, within 1e-5. For another processor: bazel test --config=aarch64 //tests/processors/...
+// Tests that the reference kernels compute the same results on every processor: within 1e-5 of those recorded on
+// x86-64, where this test runs as well. For another processor: bazel test --config=aarch64 //tests/processors/...
 //
-// PERMAFROST_RECORD=DIR writes what this machine computes into DIR.
+// PERMAFROST_RECORD=DIR writes the results of this machine into DIR.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr float kTolerance = 1e-5f;
 
-// Numbers from 0 to 1 that are the same everywhere: no library's generator, no rounding that differs.
+// Returns numbers from 0 to 1 that are equal on every machine: no library generator, no platform-dependent rounding.
 std::vector<float> Pixels(size_t count) {
   std::vector<float> pixels(count);
   uint32_t state = 12345;
@@ -34,7 +34,7 @@ std::vector<float> Pixels(size_t count) {
   return pixels;
 }
 
-// What the model makes of the pixels.
+// Returns the outputs of the model for the pixels.
 std::vector<float> Answer(const std::string& path, const std::string& output_name, const std::vector<int64_t>& shape) {
   const pf::Result<pf::Model> model = pf::Model::OpenFile(path);
   EXPECT_TRUE(model.ok()) << model.status().message();

@@ -1,4 +1,4 @@
-// What a report counts, where its drawing puts nodes, and what it does with names that want to be more than names.
+// Tests of the counts of a report, of the positions in its drawing, and of the escaping of hostile names.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +25,7 @@ using testing::Not;
 
 using Edges = std::vector<std::pair<int32_t, int32_t>>;
 
-// No two nodes lie on each other, and all are inside of the drawing.
+// No two nodes overlap, and all are inside the drawing.
 void ExpectNoOverlap(const GraphLayout& layout) {
   std::map<float, std::vector<float>> rows;
   for (const Point& node : layout.nodes) {
@@ -50,7 +50,7 @@ TEST(GraphLayoutTest, PutsReadersBelow) {
     EXPECT_LT(layout.nodes[static_cast<size_t>(from)].y, layout.nodes[static_cast<size_t>(to)].y);
   }
   EXPECT_EQ(layout.nodes[1].y, layout.nodes[2].y);
-  // The long edge passes two layers, each below the one before, and goes round the nodes there.
+  // The long edge crosses two layers, each below the previous one, and passes around the nodes there.
   ASSERT_EQ(layout.bends[5].size(), 2u);
   EXPECT_LT(layout.bends[5][0].y, layout.bends[5][1].y);
   EXPECT_GT(std::abs(layout.bends[5][1].x - layout.nodes[3].x), kDrawnNodeWidth / 2);
@@ -78,7 +78,7 @@ TEST(GraphLayoutTest, TakesAGraphThatIsWideAndDeepAtOnce) {
     edges.emplace_back(i / 2, i);
     if (i > 100) edges.emplace_back(i - 97, i);
   }
-  // All into one at the end.
+  // All nodes lead into one at the end.
   for (int32_t i = 0; i < kNodes - 1; i += 3) edges.emplace_back(i, kNodes - 1);
   ExpectNoOverlap(LayOut(kNodes, edges));
 }
@@ -135,7 +135,7 @@ TEST(GraphFactsTest, GivesConstantsToThoseWhoReadThem) {
   EXPECT_TRUE(facts.layout.has_value());
 }
 
-// A report on one model whose names are as hostile as they can be.
+// A report on a model with hostile names.
 constexpr char kHostile[] = "</script><script>document.title='taken'</script>&\"'`|,\n=x\xff";
 
 struct HostileReport {
@@ -161,13 +161,13 @@ TEST(ReportPageTest, KeepsNamesFromBecomingMarkup) {
   const HostileReport made = MakeHostileReport();
   const std::string page = ReportPage(made.report);
   EXPECT_THAT(page, Not(HasSubstr("<script>document")));
-  // The template has these, once each.
+  // The template contains each placeholder exactly once.
   size_t scripts = 0;
   for (size_t at = page.find("<script"); at != std::string::npos; at = page.find("<script", at + 1)) ++scripts;
   EXPECT_EQ(scripts, 2u);
   EXPECT_THAT(page, HasSubstr("&lt;/script&gt;"));
   EXPECT_THAT(page, HasSubstr("\\u003c/script\\u003e"));
-  // What looks like a place of the template in a name is not filled in.
+  // A placeholder of the template inside a name is not filled in.
   Report report;
   report.title = "{{FACTS}}";
   EXPECT_THAT(ReportPage(report), HasSubstr("<title>{{FACTS}}</title>"));
@@ -201,7 +201,7 @@ TEST(ReportFormatsTest, QuotesInCsv) {
   const std::string csv = ReportCsv(made.report);
   EXPECT_THAT(csv, HasSubstr("model,node,op,output,flops"));
   EXPECT_THAT(csv, HasSubstr("&\"\"'`|,\n=x"));
-  // NaN is left out.
+  // NaN is omitted.
   EXPECT_THAT(csv, HasSubstr("Softmax,float [2],0,0,8,,inf\n"));
 }
 

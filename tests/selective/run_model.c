@@ -3,8 +3,7 @@
 //   run_model MODEL IMAGES path|descriptor|memory [DELEGATE] > outputs
 //
 // With `descriptor`, the model is inside a larger file. With a delegate, the program fails unless the delegate runs
-// nodes. It prints the number of bytes of packed weights in use to standard error.
-// it took nodes. Says on standard error how many bytes of packed weights are used.
+// nodes, and prints the number of bytes of packed weights in use to standard error.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

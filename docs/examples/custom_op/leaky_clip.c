@@ -1,4 +1,4 @@
-// Two kernels: of an own op LeakyClip, and a Relu that runs in place of the built-in one on large tensors. An example
+// Two kernels: one for a new op LeakyClip, and a Relu that replaces the built-in kernel for large tensors. An example
 // to copy; docs/writing_a_custom_op.md explains it.
 //
 //   cc -O3 -shared -fPIC -Iruntime_check/delegates/external -o leaky_clip.so docs/examples/custom_op/leaky_clip.c
@@ -7,12 +7,12 @@
 
 #include "permafrost_custom_op.h"
 
-// Fewer elements are not worth another thread.
+// Minimum number of elements per thread.
 #define GRAIN 16384
 
 static const permafrost_host* the_host;
 
-// What both ops keep from prepare to run.
+// State that both ops keep from prepare to run.
 typedef struct {
   float alpha, limit;
   int64_t count;
@@ -24,7 +24,7 @@ typedef struct {
   float* to;
 } work;
 
-// Both ops give the shape that they take.
+// The output of both ops has the shape of the input.
 static int32_t same_shape(void* self, const permafrost_partition* single, permafrost_shapes* shapes, char* error,
                           size_t error_size) {
   (void)self;
@@ -36,7 +36,7 @@ static int32_t same_shape(void* self, const permafrost_partition* single, permaf
   return shapes->set(shapes, 0, x->dims, x->rank);
 }
 
-// min(max(x, alpha * x), limit)
+// Computes min(max(x, alpha * x), limit).
 static void leaky_clip_range(void* data, int64_t begin, int64_t end) {
   const work* now = data;
   const float alpha = now->with->alpha, limit = now->with->limit;
@@ -70,7 +70,7 @@ static int32_t run_relu(void* self, const permafrost_run* run, char* error, size
   return PERMAFROST_OK;
 }
 
-// Settings for the node's input; NULL, and the reason in `error`, when there is no memory.
+// Returns the settings for the node's input. Returns NULL, with the reason in `error`, if memory is exhausted.
 static settings* new_settings(const permafrost_partition* single, char* error, size_t error_size) {
   settings* with = calloc(1, sizeof(settings));
   if (with == NULL) {
@@ -88,7 +88,7 @@ static int32_t prepare_leaky_clip(void* self, const permafrost_partition* single
   const permafrost_node* node = single->nodes[0];
   settings* with = new_settings(single, error, error_size);
   if (with == NULL) return PERMAFROST_FAILED;
-  with->limit = 6;  // Stays where the node has no such attribute.
+  with->limit = 6;  // Remains if the node has no such attribute.
   the_host->float_attr(node, "limit", &with->limit);
   const int32_t found = the_host->float_attr(node, "alpha", &with->alpha);
   if (found != PERMAFROST_OK || !(with->alpha >= 0 && with->alpha <= 1)) {
@@ -102,7 +102,7 @@ static int32_t prepare_leaky_clip(void* self, const permafrost_partition* single
   return PERMAFROST_OK;
 }
 
-// Refuses what the built-in kernel does as well.
+// Refuses the types that the built-in kernel refuses.
 static int32_t prepare_relu(void* self, const permafrost_partition* single, int32_t num_threads,
                             permafrost_compiled* compiled, char* error, size_t error_size) {
   (void)self;
@@ -129,7 +129,7 @@ static const permafrost_kernel kLeakyClip = {
     .infer_shapes = &same_shape,
     .prepare = &prepare_leaky_clip,
 };
-// What a Relu takes and gives, Permafrost knows.
+// Relu needs no signature: Permafrost knows the op.
 static const permafrost_kernel kRelu = {
     .struct_size = sizeof(permafrost_kernel),
     .op = "Relu",

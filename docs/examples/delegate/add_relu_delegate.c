@@ -8,20 +8,20 @@
 
 #include "permafrost_delegate.h"
 
-// Where a tensor lies during a run.
+// Location of a tensor during a run.
 enum { IN_INPUTS, IN_OUTPUTS, IN_SCRATCH, IN_CONSTANTS };
 
 typedef struct {
   int where;
-  int32_t index;         // IN_INPUTS, IN_OUTPUTS: which.
-  uint64_t offset;       // IN_SCRATCH: bytes.
-  const void* constant;  // IN_CONSTANTS.
+  int32_t index;         // For IN_INPUTS and IN_OUTPUTS.
+  uint64_t offset;       // For IN_SCRATCH: in bytes.
+  const void* constant;  // For IN_CONSTANTS.
 } place;
 
 typedef struct {
   int is_relu;
-  place a, b, result;  // A Relu has no b.
-  uint64_t count;      // Elements.
+  place a, b, result;  // b is unused for Relu.
+  uint64_t count;      // Number of elements.
   char text[160];      // For --explain.
 } step;
 
@@ -40,7 +40,7 @@ static int have_same_shape(const permafrost_tensor* a, const permafrost_tensor* 
   return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, sizeof(int64_t) * (size_t)a->rank) == 0);
 }
 
-// Asked for each node whose shapes are known. The text of a refusal is what --explain prints.
+// Called for each node whose shapes are known. --explain prints the reason of a refusal.
 static int32_t supports(void* self, const permafrost_partition* single, char* error, size_t error_size) {
   (void)self;
   const permafrost_node* node = single->nodes[0];
@@ -61,7 +61,7 @@ static int32_t supports(void* self, const permafrost_partition* single, char* er
   return PERMAFROST_OK;
 }
 
-// Entering a partition costs a call and, for an engine elsewhere, copies: a single node is not worth it.
+// Entering a partition costs a call and, for an engine with separate memory, copies: a single node is not worth it.
 static int32_t is_worthwhile(void* self, const permafrost_partition* partition) {
   (void)self;
   return partition->num_nodes >= 2;
@@ -109,7 +109,7 @@ static void destroy_program(void* self) {
   free(code);
 }
 
-// Finds a place for each tensor. 0 when a constant finds no memory.
+// Determines the location of each tensor. Returns 0 if memory for a constant is exhausted.
 static int find_places(const permafrost_partition* partition, place* places, uint64_t* scratch_bytes) {
   for (int32_t i = 0; i < partition->num_tensors; ++i) {
     const permafrost_tensor* tensor = partition->tensors[i];
@@ -134,8 +134,8 @@ static int find_places(const permafrost_partition* partition, place* places, uin
   return 1;
 }
 
-// Turns the partition into a list of steps that know where everything lies. The partition is gone after the call: what
-// is needed later is copied. Constants that were asked for stay.
+// Converts the partition to a list of steps with the locations of their tensors. The partition is invalid after the
+// call, so data needed later is copied. Requested constants remain valid.
 static int32_t compile(void* self, const permafrost_partition* partition, int32_t num_threads,
                        permafrost_compiled* compiled, char* error, size_t error_size) {
   (void)self;

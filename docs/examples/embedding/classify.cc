@@ -1,8 +1,6 @@
-// Embeds a model in a C++ program: finds the digits in images of 8 x 8 pixels, and says where the time went.
-//
+// Embeds a model in a C++ program: classifies images of 8 x 8 pixels as digits and prints a profile.
 //   classify_cc digits.pb image.raw
-//
-// image.raw holds images of 64 floats each. Prints the likeliest digit of each and how likely it is.
+// image.raw holds images of 64 floats each. Prints the most probable digit of each image and its probability.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -35,7 +33,7 @@ int main(int argc, char** argv) {
   if (pf::Status status = session->RecordProfile(true); !status.ok()) return Fail("cannot record", status);
   alignas(64) std::array<float, 64> pixels;
   while (std::fread(pixels.data(), sizeof(pixels), 1, images) == 1) {
-    // Run makes the memory of outputs; RunInto takes that of the caller.
+    // Run allocates the outputs; RunInto writes to memory of the caller.
     pf::Result<pf::Outputs> outputs = session->Run({pf::TensorOver({1, 8, 8, 1}, pixels.data(), pixels.size())});
     if (!outputs.ok()) return Fail("cannot run", outputs.status());
     const pf_tensor probabilities = (*outputs)[0];

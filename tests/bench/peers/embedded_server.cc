@@ -1,6 +1,6 @@
-// As session_server, by way of the runtime that a program embeds (embedding/permafrost_runtime.h) with the built-in
-// kernels alone: what starting costs where nothing else is linked. Answers load, feed, run, save and quit as described
-// there; samples are not looked at.
+// A variant of session_server that uses the embedded runtime (embedding/permafrost_runtime.h) with the built-in kernels
+// only, to measure the start-up without other libraries. Answers load, feed, run, save and quit as described there;
+// ignores samples.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// More than any round of a benchmark asks for; bounds the memory that a request can take.
+// Larger than any round of a benchmark; bounds the memory that a request can use.
 constexpr int kMostRuns = 1000000;
 
 std::vector<std::string> Split(const std::string& text, char at) {
@@ -35,7 +35,7 @@ std::vector<std::string> Split(const std::string& text, char at) {
   return parts;
 }
 
-// What a request has found wrong.
+// An error in a request.
 struct Failure {
   std::string text;
 };
@@ -59,7 +59,7 @@ std::string NanosecondsSince(Clock::time_point start) {
 
 class Server {
  public:
-  // The members of a JSON object.
+  // Members of a JSON object.
   std::string Answer(const std::string& line) {
     const std::vector<std::string> words = Split(line, '\t');
     const std::string name = words.empty() ? "" : words[0];
@@ -157,7 +157,7 @@ class Server {
 
   std::optional<pf::Model> model_;
   std::optional<pf::Session> session_;
-  std::vector<permafrost::Tensor> feeds_, memory_;  // What inputs_ and outputs_ view.
+  std::vector<permafrost::Tensor> feeds_, memory_;  // Memory that inputs_ and outputs_ view.
   std::vector<pf_tensor> inputs_, outputs_;
 };
 
@@ -166,7 +166,7 @@ std::string AnswerOrError(Server* server, const std::string& line) {
     return server->Answer(line);
   } catch (const Failure& failure) {
     return "\"error\": " + permafrost::JsonQuoted(failure.text);
-  } catch (const std::exception& exception) {  // std::stoi's.
+  } catch (const std::exception& exception) {  // Thrown by std::stoi.
     return "\"error\": " + permafrost::JsonQuoted(exception.what());
   }
 }

@@ -1,10 +1,11 @@
-// Runs a model in a session on request, so that a benchmark can alternate it with peers that are as warm.
+// Runs a model in a session on request, so that a benchmark can alternate it with equally warm peers.
 //
-// Reads requests from standard input, one a line, words separated by tabs, and answers each with one line of JSON, or
-// with {"error": "..."}; worker.py answers the same ones for the peers. At the start it says {"import_ns": 0}.
+// Reads requests from standard input, one per line, with words separated by tabs, and answers each with one line of
+// JSON, or with {"error": "..."}. worker.py answers the same requests for the peers. Prints {"import_ns": 0} at the
+// start.
 //
 //   load   model=PATH inputs=A,B outputs=C,D threads=N delegate=NAME precision=NAME   {"ns": N}
-//          samples=A0.npy,B0.npy,A1.npy,B1.npy   what precisions are chosen and planned with; else the first feed
+//         samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
 //   feed   A.npy B.npy          the inputs, in the order of load's; plans             {"ns": N}
 //   run    N                    computes N times into the same buffers                {"ns": [N, ...]}
 //   save   PREFIX               the last outputs, to PREFIX_0.npy, PREFIX_1.npy, ...  {"outputs": N}
@@ -42,7 +43,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// More than any round of a benchmark asks for; bounds the memory that a request can take.
+// Larger than any round of a benchmark; bounds the memory that a request can use.
 constexpr int kMaxRuns = 1000000;
 
 int64_t Nanoseconds(Clock::duration duration) {
@@ -89,7 +90,7 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
 
 constexpr char kAuto[] = "auto";
 
-// Whether the precision depends on the inputs: it is then chosen, or planned, with the first feeds.
+// Returns whether the precision depends on the inputs. It is then chosen, or calibrated, with the first feeds.
 bool IsSettledLater(const Settings& settings) {
   if (settings.precision == kAuto) return true;
   const DelegateInfo* info = FindDelegateInfo(settings.delegate);
@@ -101,8 +102,8 @@ absl::StatusOr<Tensor> ReadAligned(const std::string& path) {
   return tensor.Aligned();
 }
 
-// What the session does with the names of a delegate and of a precision.
-// `*is_settled`: the model is packed for the precision, and has its plan with it.
+// Session options for the given names of a delegate and of a precision. `*is_settled`: the model is packed for the
+// precision, and its package contains the precision plan.
 absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_settled) {
   SessionOptions options;
   options.num_threads = settings.threads;
@@ -125,7 +126,7 @@ absl::StatusOr<SessionOptions> OptionsFor(const Settings& settings, bool* is_set
   return options;
 }
 
-// Answers requests. The answers are the members of a JSON object.
+// Answers requests. An answer is the members of a JSON object.
 class Server {
  public:
   absl::StatusOr<std::string> Answer(const std::string& line) {
@@ -182,7 +183,7 @@ class Server {
     return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
   }
 
-  // With the samples, or else the feeds.
+  // Uses the samples if there are any, otherwise the feeds.
   absl::Status Choose() {
     SessionOptions options;
     options.num_threads = settings_.threads;
@@ -242,12 +243,12 @@ class Server {
   }
 
   Settings settings_;
-  bool is_settled_ = false;       // The precision, with samples.
-  std::unique_ptr<Graph> graph_;  // Outlives the session.
+  bool is_settled_ = false;       // The precision is chosen, based on samples.
+  std::unique_ptr<Graph> graph_;  // Must outlive the session.
   std::unique_ptr<Session> session_;
   std::vector<Tensor> feeds_;
   std::vector<Tensor> outputs_;
-  std::vector<absl::Span<char>> memory_;  // Of outputs_.
+  std::vector<absl::Span<char>> memory_;  // Memory of outputs_.
 };
 
 void Serve() {

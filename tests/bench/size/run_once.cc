@@ -1,6 +1,6 @@
-// The smallest program around a runtime: reads a model, runs it once and writes the outputs. What is measured is this.
+// The smallest program around a runtime, used to measure its size: reads a model, runs it once and writes the outputs.
 //   run_once MODEL INPUT_NAME DIMS OUTPUT_NAME < floats > floats
-// DIMS are those of the one input, separated by commas.
+// DIMS are the dimensions of the only input, separated by commas.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 namespace permafrost {
 namespace {
 
-// The content of a file, mapped. Empty where that fails.
+// Returns the mapped content of a file; empty on failure.
 absl::string_view Map(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   const off_t size = file < 0 ? -1 : lseek(file, 0, SEEK_END);
