@@ -33,7 +33,7 @@ struct Job {
 
 absl::Status RunOnce(const Job& job, const std::string& transforms) {
   PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls, ParsePipeline(transforms));
-  // Equal to transform_graph.
+  // Opens the files in the same way as transform_graph.
   PF_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> out, RealFileSystem().NewWriter(job.out));
   OpenOptions options;
   options.reads_all = job.threads > 1;

@@ -1,4 +1,4 @@
-// A delegate for tests: adds, multiplies, negates and clips floats in plain loops, and fails where it is told to.
+// A delegate for tests: adds, multiplies, negates and clips floats in plain loops, and fails as configured.
 #ifndef PERMAFROST_TESTS_RUNTIME_CHECK_ARITHMETIC_DELEGATE_H_
 #define PERMAFROST_TESTS_RUNTIME_CHECK_ARITHMETIC_DELEGATE_H_
 
@@ -17,14 +17,14 @@
 namespace permafrost {
 
 struct ArithmeticOptions {
-  size_t least_nodes = 1;  // Smaller partitions are not worthwhile.
+  size_t least_nodes = 1;  // Partitions with fewer nodes are not worthwhile.
   bool fails_to_compile = false;
-  int runs_before_failure = -1;  // Of all partitions together; -1: it never fails.
+  int runs_before_failure = -1;  // Number of runs over all partitions before one fails; -1: none fails.
   int64_t constant_bytes = 0;
   int64_t scratch_bytes = 0;
 };
 
-// Runs the nodes of a partition one after the other, each into memory of its own.
+// Runs the nodes of a partition in order, each into its own buffer.
 class ArithmeticPartition final : public CompiledPartition {
  public:
   ArithmeticPartition(const Partition& partition, const ArithmeticOptions& options, std::atomic<int>* num_runs)
@@ -115,7 +115,7 @@ class ArithmeticDelegate final : public Delegate {
     return std::make_unique<ArithmeticPartition>(partition, options_, &num_runs_);
   }
 
-  // All that was compiled, in order.
+  // All compiled partitions, in order.
   std::vector<Partition> compiled() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return compiled_;

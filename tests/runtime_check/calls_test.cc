@@ -1,4 +1,4 @@
-// Functions that call: recursion, its end, and calls that do not fit.
+// Tests of functions that call functions: recursion, its termination, and invalid calls.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -126,7 +126,7 @@ TEST(CallsTest, RefusesCallsThatDoNotFit) {
     EXPECT_FALSE(Session::Create(*graph, {"x", "n"}, {"y"}).ok());
   }
   {
-    // Two arguments for a function that takes one.
+    // Two arguments for a function with one parameter.
     const auto graph = Read(absl::StrReplaceAll(
         kPower, {{"name: \"one\" input_arg { name: \"x\" type: DT_FLOAT } input_arg { name: \"n\" type: DT_FLOAT }",
                   "name: \"one\" input_arg { name: \"x\" type: DT_FLOAT }"}}));

@@ -1,4 +1,4 @@
-// Floats become the codes that a graph takes instead.
+// Tests of converting float feeds to codes, for graphs with quantised inputs.
 #include "runtime_check/checking/coded_feeds.h"
 
 #include <cmath>

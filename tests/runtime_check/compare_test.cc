@@ -1,4 +1,4 @@
-// The measures of difference on values small enough to check by hand.
+// Tests of the measures of difference, on values small enough to check by hand.
 #include "runtime_check/checking/compare.h"
 
 #include <cmath>
@@ -56,7 +56,8 @@ TEST(CompareTest, TypeAndShapeMismatches) {
 }
 
 TEST(CompareTest, TopAgreement) {
-  // First row: same winner. Second: another winner, the expected one is second. Third: the expected winner is last.
+  // First row: same class. Second row: another class; the expected one is second. Third row: the expected class is
+  // last.
   const Tensor expected = Floats({3, 6}, {0, 1, 0, 0, 0, 0, 9, 1, 2, 3, 4, 5, 9, 0, 0, 0, 0, 0});
   const Tensor actual = Floats({3, 6}, {0, 5, 0, 0, 0, 0, 8, 9, 2, 3, 4, 5, -1, 0, 0, 0, 0, 0});
   const OutputDifference difference = CompareTensors(expected, actual);
@@ -68,7 +69,7 @@ TEST(CompareTest, TopAgreement) {
 }
 
 TEST(CompareTest, IntegersAreExact) {
-  const int64_t large = (int64_t{1} << 53) + 1;  // Its double is that of 2^53.
+  const int64_t large = (int64_t{1} << 53) + 1;  // Rounds to 2^53 as a double.
   const OutputDifference difference =
       CompareTensors(Tensor::FromVector<int64_t>({1}, {large}), Tensor::FromVector<int64_t>({1}, {large - 1}));
   EXPECT_EQ(difference.num_different, 1);
@@ -99,7 +100,7 @@ TEST(CompareTest, Strings) {
 TEST(CompareTest, SmallOutputsAreJudgedByTheirOwnScale) {
   const OutputDifference small = CompareTensors(Floats({2}, {1e-4f, 0}), Floats({2}, {1e-4f, 5e-5f}));
   EXPECT_NEAR(small.relative(), 0.5, 1e-6);
-  // Below the floor the scale is the floor.
+  // Below the floor, the scale is the floor.
   const OutputDifference tiny = CompareTensors(Floats({1}, {1e-9f}), Floats({1}, {-1e-9f}));
   EXPECT_NEAR(tiny.relative(), 2e-9 / kScaleFloor, 1e-6);
   EXPECT_FALSE(CompareTensors(Floats({1}, {0}), Floats({1}, {1e-3f})).IsWithin(1));

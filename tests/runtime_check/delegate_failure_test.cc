@@ -1,4 +1,4 @@
-// Delegates that decline, fail or take too much memory; and the plans that a session keeps.
+// Tests of delegates that decline, fail or request too much memory, and of the cache of plans.
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// relu(-exp(-x)) + 1: the delegate takes both ends, and no more than the middle separates them.
+// relu(-exp(-x)) + 1. The delegate supports both ends; only the middle separates them.
 void Fill(SmallGraph* small) {
   small->Placeholder("x", DType::kFloat, {kUnknownDim});
   small->Const("one", Floats({}, {1}));
@@ -68,7 +68,7 @@ TEST(DelegateFailureTest, APartitionThatIsNotWorthwhileStays) {
   EXPECT_EQ(report.failure, "");
 }
 
-// Sizes that no memory has, and whose sum no integer holds.
+// Sizes that exceed any memory, and whose sum overflows int64.
 TEST(DelegateFailureTest, ADelegateThatAsksForAbsurdMemoryIsLeftOut) {
   SmallGraph small;
   Fill(&small);
@@ -135,7 +135,7 @@ TEST(DelegateFailureTest, AFailureHoldsForItsShapesAlone) {
   EXPECT_THAT(run.session->report().delegation.partitions, SizeIs(2));
 }
 
-// The memory of the caller is bound in another way once the delegate is gone.
+// Without the delegate, the session binds the memory of the caller differently.
 TEST(DelegateFailureTest, FallsBackIntoMemoryOfTheCaller) {
   SmallGraph small;
   Fill(&small);
@@ -282,7 +282,7 @@ TEST(DelegateFailureTest, BodiesOfFunctionsGoToTheDelegateAndFallBack) {
   }
 }
 
-// From here on: the plans that are kept.
+// The following tests cover cached plans.
 
 TEST(PlanCacheTest, KeepsTheLastPlans) {
   SmallGraph small;
@@ -322,7 +322,7 @@ TEST(PlanCacheTest, OldPlansMakeRoom) {
   }
 }
 
-// What is allocated during the run finds room too: Where tells its shape only then.
+// Memory allocated during the run also evicts plans: the output shape of Where is known only during the run.
 TEST(PlanCacheTest, OldPlansMakeRoomDuringTheRun) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {kUnknownDim});

@@ -1,4 +1,4 @@
-// The partitioner: how nodes are grouped for a delegate, and what the partitions of a graph are.
+// Tests of the partitioner: the grouping of nodes for a delegate, and the partitions of graphs.
 #include "runtime_check/planning/delegation.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Program ProgramOf(const SmallGraph& small, const std::vector<std::string>& feeds
   return program.ok() ? *std::move(program) : Program();
 }
 
-// Multiplications and negations go to the delegate; what is named "n..." runs nowhere.
+// Assigns multiplications and negations to the delegate. Nodes named "n..." are not run.
 std::vector<Runner> RunnersOf(const Program& program) {
   std::vector<Runner> runners;
   for (const ProgramNode& node : program.nodes) {
@@ -54,7 +54,8 @@ std::vector<std::vector<std::string>> NamesOfGroups(const Program& program) {
   return names;
 }
 
-// What each node waits for, by position: data, and control edges. Of what nobody runs the control edges alone.
+// Returns the dependencies of each node by position: data and control edges. Nodes that are not run only order by
+// control edges.
 std::vector<std::vector<int>> DependenciesOf(const Program& program, const std::vector<Runner>& runners) {
   std::map<const Node*, int> positions;
   for (size_t i = 0; i < program.nodes.size(); ++i) positions[program.nodes[i].node] = static_cast<int>(i);
@@ -70,7 +71,8 @@ std::vector<std::vector<int>> DependenciesOf(const Program& program, const std::
   return result;
 }
 
-// Every node once, by turns, in an order that holds, and no more groups than the longest path forces.
+// Checks that groups contain every node once, alternate between runners, respect the order, and are no more than the
+// longest path requires.
 void CheckGroups(const Program& program) {
   const std::vector<Runner> runners = RunnersOf(program);
   const std::vector<std::vector<int>> groups = GroupNodes(program, runners);
@@ -86,7 +88,7 @@ void CheckGroups(const Program& program) {
       group_of[position] = static_cast<int>(i);
     }
   }
-  // The positions ascend along every edge, so one pass finds the longest path with its changes of runner.
+  // Positions ascend along every edge, so one pass finds the longest path with its changes of runner.
   std::vector<int> least(count, 0);
   int most = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -123,7 +125,7 @@ TEST(GroupNodesTest, Chains) {
   EXPECT_THAT(NamesOfGroups(ProgramOf(small, {"x"}, {"x"})), IsEmpty());
 }
 
-// One arm of the diamond leaves the delegate: the ends cannot be in one group, or the group would wait for itself.
+// One arm of the diamond is not delegated: the ends cannot be in one group, which would depend on itself.
 TEST(GroupNodesTest, DiamondsStayConvex) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {2});
@@ -137,7 +139,7 @@ TEST(GroupNodesTest, DiamondsStayConvex) {
   CheckGroups(program);
 }
 
-// Two rails of the delegate's with rungs that are not: as many groups as there are rungs in a row.
+// Two delegated rails with rungs that are not delegated: the number of groups equals the number of consecutive rungs.
 TEST(GroupNodesTest, Ladders) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {2});
@@ -178,7 +180,7 @@ TEST(GroupNodesTest, ControlInputsOrder) {
   CheckGroups(program);
 }
 
-// A shape that is known splits nothing, but who waited for its node still waits for what that waited for.
+// A node with a known shape separates no groups, but its control inputs still order the nodes after it.
 TEST(GroupNodesTest, WhatNobodyRunsOrdersByControlAlone) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {2});
@@ -221,7 +223,7 @@ TEST(GroupNodesTest, RandomGraphs) {
   }
 }
 
-// The bound is a hundred times what a linear walk takes, and a hundredth of a quadratic one.
+// The bound is a hundred times the cost of a linear walk and a hundredth of that of a quadratic one.
 TEST(GroupNodesTest, LargeGraphsAreLinear) {
   constexpr int kCount = 100'000;
   const auto check = [](const SmallGraph& small, const std::vector<std::string>& fetches, size_t num_groups) {
@@ -248,7 +250,7 @@ TEST(GroupNodesTest, LargeGraphsAreLinear) {
   check(fan, leaves, 3);
 }
 
-// From here on: what the delegate is given.
+// The following tests cover the partitions that the delegate receives.
 
 std::vector<std::string> NodesOf(const Partition& partition) {
   std::vector<std::string> names;
@@ -256,7 +258,7 @@ std::vector<std::string> NodesOf(const Partition& partition) {
   return names;
 }
 
-// Runs the graph with the delegate and without: the results must be equal.
+// Runs the graph with the delegate and without it. The results must be equal.
 std::vector<Partition> RunBoth(const SmallGraph& small, const std::vector<std::string>& feeds,
                                const std::vector<std::string>& fetches, const std::vector<Tensor>& inputs,
                                PlanReport* report = nullptr) {
@@ -305,7 +307,7 @@ TEST(DelegationTest, SeveralInputsAndOutputs) {
   EXPECT_EQ(report.delegation.left[0].reason, "does not compute Exp");
 }
 
-// What reads a shape is computed while planning: the partition goes on over it, and nobody keeps the tensor for it.
+// Reads of shapes are computed while planning: they neither split the partition nor keep the tensor alive.
 TEST(DelegationTest, ReadsOfShapesNeitherSplitNorKeep) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {kUnknownDim});
@@ -323,7 +325,7 @@ TEST(DelegationTest, ReadsOfShapesNeitherSplitNorKeep) {
   EXPECT_THAT(partitions[0].outputs, SizeIs(1));
 }
 
-// A node that only its shape was wanted of runs nowhere.
+// A node of which only the shape is read is not run.
 TEST(DelegationTest, LeavesOutWhatOnlyShapesNeed) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {kUnknownDim});
@@ -377,7 +379,7 @@ TEST(DelegationTest, EmptyTensors) {
   EXPECT_THAT(RunBoth(small, {"x"}, {"b", "a"}, {Floats({0}, {})}), SizeIs(1));
 }
 
-// What lies behind a shape that only the run tells stays with the kernels; what lies before goes.
+// Nodes after a shape that is known only during the run stay with the kernels; nodes before it are delegated.
 TEST(DelegationTest, DynamicShapesInAPartOfTheGraph) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {kUnknownDim});
@@ -419,7 +421,7 @@ TEST(DelegationTest, WhatBranchesAndLoopsDecideStaysWithTheKernels) {
   EXPECT_EQ(report.delegation.left[0].reason, "its shapes are known only during the run");
 }
 
-// while (v < limit) v = v + step, over what a partition makes; the step is a constant within the loop.
+// while (v < limit) v = v + step, on the output of a partition; the step is constant within the loop.
 TEST(DelegationTest, LoopsRunAfterTheStaticParts) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});

@@ -1,4 +1,4 @@
-// Single nodes computed from tensors.
+// Tests of computing single nodes from tensors.
 #include "runtime_check/checking/evaluate.h"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Control flow in graphs built by hand: what no program writes, what is malformed, and what a loop costs.
+// Tests of control flow in graphs built by hand: unusual and malformed structures, and the cost of loops.
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ void Merge(SmallGraph* small, const std::string& name, const std::vector<std::st
              {{"T", AttrValue::Type(DType::kFloat)}, {"N", AttrValue::Int(static_cast<int64_t>(inputs.size()))}});
 }
 
-// A loop over x: while (x < limit) x = op(x, step). All nodes have `prefix` before their names.
+// Adds a loop over x: while (x < limit) x = op(x, step). The names of all nodes start with `prefix`.
 void Loop(SmallGraph* small, const std::string& prefix, const std::string& x, const std::string& limit,
           const std::string& step, const std::string& op = "AddV2") {
   const auto name = [&](const char* text) { return prefix + text; };
@@ -88,7 +88,7 @@ TEST(FlowTest, AnEndlessLoopCanBeCancelled) {
 }
 
 TEST(FlowTest, ManyLoopsAndDeepNesting) {
-  // A loop in a loop in a loop ...: each enters the inner one with its variable.
+  // Deeply nested loops: each passes its variable to the inner one.
   constexpr int kDepth = 1000;
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});
@@ -107,7 +107,7 @@ TEST(FlowTest, ManyLoopsAndDeepNesting) {
     small.Float(absl::StrCat("exit", i), "Exit", {x});
     x = absl::StrCat("exit", i);
   }
-  // And many side by side.
+  // Many loops in sequence.
   for (int i = 0; i < 1000; ++i) {
     Loop(&small, absl::StrCat("loop", i, "/"), x, "limit", "limit");
     x = absl::StrCat("loop", i, "/exit");
@@ -191,7 +191,7 @@ TEST(FlowTest, WhatComesBeforeAndAfterBranchesIsPlannedWhereItCanBe) {
   const auto outputs = (*session)->Run({Floats({}, {0}), Floats({}, {2})});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_THAT(ToVector((*outputs)[0]), ElementsAre(2));
-  // less, cond and body alone: the nodes before the loop are static.
+  // Only less, cond and body are dynamic: the nodes before the loop are static.
   EXPECT_EQ((*session)->report().num_dynamic, 3);
 }
 
@@ -236,7 +236,7 @@ TEST(FlowTest, RefusesMalformedFrames) {
                 HasSubstr("enters frame 'loop/' "));
   }
   {
-    SmallGraph small;  // Back without NextIteration.
+    SmallGraph small;  // A back edge without NextIteration.
     small.Placeholder("x", DType::kFloat, {});
     Enter(&small, "enter", {"x"}, "f");
     Merge(&small, "merge", {"enter", "enter"});

@@ -1,5 +1,5 @@
-// Runs whole graphs that branch, loop, call and keep state, and compares with what TensorFlow computed (make_graphs.py
-// says what the files are).
+// Runs whole graphs with branches, loops, calls and state, and compares the results with TensorFlow's. make_graphs.py
+// describes the files.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -76,7 +76,7 @@ std::vector<std::string> Names(const std::map<int, RecordedTensor>& tensors) {
   return names;
 }
 
-// Runs all recorded runs with these fetches, twice, and compares.
+// Runs all recorded runs with these fetches twice, and compares the results.
 void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int num_threads) {
   const RecordedRun& first = recorded.runs.begin()->second;
   std::vector<std::string> fetches;

@@ -1,5 +1,5 @@
-// Nodes that run at the same time: results are those of one node at a time, bit for bit, also where nodes share memory;
-// errors are the same; and nothing is started where nothing is gained.
+// Tests of nodes that run at the same time: results equal those of sequential runs bit by bit, also if nodes share
+// memory; errors are the same; and nodes that gain nothing run sequentially.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -38,7 +38,7 @@ Tensor SomeInput() {
   return Floats({kRows, kColumns}, std::move(values));
 }
 
-// A graph of many branches, of nodes that alias, work in place, reduce, multiply and join.
+// A graph with many branches, whose nodes alias, work in place, reduce, multiply and join.
 class BranchyGraph : public RandomGraph {
  public:
   explicit BranchyGraph(uint32_t seed) : RandomGraph(seed, {kRows, kColumns}) {
@@ -88,7 +88,7 @@ TEST(InterOpTest, RandomGraphsGiveTheSameBitsAsOneNodeAtATime) {
   }
 }
 
-// Heads of several layers side by side behind one trunk.
+// Several output layers in parallel after one trunk.
 void AddHeads(SmallGraph* small, int num_heads) {
   small->Placeholder("x", DType::kFloat, {kRows, kColumns});
   std::vector<float> weights;
@@ -148,7 +148,7 @@ TEST(InterOpTest, NumbersOfThreadsOutOfRangeAreBrought) {
     ASSERT_TRUE((*session)->Run({SomeInput()}).ok());
     EXPECT_EQ((*session)->report().num_stretches, 0);
   }
-  // More than there are processors, nodes, or threads that share a node.
+  // More inter-op threads than processors, nodes, or threads that a node uses.
   const auto session = Session::Create(small.graph(), {"x"}, {"head0", "head2"}, Threads(2, 40));
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_TRUE((*session)->Run({SomeInput()}).ok());
@@ -156,7 +156,7 @@ TEST(InterOpTest, NumbersOfThreadsOutOfRangeAreBrought) {
 
 // --- Errors ----------------------------------------------------------------------------------------------------------
 
-// Fails in Compute where the first element of its input is more than its own number says.
+// Fails in Compute if the first element of its input exceeds the number of the node.
 absl::Status PrepareLimit(PrepareContext* context) {
   context->SetOutputShape(0, context->input_shape(0));
   return absl::OkStatus();
@@ -217,7 +217,8 @@ TEST(InterOpTest, TheErrorIsThatOfOneNodeAtATime) {
   }
 }
 
-// --- What is limited and watched -------------------------------------------------------------------------------------
+// --- Limits and observation
+// --------------------------------------------------------------------------------------------
 
 TEST(InterOpTest, MemoryThatSufficesForOneNodeAtATimeIsEnough) {
   SmallGraph small;

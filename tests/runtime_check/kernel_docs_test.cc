@@ -1,4 +1,4 @@
-// The generated page of the kernels is the one in docs/, and every definition says what it computes.
+// Tests that docs/kernels.md is up to date, and that every kernel has a description.
 #include "runtime_check/kernels/kernel_docs.h"
 
 #include <fstream>

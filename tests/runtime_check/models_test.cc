@@ -1,5 +1,5 @@
-// Sessions against recorded outputs, with every delegate in every precision: the bundled model, and the models that a
-// checkout may have beside it.
+// Compares sessions with recorded outputs, for every delegate in every precision: the bundled model, and the models
+// beside the checkout, if any.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -24,7 +24,7 @@
 
 namespace permafrost {
 
-// Who computes.
+// Delegate, precision and threads of a session.
 struct Setup {
   std::string delegate, precision;
   int num_threads;
@@ -37,27 +37,26 @@ void PrintTo(const Setup& setup, std::ostream* out) {
 
 namespace {
 
-// What the project promises for every model in f32: max |a - e| <= 1e-4 * max(1, max |e|).
+// The guarantee for every model in f32: max |a - e| <= 1e-4 * max(1, max |e|).
 constexpr double kTolerance = 1e-4;
 
-// Some outputs are so steep a function of their logits that the order of a float sum shows: TensorFlow's own
+// Some outputs are such steep functions of their logits that the order of a float sum matters: TensorFlow's own
 // configurations differ from each other, and from the same graph in float64, by up to 5.6e-4 in a few of 65536
-// elements. One element in kMostSteep may be off by as much as kSteepTolerance; an output of fewer elements has none to
-// spare.
+// elements. One element in kMostSteep may differ by up to kSteepTolerance; smaller outputs have no such allowance.
 constexpr int64_t kMostSteep = 1000;
 constexpr double kSteepTolerance = 1e-3;
-// Delegates add up in orders of their own, further from TensorFlow's than those of its configurations are from each
-// other, and others on each processor. Seen in two masks of 65536 sigmoids: up to 1.2e-3; 133 elements beyond the
-// tolerance (oneDNN with AVX2). They may be off by twice as much, in four times as many elements.
+// The summation order of delegates differs from TensorFlow's more than TensorFlow's configurations differ from each
+// other, and depends on the processor. Measured in two masks of 65536 sigmoids: up to 1.2e-3, and 133 elements beyond
+// the tolerance (oneDNN with AVX2). The allowance is twice the difference in four times as many elements.
 constexpr double kSteepFactorOfDelegates = 2;
 constexpr int64_t kMostSteepFactorOfDelegates = 4;
 
-// The accuracy that a lower precision has to keep, by output and over all inputs: the root mean square of the
-// differences over that of the output, or the former alone.
+// The accuracy required of a lower precision, by output and over all inputs: the root mean square (RMS) of the
+// differences relative to the RMS of the output, or the RMS of the differences.
 constexpr double kBudgetRelative = 0.03;
 constexpr double kBudgetAbsolute = 1e-4;
 
-// A precision outside of the budget is still the same model, coarsely.
+// A precision outside the budget still has to compute roughly the same outputs.
 constexpr double kWorstRelative = 0.5;
 
 bool IsClose(const Tensor& expected, const Tensor& actual, const OutputDifference& difference, bool is_delegated) {
@@ -79,7 +78,7 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
 
 using Samples = std::vector<std::vector<Tensor>>;
 
-// A model, and what TensorFlow made of some inputs.
+// A model with inputs and the outputs of TensorFlow.
 struct Recording {
   std::unique_ptr<Graph> graph;
   std::vector<std::string> feeds, fetches;
@@ -130,7 +129,7 @@ absl::StatusOr<SessionOptions> OptionsFor(const Setup& setup) {
   return options;
 }
 
-// Runs all samples, in a session that is checked for what holds in every precision.
+// Runs all samples, and checks conditions that hold in every precision.
 void RunAll(const Recording& recording, const SessionOptions& options, Samples* outputs) {
   const auto session = Session::Create(*recording.graph, recording.feeds, recording.fetches, options);
   ASSERT_TRUE(session.ok()) << session.status();
@@ -150,13 +149,13 @@ void RunAll(const Recording& recording, const SessionOptions& options, Samples* 
   }
 }
 
-// How far the samples of one output are from what they should be.
+// The difference between the samples of one output and the recorded ones.
 struct Distance {
-  double relative = 0;  // Root mean square of the differences over that of the output.
+  double relative = 0;  // RMS of the differences relative to the RMS of the output.
   bool is_within_budget = true;
 };
 
-// True for rows of numbers that add up to 1.
+// Returns true for rows of numbers that add up to 1.
 bool HoldsProbabilities(const Tensor& tensor) {
   if (tensor.shape().rank() != 2 || tensor.shape().dim(1) < 2) return false;
   const auto values = tensor.elements<float>();
@@ -224,7 +223,7 @@ TEST_P(ModelRunTest, GivesTheRecordedOutputs) {
   for (size_t i = 0; i < recording->fetches.size(); ++i) {
     const Distance distance = DistanceOf(*recording, actual, i);
     if (setup.precision != "f32") {
-      // Whether that is enough, ChoosePrecision has to find out.
+      // ChoosePrecision decides whether this is sufficient.
       EXPECT_LE(distance.relative, kWorstRelative) << recording->fetches[i];
       continue;
     }
@@ -232,7 +231,7 @@ TEST_P(ModelRunTest, GivesTheRecordedOutputs) {
     for (size_t s = 0; s < actual.size(); ++s) {
       const Tensor& expected = recording->outputs[s][i];
       OutputDifference difference = CompareTensors(expected, actual[s][i]);
-      difference.scale_floor = 1;  // As the promise has it.
+      difference.scale_floor = 1;  // As in the guarantee.
       EXPECT_TRUE(IsClose(expected, actual[s][i], difference, options->delegate != nullptr))
           << "input " << s << ", output '" << recording->fetches[i] << "': " << difference.ToString();
     }
@@ -249,14 +248,14 @@ INSTANTIATE_TEST_SUITE_P(, ModelRunTest,
 
 class PrecisionTest : public testing::TestWithParam<std::tuple<SharedModel, int>> {};
 
-// Precisions that leave the budget are seen to, and what is chosen stays inside, also against what TensorFlow computed.
+// Precisions outside the budget are detected, and the chosen one is inside, also relative to TensorFlow's outputs.
 TEST_P(PrecisionTest, TheChosenOneKeepsTheBudget) {
   const auto& [model, num_threads] = GetParam();
   const auto recording = Read(model);
   ASSERT_TRUE(recording.ok()) << recording.status();
   SessionOptions plain;
   plain.num_threads = num_threads;
-  ChoiceOptions short_search;  // Any plan has to keep what it promises, the best as well as another.
+  ChoiceOptions short_search;  // Sufficient, because every plan has to keep the guarantee, not only the best.
   short_search.search_seconds = 5;
   for (const DelegateInfo& delegate : KnownDelegates()) {
     if (delegate.precisions.size() < 2) continue;
@@ -268,7 +267,7 @@ TEST_P(PrecisionTest, TheChosenOneKeepsTheBudget) {
       SCOPED_TRACE(absl::StrCat(delegate.name, " in ", trial.precision, ": ", trial.reason));
       const bool is_chosen = trial.precision == choice->precision;
       if (trial.milliseconds == 0) {
-        // Not for this processor, or no plan fits.
+        // Not supported by this processor, or no plan is within the budget.
         EXPECT_FALSE(trial.is_within_budget || is_chosen);
         EXPECT_NE(trial.reason, "");
         continue;
@@ -299,7 +298,7 @@ INSTANTIATE_TEST_SUITE_P(, PrecisionTest, testing::Combine(testing::ValuesIn(All
                            return absl::StrCat(std::get<0>(info.param).name, "_", std::get<1>(info.param));
                          });
 
-// Says in the results that the models were not tested.
+// Reports in the results that the models were not tested.
 TEST(ModelsTest, SharedModelsAreThere) {
   if (SharedModels().empty()) GTEST_SKIP() << "no folder of models beside the workspace";
 }

@@ -1,4 +1,4 @@
-// The judgement of outputs at its bounds.
+// Tests of the judgement of outputs at its thresholds.
 #include "runtime_check/checking/output_quality.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace permafrost {
 namespace {
 
-// A sine, and the same with a cosine added whose amplitude gives the SQNR.
+// A sine, and the same sine plus a cosine whose amplitude determines the SQNR.
 OutputDifference WithNoise(double sqnr_db) {
   constexpr int kCount = 1000;
   const double amplitude = std::pow(10, -sqnr_db / 20);
@@ -44,7 +44,7 @@ TEST(OutputQualityTest, ClassesThatChange) {
   const OutputDifference difference = CompareTensors(Floats({200, 2}, expected), Floats({200, 2}, actual));
   EXPECT_GT(difference.sqnr_db, 30);
   EXPECT_EQ(JudgeQuality(difference), OutputQuality::kRuined);
-  // In a few rows a changed class says little.
+  // In a few rows, a changed class is not significant.
   const OutputDifference few = CompareTensors(Floats({1, 2}, {10, 10.1f}), Floats({1, 2}, {10, 9.9f}));
   EXPECT_EQ(JudgeQuality(few), OutputQuality::kFine);
 }

@@ -1,4 +1,4 @@
-// Placement of buffers: never two in one place at one time, and not much more memory than needed.
+// Tests of the placement of buffers: live buffers never overlap, and little more memory is used than needed.
 #include <algorithm>
 #include <random>
 
@@ -43,7 +43,7 @@ TEST(PlannerTest, RandomLifetimesDoNotOverlap) {
   }
 }
 
-// More than are placed by size.
+// More buffers than are placed by size.
 TEST(PlannerTest, ManyBuffersDoNotOverlap) {
   std::mt19937 random(2);
   std::vector<Buffer> buffers = RandomBuffers(6000, 3000, &random);

@@ -1,4 +1,4 @@
-// Where the threads of a session run.
+// Tests of the processors that the threads of a session are bound to.
 #include "runtime_check/threads/processors.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// By a thread; 0 is the one that asks.
+// Returns the processors that a thread may use; 0 is the calling thread.
 std::vector<int> UsableBy(pid_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -31,7 +31,7 @@ std::vector<int> UsableBy(pid_t thread) {
   return processors;
 }
 
-// Of this process.
+// Returns the threads of this process.
 std::set<pid_t> Threads() {
   std::set<pid_t> threads;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -60,7 +60,7 @@ TEST(ProcessorBindingTest, NoProcessorsLeaveTheThreadAlone) {
   EXPECT_EQ(UsableBy(0), before);
 }
 
-// A session that asks for `processors`, and what its threads were bound to in a run.
+// A session with option `processors`, and the processors that its threads were bound to in a run.
 class BoundSession {
  public:
   explicit BoundSession(SessionOptions options) {

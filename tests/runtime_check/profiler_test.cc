@@ -1,4 +1,4 @@
-// What a profile of small graphs says: nodes, partitions, pieces, functions, loops that are too long.
+// Tests of profiles of small graphs: nodes, partitions, pieces, functions, and loops that exceed the limit.
 #include "runtime_check/profiling/profiler.h"
 
 #include <chrono>
@@ -72,7 +72,7 @@ TEST(ProfilerTest, RecordsOnlyWhenTold) {
   EXPECT_THAT(profiler.runs(), IsEmpty());
 }
 
-// So their times add up to the run, but for what comes behind the last.
+// The times of events add up to the run, except for the time after the last event.
 TEST(ProfilerTest, OneEventStartsWhereTheOneBeforeEnded) {
   const std::unique_ptr<SmallGraph> small(Affine());
   Profiler profiler;
@@ -93,7 +93,7 @@ TEST(ProfilerTest, OneEventStartsWhereTheOneBeforeEnded) {
   EXPECT_EQ(profiler.labels().size(), 3u);
 }
 
-// What came after a node in one run need not come after it in the next.
+// The order of nodes may differ between runs.
 TEST(ProfilerTest, AnotherOrderHasTheSameLabels) {
   const std::unique_ptr<SmallGraph> small(Affine());
   Profiler profiler;
@@ -113,7 +113,7 @@ TEST(ProfilerTest, AnotherOrderHasTheSameLabels) {
   EXPECT_EQ(profiler.labels().size(), 3u);
 }
 
-// Whatever it counts, times are those of the steady clock.
+// Times are those of the steady clock, whatever the profiler's own counter is.
 TEST(ProfilerTest, ClocksAgree) {
   const std::unique_ptr<SmallGraph> small(Affine());
   for (const Profiler::Clock clock : {Profiler::Clock::kFastest, Profiler::Clock::kSteady}) {
@@ -137,7 +137,7 @@ TEST(ProfilerTest, ClocksAgree) {
     ASSERT_EQ(events.size(), 2u);
     EXPECT_LE(runs[0].start_ns, begin_ns);
     EXPECT_EQ(events[0].start_ns, runs[0].start_ns);
-    // Half of what the threads slept at least is left for two clocks that disagree.
+    // Half of the minimum sleep of the threads allows for differences between two clocks.
     EXPECT_GE(events[0].end_ns - events[0].start_ns, 10000000);
     EXPECT_LE(events[0].end_ns, middle_ns + 2500000);
     EXPECT_GE(events[1].end_ns - events[1].start_ns, 2500000);
@@ -146,7 +146,7 @@ TEST(ProfilerTest, ClocksAgree) {
   }
 }
 
-// A session's steps and partitions are asked for their names again by another profiler.
+// Another profiler requests the names of a session's steps and partitions again.
 TEST(ProfilerTest, TicketsAreOfOneProfiler) {
   const std::unique_ptr<SmallGraph> small(Affine());
   Profiler first, second;
@@ -157,7 +157,7 @@ TEST(ProfilerTest, TicketsAreOfOneProfiler) {
   EXPECT_FALSE(second.Knows(ticket));
 }
 
-// Names of pieces are told apart by their addresses, in the order in which they came; another order costs time alone.
+// Names of pieces are identified by their addresses in order of arrival; another order only costs time.
 TEST(ProfilerTest, PiecesMayComeInAnotherOrder) {
   SmallGraph partitions;
   partitions.Add("part", "some_delegate", {}, {});
@@ -182,7 +182,7 @@ TEST(ProfilerTest, PiecesMayComeInAnotherOrder) {
   EXPECT_EQ(profiler.labels().size(), 3u);
 }
 
-// A piece that knows how long it took began so long before its end; one that does not, where the one before it ended.
+// A piece with a known duration starts that long before its end; another piece starts at the end of the previous one.
 TEST(ProfilerTest, PiecesSayHowLongTheyTook) {
   SmallGraph partitions;
   partitions.Add("part", "some_delegate", {}, {});
@@ -224,7 +224,7 @@ TEST(ProfilerTest, SeesPiecesInsideOfPartitions) {
   EXPECT_EQ(label(2).kind, ProfileLabel::Kind::kNode);
 }
 
-// The run that the delegate spoils is not there, the one without it is.
+// The run that the delegate fails is not recorded; the run without the delegate is.
 TEST(ProfilerTest, ForgetsARunThatFails) {
   const std::unique_ptr<SmallGraph> small(Affine());
   Profiler profiler;
@@ -286,7 +286,7 @@ TEST(ProfilerTest, GoesIntoFunctions) {
   EXPECT_EQ(runs[0].events[2].depth, 0);
 }
 
-// A profiler that the test fills by hand, with a clock of its own.
+// A profiler that the test fills manually, with a simulated clock.
 class Written {
  public:
   Written() {
@@ -328,7 +328,7 @@ TEST(ProfileSummaryTest, AddsUpOverRuns) {
   EXPECT_EQ(rows[2].memory, 7);
   EXPECT_EQ(summary.memory().first(), 115);
   EXPECT_EQ(summary.memory().newest(), 117);
-  // What the call took beside the node inside of it: the sums do not count anything twice.
+  // The time of the call excluding the node inside it: the sums count nothing twice.
   double sum = 0;
   for (const ProfileRow& row : rows) sum += row.total_us;
   EXPECT_LE(sum, summary.wall_us().sum() + 2);

@@ -16,7 +16,7 @@
 
 namespace permafrost {
 
-// The nodes that a random graph is made of. Some read a tensor by name, which the caller adds.
+// Kinds of nodes in a random graph. Some read a tensor by name, which the caller adds.
 enum class RandomNode {
   kNeg,
   kRelu,
@@ -32,26 +32,26 @@ enum class RandomNode {
   kSplitAndJoin,   // Into two along "axis" and back, in the other order.
 };
 
-// With a placeholder "x". The same seed and calls give the same graph.
+// A graph with a placeholder "x". Equal seeds and calls give equal graphs.
 class RandomGraph : public SmallGraph {
  public:
   RandomGraph(uint32_t seed, const Shape& x) : random_(seed), tensors_({"x"}) { Placeholder("x", DType::kFloat, x); }
 
-  // Adds `least` to `most` nodes of these kinds, each reading among the last `reach` tensors.
+  // Adds between `least` and `most` nodes of these kinds, each with inputs among the last `reach` tensors.
   void AddNodes(int least, int most, absl::Span<const RandomNode> kinds, size_t reach) {
     reach_ = reach;
     const int count = least + static_cast<int>(random_() % static_cast<uint32_t>(most - least + 1));
     for (int i = 0; i < count; ++i) AddNode(absl::StrCat("n", i), kinds[random_() % kinds.size()]);
   }
 
-  // Names of tensors, the last one first.
+  // Returns names of tensors, starting with the last one.
   std::vector<std::string> SomeTensors(size_t count) {
     std::vector<std::string> some = {tensors_.back()};
     while (some.size() < count) some.push_back(Any());
     return some;
   }
 
-  // Values between -scale and scale.
+  // Returns values between -scale and scale.
   Tensor RandomFloats(const Shape& shape, float scale) {
     std::vector<float> values;
     for (int64_t i = 0; i < shape.num_elements(); ++i) {

@@ -1,4 +1,4 @@
-// Statistics against numbers worked out by hand.
+// Tests of statistics, with numbers computed by hand.
 #include "runtime_check/profiling/run_statistics.h"
 
 #include <cmath>
@@ -82,7 +82,7 @@ TEST(Sample, KnowsWhereTheMedianIs) {
   EXPECT_EQ(Sample({1, 2, 3}).MedianInterval().high, 3);
 }
 
-// The interval holds the true median in about 95 % of samples of a skewed distribution.
+// The interval contains the true median in about 95 % of samples of a skewed distribution.
 TEST(Sample, IntervalHoldsTheMedianAsOftenAsItSays) {
   std::mt19937 random(1);
   std::exponential_distribution<double> skewed(1);

@@ -1,4 +1,4 @@
-// Random inputs: reproducible, in their ranges, and refused where no shape is known.
+// Tests of random inputs: reproducible, within their ranges, and an error if no shape is known.
 #include "runtime_check/checking/seeded_inputs.h"
 
 #include <algorithm>

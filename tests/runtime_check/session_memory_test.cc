@@ -1,5 +1,5 @@
-// Memory that nodes share: results stay what they are when every tensor has its own, and copies are made only where
-// they must be.
+// Tests of nodes that share memory: results equal those with a separate buffer for every tensor, and copies are made
+// only if necessary.
 #include <cstring>
 
 #include "absl/container/flat_hash_map.h"
@@ -29,7 +29,7 @@ class AliasingGraph : public RandomGraph {
   }
 };
 
-// The value of every output by evaluating node after node, each tensor in memory of its own.
+// Returns every output, evaluating node by node with a separate buffer for each tensor.
 std::vector<Tensor> Expected(const Graph& graph, const std::vector<Tensor>& feeds,
                              const std::vector<std::string>& fetches) {
   absl::flat_hash_map<std::string, std::vector<Tensor>> values = {{"x", {feeds[0]}}, {"dims", {feeds[1]}}};
@@ -85,7 +85,8 @@ TEST(SessionMemoryTest, ElementwiseChainNeedsOnePieceOfMemory) {
   EXPECT_LE((*session)->report().arena_bytes, 2 * 4096);
 }
 
-// --- Kernels of the test's own, which see the memory that they are given ---------------------------------------------
+// --- Kernels of this test, which record their memory
+// -------------------------------------------------------------------
 
 struct Seen {
   const char* input = nullptr;

@@ -1,4 +1,4 @@
-// The session on small graphs: what is run, what is refused, and who owns which memory.
+// Tests of the session on small graphs: results, errors, and ownership of memory.
 #include "runtime_check/session.h"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ TEST(SessionTest, FeedsOneOutputOfSeveral) {
   EXPECT_THAT(RunOne(session.get(), {Floats({4}, {1, 2, 3, 4}), Floats({2}, {10, 20})}), ElementsAre(11, 22));
 }
 
-// Without seeds the numbers are those of the node's name: new in each run, the same in each session.
+// Without seeds, the node's name is the seed: numbers differ between runs, but are equal in each session.
 TEST(SessionTest, RandomNumbersGoOnFromRunToRun) {
   SmallGraph small;
   small.Const("shape", Tensor::FromVector<int32_t>({1}, {5}));
@@ -343,7 +343,7 @@ TEST(SessionTest, LimitsMemory) {
 
 TEST(SessionTest, LimitsExpandedConstants) {
   SmallGraph small;
-  // A float tensor of shape [2^24] whose elements are one 0.5: a few bytes that stand for 64 MiB.
+  // A float tensor of shape [2^24] that repeats the element 0.5: a few bytes in the file, 64 MiB in memory.
   const std::string proto("\x42\x14\x08\x01\x12\x07\x12\x05\x08\x80\x80\x80\x08\x2a\x04\x00\x00\x00\x3f", 19);
   Node* node = small.Add("c", "Const", {}, {{"dtype", AttrValue::Type(DType::kFloat)}});
   std::string value = proto;
@@ -384,7 +384,7 @@ TEST(SessionTest, Strings) {
   EXPECT_THAT((*outputs)[0].strings(), ElementsAre("a", "b"));
 }
 
-// A hundred thousand nodes: nothing recurses, and elementwise nodes share one piece of memory.
+// A hundred thousand nodes: the code does not recurse, and elementwise nodes share one buffer.
 TEST(SessionTest, LongChain) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {16});

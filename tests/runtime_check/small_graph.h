@@ -18,7 +18,7 @@ class SmallGraph {
   const Graph& graph() const { return graph_; }
   Graph& mutable_graph() { return graph_; }
 
-  // `inputs` as a file spells them: "a", "a:1", "^a". Each must exist.
+  // Adds a node. `inputs` are written as in a file: "a", "a:1", "^a". Each must exist.
   Node* Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
             const std::vector<std::pair<std::string, AttrValue>>& attrs) {
     Node* node = *graph_.AddNode(name, Op::Named(op));
@@ -35,7 +35,7 @@ class SmallGraph {
     for (const auto& [key, value] : attrs) node->SetAttr(key, value);
     return node;
   }
-  // A node with attribute T = float.
+  // Adds a node with attribute T = float.
   Node* Float(const std::string& name, const std::string& op, const std::vector<std::string>& inputs) {
     return Add(name, op, inputs, {{"T", AttrValue::Type(DType::kFloat)}});
   }

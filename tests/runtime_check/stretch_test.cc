@@ -1,5 +1,5 @@
-// Which tasks run at the same time: nothing is chosen that gains nothing, the order is kept on any number of threads,
-// and errors are those of the list.
+// Tests of stretches of tasks that run at the same time: chosen only if they reduce the time, ordered on any number of
+// threads, with the errors of the sequential list.
 #include "runtime_check/planning/stretch.h"
 
 #include <algorithm>
@@ -59,10 +59,10 @@ TEST(FindStretchesTest, NothingIsChosenThatGainsNothing) {
   for (int i = 0; i < 50; ++i)
     chain.push_back(TaskOf(i == 0 ? std::vector<int>() : std::vector<int>{i - 1}, 50000, 50000));
   EXPECT_TRUE(FindStretches(chain, 4).empty());
-  // Threads take longer to meet than these tasks take.
+  // Synchronising threads takes longer than these tasks.
   const std::vector<Task> small(4, TaskOf({}, 500, 500));
   EXPECT_TRUE(FindStretches(small, 4).empty());
-  // Two threads are twice as fast on each.
+  // Each task is twice as fast with two threads.
   const std::vector<Task> shared(8, TaskOf({}, 50000, 100000));
   EXPECT_TRUE(FindStretches(shared, 2).empty());
 }
@@ -103,7 +103,8 @@ TEST(FindStretchesTest, ALongListIsCutIntoStretches) {
   EXPECT_LT(EstimateNs(tasks, stretches, 2), 0.75 * SumNs(tasks));
 }
 
-// Runs the stretch on as many threads. `fails` has the tasks that fail, and *started those that were run.
+// Runs the stretch on `num_threads` threads. `fails` marks the tasks that fail; *started receives the tasks that were
+// run.
 absl::Status RunOn(int num_threads, const std::vector<Task>& tasks, Stretch stretch, const std::vector<bool>& fails,
                    StretchRunner* runner, std::vector<int>* started) {
   const auto count = static_cast<size_t>(stretch.end);
@@ -162,7 +163,7 @@ TEST(StretchRunnerTest, TheErrorIsThatOfTheListInOrder) {
       EXPECT_EQ(RunOn(num_threads, tasks, stretch, fails, &runner, &started), absl::InternalError(absl::StrCat(first)));
       for (int i = 0; i <= first; ++i) EXPECT_EQ(started[static_cast<size_t>(i)], 1) << i;
     }
-    // The runner serves again after an error.
+    // The runner can be used again after an error.
     EXPECT_TRUE(RunOn(2, tasks, stretch, std::vector<bool>(tasks.size(), false), &runner, &started).ok());
   }
 }

@@ -1,5 +1,5 @@
-// What a kernel gets that asks for a view of a tensor that does not fit: memory that it may use, and an error for the
-// node. In all builds.
+// Tests of a kernel that requests a view that does not match the tensor: it gets valid memory, and the node gets an
+// error, in all builds.
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// More than what lies beside a tensor of as many floats.
+// Larger than the memory beside a tensor of as many floats.
 constexpr int64_t kCount = 1 << 16;
 
 absl::Status Prepare(PrepareContext* context) {
@@ -32,7 +32,7 @@ void Check(bool is_true) {
   if (!is_true) std::abort();  // A kernel has no other way to fail a test.
 }
 
-// Writes all of an output that is taken for another type.
+// Writes the whole output through a view of another type.
 template <typename T>
 absl::Status WriteAs(ComputeContext* context) {
   T* output = context->output<T>(0);
@@ -46,7 +46,7 @@ absl::Status ReadAs(ComputeContext* context) {
   const T* input = context->input<T>(0);
   T sum = 0;
   for (int64_t i = 0; i < context->input_shape(0).num_elements(); ++i) sum += input[i];
-  Check(sum == T(0));  // Zeros, not what lies behind the tensor.
+  Check(sum == T(0));  // Zeros, not the memory after the tensor.
   return absl::OkStatus();
 }
 
@@ -70,7 +70,7 @@ absl::Status ReadObjects(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// On several threads at the same time.
+// Runs on several threads at the same time.
 absl::Status ReadOnThreads(ComputeContext* context) {
   context->threads().ParallelFor(kCount, 1, [&](int64_t begin, int64_t end) {
     const double* input = context->input<double>(0);
@@ -79,7 +79,7 @@ absl::Status ReadOnThreads(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// All views that fit.
+// Uses all views that match.
 absl::Status Fits(ComputeContext* context) {
   std::memcpy(context->output_bytes(0), context->input_bytes(0), kCount * sizeof(float));
   std::memcpy(context->output_bits<int32_t>(0), context->input<float>(0), kCount * sizeof(float));
@@ -94,7 +94,7 @@ const Kernel* Lookup(Op op) {
   return op == ops::kRelu ? kKernel : FindKernel(op);
 }
 
-// The status of a run of the node; `is_dynamic` says whether it is prepared during the run.
+// Returns the status of a run of the node. `is_dynamic`: the node is prepared during the run.
 absl::Status RunNode(ComputeFunction compute, bool is_dynamic) {
   under_test = compute;
   SmallGraph small;
@@ -146,7 +146,7 @@ TEST(TensorViewsTest, ViewsThatDoNotFitAreErrors) {
   }
 }
 
-// A tensor whose memory is smaller than its shape says.
+// A tensor whose memory is smaller than its shape requires.
 TEST(TensorViewsTest, MemoryThatIsTooSmallIsNotViewed) {
   SmallGraph small;
   const Node* node = small.Float("node", "Relu", {});

@@ -1,4 +1,4 @@
-// The team of threads: every index once, the same pieces each time, and nothing lost over many short loops.
+// Tests of the thread pool: every index runs once, pieces are deterministic, and no work is lost in many short loops.
 #include "runtime_check/threads/thread_pool.h"
 
 #include <sys/resource.h>
@@ -55,9 +55,9 @@ TEST(ThreadPoolTest, PiecesCoverTheRangeOnce) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need much address space themselves.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // The sanitizers need much address space.
 TEST(ThreadPoolTest, FewerThreadsDoWhereTheSystemStartsNoMore) {
-  // In a process of its own, whose address space has no room for the stacks of that many.
+  // Runs in a separate process, whose address space has no room for the stacks of that many threads.
   const pid_t child = fork();
   if (child == 0) {
     struct rlimit limit = {size_t{1} << 31, size_t{1} << 31};
@@ -89,7 +89,7 @@ TEST(ThreadPoolTest, ManyLoopsOfChangingWidth) {
     const int64_t count = i % 5;
     pool.ParallelFor(count, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
     expected += count;
-    // Long enough, now and then, for the workers to park.
+    // Occasionally waits long enough for the workers to park.
     if (i % 5000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   EXPECT_EQ(sum, expected);

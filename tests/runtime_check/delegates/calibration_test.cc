@@ -1,4 +1,4 @@
-// Ranges, means and what is refused.
+// Tests of calibration: ranges, means, and rejected values.
 #include "runtime_check/precision/calibration.h"
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST_F(CalibrationTest, RefusesWhatIsNotFinite) {
     EXPECT_TRUE(absl::IsInvalidArgument(found.status()));
     EXPECT_THAT(std::string(found.status().message()), HasSubstr("in the output of 'x', expected finite numbers"));
   }
-  // One that comes up inside.
+  // An infinity that arises inside the model.
   const float most = std::numeric_limits<float>::max();
   EXPECT_THAT(std::string(Calibrated({{1, 2, 3, most}}).status().message()), HasSubstr("'doubled'"));
 }
@@ -72,7 +72,7 @@ TEST_F(CalibrationTest, TakesZerosAndConstants) {
   EXPECT_EQ(same->at("x").most, -3);
 }
 
-// A bell of many small values, and one far out.
+// A bell-shaped distribution of many small values, with one outlier.
 std::vector<float> WithOutlier() {
   std::vector<float> values;
   uint32_t state = 1;

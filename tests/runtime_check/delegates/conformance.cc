@@ -22,12 +22,12 @@
 namespace permafrost {
 namespace {
 
-// Partition promises the alignment of buffers, and nothing of constants.
+// Partition guarantees this alignment for buffers, but not for constants.
 constexpr size_t kBufferAlignment = 64;
-// As the planner: what the delegate may ask for while shapes are inferred.
+// Equal to the planner's limit on values that a delegate may read during shape inference.
 constexpr size_t kMostShapeBytes = 1024;
 
-// Says on which case the process ended, since a touch of a forbidden page does end it.
+// Prints the current case if the process ends, because an access to a guard page ends it.
 class CrashNote {
  public:
   CrashNote() {
@@ -48,7 +48,7 @@ class CrashNote {
   static void Tell(int) {
     const ssize_t written = write(STDERR_FILENO, text_, strnlen(text_, sizeof(text_)));
     static_cast<void>(written);
-    sigaction(SIGSEGV, &previous_, nullptr);  // The instruction is tried again, and ends the process.
+    sigaction(SIGSEGV, &previous_, nullptr);  // The instruction is executed again and ends the process.
   }
 
   static struct sigaction previous_;
@@ -74,7 +74,7 @@ class EagerDelegate final : public Delegate {
   std::shared_ptr<const Delegate> delegate_;
 };
 
-// Which inputs are fed, and which outputs are read.
+// The inputs that are fed, and the outputs that are read.
 struct Setting {
   std::vector<bool> is_fed;
   bool reads_first_output_only = false;
@@ -101,13 +101,13 @@ std::vector<Setting> SettingsOf(const RecordedCase& recorded) {
   return settings;
 }
 
-// The partition of the case's node alone, and the memory of its constants.
+// A partition with only the node of the case, and the memory of its constants.
 struct SingleNode {
   Partition partition;
   std::vector<std::unique_ptr<GuardedMemory>> constants;
 };
 
-// False when a session would not ask a delegate.
+// Returns false if a session would not offer the node to a delegate.
 absl::StatusOr<bool> MakePartition(const RecordedCase& recorded, const Setting& setting, SingleNode* single) {
   const Node& node = *recorded.node;
   const Kernel* kernel = FindKernel(node.op());
@@ -182,7 +182,7 @@ absl::Status RunOnce(CompiledPartition* compiled, const Run& run, const PieceCal
 
 absl::Status CheckOutputs(const RecordedCase& recorded, const Partition& partition, const Run& run, double slack) {
   for (size_t i = 0; i < run.outputs.size(); ++i) {
-    // Read outputs come in order, and are all of them or the first.
+    // The outputs that are read are in order, and are either all outputs or only the first.
     const DelegateTensor& tensor = partition.tensors[partition.outputs[i]];
     if (!recorded.expected[i].has_value()) continue;
     PF_ASSIGN_OR_RETURN(const Tensor actual,
@@ -230,8 +230,8 @@ absl::Status CompileAndRun(const Delegate& delegate, const RecordedCase& recorde
   return absl::OkStatus();
 }
 
-// The case with numbers in place of NaN and infinity, and what the reference kernel makes of it. Nothing when it has
-// none of them.
+// Returns the case with finite numbers instead of NaN and infinity, and with the outputs of the reference kernel.
+// Returns nothing if the case has only finite numbers.
 absl::StatusOr<std::optional<RecordedCase>> Tamed(const Graph& graph, const RecordedCase& recorded) {
   RecordedCase tamed = recorded;
   bool is_changed = false;
@@ -274,9 +274,9 @@ absl::Status RunInSession(const std::shared_ptr<const Delegate>& delegate, const
   options.delegate = AlwaysWorthwhile(delegate);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(graph, feeds, fetches, options));
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(values));
-  // A delegate may decline a run for what it is fed; the session says so, and computes without it.
+  // A delegate may decline a run because of its inputs. The session then reports a failure and uses the kernels.
   const DelegationReport& report = session->report().delegation;
-  // The session reads the input of these nodes instead, and leaves the nodes out.
+  // For these nodes, the session redirects readers to the input and omits the node.
   const bool is_left_out =
       node.op() == ops::kIdentityN || node.op() == ops::kStopGradient || node.op() == ops::kPreventGradient;
   if (report.partitions.empty() && report.failure.empty() && !is_left_out) {
@@ -290,13 +290,13 @@ absl::Status RunInSession(const std::shared_ptr<const Delegate>& delegate, const
   return absl::OkStatus();
 }
 
-// What became of one case so far.
+// Results of one case so far.
 struct CaseResult {
   bool is_asked = false, is_run = false;
   std::set<std::string> reasons;
 };
 
-// All settings of one case. `is_in_graph` says whether its constants are those of the graph.
+// Runs all settings of one case. `is_in_graph`: the constants are those of the graph.
 void RunSettings(const std::shared_ptr<const Delegate>& delegate, const Graph& graph, const RecordedCase& recorded,
                  bool is_in_graph, const ConformanceOptions& options, CaseResult* result, ConformanceReport* report) {
   for (const Setting& setting : SettingsOf(recorded)) {

@@ -1,11 +1,12 @@
-// Holds a delegate to what TensorFlow recorded for every kernel, one node at a time, whatever IsWorthwhile says.
+// Compares a delegate with recorded outputs of TensorFlow for every kernel, one node at a time, regardless of
+// IsWorthwhile.
 //
-// A case is shown to the delegate in several settings: with the first input fed and the others constant, as weights
-// are; with each other input fed alone; with all fed; and, where there are more outputs, with only one of them read. A
-// setting in which the session would not ask the delegate (the kernel needs the value of an input that is fed, all
-// inputs are constant) does not count. What the delegate takes is compiled for each number of threads and run twice in
-// memory of exactly the sizes that it is promised, fenced by pages that nobody may touch; the results of both runs must
-// be the same bit for bit, and agree with the recorded ones. Then it runs once more inside a session.
+// Each case is offered to the delegate in several settings: with the first input fed and the others constant, like
+// weights; with each other input fed alone; with all inputs fed; and, if there are several outputs, with only one of
+// them read. A setting does not count if the session would not offer the node (the kernel needs the value of a fed
+// input, or all inputs are constant). A supported case is compiled for each number of threads and run twice in memory
+// of exactly the guaranteed sizes, between guard pages. The results of both runs must be equal bit by bit and agree
+// with the recorded ones. Finally the case runs inside a session.
 #ifndef PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_CONFORMANCE_H_
 #define PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_CONFORMANCE_H_
 
@@ -25,42 +26,43 @@ using DelegateFactory = std::function<absl::StatusOr<std::shared_ptr<const Deleg
 
 struct ConformanceOptions {
   std::vector<int> thread_counts = {1, 2};
-  // By how much the tolerances of the kernels' own test are multiplied.
+  // Factor for the tolerances of the kernel tests.
   double slack = 1;
-  // Whether an error of Run is as good as a result: what the delegate says of values that it cannot take. Empty: none
-  // is.
+  // Returns whether an error of Run is acceptable, because the delegate rejects certain values. If empty, no error is
+  // acceptable.
   std::function<bool(const absl::Status&)> may_decline;
-  // Asks the delegate what it supports, and compiles and runs nothing.
+  // Only calls Supports; compiles and runs nothing.
   bool only_ask = false;
 };
 
-// What became of the cases of one op.
+// Results of the cases of one op.
 struct OpConformance {
-  int num_cases = 0;                    // In at least one setting the delegate was asked.
-  int num_run = 0;                      // It took the case in at least one.
-  std::map<std::string, int> refusals;  // By reason, how many cases were refused for it in a setting.
+  int num_cases = 0;                    // Cases that were offered in at least one setting.
+  int num_run = 0;                      // Cases that were supported in at least one setting.
+  std::map<std::string, int> refusals;  // By reason: number of cases refused in any setting.
 };
 
 struct ConformanceReport {
   std::map<std::string, OpConformance> ops;  // By name.
-  std::vector<std::string> failures;         // Case, setting and what is wrong.
-  int num_declined = 0;                      // Runs that ended as may_decline allows.
+  std::vector<std::string> failures;         // Case, setting and error.
+  int num_declined = 0;                      // Runs with an error that may_decline accepts.
 };
 
-// All cases of one file of tests/kernels/vectors (tests/kernels/recorded_cases.h); `report` is added to.
+// Runs all cases of one file of tests/kernels/vectors (tests/kernels/recorded_cases.h) and adds the results to
+// `report`.
 absl::Status RunConformance(const std::shared_ptr<const Delegate>& delegate, const std::string& family,
                             const ConformanceOptions& options, ConformanceReport* report);
 
-// The same delegate, which takes every partition.
+// Wraps a delegate so that every partition is worthwhile.
 std::shared_ptr<const Delegate> AlwaysWorthwhile(std::shared_ptr<const Delegate> delegate);
 
-// A table of the ops of which the delegate took a case, and the other ops by reason, in Markdown.
+// Returns a Markdown table of the ops with supported cases, followed by the other ops by reason.
 std::string ConformanceTable(const ConformanceReport& report);
 
-// docs/delegates.md: a section for each delegate. Asks; runs nothing.
+// Returns docs/delegates.md: a section for each delegate. Compiles and runs nothing.
 struct DocumentedDelegate {
   std::string name;
-  std::string description;  // A sentence or two.
+  std::string description;  // One or two sentences.
   DelegateFactory make;
 };
 absl::StatusOr<std::string> DelegateDocs(absl::Span<const DocumentedDelegate> delegates);

@@ -1,4 +1,4 @@
-// The conformance check itself: it passes the reference kernels in the clothes of a delegate, and finds each fault.
+// Tests the conformance check: it accepts the reference kernels wrapped in a delegate, and detects each fault.
 #include "tests/runtime_check/delegates/conformance.h"
 
 #include <cstring>
@@ -146,7 +146,7 @@ TEST(ConformanceTest, TheReferenceKernelsPass) {
 TEST(ConformanceTest, FindsFaults) {
   EXPECT_THAT(ReportOf(Fault::kValue, "activation").failures, Contains(HasSubstr("expected")));
   EXPECT_THAT(ReportOf(Fault::kChangingValue, "activation").failures, Contains(HasSubstr("second run differs")));
-#if !defined(__SANITIZE_ADDRESS__)  // Which finds it first, and ends the process.
+#if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer detects it first and ends the process.
   EXPECT_THAT(ReportOf(Fault::kBeyondOutput, "activation").failures, Contains(HasSubstr("was written to")));
 #endif
   EXPECT_THAT(ReportOf(Fault::kCompile, "activation").failures,

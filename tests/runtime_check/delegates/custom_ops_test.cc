@@ -1,4 +1,4 @@
-// Kernels from shared libraries: the example of the guide, the corners of the interface, and libraries with one fault.
+// Tests of kernels from shared libraries: the example of the guide, edge cases of the interface, and faulty libraries.
 #include "runtime_check/custom_ops/custom_ops.h"
 
 #include <cstdlib>
@@ -84,7 +84,7 @@ TEST(CustomOpsTest, ErrorsNameNodeAndLibrary) {
             "no kernel for op 'LeakyClip': node 'clip'");
 }
 
-// Without a kernel of ours, what the library refuses nobody runs.
+// Without a built-in kernel, a node that the library refuses cannot run.
 TEST(CustomOpsTest, WhatTheLibraryRefusesNeedsAnotherKernel) {
   SmallGraph small;
   small.Placeholder("x", DType::kDouble, {2});
@@ -109,7 +109,7 @@ TEST(CustomOpsTest, ReplacementsMayBeLeftOut) {
   EXPECT_EQ(ops->kernels(Op::Named("NobodyKnows")), nullptr);
 }
 
-// The library goes before the delegate, and only where it takes the node.
+// The library has priority over the delegate, but only for nodes that it accepts.
 TEST(CustomOpsTest, GoBeforeADelegate) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {kUnknownDim});
@@ -170,7 +170,7 @@ TEST(CustomOpsTest, AnInputOfAnOwnOpMayBeFed) {
   EXPECT_THAT(ToVector((*session->Run({Floats({1}, {5})}))[0]), ElementsAre(5));
 }
 
-// Known where the count is a constant, and else asked for again during the run.
+// The shape is known if the count is constant; otherwise it is inferred again during the run.
 TEST(CustomOpsTest, ShapesThatFollowFromValues) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});

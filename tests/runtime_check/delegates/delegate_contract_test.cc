@@ -1,4 +1,5 @@
-// What every delegate of the registry has to get right beyond single nodes: graphs with it against graphs without.
+// Tests that every registered delegate must pass beyond single nodes: graphs with the delegate compared with graphs
+// without.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -212,7 +213,7 @@ TEST_P(DelegateContractTest, ConstantsMayLieAnywhere) {
   EXPECT_FALSE(report.partitions.empty());
 }
 
-// Input and output end where their pages do, and the output is read again.
+// Input and output end at page boundaries, and the output is read as an input.
 TEST_P(DelegateContractTest, ReadsNothingBeyondTheBuffers) {
   SmallGraph graph;
   const Shape shape = {4, 256};
@@ -257,7 +258,7 @@ TEST_P(DelegateContractTest, LongChainsTakeLinearTime) {
   }
   const DelegationReport report = ExpectSame(delegate(), graph.graph(), {{"x", SomeFloats({2, 3}, 1)}}, {last});
   ASSERT_FALSE(report.partitions.empty());
-  EXPECT_LT(report.partitions[0].scratch_bytes, kLength);  // A twentieth of what the tensors take.
+  EXPECT_LT(report.partitions[0].scratch_bytes, kLength);  // A twentieth of the size of the tensors.
 }
 
 INSTANTIATE_TEST_SUITE_P(, DelegateContractTest, testing::ValuesIn(RegisteredDelegates()),

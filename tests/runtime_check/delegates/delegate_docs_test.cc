@@ -1,4 +1,4 @@
-// The generated page of the delegates is the one in docs/.
+// Tests that docs/delegates.md is up to date.
 #include <fstream>
 #include <sstream>
 

@@ -1,4 +1,4 @@
-// Runs sessions and compares what comes out.
+// Runs sessions and compares their outputs.
 #include "tests/runtime_check/delegates/delegate_run.h"
 
 #include <cmath>

@@ -16,7 +16,7 @@
 
 namespace permafrost {
 
-// Floats between -2 and 2, the same for the same seed.
+// Returns floats between -2 and 2, equal for equal seeds.
 Tensor SomeFloats(const Shape& shape, uint32_t seed);
 
 struct Feed {
@@ -24,26 +24,26 @@ struct Feed {
   Tensor value;
 };
 
-// What the delegate made of the graph. Fails the test, and returns an empty report, unless the outputs with the
-// delegate, which is not asked what is worthwhile, are those of the reference kernels to within 1e-5 * max(1, |e|).
+// Returns the delegation report. Fails the test, and returns an empty report, unless the outputs with the delegate
+// equal those of the reference kernels within 1e-5 * max(1, |e|). All partitions count as worthwhile.
 DelegationReport ExpectSame(const std::shared_ptr<const Delegate>& delegate, const Graph& graph,
                             const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
                             int num_threads = 1);
 
-// A session for the graph, with the delegate if it is not null.
+// Creates a session for the graph, with the delegate if it is not null.
 absl::StatusOr<std::unique_ptr<Session>> MakeSession(const std::shared_ptr<const Delegate>& delegate,
                                                      const Graph& graph, const std::vector<std::string>& feeds,
                                                      const std::vector<std::string>& fetches, int num_threads);
 
-// What onednn made of a graph under a plan.
+// Result of running a graph in onednn with a precision plan.
 struct PlanOutcome {
-  double relative = 0;              // The largest error of an output over the reference kernels'; a NaN is kept.
-  std::vector<std::string> pieces;  // Of all partitions.
+  double relative = 0;              // Largest error of an output relative to the reference kernels; NaN is preserved.
+  std::vector<std::string> pieces;  // Pieces of all partitions.
   std::vector<Tensor> outputs;
 };
 
-// Runs the graph with onednn, which is not asked what is worthwhile, and with the reference kernels, both fed `input`
-// for "x". Fails the test, and returns an empty outcome, where one of them fails.
+// Runs the graph with onednn, all partitions counting as worthwhile, and with the reference kernels, both with `input`
+// as "x". Fails the test, and returns an empty outcome, if one of them fails.
 PlanOutcome RunPlan(const Graph& graph, PrecisionPlan plan, const Tensor& input,
                     const std::vector<std::string>& fetches, int num_threads = 1);
 

@@ -1,4 +1,4 @@
-// Lines of depthwise convolutions between pages that nobody may touch, against sums spelt out.
+// Compares lines of depthwise convolutions, in memory between guard pages, with directly computed sums.
 #include "runtime_check/delegates/onednn/depthwise_lines.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ class Numbers {
     state_ = state_ * 1664525u + 1013904223u;
     return least + static_cast<int>((state_ >> 8) % static_cast<uint32_t>(most - least + 1));
   }
-  // Between -2 and 2; each is a bfloat16.
+  // Returns a bfloat16 number between -2 and 2.
   float Part() { return static_cast<float>(Whole(-128, 128)) / 64; }
 
  private:
@@ -33,9 +33,9 @@ struct Case {
   WindowAxis axis;
   int64_t channels;
   Element source, target;
-  uint32_t inside;  // Bit t: line t lies in the image.
+  uint32_t inside;  // Bit t is set if line t is inside the image.
   bool has_slopes;
-  int64_t count;  // Lines of the target.
+  int64_t count;  // Number of target lines.
 };
 
 std::unique_ptr<GuardedMemory> Stored(Element element, const std::vector<float>& values) {
@@ -137,7 +137,7 @@ TEST(DepthwiseLinesTest, AgreesWithSumsSpeltOut) {
             for (const int64_t pad : {int64_t{0}, (taps - 1) * dilation / 2, taps * dilation + 1}) {
               const WindowAxis axis{input, taps, stride, dilation, pad, 0};
               Case given{axis, channels, source, target, 0, variant % 3 == 0, 1 + variant % 2};
-              // As many positions as begin in the image or before it; some see nothing of it.
+              // All positions that begin inside the image or before it; some windows lie completely outside it.
               given.axis.output = (input + pad - 1) / stride + 1;
               given.inside = variant % 5 == 0 ? 0b10110u : variant % 7 == 0 ? 0u : 0b111111u;
               ++variant;

@@ -1,4 +1,4 @@
-// Delegates from shared libraries: the example of the guide, and libraries with one fault each.
+// Tests of delegates from shared libraries: the example of the guide, and libraries with one fault each.
 #include "runtime_check/delegates/external/external_delegate.h"
 
 #include <cstdlib>
@@ -48,7 +48,7 @@ std::unique_ptr<Session> Make(const SmallGraph& small, const std::vector<std::st
   return session.ok() ? *std::move(session) : nullptr;
 }
 
-// 2 relu(x + c) in three nodes that the example runs, and two that it does not.
+// 2 relu(x + c), in three nodes that the example supports and two that it does not.
 void Fill(SmallGraph* small) {
   small->Placeholder("x", DType::kFloat, {kUnknownDim});
   small->Const("c", Floats({3}, {-1, 0, 1}));
@@ -84,7 +84,7 @@ void CheckExample(const std::string& path) {
 
 TEST(ExternalDelegateTest, TheExampleRuns) { CheckExample(kExample); }
 
-// The command that a page shows between two fences.
+// Returns the command between two code fences of a page.
 std::string DocumentedCommand(const std::string& page) {
   std::ifstream file(page);
   std::stringstream text;

@@ -1,4 +1,4 @@
-// Maps memory between pages that nobody may touch.
+// Maps memory between guard pages.
 #include "tests/runtime_check/delegates/guarded_memory.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ size_t PageSize() {
   return size;
 }
 
-// Four bytes of a quiet NaN whose payload tells patterns apart, wherever in it one begins to read.
+// Returns byte i of a repeated quiet NaN. Reads at any offset yield NaN, and the payload identifies the pattern.
 char PatternAt(size_t i, unsigned char mark) {
   const char bytes[] = {static_cast<char>(mark), static_cast<char>(0xff), static_cast<char>(0xff),
                         static_cast<char>(0x7f)};

@@ -1,4 +1,5 @@
-// Memory for tests in which a step too far shows: a read or write beyond it ends the process, or is found afterwards.
+// Memory for tests that detect out-of-bounds accesses: a read or write beyond it ends the process, or is found
+// afterwards.
 #ifndef PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_GUARDED_MEMORY_H_
 #define PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_GUARDED_MEMORY_H_
 
@@ -9,12 +10,12 @@
 
 namespace permafrost {
 
-// `size` bytes of which the last lies as near as can be before a page that nobody may touch; so does the first of the
-// pages behind another one. Where the alignment leaves room before the forbidden page, at most `alignment` - 1 bytes,
-// it is filled with a pattern that makes NaN of any float, as is the memory itself at first.
+// A buffer of `size` bytes that ends as close as possible to a guard page; another guard page precedes its first page.
+// Alignment may leave up to `alignment` - 1 bytes before the guard page; they are filled with a pattern that is NaN as
+// float, as is the buffer initially.
 class GuardedMemory {
  public:
-  // REQUIRES: `alignment` is a power of 2, at most that of a page.
+  // REQUIRES: `alignment` is a power of 2, at most the page size.
   GuardedMemory(size_t size, size_t alignment);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
@@ -22,21 +23,21 @@ class GuardedMemory {
 
   char* data() const { return data_; }
   absl::string_view bytes() const { return {data_, size_}; }
-  // REQUIRES: of this size.
+  // REQUIRES: `bytes` has the size of the buffer.
   void Fill(absl::string_view bytes);
-  // The pattern again, another at each call.
+  // Fills the buffer with a new pattern at each call.
   void Scribble();
-  // From now on a write ends the process, too.
+  // After this call, a write ends the process as well.
   void MakeReadOnly();
-  // Internal when the room around the memory was written to.
+  // Returns Internal if the surrounding bytes were overwritten.
   absl::Status CheckSurroundings() const;
 
  private:
   size_t size_;
-  size_t mapped_;          // Bytes of usable pages.
-  char* pages_ = nullptr;  // Of the mapping, which begins with a forbidden page.
+  size_t mapped_;          // Size of the accessible pages.
+  char* pages_ = nullptr;  // Start of the mapping, which begins with a guard page.
   char* data_ = nullptr;
-  unsigned char mark_ = 0;  // Of the room.
+  unsigned char mark_ = 0;  // Pattern of the surrounding bytes.
 };
 
 }  // namespace permafrost

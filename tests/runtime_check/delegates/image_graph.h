@@ -11,14 +11,14 @@
 
 namespace permafrost {
 
-// With a placeholder "x".
+// Contains a placeholder "x".
 class ImageGraph : public SmallGraph {
  public:
   explicit ImageGraph(const Shape& input) { Placeholder("x", DType::kFloat, input); }
 
   Node* Weights(const std::string& name, const Shape& shape) { return Const(name, SomeFloats(shape, ++seed_)); }
 
-  // With a filter [height, width, ...] of its own.
+  // Adds a filter [height, width, ...] for this convolution.
   Node* Window(const std::string& name, const std::string& op, const std::string& input, const Shape& filter,
                int64_t stride, int64_t dilation, const std::string& padding) {
     Weights(name + "/filter", filter);

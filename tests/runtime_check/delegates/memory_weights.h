@@ -12,7 +12,7 @@
 
 namespace permafrost {
 
-// Keeps all in memory of its own, at addresses of 64 bytes as a mapped file would, or beside them.
+// Stores all weights in memory, at multiples of 64 bytes like a mapped file, or at other addresses.
 class MemoryWeights final : public PackedWeights {
  public:
   std::optional<PackedBytes> Find(const std::string& key) override {

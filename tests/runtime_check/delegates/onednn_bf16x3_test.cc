@@ -1,4 +1,4 @@
-// The onednn delegate with floats split in two of bfloat16, against the reference kernels.
+// Compares the onednn delegate in bf16x3, where floats are split into two bfloat16 numbers, with the reference kernels.
 #include <cmath>
 #include <limits>
 
@@ -18,7 +18,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// Far below what bfloat16 can do, whose error is some 3e-3, and above that of sums in another order.
+// Well below the error of bfloat16, which is about 3e-3, and above that of sums in another order.
 constexpr double kClose = 3e-5;
 
 class OneDnnBf16x3Test : public testing::Test {
@@ -34,7 +34,7 @@ class OneDnnBf16x3Test : public testing::Test {
     return plan;
   }
 
-  // The graph as it is now, all in bf16x3, with one thread and with two.
+  // Runs the current graph in bf16x3, with one thread and with two.
   void ExpectClose(const ImageGraph& graph, const Shape& image, const std::string& fetch) {
     const Tensor input = SomeFloats(image, 5);
     for (const int threads : {1, 2}) {
@@ -112,13 +112,13 @@ TEST_F(OneDnnBf16x3Test, ReadsAndWritesWhatItsNeighboursHold) {
   PrecisionPlan plan = Uniform(Precision::kBf16x3);
   plan.nodes["c"] = Precision::kBf16;
   const PlanOutcome mixed = RunPlan(graph.graph(), plan, input, {"c"});
-  // Not more than the one layer of bfloat16 makes, and no piece that converts what is between them.
+  // The error is at most that of the one bfloat16 layer, and no piece converts the intermediate result.
   EXPECT_LT(mixed.relative, 0.01);
   EXPECT_GT(mixed.relative, kClose);
   EXPECT_THAT(mixed.pieces, testing::SizeIs(3));
 }
 
-// A part of an infinity is NaN, so a run with one computes in floats.
+// The second part of an infinity is NaN, so a run with an infinity computes in float.
 TEST_F(OneDnnBf16x3Test, KeepsWhatIsNotFinite) {
   const Shape image = {1, 24, 24, 32};
   ImageGraph graph(image);

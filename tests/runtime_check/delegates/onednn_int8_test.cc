@@ -1,4 +1,4 @@
-// The onednn delegate with eight bits and with several precisions in one model, against the reference kernels.
+// Compares the onednn delegate in eight bits, and with several precisions in one model, with the reference kernels.
 #include <cmath>
 #include <limits>
 
@@ -29,7 +29,7 @@ class OneDnnInt8Test : public testing::Test {
     if (absl::IsUnimplemented(status)) GTEST_SKIP() << status;
   }
 
-  // Statistics of all that the delegate runs.
+  // Returns the statistics of all tensors that the delegate computes.
   PrecisionPlan Calibrated(const Graph& graph, const std::vector<Tensor>& inputs,
                            const std::vector<std::string>& fetches) {
     PrecisionPlan plan;
@@ -45,7 +45,7 @@ class OneDnnInt8Test : public testing::Test {
     return plan;
   }
 
-  // All in eight bits, calibrated on what is fed.
+  // Runs the graph in eight bits, calibrated with the fed input.
   PlanOutcome RunInt8(const ImageGraph& graph, const std::vector<std::string>& fetches, const Shape& image = kImage) {
     const Tensor input = SomeFloats(image, 5);
     PrecisionPlan plan = Calibrated(graph.graph(), {input}, fetches);
@@ -57,7 +57,7 @@ class OneDnnInt8Test : public testing::Test {
   }
 };
 
-// Whole numbers have eight bits without an error, so the sums must be exact.
+// Integers are exact in eight bits, so the sums must be exact.
 TEST_F(OneDnnInt8Test, IsExactOnWholeNumbers) {
   for (const bool is_signed : {false, true}) {
     for (const int64_t channels : {1, 3, 16, 33}) {
@@ -74,7 +74,7 @@ TEST_F(OneDnnInt8Test, IsExactOnWholeNumbers) {
         };
         const Shape filter = {3, 3, channels, outputs};
         for (int64_t i = 0; i < filter.num_elements(); ++i) weights.push_back(next(-127, 127));
-        // The largest of each output channel: it decides about the scale.
+        // The largest weight of each output channel, which determines the scale.
         const int64_t scaled = kind == "Conv2D" ? outputs : channels;
         for (int64_t o = 0; o < scaled; ++o) weights[static_cast<size_t>(o)] = 127;
         for (int64_t i = 0; i < image.num_elements(); ++i)
@@ -103,13 +103,13 @@ TEST_F(OneDnnInt8Test, StaysInEightBitsFromConvolutionToConvolution) {
   graph.Convolution("e", "d", {1, 1, 24, 8});
   const PlanOutcome outcome = RunInt8(graph, {"e"});
   EXPECT_LT(outcome.relative, 0.03);
-  // Only what enters is converted.
+  // Only the input is converted.
   EXPECT_EQ(outcome.pieces.size(), 4) << testing::PrintToString(outcome.pieces);
   EXPECT_THAT(outcome.pieces, Contains(HasSubstr("conversion of float to s8")));
   EXPECT_THAT(outcome.pieces, Not(Contains(HasSubstr("bf16"))));
 }
 
-// What follows a depthwise convolution is done with it, whatever it is, and in every precision.
+// Any op that follows a depthwise convolution is fused with it, in every precision.
 TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
   const std::string kTails[] = {"none", "relu", "prelu", "leaky", "prelu relu6", "hard swish", "residual", "sigmoid"};
   int variant = 0;
@@ -143,7 +143,7 @@ TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
         then("swish", "Mul", {"sixth"});
       }
       if (tail == "prelu" || tail == "prelu relu6") {
-        // As exporters spell it: relu(x) + slope * min(x, 0).
+        // PRelu as written by exporters: relu(x) + slope * min(x, 0).
         graph.Weights("slope", {channels});
         graph.Const("zero", Floats({}, {0}));
         graph.Float("above", "Relu", {"conv"});
@@ -168,7 +168,7 @@ TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
         const PlanOutcome two = RunPlan(graph.graph(), plan, input, {"out"}, 2);
         EXPECT_LT(one.relative, precision == Precision::kF32 ? 1e-5 : precision == Precision::kBf16 ? 0.01 : 0.03);
         EXPECT_EQ(one.relative, two.relative);
-        // In floats oneDNN's are faster where channels are many and lines do not share what they read.
+        // In float, oneDNN is faster for many channels and for lines that share no input lines.
         const bool is_shared = stride == 1 && dilation == 1;
         if (precision == Precision::kInt8 || (precision == Precision::kF32 && (is_shared || channels <= 48))) {
           EXPECT_THAT(one.pieces, Contains(HasSubstr("(lines of")));
@@ -178,7 +178,7 @@ TEST_F(OneDnnInt8Test, DepthwiseConvolutionsOfOurOwn) {
   }
 }
 
-// What is never negative needs no slopes for negative numbers.
+// A value that is never negative needs no slopes for negative numbers.
 TEST_F(OneDnnInt8Test, LeavesOutSlopesBehindARelu) {
   ImageGraph graph(kImage);
   graph.Convolution("a", "x", {3, 3, 16, 24});
@@ -316,7 +316,7 @@ TEST_F(OneDnnInt8Test, MixesPrecisionsByNode) {
   graph.Convolution("out", "sum", {1, 1, 24, 8});
   const Tensor input = SomeFloats(kImage, 5);
   const PrecisionPlan base = Calibrated(graph.graph(), {input}, {"out"});
-  // Every way to give the four convolutions three precisions.
+  // Every assignment of three precisions to the four convolutions.
   const Precision all[] = {Precision::kF32, Precision::kBf16, Precision::kInt8};
   for (int code = 0; code < 81; ++code) {
     SCOPED_TRACE(code);
@@ -335,8 +335,7 @@ TEST_F(OneDnnInt8Test, MixesPrecisionsByNode) {
 }
 
 TEST_F(OneDnnInt8Test, PutsTheBiasRightOnAverage) {
-  // Weights that all round in one direction, and an input that has a mean: nearly all of the error is the same
-  // everywhere.
+  // All weights round in the same direction, and the input has a nonzero mean: the error is almost constant.
   const Shape image = {1, 16, 16, 64};
   ImageGraph graph(image);
   graph.Convolution("out", "x", {1, 1, 64, 16});

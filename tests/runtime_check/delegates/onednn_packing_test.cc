@@ -1,4 +1,4 @@
-// The onednn delegate with weights that were packed before: the same answers to the last bit, whatever is found.
+// Tests the onednn delegate with packed weights: results are equal bit by bit, whichever weights are found.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 const Shape kImage = {2, 9, 7, 16};
 
-// Convolutions of every kind with what follows them folded in, and products.
+// Convolutions of every kind with fused ops, and matrix products.
 class ManyLayers : public ImageGraph {
  public:
   ManyLayers() : ImageGraph(kImage) {
@@ -82,7 +82,7 @@ class OneDnnPackingTest : public testing::TestWithParam<std::string> {
     for (const DelegationReport::Taken& taken : (*session)->report().delegation.partitions) {
       constant_bytes_ += taken.constant_bytes;
       for (const std::string& piece : taken.pieces) {
-        // Lines of floats and of bfloat16 read the model's own weights.
+        // Pieces for lines in float and bfloat16 read the weights of the model directly.
         if (absl::StrContains(piece, "(lines of float") || absl::StrContains(piece, "(lines of bfloat")) continue;
         if (absl::StrContains(piece, "convolution") || absl::StrContains(piece, "matmul")) pieces_.push_back(piece);
       }
@@ -103,7 +103,7 @@ TEST_P(OneDnnPackingTest, PackedBeforeGivesTheSameBits) {
   const int64_t unpacked_bytes = constant_bytes_;
   auto packed = std::make_shared<MemoryWeights>();
   EXPECT_EQ(Run(packed), expected);
-  // Facts and weights of four layers, or of all but the depthwise one.
+  // Properties and weights of four layers, or of all but the depthwise one.
   EXPECT_GE(pieces_.size(), 3);
   EXPECT_EQ(packed->num_kept, 2 * pieces_.size());
   EXPECT_EQ(packed->num_found, 0);
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnPackingTest, testing::Values("f32", "
                            return name;
                          });
 
-// NaN among the weights is a fact that is kept: activations of the library would lose it.
+// NaN in the weights is a stored property, because activations of oneDNN would lose it.
 TEST(OneDnnPackingNanTest, WeightsThatAreNotFiniteStaySo) {
   ImageGraph graph(kImage);
   std::vector<float> weights(3 * 3 * 16 * 8, 0.5f);
@@ -185,7 +185,7 @@ TEST(OneDnnPackingNanTest, WeightsThatAreNotFiniteStaySo) {
     const auto session = MakeSession(AlwaysWorthwhile(*delegate), graph.graph(), {"x"}, {"relu"}, 1);
     const auto outputs = (*session)->Run({SomeFloats(kImage, 5)});
     ASSERT_TRUE(outputs.ok()) << outputs.status();
-    // The first tap of an output pixel that has all of them in the image.
+    // The first tap of an output pixel whose taps are all inside the image.
     const size_t pixel = (7 + 1) * 8;
     EXPECT_TRUE(std::isnan((*outputs)[0].elements<float>()[pixel + 3]));
     EXPECT_FALSE(std::isnan((*outputs)[0].elements<float>()[pixel + 4]));

@@ -1,4 +1,4 @@
-// What the onednn delegate fuses: each piece of a graph against the reference kernels, and what it became.
+// Tests the fusions of the onednn delegate: the pieces of each graph, and results compared with the reference kernels.
 #include <sched.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ const Shape kImage = {2, 7, 9, 12};
 
 class OneDnnTest : public testing::Test {
  protected:
-  // Runs the graph with 1 and 2 threads and returns the pieces of its only partition.
+  // Runs the graph with 1 and 2 threads, and returns the pieces of its only partition.
   std::vector<std::string> Pieces(ImageGraph& graph, const std::vector<std::string>& fetches,
                                   const Shape& input = kImage) {
     DelegationReport report;
@@ -73,7 +73,7 @@ TEST_F(OneDnnTest, FusesActivationsResidualsAndGates) {
 }
 
 TEST_F(OneDnnTest, FusesAnOperandOnceAlone) {
-  // Two convolutions meet: one of them takes the sum.
+  // Two convolutions are added: one of them is fused with the sum.
   ImageGraph graph(kImage);
   graph.Convolution("a", "x", {1, 1, 12, 8});
   graph.Convolution("b", "x", {3, 3, 12, 8});
@@ -83,7 +83,7 @@ TEST_F(OneDnnTest, FusesAnOperandOnceAlone) {
 }
 
 TEST_F(OneDnnTest, DoesNotConfusePostOpsOfOneAlgorithm) {
-  // The library gives two of a kind the numbers of the first.
+  // oneDNN applies the parameters of the first of two post-ops with the same algorithm to both.
   ImageGraph graph(kImage);
   graph.Convolution("conv", "x", {1, 1, 12, 8});
   graph.Float("tanh", "Tanh", {"conv"});
@@ -226,7 +226,7 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
   }
 }
 
-// Where images are a few tiles of rows, oneDNN has implementations that write another one.
+// For images of a few tiles of rows, oneDNN has implementations that write one tile too many.
 TEST_F(OneDnnTest, WritesNothingBehindItsTarget) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
     const auto delegate = MakeOneDnnDelegate({precision, {}, {}});
@@ -274,7 +274,7 @@ int NumProcessors() {
   return sched_getaffinity(0, sizeof(processors), &processors) == 0 ? CPU_COUNT(&processors) : 1;
 }
 
-// Heads of layers that are too small for two threads, side by side.
+// Parallel layers that are too small for two threads.
 TEST_F(OneDnnTest, SmallPiecesRunBesideEachOtherWithTheSameBits) {
   const Shape image = {1, 5, 5, 24};
   ImageGraph graph(image);

@@ -1,4 +1,4 @@
-// Precision `auto` by measurement: what the budget allows, and what is said where it does not.
+// Tests of precision `auto`: choices within the accuracy budget, and the reported reasons.
 #include "runtime_check/precision/precision_choice.h"
 
 #include <limits>
@@ -88,7 +88,7 @@ TEST_F(PrecisionChoiceTest, PlansWhatWantsAPlan) {
     ASSERT_NE(trial.plan, nullptr);
     EXPECT_FALSE(trial.notes.empty());
     EXPECT_THAT(trial.plan->tensors, testing::Contains(testing::Key("b")));
-    // The plan is all that it takes to have the same again.
+    // The precision plan is sufficient to reproduce the configuration.
     const auto delegate = MakeDelegate("onednn", {trial.precision, trial.plan});
     ASSERT_TRUE(delegate.ok()) << delegate.status();
     EXPECT_TRUE(trial.is_within_budget || trial.precision != "mixed") << trial.reason;
@@ -96,7 +96,7 @@ TEST_F(PrecisionChoiceTest, PlansWhatWantsAPlan) {
 }
 
 TEST_F(PrecisionChoiceTest, MixedKeepsToTheBudget) {
-  // Bfloat16 alone is too coarse for it.
+  // Bfloat16 for all nodes exceeds this budget.
   const AccuracyBudget budget{1e-3, 1e-12};
   const auto choice = Choose(budget, "onednn", {"bf16", "mixed"});
   ASSERT_TRUE(choice.ok()) << choice.status();

@@ -1,4 +1,4 @@
-// The reference kernels with weights that were packed before, and what keeps the weights of one node from another.
+// Tests of the reference kernels with packed weights, and of the names that separate the weights of different nodes.
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ using testing::Not;
 
 const Shape kImage = {2, 9, 7, 16};
 
-// All that packs a right matrix: convolutions, plain, in groups and transposed, and products.
+// All kernels that pack a right matrix: plain, grouped and transposed convolutions, and matrix products.
 class ManyProducts : public ImageGraph {
  public:
   ManyProducts() : ImageGraph(kImage) {
@@ -76,7 +76,7 @@ TEST_F(ReferencePackingTest, PackedBeforeGivesTheSameBits) {
   EXPECT_EQ(packed->num_missing, 0);
 }
 
-// Else the test above could pass without them.
+// Verifies that the previous test uses the packed weights.
 TEST_F(ReferencePackingTest, WhatIsKeptIsWhatIsUsed) {
   auto packed = std::make_shared<MemoryWeights>();
   const Tensor expected = Run(packed);
@@ -114,7 +114,7 @@ TEST_F(ReferencePackingTest, MemoryThatIsNotAlignedIsNotUsed) {
   EXPECT_EQ(packed->num_kept, 10);
 }
 
-// What a delegate leaves is packed, too; what it takes is kept under names of its own.
+// Weights of nodes left by a delegate are packed, too; weights of the delegate have separate names.
 TEST_F(ReferencePackingTest, TheRestOfADelegatesModelIsPacked) {
   auto packed = std::make_shared<MemoryWeights>();
   for (int i = 0; i < 2; ++i) {
@@ -130,7 +130,7 @@ TEST_F(ReferencePackingTest, TheRestOfADelegatesModelIsPacked) {
   EXPECT_GT(packed->num_found, 0);
 }
 
-// A session whose delegate, if it has one, takes all that it can.
+// Creates a session whose delegate, if any, runs all nodes that it supports.
 SessionOptions With(const std::string& name, const std::shared_ptr<PackedWeights>& packed) {
   SessionOptions options;
   options.packed = packed;
@@ -187,7 +187,7 @@ TEST(PackedNamesTest, FunctionsKeepTheirWeightsApart) {
         EXPECT_THAT(ToVector((*outputs)[0]), Each(32 * 101));
       }
       EXPECT_GT(packed->num_found, 0);
-      // A function that takes attributes may have other weights under the same name.
+      // A function with attributes may have different weights under the same name.
       if (!attr.empty()) {
         EXPECT_THAT(packed->entries(), Each(Key(Not(HasSubstr("g/")))));
       }

@@ -1,4 +1,4 @@
-// What tests know about each delegate of the registry beside its name.
+// The registered delegates, with options and descriptions for tests.
 #ifndef PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_REGISTERED_DELEGATES_H_
 #define PERMAFROST_TESTS_RUNTIME_CHECK_DELEGATES_REGISTERED_DELEGATES_H_
 
@@ -9,13 +9,13 @@
 
 namespace permafrost {
 
-// All but the reference.
+// Returns the names of all delegates except the reference.
 std::vector<std::string> RegisteredDelegates();
 
-// What the recorded cases may ask of it.
+// Returns the options for running the recorded cases with the delegate.
 ConformanceOptions ConformanceOptionsOf(const std::string& delegate);
 
-// All of them, for docs/delegates.md.
+// Returns all delegates for docs/delegates.md.
 std::vector<DocumentedDelegate> DocumentedDelegates();
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Every delegate of the registry against every recorded case of every kernel.
+// Runs every recorded case of every kernel with every registered delegate.
 #include "tests/runtime_check/delegates/registered_delegates.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The xnnpack delegate on small graphs, against the reference kernels.
+// Compares the xnnpack delegate with the reference kernels on small graphs.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -91,7 +91,7 @@ TEST(XnnpackTest, ClampsMeet) {
   DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 3}, 1)}}, {"relu"});
   ASSERT_THAT(report.partitions, SizeIs(1));
   EXPECT_THAT(report.partitions[0].pieces, ElementsAre("relu: clamp"));
-  // Bounds that leave one value cannot be one clamp.
+  // Bounds that allow only one value cannot become one clamp.
   graph.Float("nothing", "Minimum", {"relu", "minus"});
   graph.Float("end", "Maximum", {"nothing", "one"});
   report = ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 3}, 1)}}, {"end"});
@@ -111,7 +111,7 @@ TEST(XnnpackTest, SaysThatItCannotTakeNaN) {
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_THAT((*session)->report().delegation.failure, AllOf(HasSubstr("'conv'"), HasSubstr("NaN or infinity")));
     EXPECT_TRUE((*session)->Run({SomeFloats({1, 2, 2, 3}, 1)}).ok());
-    // Where nothing is lost, nothing is said.
+    // Without an op that loses NaN, nothing is reported.
     const DelegationReport report = ExpectSame(Xnnpack(), graph.graph(), {{"x", input}}, {"abs"});
     EXPECT_THAT(report.partitions, SizeIs(1));
   }

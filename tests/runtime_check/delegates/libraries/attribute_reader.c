@@ -1,4 +1,4 @@
-// A delegate that takes nothing: the reason that it gives is all that it has read of the node.
+// A delegate that refuses every node, with the attributes of the node as the reason.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Kernels that try the corners of the interface, or have one fault, which the build chooses by a definition.
+// Kernels that use edge cases of the interface, or that have one fault, selected by a definition in the build.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static const char* const kInputs[] = {"x: N * T", NULL};
 static const char* const kOutputs[] = {"sum: T", "counts: int32", NULL};
 #endif
 
-// As the value of its second input says: a shape that only the run may tell.
+// The value of the second input is the shape, so that it may be known only during the run.
 static int32_t infer_filled(void* self, const permafrost_partition* single, permafrost_shapes* shapes, char* error,
                             size_t error_size);
 static int32_t prepare_filled(void* self, const permafrost_partition* single, int32_t num_threads,

@@ -1,4 +1,4 @@
-// A delegate that negates, with one fault, which the build chooses by a definition.
+// A delegate that negates, with one fault, selected by a definition in the build.
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ PERMAFROST_EXPORT int32_t permafrost_delegate_entry(const permafrost_host* host,
   delegate->major = 0;
 #endif
 #ifdef IS_OF_A_NEWER_MINOR_VERSION
-  // As a careless library does, whose struct has grown.
+  // Simulates a careless library with a larger struct.
   delegate->minor = PERMAFROST_ABI_MINOR + 1;
   memset((char*)delegate + sizeof(*delegate), 0xff, 200);
 #endif
