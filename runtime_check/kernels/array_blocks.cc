@@ -11,8 +11,7 @@
 namespace permafrost {
 namespace {
 
-// --- SpaceToDepth, DepthToSpace
-// -----------------------------------------------------------------------------------------
+// --- SpaceToDepth, DepthToSpace --------------------------------------------------------------------------------------
 
 struct ImageShape {
   int64_t batch, height, width, depth, block;
@@ -92,8 +91,7 @@ absl::Status PrepareDepthToSpace(PrepareContext* context) {
                             {0, 3, 4, 1, 5, 2});
 }
 
-// --- SpaceToBatch, BatchToSpace
-// -----------------------------------------------------------------------------------------
+// --- SpaceToBatch, BatchToSpace --------------------------------------------------------------------------------------
 
 // Block sizes and the padding or cropping of the spatial dimensions, which follow the batch.
 struct Blocks {

@@ -237,8 +237,7 @@ absl::Status ComputeCast(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Bitcast
-// ------------------------------------------------------------------------------------------------------------
+// --- Bitcast ---------------------------------------------------------------------------------------------------------
 
 // If the sizes differ, the last dimension is added or removed: one int32 is two int16.
 absl::Status PrepareBitcast(PrepareContext* context) {

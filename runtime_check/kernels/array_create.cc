@@ -59,8 +59,7 @@ absl::Status ComputeOnes(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Range, LinSpace
-// --------------------------------------------------------------------------------------------------
+// --- Range, LinSpace -------------------------------------------------------------------------------------------------
 
 // Returns a scalar input whose value Prepare needs.
 absl::StatusOr<const Tensor*> ScalarInput(PrepareContext* context, int i) {
@@ -177,8 +176,7 @@ absl::Status ComputeLinSpace(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- OneHot
-// -----------------------------------------------------------------------------------------------------------
+// --- OneHot ----------------------------------------------------------------------------------------------------------
 
 struct OneHotState : KernelState {
   CopyList off;

@@ -168,8 +168,7 @@ absl::Status ComputeGatherNd(ComputeContext* context) {
   return status;
 }
 
-// --- InvertPermutation
-// ------------------------------------------------------------------------------------------------
+// --- InvertPermutation -----------------------------------------------------------------------------------------------
 
 absl::Status PrepareInvertPermutation(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));

@@ -17,8 +17,7 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 16;
 
-// --- Roll
-// --------------------------------------------------------------------------------------------------------------
+// --- Roll ------------------------------------------------------------------------------------------------------------
 
 struct RollState : KernelState {
   std::vector<int64_t> dims, shifts;  // Shifts in [0, dim).
@@ -75,8 +74,7 @@ absl::Status ComputeRoll(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- MatrixBandPart
-// ----------------------------------------------------------------------------------------------------
+// --- MatrixBandPart --------------------------------------------------------------------------------------------------
 
 struct BandState : KernelState {
   int64_t lower = 0, upper = 0;
@@ -126,8 +124,7 @@ absl::Status ComputeBand(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- BroadcastArgs
-// -----------------------------------------------------------------------------------------------------
+// --- BroadcastArgs ---------------------------------------------------------------------------------------------------
 
 absl::Status PrepareBroadcastArgs(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));

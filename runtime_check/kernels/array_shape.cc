@@ -95,8 +95,7 @@ absl::Status PrepareExpandDims(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- Shape, ShapeN, Rank, Size
-// ------------------------------------------------------------------------------------------
+// --- Shape, ShapeN, Rank, Size ---------------------------------------------------------------------------------------
 
 absl::Status PrepareShape(PrepareContext* context) {
   for (int i = 0; i < context->num_inputs(); ++i) {

@@ -65,8 +65,7 @@ absl::Status PrepareSlice(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- StridedSlice
-// -----------------------------------------------------------------------------------------------------
+// --- StridedSlice ----------------------------------------------------------------------------------------------------
 
 struct SliceSpec {
   std::vector<int64_t> begin, end, strides;
@@ -171,8 +170,7 @@ absl::Status PrepareStridedSlice(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// --- Reverse
-// ----------------------------------------------------------------------------------------------------------
+// --- Reverse ---------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareReverseWith(PrepareContext* context, const std::vector<bool>& reversed) {
   const Shape& input = context->input_shape(0);

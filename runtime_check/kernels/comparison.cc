@@ -80,8 +80,7 @@ Kernel OrderKernel(const char* formula) {
   return Kernel(formula).TypeNumbers("T", NumberTypes()).Prepare(PrepareBinary<loops>).Compute(ComputeBinaryLoops);
 }
 
-// --- Equal, NotEqual
-// --------------------------------------------------------------------------------------------------
+// --- Equal, NotEqual -------------------------------------------------------------------------------------------------
 
 // Without incompatible_shape_error, tensors whose shapes do not broadcast are not equal; the result is one scalar.
 template <const BinaryLoops& loops>
@@ -117,8 +116,7 @@ std::vector<DType> EqualityTypes() {
   return types;
 }
 
-// --- LogicalNot
-// -------------------------------------------------------------------------------------------------------
+// --- LogicalNot ------------------------------------------------------------------------------------------------------
 
 absl::Status ComputeNot(ComputeContext* context) {
   const bool* x = context->input<bool>(0);

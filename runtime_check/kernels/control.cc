@@ -14,8 +14,7 @@ namespace {
 absl::Status PrepareNothing(PrepareContext*) { return absl::OkStatus(); }
 absl::Status ComputeNothing(ComputeContext*) { return absl::OkStatus(); }
 
-// --- IdentityN
-// ----------------------------------------------------------------------------------------------------------
+// --- IdentityN -------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareEnsureShape(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const Shape shape, ShapeAttr(context->node(), "shape"));
@@ -45,8 +44,7 @@ absl::Status ComputeIdentityN(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- CheckNumerics
-// ------------------------------------------------------------------------------------------------------
+// --- CheckNumerics ---------------------------------------------------------------------------------------------------
 
 struct CheckNumericsState : KernelState {
   std::string message;

@@ -71,8 +71,7 @@ absl::Status ComputeUnaryLoops(ComputeContext* context);
 absl::Status PrepareBinaryLoops(PrepareContext* context, const BinaryLoops* loops);
 absl::Status ComputeBinaryLoops(ComputeContext* context);
 
-// --- Loops from a struct with a static function
-// -------------------------------------------------------------------------
+// --- Loops from a struct with a static function ----------------------------------------------------------------------
 
 // Op: struct { template <typename T> static PF_INLINE T Of(T x); }
 template <typename Op, typename T>

@@ -101,8 +101,7 @@ absl::Status ComputeToRgb(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Hue and saturation
-// -----------------------------------------------------------------------------------------------------
+// --- Hue and saturation ----------------------------------------------------------------------------------------------
 
 constexpr float kSectors = 6;
 
@@ -197,8 +196,7 @@ absl::Status ComputeAdjustSaturation(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Contrast
-// -----------------------------------------------------------------------------------------------------------
+// --- Contrast --------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareContrast(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 1, 0));

@@ -60,8 +60,7 @@ void CopyElements(ComputeContext* context, int input, int64_t first, int64_t cou
               static_cast<size_t>(count * size));
 }
 
-// --- RaggedRange
-// ---------------------------------------------------------------------------------------------------------
+// --- RaggedRange -----------------------------------------------------------------------------------------------------
 
 absl::Status PrepareRange(PrepareContext* context) {
   int64_t rows = 1;
@@ -140,8 +139,7 @@ absl::Status ComputeRange(ComputeContext* context) {
   return status;
 }
 
-// --- RaggedGather
-// --------------------------------------------------------------------------------------------------------
+// --- RaggedGather ----------------------------------------------------------------------------------------------------
 
 // Inputs and outputs: (splits ..., values, indices) -> (splits ..., values).
 absl::Status PrepareGather(PrepareContext* context) {
@@ -228,8 +226,7 @@ absl::Status ComputeGather(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- RaggedTensorToTensor
-// ------------------------------------------------------------------------------------------------
+// --- RaggedTensorToTensor --------------------------------------------------------------------------------------------
 
 // Inputs: (shape, values, default value, partitions ...).
 constexpr int kFirstPartition = 3;
@@ -382,8 +379,7 @@ absl::Status ComputeToTensor(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- RaggedTensorToSparse
-// ------------------------------------------------------------------------------------------------
+// --- RaggedTensorToSparse --------------------------------------------------------------------------------------------
 
 // Inputs: (splits ..., values).
 absl::Status PrepareToSparse(PrepareContext* context) {

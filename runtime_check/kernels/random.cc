@@ -43,8 +43,7 @@ absl::Status PrepareIntegers(PrepareContext* context) {
   return Prepare(context);
 }
 
-// --- Kernels
-// -----------------------------------------------------------------------------------------------------------
+// --- Kernels ---------------------------------------------------------------------------------------------------------
 
 uint64_t NumNumbers(ComputeContext* context) { return static_cast<uint64_t>(context->output_shape(0).num_elements()); }
 

@@ -24,8 +24,7 @@ constexpr int64_t kGrain = 1 << 14;
 constexpr int64_t kBlock = 256;
 constexpr size_t kBlockBytes = kBlock * sizeof(std::complex<double>);
 
-// --- Walking the input
-// --------------------------------------------------------------------------------------------------
+// --- Walking the input -----------------------------------------------------------------------------------------------
 
 struct Dim {
   int64_t size;

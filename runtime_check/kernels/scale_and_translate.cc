@@ -18,8 +18,7 @@
 namespace permafrost {
 namespace {
 
-// --- Kernels of interpolation: weights by distance from the sample, in pixels.
-// ------------------------------------------------------------------
+// --- Kernels of interpolation: weights by distance from the sample, in pixels. ---------------------------------------
 
 template <int radius>
 float Lanczos(float x) {
@@ -81,8 +80,7 @@ constexpr Interpolation kInterpolations[] = {
     {"mitchellcubic", &MitchellCubic, 2},
 };
 
-// --- Spans
-// --------------------------------------------------------------------------------------------------------------
+// --- Spans -----------------------------------------------------------------------------------------------------------
 
 // The span of input rows or columns for each output row or column.
 struct Spans {

@@ -18,8 +18,7 @@
 namespace permafrost {
 namespace {
 
-// --- Sums of segments
-// --------------------------------------------------------------------------------------------------
+// --- Sums of segments ------------------------------------------------------------------------------------------------
 
 // Returns `shape` with its first `count` dimensions replaced by `first`.
 Shape WithFirst(int64_t first, const Shape& shape, int count) {
@@ -116,8 +115,7 @@ absl::Status ComputeSorted(ComputeContext* context) {
   return ComputeUnsorted(context);
 }
 
-// --- DynamicPartition
-// --------------------------------------------------------------------------------------------------
+// --- DynamicPartition ------------------------------------------------------------------------------------------------
 
 absl::Status PreparePartition(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequirePrefix(context));
@@ -155,8 +153,7 @@ absl::Status ComputePartition(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- DynamicStitch
-// -----------------------------------------------------------------------------------------------------
+// --- DynamicStitch ---------------------------------------------------------------------------------------------------
 
 // The inputs are N tensors of indices, then N of data.
 absl::Status PrepareStitch(PrepareContext* context) {

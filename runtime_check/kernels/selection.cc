@@ -108,8 +108,7 @@ absl::Status ComputeSelect(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Where
-// --------------------------------------------------------------------------------------------------------------
+// --- Where -----------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareWhere(PrepareContext* context) {
   context->OutputShapeDependsOnValues(0);

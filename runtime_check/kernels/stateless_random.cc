@@ -107,8 +107,7 @@ absl::Status Compute(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Integers
-// -----------------------------------------------------------------------------------------------------------
+// --- Integers --------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareBetween(PrepareContext* context) {
   const int last = context->num_inputs() - 1;
@@ -145,8 +144,7 @@ absl::Status ComputeBits(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Gamma
-// --------------------------------------------------------------------------------------------------------------
+// --- Gamma -----------------------------------------------------------------------------------------------------------
 
 // Inputs: (shape, seed, alpha) or (shape, key, counter, algorithm, alpha). The shape ends with that of alpha.
 absl::Status PrepareGamma(PrepareContext* context) {
@@ -242,8 +240,7 @@ absl::Status ComputeGamma(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Multinomial
-// --------------------------------------------------------------------------------------------------------
+// --- Multinomial -----------------------------------------------------------------------------------------------------
 
 struct MultinomialState : KernelState {
   uint64_t seed = 0, seed2 = 0;
@@ -330,8 +327,7 @@ absl::Status ComputeMultinomial(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- From seeds to keys
-// -------------------------------------------------------------------------------------------------
+// --- From seeds to keys ----------------------------------------------------------------------------------------------
 
 absl::Status PrepareKey(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireVector(context, 0, 2));

@@ -37,8 +37,7 @@ absl::Status MapStrings(ComputeContext* context, Function function) {
   return absl::OkStatus();
 }
 
-// --- Case, spaces, length
-// ---------------------------------------------------------------------------------------------
+// --- Case, spaces, length --------------------------------------------------------------------------------------------
 
 // Changes the case of ASCII letters. With encoding utf-8 TensorFlow changes letters of all scripts.
 absl::Status ComputeCase(ComputeContext* context, char (*change)(unsigned char)) {
@@ -88,8 +87,7 @@ absl::Status ComputeLength(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Joining
-// -------------------------------------------------------------------------------------------------------------
+// --- Joining ---------------------------------------------------------------------------------------------------------
 
 // All inputs have one shape, or are scalars.
 absl::Status PrepareJoin(PrepareContext* context) {
@@ -209,8 +207,7 @@ absl::Status ComputeReduce(ComputeContext* context) {
   return absl::OkStatus();
 }
 
-// --- Parts of strings
-// ----------------------------------------------------------------------------------------------------
+// --- Parts of strings ------------------------------------------------------------------------------------------------
 
 // Inputs: (input, pos, len), with positions and lengths for each string, or one for all.
 absl::Status PrepareSubstr(PrepareContext* context) {
@@ -261,8 +258,7 @@ absl::Status ComputeSubstr(ComputeContext* context) {
   return status;
 }
 
-// --- Numbers
-// -------------------------------------------------------------------------------------------------------------
+// --- Numbers ---------------------------------------------------------------------------------------------------------
 
 struct FormatState : KernelState {
   std::string format;  // For printf, without the letter of the type.
@@ -367,8 +363,7 @@ absl::Status ComputeToNumber(ComputeContext* context) {
   return status;
 }
 
-// --- Regular expressions
-// -------------------------------------------------------------------------------------------------
+// --- Regular expressions ---------------------------------------------------------------------------------------------
 
 struct ExpressionState : KernelState {
   RegularExpression expression;
@@ -435,8 +430,7 @@ absl::Status ComputeMatch(ComputeContext* context) {
   return Match(context, expression);
 }
 
-// --- Hashes
-// --------------------------------------------------------------------------------------------------------------
+// --- Hashes ----------------------------------------------------------------------------------------------------------
 
 struct BucketState : KernelState {
   uint64_t buckets = 1;

@@ -21,8 +21,7 @@ using Strings = std::vector<std::string>;
 
 const Strings& StringsOf(ComputeContext* context, int i) { return context->input_strings(i); }
 
-// --- Splitting
-// -----------------------------------------------------------------------------------------------------------
+// --- Splitting -------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareSplit(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));
@@ -129,8 +128,7 @@ absl::Status ComputeSplit(ComputeContext* context) {
   });
 }
 
-// --- N-grams
-// -------------------------------------------------------------------------------------------------------------
+// --- N-grams ---------------------------------------------------------------------------------------------------------
 
 absl::Status PrepareNGrams(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireRank(context, 0, 1));
@@ -234,8 +232,7 @@ absl::Status ComputeNGrams(ComputeContext* context) {
                                                      : MakeNGrams<int64_t>(context, grams);
 }
 
-// --- Unicode
-// -------------------------------------------------------------------------------------------------------------
+// --- Unicode ---------------------------------------------------------------------------------------------------------
 
 struct Decoding {
   std::string errors;

@@ -217,8 +217,7 @@ TEST(InterOpTest, TheErrorIsThatOfOneNodeAtATime) {
   }
 }
 
-// --- Limits and observation
-// --------------------------------------------------------------------------------------------
+// --- Limits and observation ------------------------------------------------------------------------------------------
 
 TEST(InterOpTest, MemoryThatSufficesForOneNodeAtATimeIsEnough) {
   SmallGraph small;

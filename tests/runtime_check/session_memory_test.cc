@@ -85,8 +85,7 @@ TEST(SessionMemoryTest, ElementwiseChainNeedsOnePieceOfMemory) {
   EXPECT_LE((*session)->report().arena_bytes, 2 * 4096);
 }
 
-// --- Kernels of this test, which record their memory
-// -------------------------------------------------------------------
+// --- Kernels of this test, which record their memory -----------------------------------------------------------------
 
 struct Seen {
   const char* input = nullptr;
