@@ -1,4 +1,4 @@
-// Implements the comparison, with an independent check of what is a valid graph.
+// Implements the comparison, with an independent check that graphs are valid.
 #include "tests/formats/differential.h"
 
 #include <google/protobuf/io/coded_stream.h>

@@ -1,4 +1,4 @@
-// TensorFlow Lite models: what is read computes what LiteRT's reference kernels computed, and damaged files are errors.
+// Tests of TensorFlow Lite models: outputs equal those of LiteRT's reference kernels, and damaged files are errors.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The promise for float models: |a - e| <= 1e-4 max(1, largest |e|), or twice the spread between LiteRT's own
-// kernel sets where that is larger.
+// The guarantee for float models: |a - e| <= 1e-4 max(1, largest |e|), or twice the spread between LiteRT's own kernel
+// sets if that is larger.
 constexpr double kTolerance = 1e-4;
 constexpr double kSpreadFactor = 2;
 

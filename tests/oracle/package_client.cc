@@ -1,9 +1,9 @@
-// A program of TensorFlow's own, compiled against its wheel: loads memory-mapped packages as an application does, and
-// writes them.
-//
-//   package_client run PACKAGE OUT OUTPUT[,OUTPUT...] [INPUT=FILE:DIM,DIM...]   runs the package; FILE and OUT hold
-//   floats package_client write GRAPHDEF PACKAGE LEAST                               constants of LEAST bytes become
-//   regions
+// A client program of TensorFlow, compiled against its wheel: loads and writes memory-mapped packages like an
+// application.
+//   package_client run PACKAGE OUT OUTPUT[,OUTPUT...] [INPUT=FILE:DIM,DIM...]
+// Runs the package. FILE and OUT hold floats.
+//   package_client write GRAPHDEF PACKAGE LEAST
+// Writes a package in which constants of LEAST bytes or more become regions.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

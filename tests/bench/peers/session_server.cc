@@ -4,7 +4,7 @@
 // JSON, or with {"error": "..."}. worker.py answers the same requests for the peers. Prints {"import_ns": 0} at the
 // start.
 //
-//   load   model=PATH inputs=A,B outputs=C,D threads=N delegate=NAME precision=NAME   {"ns": N}
+//           samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
 //         samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
 //   feed   A.npy B.npy          the inputs, in the order of load's; plans             {"ns": N}
 //   run    N                    computes N times into the same buffers                {"ns": [N, ...]}

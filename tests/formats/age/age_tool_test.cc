@@ -37,7 +37,7 @@ class AgeToolTest : public TestInFolder {
         << command << ": " << Get(Path("log"));
   }
 
-  // Runs age on a terminal of its own and answers each request for a passphrase.
+  // Runs age on a separate terminal and answers each request for a passphrase.
   void RunOnTerminal(const std::vector<std::string>& arguments, const std::string& passphrase) const {
     int terminal;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
