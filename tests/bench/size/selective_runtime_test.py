@@ -14,6 +14,8 @@ import subprocess
 import sys
 import unittest
 
+import size_table
+
 FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
 IMAGE_BYTES = 8 * 8 * 4
 
@@ -90,6 +92,12 @@ class SelectiveRuntimeTest(unittest.TestCase):
                 self.assertEqual((expected.returncode, found.returncode), (0, 0), expected.stderr + found.stderr)
                 self.assertGreater(len(found.stdout), 0)
                 self.assertEqual(found.stdout, expected.stdout)
+
+    def test_programs_have_the_size_that_the_front_page_names(self):
+        """README.md: a runtime of 0.2 MB. Of each model's whole program, code and data."""
+        for name in ('digits', 'mobilenet_v2', 'inception_v3'):
+            with self.subTest(name):
+                self.assertLess(size_table.measure(FULL.parent / name)['code_and_data'], 250_000)
 
     def check_refusal(self, nodes, pattern):
         path = pathlib.Path(os.environ.get('TEST_TMPDIR', '/tmp')) / 'other.pb'
