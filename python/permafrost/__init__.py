@@ -1,4 +1,4 @@
-"""Permafrost: makes frozen TensorFlow graphs smaller and faster, and proves that they still answer the same.
+"""Permafrost: makes frozen TensorFlow graphs smaller and faster, and verifies their outputs.
 
     import permafrost
     from permafrost import passes

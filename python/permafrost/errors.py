@@ -1,8 +1,8 @@
-"""What the functions of this package raise.
+"""The exceptions of this package.
 
-Every error of the toolchain is an `Error` with a message of one line: the place, what was found, what was expected. Its
-class says what kind it is, as a standard exception too, so that code which catches ValueError or OSError need not know
-this module.
+An error of the toolchain, or an argument that the package refuses, is an `Error` with a message of one line: the place, what
+was found, what was expected. Its class is also a standard exception of its kind, so that code that catches ValueError or
+OSError needs no other type. Looking up a missing node raises KeyError, as in a dict.
 """
 
 import re
