@@ -1,5 +1,6 @@
 // Compares every kernel with the outputs of TensorFlow, in all cases of all files in vectors/ (described in
 // make_vectors.py).
+//
 // Each case runs four times: with inputs that are known beforehand and with inputs known only during the run (except
 // those that the kernel needs to prepare), each with one thread and with three.
 // prepare without), and with one thread or three.

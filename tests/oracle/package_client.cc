@@ -1,8 +1,12 @@
 // A client program of TensorFlow, compiled against its wheel: loads and writes memory-mapped packages like an
 // application.
+//
 //   package_client run PACKAGE OUT OUTPUT[,OUTPUT...] [INPUT=FILE:DIM,DIM...]
+//
 // Runs the package. FILE and OUT hold floats.
+//
 //   package_client write GRAPHDEF PACKAGE LEAST
+//
 // Writes a package in which constants of LEAST bytes or more become regions.
 #include <cstdio>
 #include <fstream>

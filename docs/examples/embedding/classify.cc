@@ -1,5 +1,7 @@
 // Embeds a model in a C++ program: classifies images of 8 x 8 pixels as digits and prints a profile.
+//
 //   classify_cc digits.pb image.raw
+//
 // image.raw holds images of 64 floats each. Prints the most probable digit of each image and its probability.
 #include <algorithm>
 #include <array>
