@@ -3,7 +3,6 @@
 //
 // Each case runs four times: with inputs that are known beforehand and with inputs known only during the run (except
 // those that the kernel needs to prepare), each with one thread and with three.
-// prepare without), and with one thread or three.
 #include <memory>
 #include <string>
 #include <vector>
