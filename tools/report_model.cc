@@ -18,6 +18,7 @@
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/model/delegate_resolution.h"
+#include "tools/model/graph_validity.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/run_options.h"
 #include "tools/report/model_facts.h"
@@ -158,6 +159,9 @@ class Reporter {
       if (!subject.ok()) {
         const bool names_it = paths_.size() == 1 || absl::StrContains(subject.status().message(), paths_[i]);
         return names_it ? subject.status() : Annotate(subject.status(), absl::StrCat("'", paths_[i], "'"));
+      }
+      if (options_.run) {
+        PF_RETURN_IF_ERROR(Annotate(CheckValidity((*subject)->graph()), absl::StrCat("'", paths_[i], "'")));
       }
       subjects_.push_back(*std::move(subject));
       ModelFacts& facts = report_.models.emplace_back();

@@ -111,11 +111,6 @@ int NumThreads(int32_t wanted) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-Verifier MakeVerifier(const Graph& graph, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options) {
-  if (!inputs.ok()) return Verifier(std::string(inputs.status().message()));
-  return Verifier(graph, *std::move(inputs), std::move(options));
-}
-
 absl::Status VerificationFailure(const TransformReport& report) {
   std::string text;
   if (!report.failed_pass.empty()) absl::StrAppend(&text, "after ", report.failed_pass, ": ");
@@ -196,11 +191,17 @@ class Run {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, graph_->inputs()));
       verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_));
     } else {
-      verifier_ = std::make_unique<Verifier>(
-          MakeVerifier(*graph_, SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs),
-                       ToolSessionOptions(num_threads_, files_)));
+      verifier_ =
+          std::make_unique<Verifier>(*graph_, SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs),
+                                     ToolSessionOptions(num_threads_, files_));
     }
-    return options_.verify == "off" ? absl::OkStatus() : CheckWasRun(verifier_->why_not());
+    if (options_.verify == "off") return absl::OkStatus();
+    if (const absl::Status& validity = verifier_->validity(); !validity.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", options_.in_graph, "': ", validity.message(),
+                       "; nothing was written; transform_graph --verify=off transforms the graph without running it"));
+    }
+    return CheckWasRun(verifier_->why_not());
   }
 
   // Returns FailedPrecondition if a required check cannot be made.

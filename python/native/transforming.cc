@@ -84,12 +84,10 @@ absl::Status Execute(Run* run, const StopFlag& stop) {
   context.open_checkpoint = [&files](absl::string_view path) { return OpenCheckpoint(files, std::string(path)); };
   std::unique_ptr<Verifier> verifier;
   if (AnyMeasuresOutputs(run->calls)) {
-    absl::StatusOr<std::vector<InputSet>> sets =
-        SeededInputSets(*run->graph, run->graph->inputs(), /*seed=*/1, /*count=*/2);
     SessionOptions session = ToolSessionOptions(run->num_threads, files);
     session.loop_limits.is_cancelled = [stop] { return stop->load(); };
-    verifier = sets.ok() ? std::make_unique<Verifier>(*run->graph, *std::move(sets), std::move(session))
-                         : std::make_unique<Verifier>(std::string(sets.status().message()));
+    verifier = std::make_unique<Verifier>(
+        *run->graph, SeededInputSets(*run->graph, run->graph->inputs(), /*seed=*/1, /*count=*/2), std::move(session));
     context.measure_outputs = [&verifier](const Graph& graph) { return verifier->MeasureOutputs(graph); };
   }
   const auto checked = [&]() -> absl::Status {

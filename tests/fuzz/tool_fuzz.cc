@@ -46,8 +46,9 @@ class OneFile : public FileSystem {
   absl::string_view bytes_;
 };
 
-absl::Status Transform(absl::string_view model) {
+absl::Status Transform(absl::string_view model, const std::string& verify) {
   TransformGraphOptions options;
+  options.verify = verify;
   options.in_graph = "model.pb";
   options.transforms = kTransforms;
   options.dry_run = true;
@@ -63,10 +64,15 @@ absl::Status Transform(absl::string_view model) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view model(reinterpret_cast<const char*>(data), size);
-  const absl::Status status = permafrost::Transform(model);
-  if (absl::IsInternal(status) || absl::IsUnknown(status)) {
-    std::fprintf(stderr, "%s\ninput: \"%s\"\n", status.ToString().c_str(), absl::CHexEscape(model).c_str());
-    std::abort();
+  // An invalid graph is not run, but passes still accept it.
+  for (const char* verify : {"auto", "off"}) {
+    const absl::Status status = permafrost::Transform(model, verify);
+    if (absl::IsInternal(status) || absl::IsUnknown(status)) {
+      std::fprintf(stderr, "--verify=%s: %s\ninput: \"%s\"\n", verify, status.ToString().c_str(),
+                   absl::CHexEscape(model).c_str());
+      std::abort();
+    }
+    if (status.ok()) break;
   }
   return 0;
 }

@@ -18,6 +18,7 @@ import unittest
 HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE.parent))
 from protobuf_wire import field  # noqa: E402
+from shared_folder import shared_folder  # noqa: E402
 
 PROGRAM, DIGITS, HEADER_TOOL = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
 EMULATOR = 'qemu-aarch64'
@@ -26,11 +27,10 @@ AARCH64 = 183  # Of ELF's processors.
 
 
 def mobilenet():
-    """The path of the model, or None. The real place of the test's data leads to the workspace."""
-    places = [pathlib.Path(os.environ['PERMAFROST_SHARED'])] if 'PERMAFROST_SHARED' in os.environ else []
-    places += [parent / 'shared' for parent in (HERE / 'digits.npy').resolve().parents]
-    models = (place / 'models/mobilenet_v2/model.pb' for place in places)
-    return next((model for model in models if model.is_file()), None)
+    """The path of the model, or None."""
+    shared = shared_folder(HERE / 'digits.npy')
+    model = shared and shared / 'models/mobilenet_v2/model.pb'
+    return model if model and model.is_file() else None
 
 
 def pixels(count):

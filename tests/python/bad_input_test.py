@@ -133,6 +133,14 @@ class BadInputTest(unittest.TestCase):
         self.assertEqual(error.node, 'sum')
         self.assertIsNone(error.pass_name)
 
+    def test_contradicting_types(self):
+        attrs = models.FLOAT + 'attr { key: "Tout" value { type: DT_STRING } }'
+        model = permafrost.load((models.placeholder('x', [3]) + models.node('y', 'Complex', ['x', 'x'], attrs)).encode())
+        self.assertEqual(len(model), 2)
+        for run in (model.session, lambda: model.verify(model), lambda: model.run({'x': [1, 2, 3]})):
+            with self.assertRaisesRegex(permafrost.Error, "'y' .Complex.: attr 'Tout' is string and 'T' is float, expected"):
+                run()
+
     def test_callbacks_that_raise(self):
         model = models.small()
 

@@ -14,6 +14,7 @@
 #include "runtime_check/checking/split_mix.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
+#include "tools/model/graph_validity.h"
 #include "transforms/pass.h"
 
 namespace permafrost {
@@ -131,9 +132,15 @@ bool Verdict::Passes(const Allowance& allowance) const {
   return allowance.is_unlimited ? std::isfinite(worst()) : worst() <= allowance.tolerance;
 }
 
-Verifier::Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options)
-    : inputs_(std::move(inputs)), options_(std::move(options)) {
+Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options)
+    : options_(std::move(options)), validity_(CheckValidity(before)) {
   options_.print = [](absl::string_view, absl::string_view) {};  // Output of Print nodes is discarded.
+  for (const absl::Status& status : {validity_, inputs.status()}) {
+    if (status.ok()) continue;
+    why_not_ = std::string(status.message());
+    return;
+  }
+  inputs_ = *std::move(inputs);
   if (before.outputs().empty()) {
     why_not_ = "the graph has no declared outputs";
     return;
@@ -175,6 +182,7 @@ absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
 }
 
 absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
+  PF_RETURN_IF_ERROR(validity_);
   Verdict verdict;
   verdict.why_not = why_not_;
   if (!why_not_.empty()) return verdict;

@@ -56,14 +56,16 @@ struct Verdict {
 // Holds the outputs of the original graph. If the runtime cannot run the graph, the verifier holds the reason.
 class Verifier {
  public:
-  // Runs `before`, whose interface must be declared, on `inputs`.
-  Verifier(const Graph& before, std::vector<InputSet> inputs, SessionOptions options);
-  // Returns a verifier that verifies nothing, with that reason.
-  explicit Verifier(std::string why_not) : why_not_(std::move(why_not)) {}
+  // Runs `before`, whose interface must be declared, on `inputs`. If `inputs` is an error, that is the reason.
+  Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options);
+
+  // Returns the error of CheckValidity for the original graph.
+  const absl::Status& validity() const { return validity_; }
 
   // Runs `after` and compares. Its declared inputs and outputs correspond to those of the original graph by position.
-  // Aborted if it no longer runs, though the original did. Differences of a small output are judged by the scale of the
-  // output before cancellation: OutputDifference::scale_floor is its sensitivity to rounding of the inputs.
+  // Returns validity() if it is an error; Aborted if `after` does not run, though the original did. Differences of a
+  // small output are judged by the scale of the output before cancellation: OutputDifference::scale_floor is its
+  // sensitivity to rounding of the inputs.
   absl::StatusOr<Verdict> Check(const Graph& after) const;
 
   // Returns the values of `fetches` of `graph` for the first input set. Errors are those of Session.
@@ -84,6 +86,7 @@ class Verifier {
   std::vector<InputSet> inputs_;
   SessionOptions options_;
   std::vector<std::vector<Tensor>> expected_;  // By input set, then by output.
+  absl::Status validity_;
   std::string why_not_;
   std::unique_ptr<Graph> before_;  // Null if no output is small.
   mutable std::optional<std::vector<double>> sensitivities_;

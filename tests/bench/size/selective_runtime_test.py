@@ -16,6 +16,9 @@ import unittest
 
 import size_table
 
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[2]))
+from shared_folder import shared_folder  # noqa: E402
+
 FULL, MODEL, IMAGES, *SELECTIVE = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
 IMAGE_BYTES = 8 * 8 * 4
 
@@ -29,13 +32,6 @@ def data_of(path):
 
 def run(program, model, name, dims, output, data):
     return subprocess.run([program, model, name, dims, output], input=data, capture_output=True, check=False)
-
-
-def shared_folder():
-    """The folder of large models, or None. The real place of the test's data leads to the workspace."""
-    places = [pathlib.Path(os.environ['PERMAFROST_SHARED'])] if 'PERMAFROST_SHARED' in os.environ else []
-    places += [parent / 'shared' for parent in IMAGES.resolve().parents]
-    return next((place for place in places if (place / 'models').is_dir()), None)
 
 
 def varint(value):
@@ -78,7 +74,7 @@ class SelectiveRuntimeTest(unittest.TestCase):
                     self.assertEqual(found.stdout, expected.stdout)
 
     def test_large_models_answer_the_same_bits(self):
-        shared = shared_folder()
+        shared = shared_folder(IMAGES)
         if shared is None:
             self.skipTest('no folder of large models')
         for name, dims in ('mobilenet_v2', '1,224,224,3'), ('inception_v3', '1,299,299,3'):
