@@ -7,38 +7,23 @@ import unittest
 
 WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 
-# What a folder may include of the project, as prefixes. The first row whose folder fits counts.
-LAYERS = [
-    # The element types are a table without code.
-    ('graph/base/', ['graph/base/', 'graph/dtypes.def']),
-    ('graph/', ['graph/']),
-    ('io/', ['graph/', 'io/']),
-    ('transforms/', ['graph/', 'transforms/']),
-    # The registry knows every delegate.
-    ('runtime_check/delegates/delegate_', ['graph/', 'runtime_check/']),
-    # A delegate knows the interface it implements, a few tools that need no session, and its own folder (added below).
-    ('runtime_check/delegates/', ['graph/', 'runtime_check/delegate.h', 'runtime_check/planning/buffer_placement.h',
-                                  'runtime_check/packing/packed_weights.h', 'runtime_check/precision/precision_plan.h',
-                                  'runtime_check/planning/stretch.h', 'runtime_check/profiling/callbacks.h',
-                                  'runtime_check/kernels/inner_loops.h', 'runtime_check/kernels/sampling.h',
-                                  'runtime_check/kernels/window.h']),
-    # Finds weights in packages.
-    ('runtime_check/packing/', ['graph/', 'io/formats/', 'runtime_check/']),
-    ('runtime_check/', ['graph/', 'runtime_check/']),
-    ('embedding/', ['graph/', 'io/', 'runtime_check/', 'embedding/']),
-    ('tools/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/']),
-    ('python/', ['graph/', 'io/', 'transforms/', 'runtime_check/', 'tools/', 'python/']),
-    # Replaces Abseil below the whole project.
-    ('selective/', []),
-    ('install/', []),
-    # A pass, a kernel and a format that are compiled with the project.
-    ('docs/examples/extending/', ['graph/', 'io/', 'transforms/', 'runtime_check/']),
-    # All other examples are programs and libraries of users, who have the installed headers alone.
-    ('docs/examples/', []),
-]
+ARCHITECTURE = WORKSPACE / 'docs/architecture.md'
+
+
+def layers(text):
+    """The table of docs/architecture.md: rows of a folder and the prefixes that it may include."""
+    table = re.search(r'^\| folder \| may include \|\n\|---\|---\|\n((?:\|.*\|\n)+)', text, re.MULTILINE).group(1)
+    paths = lambda cell: re.findall(r'`([^`]+)`', cell)
+    return [(paths(folder)[0], paths(allowed)) for folder, allowed in
+            (line.strip('|').split('|') for line in table.splitlines())]
+
+
+LAYERS = layers(ARCHITECTURE.read_text(encoding='utf-8'))
 # Folders whose headers are included by their paths, and those that have sources only.
 PROJECT = ('graph/', 'io/', 'transforms/', 'runtime_check/', 'embedding/', 'tools/', 'python/', 'tests/')
 OTHERS = ('selective/', 'install/', 'docs/examples/')
+# CMake and shell alone.
+WITHOUT_SOURCES = ('install/',)
 
 # A third-party header and the only places that may include it. A place is a prefix of the file's path.
 HOMES = [
@@ -129,6 +114,17 @@ class LayeringTest(unittest.TestCase):
                     if path.parts[-3:-1] == ('runtime_check', 'kernels') and path.name not in whole_values
                     for found in members.finditer(re.sub(r'//.*', '', path.read_text(encoding='utf-8')))]
         self.assertEqual(problems, [])
+
+    def test_the_table_is_complete(self):
+        """Each row has sources, and no source is outside of all rows but those of tests."""
+        files = [path.relative_to(WORKSPACE).as_posix() for path in sources()]
+        used = {next((folder for folder, _ in LAYERS if file.startswith(folder)), 'tests/') for file in files
+                if not file.startswith('tests/')}
+        self.assertEqual(used - {'tests/'}, {folder for folder, _ in LAYERS if folder not in WITHOUT_SOURCES})
+        for folder, allowed in LAYERS:
+            for prefix in allowed:
+                self.assertTrue(prefix.startswith(PROJECT), f'{folder}: {prefix}')
+                self.assertTrue((WORKSPACE / prefix).exists() or prefix.endswith('_'), f'{folder}: {prefix}')
 
     def test_the_table_refuses_what_it_should(self):
         for path, header in [('graph/graph.cc', 'io/model_file.h'), ('io/model_file.cc', 'transforms/pass.h'),
