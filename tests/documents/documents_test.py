@@ -70,7 +70,7 @@ class DocumentsTest(unittest.TestCase):
             for name in re.findall(r'`([\w./-]+)`', page.read_text(encoding='utf-8')):
                 if name.startswith(FOLDERS) and not name.startswith(GENERATED):
                     place = WORKSPACE / name
-                    if not place.exists() and not list(place.parent.glob(place.name + '.*')):
+                    if not place.exists() and not list(place.parent.glob(place.name + '*')):
                         missing.append(f'{page.relative_to(WORKSPACE)}: {name}')
         self.assertEqual(missing, [])
 
