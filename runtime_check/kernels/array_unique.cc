@@ -42,9 +42,11 @@ template <typename T, typename Index>
 void FindUnique(const T* x, int64_t count, Index* indices, std::vector<int64_t>* first, std::vector<Index>* counts) {
   absl::flat_hash_map<decltype(Key(*x)), Index> numbers;
   for (int64_t i = 0; i < count; ++i) {
-    const auto [found, is_new] = numbers.try_emplace(Key(x[i]), static_cast<Index>(first->size()));
-    indices[i] = found->second;
-    if (is_new) {
+    const auto key = Key(x[i]);
+    indices[i] = static_cast<Index>(first->size());
+    // The map does not hold NaN, because NaNs of the same bits have the same hash and are never found.
+    if (key == key) indices[i] = numbers.try_emplace(key, indices[i]).first->second;
+    if (static_cast<size_t>(indices[i]) == first->size()) {
       first->push_back(i);
       counts->push_back(0);
     }

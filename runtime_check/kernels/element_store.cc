@@ -28,6 +28,14 @@ void Write(const ElementRef& element, int64_t count, Value* output, int64_t at) 
   }
 }
 
+// Allocates output i for elements of a store. References to objects are no elements, since their output has no memory.
+absl::Status AllocateElements(ComputeContext* context, int i, Shape shape) {
+  if (HoldsObjects(context->output_type(i))) {
+    return absl::UnimplementedError(absl::StrCat("elements of type ", DTypeName(context->output_type(i))));
+  }
+  return context->AllocateOutput(i, std::move(shape));
+}
+
 absl::Status CheckType(const ElementRef& element, DType expected) {
   if (element == nullptr || element->tensor.dtype() == expected) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -93,7 +101,7 @@ absl::StatusOr<ElementRef> StoreRows(const Value& value, int64_t row, int64_t co
 absl::Status GiveElement(ComputeContext* context, int i, const ElementRef& element, const Shape& shape) {
   PF_RETURN_IF_ERROR(CheckType(element, context->output_at(i).dtype));
   if (element == nullptr) PF_RETURN_IF_ERROR(RequireKnown(shape));
-  PF_RETURN_IF_ERROR(context->AllocateOutput(i, element == nullptr ? shape : element->tensor.shape()));
+  PF_RETURN_IF_ERROR(AllocateElements(context, i, element == nullptr ? shape : element->tensor.shape()));
   Value& output = context->output_at(i);
   Write(element, output.shape.num_elements(), &output, 0);
   return absl::OkStatus();
@@ -105,7 +113,7 @@ absl::Status GiveStack(ComputeContext* context, int i, absl::Span<const ElementR
   for (const int64_t dim : shape.dims()) stacked.AddDim(dim);
   for (const ElementRef& element : elements) PF_RETURN_IF_ERROR(CheckType(element, context->output_at(i).dtype));
   PF_RETURN_IF_ERROR(stacked.CheckedNumElements().status());
-  PF_RETURN_IF_ERROR(context->AllocateOutput(i, std::move(stacked)));
+  PF_RETURN_IF_ERROR(AllocateElements(context, i, std::move(stacked)));
   PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
   for (size_t j = 0; j < elements.size(); ++j) {
     Write(elements[j], count, &context->output_at(i), static_cast<int64_t>(j) * count);
@@ -136,7 +144,7 @@ absl::Status GiveConcat(ComputeContext* context, int i, absl::Span<const Element
   Shape joined({total});
   for (const int64_t dim : shape.dims()) joined.AddDim(dim);
   PF_RETURN_IF_ERROR(joined.CheckedNumElements().status());
-  PF_RETURN_IF_ERROR(context->AllocateOutput(i, std::move(joined)));
+  PF_RETURN_IF_ERROR(AllocateElements(context, i, std::move(joined)));
   int64_t at = 0;
   for (size_t j = 0; j < elements.size(); ++j) {
     Write(elements[j], lengths[j] * row, &context->output_at(i), at);

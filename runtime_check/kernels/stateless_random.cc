@@ -58,8 +58,11 @@ absl::Status RequireVector(PrepareContext* context, int i, int64_t size) {
       absl::StrCat("input ", i, " has the shape ", shape.ToString(), ", expected [", size, "]"));
 }
 
-// Returns true if the inputs from 1 on are (key, counter, algorithm), false if (seed).
-bool HasKeyInput(const ComputeContext& context) { return context.input_at(1).dtype == DType::kUint64; }
+// Returns true if the inputs from 1 on are (key, counter, algorithm), false if (seed). A seed may be of uint64, too.
+template <typename Context>
+bool HasKeyInput(const Context& context) {
+  return context.num_inputs() >= 4 && context.input_type(1) == DType::kUint64;
+}
 
 absl::StatusOr<KeyAndCounter> StreamInput(ComputeContext* context) {
   if (!HasKeyInput(*context)) return SeedInput(context, 1);
@@ -73,7 +76,7 @@ absl::StatusOr<KeyAndCounter> StreamInput(ComputeContext* context) {
 }
 
 absl::Status PrepareStreamInputs(PrepareContext* context) {
-  if (context->input_type(1) != DType::kUint64 || context->num_inputs() < 4) return RequireVector(context, 1, 2);
+  if (!HasKeyInput(*context)) return RequireVector(context, 1, 2);
   PF_RETURN_IF_ERROR(RequireVector(context, 1, 1));
   PF_RETURN_IF_ERROR(RequireVector(context, 2, 2));
   return RequireRank(context, 3, 0);

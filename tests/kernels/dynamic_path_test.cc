@@ -19,6 +19,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/session.h"
 #include "tests/kernels/recorded_cases.h"
+#include "tests/kernels/through_merge.h"
 
 namespace permafrost {
 namespace {
@@ -32,20 +33,6 @@ std::string NameOf(Way way) {
 
 std::string ArgName(size_t i) { return absl::StrCat("arg", i); }
 std::string OutName(size_t i) { return absl::StrCat("out", i); }
-
-// Adds the nodes between `source`, an output that varies, and the node: a Switch and a Merge of its branches.
-TensorRef ThroughMerge(Graph* graph, size_t i, TensorRef source, TensorRef choice, DType dtype) {
-  Node* branches = *graph->AddNode(absl::StrCat("switch", i), ops::kSwitch);
-  branches->SetAttr("T", AttrValue::Type(dtype));
-  graph->AddInput(branches, source);
-  graph->AddInput(branches, choice);
-  Node* merge = *graph->AddNode(absl::StrCat("merge", i), ops::kMerge);
-  merge->SetAttr("T", AttrValue::Type(dtype));
-  merge->SetAttr("N", AttrValue::Int(2));
-  graph->AddInput(merge, {branches, 0});
-  graph->AddInput(merge, {branches, 1});
-  return {merge, 0};
-}
 
 // Returns a graph of the recorded node. Varying inputs come from nodes of op `source`, named ArgName(i); the branch
 // condition comes from ArgName(inputs.size()).

@@ -357,6 +357,21 @@ TEST(SessionTest, LimitsExpandedConstants) {
   EXPECT_TRUE(CreateError(small, {}, {"c"}).ok());
 }
 
+TEST(SessionTest, CountsOutputsAgainstTheMemoryLimit) {
+  SmallGraph small;
+  small.Placeholder("x", DType::kFloat, Shape({1000}));
+  small.Float("y", "Neg", {"x"});
+  SessionOptions options;
+  options.memory_limit = 3999;
+  const absl::Status status =
+      Make(small, {"x"}, {"y"}, options)->Run({Floats({1000}, std::vector<float>(1000))}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("output 'y': its memory takes 4000 bytes"));
+  options.memory_limit = 1 << 12;
+  const auto session = Make(small, {"x"}, {"y"}, options);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(session->Run({Floats({1000}, std::vector<float>(1000))}).ok());
+}
+
 TEST(SessionTest, KeepsControlEdgesAndReportsNodes) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});
