@@ -146,8 +146,7 @@ int32_t LogOfAtLeastOne(int32_t x);
 // tanh(x) and 1 / (1 + e^-x) for x with the given number of integer bits (0 to 6) in 16 bits, as Q0.15.
 int16_t TanhOf(int16_t x, int integer_bits);
 int16_t LogisticOf(int16_t x);  // x in Q3.12.
-// 1 / sqrt(x) as a multiplier; `reverse_shift` is 1 where a positive shift means to the right. x <= 1 gives the largest
-// multiplier.
+// 1 / sqrt(x) as a multiplier for x >= 0. x <= 1 gives the largest multiplier.
 FixedMultiplier InverseSquareRoot(int32_t x);
 
 }  // namespace permafrost

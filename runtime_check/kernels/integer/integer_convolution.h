@@ -2,27 +2,32 @@
 //
 //   output = clamp(rescale(bias + sum of (input - zero of input) * (filter - zero of filter)) + zero of output)
 //
-// with a factor input scale * filter scale[c] / output scale for each output channel c. Sums have 32 bits, or 64 bits
-// for inputs of int16 with a bias of int64 (and all depthwise and transposed convolutions of int16).
+// with a factor input scale * filter scale[c] / output scale for each output channel c. Sums have 32 bits and wrap
+// around, or 64 bits.
 //
-// | input | filter | filter's zero point | bias | rounding of LiteRT's reference kernels |
-// |---|---|---|---|---|
-// | int8 | int8, also unpacked int4 | 0 | none, int32 | kTwice; FULLY_CONNECTED kExact |
-// | uint8 | uint8, one scale | any | none, int32 | kTwice |
-// | int16, zero point 0 | int8 | 0 | none, int32, int64 | 32-bit sums kTwice; 64-bit sums MultiplyWide, and kTwice is
-// ignored; FULLY_CONNECTED kExact |
+// | input | filter | filter's zero point | bias | sums | rounding of LiteRT's reference kernels |
+// |---|---|---|---|---|---|
+// | int8 | int8, also unpacked int4 | 0 | none, int32 | 32 bits | kTwice; FULLY_CONNECTED kExact |
+// | uint8 | uint8, one scale | any | none, int32 | 32 bits | kTwice |
+// | int16, zero point 0 | int8 | 0 | int32 | 32 bits | kTwice; FULLY_CONNECTED kExact |
+// | int16, zero point 0 | int8 | 0 | none, int64 | 64 bits | any but kExact means MultiplyWide; FULLY_CONNECTED kExact
+// |
 //
-// The type of the output is that of the input.
+// Depthwise and transposed convolutions of int16 always have sums of 64 bits. The output has the input's type.
+//
+// Filters are packed: once in Prepare where they are constant, else before each use.
 #ifndef PERMAFROST_RUNTIME_CHECK_KERNELS_INTEGER_INTEGER_CONVOLUTION_H_
 #define PERMAFROST_RUNTIME_CHECK_KERNELS_INTEGER_INTEGER_CONVOLUTION_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime_check/kernels/integer/integer_arithmetic.h"
+#include "runtime_check/kernels/integer/integer_loops.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -39,20 +44,27 @@ struct IntegerWeighting {
   Rounding rounding = Rounding::kTwice;
 };
 
-// Converts accumulators of each output channel to codes.
-class AccumulatorScale {
+// Converts sums of each output channel to codes.
+class SumScale {
  public:
-  // Computes a multiplier for each of `channels`. `is_wide`: accumulators have 64 bits.
-  static absl::StatusOr<AccumulatorScale> Make(const IntegerWeighting& weighting, int64_t channels, bool is_wide);
+  // Computes the multipliers of `channels`. `is_wide`: sums have 64 bits. `float_product`: the product of both scales
+  // is rounded to float, as for uint8 and BATCH_MATMUL.
+  static absl::StatusOr<SumScale> Make(const IntegerWeighting& weighting, int64_t channels, bool is_wide,
+                                       bool float_product);
 
   bool is_wide() const { return is_wide_; }
-  // output[i] = code of sums[i], which belongs to output channel first_channel + i. The type of `output` is that of the
-  // operator's output.
+  CodeType type() const { return type_; }
+  // Writes `count` codes of the output's type for sums of output channels [first_channel, first_channel + count).
   void Convert(const int32_t* sums, int64_t first_channel, int64_t count, void* output) const;
   void Convert(const int64_t* sums, int64_t first_channel, int64_t count, void* output) const;
 
  private:
-  std::vector<FixedMultiplier> multipliers_;
+  template <typename T>
+  void ConvertTo(const int32_t* sums, int64_t first_channel, int64_t count, T* output) const;
+  template <typename T>
+  void ConvertWideTo(const int64_t* sums, int64_t first_channel, int64_t count, T* output) const;
+
+  std::vector<int32_t> multipliers_, left_shifts_, right_shifts_;
   std::vector<double> factors_;  // Only for kExact.
   Rounding rounding_ = Rounding::kTwice;
   bool is_wide_ = false;
@@ -78,34 +90,41 @@ struct ConvolutionSizes {
   FilterStrides OutputLast() const;
 };
 
-// A product of rows with a packed matrix; shared by CONV_2D, FULLY_CONNECTED and BATCH_MATMUL.
+// A product of rows with a packed matrix: FULLY_CONNECTED, and the core of the other operators.
 class IntegerProduct {
  public:
-  // columns: output channels. The element of the right matrix for input k and column j is at k * depth_step + j *
-  // column_step. Constant right matrices are packed once (Pack); others before each use.
+  // The element of the right matrix for input k and column j is at k * depth_step + j * column_step.
   static absl::StatusOr<IntegerProduct> Make(const IntegerWeighting& weighting, int64_t depth, int64_t columns,
-                                             int64_t depth_step, int64_t column_step);
+                                             int64_t depth_step, int64_t column_step, bool float_product = false);
 
-  // Bytes of the packed matrix, aligned to 64.
+  // Bytes of the packed matrix.
   int64_t packed_size() const { return packed_size_; }
-  // `right` has codes (int8 or uint8, as the weighting's input says), `bias` `columns` values of the bias type, or is
-  // null.
+  // `right` has int8 codes, or uint8 where the input has; `bias` has `columns` values of the bias type. `packed` is
+  // aligned to 8 bytes.
   void Pack(const void* right, const void* bias, char* packed) const;
 
-  // Bytes of scratch memory of one thread, aligned to 64.
+  // Bytes of scratch memory of one thread; it is aligned to 8 bytes.
   int64_t scratch_size() const { return scratch_size_; }
   // Computes output rows [first, last) from input rows of `depth` codes.
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
- private:
-  friend class IntegerConvolution;
-  struct Block;
+  // Returns the address of the `depth` codes of a row; they may be written to `buffer`.
+  using RowOf = absl::FunctionRef<const void*(int64_t row, char* buffer)>;
+  // As Compute; row r is written at output + r * output_stride, in elements.
+  void ComputeRows(RowOf row_of, const char* packed, int64_t first, int64_t last, char* scratch, void* output,
+                   int64_t output_stride) const;
 
-  AccumulatorScale scale_;
+ private:
+  void PrepareRow(const void* codes, char* row, int32_t* sum) const;
+  void MultiplyPanel(const char* rows, int64_t count, const int8_t* weights, const char* start, char* sums) const;
+
+  SumScale scale_;
+  const IntegerLoops* loops_ = nullptr;
   CodeType type_ = CodeType::kInt8;
   BiasType bias_ = BiasType::kNone;
   int64_t depth_ = 0, columns_ = 0, depth_step_ = 0, column_step_ = 0;
-  int32_t input_zero_ = 0, filter_zero_ = 0;
+  int64_t groups_ = 0, padded_columns_ = 0, row_bytes_ = 0, block_rows_ = 0;
+  int32_t input_zero_ = 0, filter_zero_ = 0;  // Of the rows and weights as they are multiplied.
   int64_t packed_size_ = 0, scratch_size_ = 0;
 };
 
@@ -128,60 +147,76 @@ class IntegerConvolution {
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
   std::vector<IntegerProduct> products_;  // One for each group.
+  std::vector<int64_t> offsets_;          // Of their packed weights.
   int64_t packed_size_ = 0, scratch_size_ = 0, rows_ = 0;
-  CodeType type_ = CodeType::kInt8;
+  int64_t code_size_ = 1;
   int32_t input_zero_ = 0;
   bool is_pointwise_ = false;  // Input pixels are the rows of the product.
+  BiasType bias_ = BiasType::kNone;
+  CodeType type_ = CodeType::kInt8;
 };
 
 // DEPTHWISE_CONV_2D. The filter is [height, width, output_channels], where output channel = input channel * multiplier
 // + m: TensorFlow's [height, width, input_channels, multiplier] and TensorFlow Lite's [1, height, width, output].
-// `sizes.groups` is ignored. A right bias of int16 inputs is int64 or none.
+// `sizes.groups` is ignored.
 class IntegerDepthwise {
  public:
   static absl::StatusOr<IntegerDepthwise> Make(const IntegerWeighting& weighting, const ConvolutionSizes& sizes);
 
+  int64_t packed_size() const { return packed_size_; }
+  void Pack(const void* filter, const void* bias, char* packed) const;
+
   int64_t scratch_size() const { return scratch_size_; }
   int64_t rows() const { return rows_; }  // Output lines of all images: batch * height.
   // Computes output lines [first, last).
-  void Compute(const void* input, const void* filter, const void* bias, int64_t first, int64_t last, char* scratch,
-               void* output) const;
+  void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
-  AccumulatorScale scale_;
+  template <typename T, typename Sum>
+  void ComputeLines(const T* input, const char* packed, int64_t first, int64_t last, char* scratch, T* output) const;
+
+  SumScale scale_;
   ConvolutionSizes sizes_;
   CodeType type_ = CodeType::kInt8;
   BiasType bias_ = BiasType::kNone;
   int32_t input_zero_ = 0, filter_zero_ = 0;
-  int64_t scratch_size_ = 0, rows_ = 0, multiplier_ = 1;
+  int64_t packed_size_ = 0, scratch_size_ = 0, rows_ = 0, multiplier_ = 1;
 };
 
 // TRANSPOSE_CONV. `sizes.window` describes the forward convolution whose gradient this is: window.y.output is the
-// height of this operator's input, window.y.input the height of its output. input_channels and output_channels are
-// those of this operator.
+// height of this operator's input, window.y.input the height of its output. `input_channels` and `output_channels` are
+// those of this operator; the filter's strides likewise.
 class IntegerTransposeConvolution {
  public:
   static absl::StatusOr<IntegerTransposeConvolution> Make(const IntegerWeighting& weighting,
                                                           const ConvolutionSizes& sizes, const FilterStrides& filter);
 
+  int64_t packed_size() const { return packed_size_; }
+  void Pack(const void* filter, const void* bias, char* packed) const;
+
   int64_t scratch_size() const { return scratch_size_; }
   int64_t rows() const { return rows_; }  // Output lines of all images: batch * height.
-  void Compute(const void* input, const void* filter, const void* bias, int64_t first, int64_t last, char* scratch,
-               void* output) const;
+  void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
-  AccumulatorScale scale_;
+  // Output pixels with the same remainder of their position and the stride have the same taps.
+  struct Phase {
+    int64_t tap_y, tap_x;  // The first tap; further ones are a stride apart.
+    int64_t taps_y, taps_x;
+    int64_t offset;  // Of the packed weights.
+  };
+
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
-  CodeType type_ = CodeType::kInt8;
-  BiasType bias_ = BiasType::kNone;
-  int32_t input_zero_ = 0, filter_zero_ = 0;
-  int64_t scratch_size_ = 0, rows_ = 0;
+  std::vector<Phase> phases_;             // [stride y][stride x]
+  std::vector<IntegerProduct> products_;  // One for each phase.
+  int64_t packed_size_ = 0, scratch_size_ = 0, rows_ = 0, code_size_ = 1;
+  int32_t input_zero_ = 0;
 };
 
 // BATCH_MATMUL: one product of [rows, depth] and [depth, columns] codes of the same type, both with zero points. The
 // factor is float(left scale * right scale) / output scale. Sums of int16 have 64 bits. The caller iterates over the
-// batches (and their broadcast) and divides rows.
+// batches (and their broadcast), packs each right matrix, and divides rows.
 class IntegerMatrixProduct {
  public:
   struct Sizes {
@@ -189,18 +224,22 @@ class IntegerMatrixProduct {
     bool transpose_left = false, transpose_right = false;  // Left is [depth, rows]; right is [columns, depth].
   };
   static absl::StatusOr<IntegerMatrixProduct> Make(const Affine& left, const Affine& right, const Affine& output,
-                                                   const Sizes& sizes, Rounding rounding);
+                                                   const Sizes& sizes, Rounding rounding = Rounding::kTwice);
+
+  int64_t packed_size() const { return packed_size_; }
+  void Pack(const void* right, char* packed) const;
 
   int64_t scratch_size() const { return scratch_size_; }
-  // Computes rows [first, last) of one product. `left`, `right` and `output` are the matrices of one batch.
-  void Compute(const void* left, const void* right, int64_t first, int64_t last, char* scratch, void* output) const;
+  // Computes rows [first, last) of one product. `left` and `output` are the matrices of one batch.
+  void Compute(const void* left, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
-  AccumulatorScale scale_;
+  SumScale scale_;  // Only for int16.
+  IntegerProduct product_;
   Sizes sizes_;
   CodeType type_ = CodeType::kInt8;
   int32_t left_zero_ = 0, right_zero_ = 0;
-  int64_t scratch_size_ = 0;
+  int64_t packed_size_ = 0, scratch_size_ = 0;
 };
 
 }  // namespace permafrost
