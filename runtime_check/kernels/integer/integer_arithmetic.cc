@@ -153,7 +153,7 @@ CodeRange ActivationRange(FusedActivation activation, const Affine& output) {
 }
 
 int64_t RoundAway(double x) {
-  constexpr double kLimit = 9223372036854774784.;  // The largest double below 2^63.
+  constexpr double kLimit = 4611686018427387904.;  // 2^62, so that a zero point can be added.
   if (std::isnan(x)) return 0;
   return static_cast<int64_t>(std::clamp(std::round(x), -kLimit, kLimit));
 }

@@ -67,7 +67,7 @@ enum class FusedActivation : uint8_t { kNone, kRelu, kReluN1To1, kRelu6 };
 // REQUIRES: `output` passes CheckAffine.
 CodeRange ActivationRange(FusedActivation activation, const Affine& output);
 
-// Returns x rounded to the nearest integer, halves away from zero, limited to the range of int64_t. NaN becomes 0.
+// Returns x rounded to the nearest integer, halves away from zero, limited to +-2^62. NaN becomes 0.
 int64_t RoundAway(double x);
 
 // A real factor multiplier / 2^31 * 2^shift. Multipliers of positive factors are in [2^30, 2^31).

@@ -54,15 +54,16 @@ class SumScale {
 
   bool is_wide() const { return is_wide_; }
   CodeType type() const { return type_; }
-  // Writes `count` codes of the output's type for sums of output channels [first_channel, first_channel + count).
-  void Convert(const int32_t* sums, int64_t first_channel, int64_t count, void* output) const;
-  void Convert(const int64_t* sums, int64_t first_channel, int64_t count, void* output) const;
+  // Converts the sums of `rows` rows, `sum_stride` elements apart, of output channels [first_channel, first_channel +
+  // count), to codes of the output's type. Rows of `output` are `output_stride` elements apart. `sums` are int64_t if
+  // is_wide(), else int32_t.
+  void Convert(const void* sums, int64_t sum_stride, int64_t rows, int64_t first_channel, int64_t count, void* output,
+               int64_t output_stride) const;
 
  private:
-  template <typename T>
-  void ConvertTo(const int32_t* sums, int64_t first_channel, int64_t count, T* output) const;
-  template <typename T>
-  void ConvertWideTo(const int64_t* sums, int64_t first_channel, int64_t count, T* output) const;
+  void ConvertTwice(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const;
+  void ConvertNarrow(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const;
+  void ConvertWide(const int64_t* sums, int64_t first, int64_t count, int32_t* codes) const;
 
   std::vector<int32_t> multipliers_, left_shifts_, right_shifts_;
   std::vector<double> factors_;  // Only for kExact.
@@ -93,9 +94,16 @@ struct ConvolutionSizes {
 // A product of rows with a packed matrix: FULLY_CONNECTED, and the core of the other operators.
 class IntegerProduct {
  public:
-  // The element of the right matrix for input k and column j is at k * depth_step + j * column_step.
-  static absl::StatusOr<IntegerProduct> Make(const IntegerWeighting& weighting, int64_t depth, int64_t columns,
-                                             int64_t depth_step, int64_t column_step, bool float_product = false);
+  // The rows of the right matrix: `inputs` for each tap of a window, with the distances between neighbours in elements.
+  // A matrix without taps has the default.
+  struct Depth {
+    int64_t inputs = 0, input_step = 0;
+    int64_t taps_y = 1, tap_y_step = 0, taps_x = 1, tap_x_step = 0;
+  };
+  // Neighbouring columns are `column_step` elements apart. `float_product`: as for SumScale. `always_wide`: int16 has
+  // sums of 64 bits with a bias of int32 too.
+  static absl::StatusOr<IntegerProduct> Make(const IntegerWeighting& weighting, const Depth& depth, int64_t columns,
+                                             int64_t column_step, bool float_product = false, bool always_wide = false);
 
   // Bytes of the packed matrix.
   int64_t packed_size() const { return packed_size_; }
@@ -115,14 +123,18 @@ class IntegerProduct {
                    int64_t output_stride) const;
 
  private:
+  // Writes a row as the loops read it, and the sum of its elements.
   void PrepareRow(const void* codes, char* row, int32_t* sum) const;
-  void MultiplyPanel(const char* rows, int64_t count, const int8_t* weights, const char* start, char* sums) const;
+  // Computes the sums of one panel in 64 bits.
+  void MultiplyWidePanel(const char* rows, int64_t count, const int8_t* weights, const int64_t* start, int32_t* part,
+                         int64_t* sums) const;
 
   SumScale scale_;
   const IntegerLoops* loops_ = nullptr;
   CodeType type_ = CodeType::kInt8;
   BiasType bias_ = BiasType::kNone;
-  int64_t depth_ = 0, columns_ = 0, depth_step_ = 0, column_step_ = 0;
+  Depth layout_;
+  int64_t depth_ = 0, columns_ = 0, column_step_ = 0;
   int64_t groups_ = 0, padded_columns_ = 0, row_bytes_ = 0, block_rows_ = 0;
   int32_t input_zero_ = 0, filter_zero_ = 0;  // Of the rows and weights as they are multiplied.
   int64_t packed_size_ = 0, scratch_size_ = 0;
@@ -150,10 +162,9 @@ class IntegerConvolution {
   std::vector<int64_t> offsets_;          // Of their packed weights.
   int64_t packed_size_ = 0, scratch_size_ = 0, rows_ = 0;
   int64_t code_size_ = 1;
-  int32_t input_zero_ = 0;
+  int zero_byte_ = 0;          // Each byte of the code of 0.
   bool is_pointwise_ = false;  // Input pixels are the rows of the product.
   BiasType bias_ = BiasType::kNone;
-  CodeType type_ = CodeType::kInt8;
 };
 
 // DEPTHWISE_CONV_2D. The filter is [height, width, output_channels], where output channel = input channel * multiplier
@@ -199,19 +210,21 @@ class IntegerTransposeConvolution {
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
-  // Output pixels with the same remainder of their position and the stride have the same taps.
+  // Output pixels whose positions have the same remainder of the stride have the same taps: every stride-th one from
+  // the remainder on.
   struct Phase {
-    int64_t tap_y, tap_x;  // The first tap; further ones are a stride apart.
-    int64_t taps_y, taps_x;
+    int64_t y, x;            // The first tap.
+    int64_t taps_y, taps_x;  // 0 for pixels without taps.
+    IntegerProduct product;
     int64_t offset;  // Of the packed weights.
   };
 
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
-  std::vector<Phase> phases_;             // [stride y][stride x]
-  std::vector<IntegerProduct> products_;  // One for each phase.
+  std::vector<Phase> phases_;  // [phases_y_][phases_x_], then one without taps.
+  int64_t phases_y_ = 0, phases_x_ = 0;
   int64_t packed_size_ = 0, scratch_size_ = 0, rows_ = 0, code_size_ = 1;
-  int32_t input_zero_ = 0;
+  int zero_byte_ = 0;  // Each byte of the code of 0.
 };
 
 // BATCH_MATMUL: one product of [rows, depth] and [depth, columns] codes of the same type, both with zero points. The

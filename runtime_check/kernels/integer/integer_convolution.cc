@@ -1,0 +1,386 @@
+// Implements convolutions of codes as products of gathered windows and packed filters, but for depthwise ones.
+#include "runtime_check/kernels/integer/integer_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/multiversion.h"
+#include "graph/base/status.h"
+
+namespace permafrost {
+namespace {
+
+constexpr int64_t kAlignment = 64;  // Of the parts of packed memory: a cache line.
+
+int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Sizes and positions along an axis stay below this, so that products of two fit in int64_t.
+constexpr int64_t kMostPositions = int64_t{1} << 31;
+
+absl::Status CheckAxis(const WindowAxis& axis, const char* name) {
+  const auto is_within = [](int64_t low, int64_t value) { return value >= low && value <= kMostPositions; };
+  if (is_within(0, axis.input) && is_within(0, axis.output) && is_within(1, axis.taps) && is_within(1, axis.stride) &&
+      is_within(1, axis.dilation) && is_within(-kMostPositions, axis.pad_before)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("the window has an impossible size along ", name));
+}
+
+// Returns OK if no offset into the input, filter or output overflows.
+absl::Status CheckSizes(const ConvolutionSizes& sizes, int64_t groups) {
+  PF_RETURN_IF_ERROR(CheckAxis(sizes.window.y, "y"));
+  PF_RETURN_IF_ERROR(CheckAxis(sizes.window.x, "x"));
+  if (sizes.batch < 0 || sizes.input_channels < 1 || sizes.output_channels < 1 || groups < 1 ||
+      sizes.input_channels % groups != 0 || sizes.output_channels % groups != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a convolution of ", sizes.input_channels, " to ",
+                                                   sizes.output_channels, " channels in ", groups,
+                                                   " groups is impossible"));
+  }
+  const WindowAxis &y = sizes.window.y, &x = sizes.window.x;
+  const int64_t products[][4] = {{sizes.batch, y.input, x.input, sizes.input_channels},
+                                 {sizes.batch, y.output, x.output, sizes.output_channels},
+                                 {sizes.input_channels, y.taps, x.taps, sizes.output_channels}};
+  for (const auto& factors : products) {
+    int64_t product = 8;  // Bytes of the widest element.
+    for (const int64_t factor : factors) {
+      if (__builtin_mul_overflow(product, std::max<int64_t>(factor, 1), &product)) {
+        return absl::InvalidArgumentError("an operand of the convolution is too large");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The zero point as the byte of a code. Codes of int16 have zero point 0.
+int ZeroByte(const Affine& input) { return static_cast<uint8_t>(input.zero_point); }
+
+// Returns a weighting of `count` output channels from the first on.
+IntegerWeighting Slice(IntegerWeighting weighting, int64_t first, int64_t count) {
+  if (weighting.filter_scales.size() > 1) {
+    weighting.filter_scales = weighting.filter_scales.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+  }
+  return weighting;
+}
+
+// int8 and int16 have filters without zero point.
+absl::Status CheckFilterZero(const IntegerWeighting& weighting) {
+  if (weighting.filter_zero_point == 0 || weighting.input.type == CodeType::kUint8) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("filter: zero point ", weighting.filter_zero_point,
+                                                 ", expected 0 for an input of ", NameOf(weighting.input.type)));
+}
+
+int64_t BytesOfBias(BiasType type) { return type == BiasType::kNone ? 0 : type == BiasType::kInt32 ? 4 : 8; }
+
+const void* Advance(const void* values, int64_t bytes) {
+  return values == nullptr ? nullptr : static_cast<const char*>(values) + bytes;
+}
+
+}  // namespace
+
+FilterStrides ConvolutionSizes::OutputFirst() const {
+  const int64_t inputs = input_channels / std::max<int64_t>(groups, 1);
+  return {window.y.taps * window.x.taps * inputs, window.x.taps * inputs, inputs, 1};
+}
+
+FilterStrides ConvolutionSizes::OutputLast() const {
+  const int64_t inputs = input_channels / std::max<int64_t>(groups, 1);
+  return {1, window.x.taps * inputs * output_channels, inputs * output_channels, output_channels};
+}
+
+absl::StatusOr<IntegerConvolution> IntegerConvolution::Make(const IntegerWeighting& weighting,
+                                                            const ConvolutionSizes& sizes,
+                                                            const FilterStrides& filter) {
+  PF_RETURN_IF_ERROR(CheckSizes(sizes, sizes.groups));
+  PF_RETURN_IF_ERROR(CheckFilterZero(weighting));
+  PF_RETURN_IF_ERROR(CheckScales(weighting.filter_scales, sizes.output_channels, "filter"));
+  IntegerConvolution made;
+  made.sizes_ = sizes;
+  made.filter_ = filter;
+  made.bias_ = weighting.bias;
+  made.code_size_ = BytesOf(weighting.input.type);
+  made.zero_byte_ = ZeroByte(weighting.input);
+  const WindowAxis &y = sizes.window.y, &x = sizes.window.x;
+  const int64_t inputs = sizes.input_channels / sizes.groups, columns = sizes.output_channels / sizes.groups;
+  IntegerProduct::Depth depth;
+  depth.inputs = inputs;
+  depth.input_step = filter.input;
+  depth.taps_y = y.taps;
+  depth.tap_y_step = filter.row;
+  depth.taps_x = x.taps;
+  depth.tap_x_step = filter.column;
+  for (int64_t g = 0; g < sizes.groups; ++g) {
+    PF_ASSIGN_OR_RETURN(IntegerProduct product,
+                        IntegerProduct::Make(Slice(weighting, g * columns, columns), depth, columns, filter.output));
+    made.offsets_.push_back(made.packed_size_);
+    made.packed_size_ += Align(product.packed_size());
+    made.scratch_size_ = std::max(made.scratch_size_, product.scratch_size());
+    made.products_.push_back(std::move(product));
+  }
+  made.rows_ = sizes.batch * y.output * x.output;
+  made.is_pointwise_ = sizes.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
+                       y.pad_before == 0 && x.pad_before == 0 && y.input == y.output && x.input == x.output;
+  return made;
+}
+
+void IntegerConvolution::Pack(const void* filter, const void* bias, char* packed) const {
+  const int64_t columns = sizes_.output_channels / sizes_.groups;
+  for (int64_t g = 0; g < sizes_.groups; ++g) {
+    products_[g].Pack(Advance(filter, g * columns * filter_.output), Advance(bias, g * columns * BytesOfBias(bias_)),
+                      packed + offsets_[g]);
+  }
+}
+
+void IntegerConvolution::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                                 void* output) const {
+  if (is_pointwise_) return products_[0].Compute(input, packed, first, last, scratch, output);
+  const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
+  const int64_t columns = sizes_.output_channels / sizes_.groups;
+  const int64_t pixel_size = sizes_.input_channels * code_size_, tap_size = pixel_size / sizes_.groups;
+  const bool is_dense = sizes_.groups == 1 && x.dilation == 1;  // Taps of a line are adjacent.
+  for (int64_t g = 0; g < sizes_.groups; ++g) {
+    const char* codes = static_cast<const char*>(input) + g * tap_size;
+    const auto row_of = [&](int64_t row, char* buffer) -> const void* {
+      const int64_t column = row % x.output, line = row / x.output % y.output, image = row / x.output / y.output;
+      int64_t y_begin, y_end, x_begin, x_end;
+      y.TapsInside(line, &y_begin, &y_end);
+      x.TapsInside(column, &x_begin, &x_end);
+      const bool is_inside = y_begin == 0 && y_end == y.taps && x_begin == 0 && x_end == x.taps;
+      if (!is_inside) std::memset(buffer, zero_byte_, static_cast<size_t>(y.taps * x.taps * tap_size));
+      const char* from = codes + image * y.input * x.input * pixel_size;
+      if (is_inside && y.taps * x.taps == 1) return from + (y.First(line) * x.input + x.First(column)) * pixel_size;
+      for (int64_t ty = y_begin; ty < y_end; ++ty) {
+        const int64_t pixel = (y.First(line) + ty * y.dilation) * x.input + x.First(column);
+        char* to = buffer + ty * x.taps * tap_size;
+        if (is_dense) {
+          std::memcpy(to + x_begin * tap_size, from + (pixel + x_begin) * pixel_size,
+                      static_cast<size_t>((x_end - x_begin) * tap_size));
+        } else {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            std::memcpy(to + tx * tap_size, from + (pixel + tx * x.dilation) * pixel_size,
+                        static_cast<size_t>(tap_size));
+          }
+        }
+      }
+      return buffer;
+    };
+    products_[g].ComputeRows(row_of, packed + offsets_[g], first, last, scratch,
+                             static_cast<char*>(output) + g * columns * code_size_, sizes_.output_channels);
+  }
+}
+
+absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& weighting,
+                                                        const ConvolutionSizes& sizes) {
+  PF_RETURN_IF_ERROR(CheckSizes(sizes, sizes.input_channels));
+  PF_RETURN_IF_ERROR(CheckFilterZero(weighting));
+  const CodeType type = weighting.input.type;
+  if (type == CodeType::kInt32 || weighting.output.type != type) {
+    return absl::InvalidArgumentError(absl::StrCat("a depthwise convolution of ", NameOf(type), " to ",
+                                                   NameOf(weighting.output.type), " has no integer form"));
+  }
+  const bool is_wide = type == CodeType::kInt16;
+  if ((is_wide && weighting.input.zero_point != 0) || (!is_wide && weighting.bias == BiasType::kInt64)) {
+    return absl::InvalidArgumentError("the input's zero point or the bias type does not fit the input's type");
+  }
+  IntegerDepthwise made;
+  PF_ASSIGN_OR_RETURN(made.scale_, SumScale::Make(weighting, sizes.output_channels, is_wide, type == CodeType::kUint8));
+  made.sizes_ = sizes;
+  made.type_ = type;
+  made.bias_ = weighting.bias;
+  made.input_zero_ = weighting.input.zero_point;
+  made.filter_zero_ = weighting.filter_zero_point;
+  made.multiplier_ = sizes.output_channels / sizes.input_channels;
+  made.rows_ = sizes.batch * sizes.window.y.output;
+  const int64_t sums = Align(sizes.output_channels * (is_wide ? 8 : 4));
+  made.packed_size_ = sums + sizes.window.y.taps * sizes.window.x.taps * sizes.output_channels * 2;
+  made.scratch_size_ = sums;
+  return made;
+}
+
+void IntegerDepthwise::Pack(const void* filter, const void* bias, char* packed) const {
+  const int64_t channels = sizes_.output_channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t start = 0;
+    if (bias != nullptr && bias_ != BiasType::kNone) {
+      start = bias_ == BiasType::kInt32 ? static_cast<const int32_t*>(bias)[c] : static_cast<const int64_t*>(bias)[c];
+    }
+    if (scale_.is_wide()) {
+      reinterpret_cast<int64_t*>(packed)[c] = start;
+    } else {
+      reinterpret_cast<int32_t*>(packed)[c] = static_cast<int32_t>(start);
+    }
+  }
+  auto* weights = reinterpret_cast<int16_t*>(packed + Align(channels * (scale_.is_wide() ? 8 : 4)));
+  const int64_t count = sizes_.window.y.taps * sizes_.window.x.taps * channels;
+  if (type_ == CodeType::kUint8) {
+    const auto* codes = static_cast<const uint8_t*>(filter);
+    for (int64_t i = 0; i < count; ++i) weights[i] = static_cast<int16_t>(codes[i] - filter_zero_);
+  } else {
+    std::copy_n(static_cast<const int8_t*>(filter), count, weights);
+  }
+}
+
+template <typename T, typename Sum>
+PF_INLINE inline void IntegerDepthwise::ComputeLines(const T* input, const char* packed, int64_t first, int64_t last,
+                                                     char* scratch, T* output) const {
+  constexpr int64_t kBlock = 32;  // Channels whose sums stay in registers.
+  const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
+  const int64_t inputs = sizes_.input_channels, channels = sizes_.output_channels;
+  const auto* starts = reinterpret_cast<const Sum*>(packed);
+  const auto* weights = reinterpret_cast<const int16_t*>(packed + Align(channels * static_cast<int64_t>(sizeof(Sum))));
+  auto* sums = reinterpret_cast<Sum*>(scratch);
+  const int32_t zero = input_zero_;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t line = row % y.output, image = row / y.output;
+    int64_t y_begin, y_end, x_begin, x_end;
+    y.TapsInside(line, &y_begin, &y_end);
+    for (int64_t column = 0; column < x.output; ++column) {
+      x.TapsInside(column, &x_begin, &x_end);
+      const T* image_codes = input + image * y.input * x.input * inputs;
+      // Calls visit(pixel, weights) for each tap inside the image.
+      const auto for_each_tap = [&](auto visit) PF_INLINE {
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          const int64_t pixel = (y.First(line) + ty * y.dilation) * x.input + x.First(column);
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            visit(image_codes + (pixel + tx * x.dilation) * inputs, weights + (ty * x.taps + tx) * channels);
+          }
+        }
+      };
+      if (multiplier_ == 1) {
+        int64_t c = 0;
+        for (; c + kBlock <= channels; c += kBlock) {
+          Sum block[kBlock];
+          for (int64_t i = 0; i < kBlock; ++i) block[i] = starts[c + i];
+          for_each_tap([&](const T* codes, const int16_t* tap_weights) PF_INLINE {
+            for (int64_t i = 0; i < kBlock; ++i) {
+              block[i] += static_cast<Sum>((int32_t{codes[c + i]} - zero) * tap_weights[c + i]);
+            }
+          });
+          for (int64_t i = 0; i < kBlock; ++i) sums[c + i] = block[i];
+        }
+        std::copy(starts + c, starts + channels, sums + c);
+        for_each_tap([&](const T* codes, const int16_t* tap_weights) PF_INLINE {
+          for (int64_t i = c; i < channels; ++i) {
+            sums[i] += static_cast<Sum>((int32_t{codes[i]} - zero) * tap_weights[i]);
+          }
+        });
+      } else {
+        std::copy_n(starts, channels, sums);
+        for_each_tap([&](const T* codes, const int16_t* tap_weights) PF_INLINE {
+          for (int64_t i = 0; i < inputs; ++i) {
+            const int32_t code = int32_t{codes[i]} - zero;
+            for (int64_t m = i * multiplier_; m < (i + 1) * multiplier_; ++m) {
+              sums[m] += static_cast<Sum>(code * tap_weights[m]);
+            }
+          }
+        });
+      }
+      scale_.Convert(sums, channels, 1, 0, channels, output + (row * x.output + column) * channels, channels);
+    }
+  }
+}
+
+void IntegerDepthwise::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                               void* output) const {
+  // Sums are unsigned, since they wrap around.
+  const auto compute = [&](const auto* codes, auto sum, auto* to) {
+    Multiversion([&]() PF_INLINE {
+      ComputeLines<std::decay_t<decltype(*to)>, decltype(sum)>(codes, packed, first, last, scratch, to);
+    });
+  };
+  if (type_ == CodeType::kInt8) {
+    compute(static_cast<const int8_t*>(input), uint32_t{}, static_cast<int8_t*>(output));
+  } else if (type_ == CodeType::kUint8) {
+    compute(static_cast<const uint8_t*>(input), uint32_t{}, static_cast<uint8_t*>(output));
+  } else {
+    compute(static_cast<const int16_t*>(input), uint64_t{}, static_cast<int16_t*>(output));
+  }
+}
+
+absl::StatusOr<IntegerTransposeConvolution> IntegerTransposeConvolution::Make(const IntegerWeighting& weighting,
+                                                                              const ConvolutionSizes& sizes,
+                                                                              const FilterStrides& filter) {
+  PF_RETURN_IF_ERROR(CheckSizes(sizes, 1));
+  PF_RETURN_IF_ERROR(CheckFilterZero(weighting));
+  const WindowAxis &y = sizes.window.y, &x = sizes.window.x;
+  if (y.dilation != 1 || x.dilation != 1) {
+    return absl::UnimplementedError("a transposed convolution of codes has no dilations");
+  }
+  IntegerTransposeConvolution made;
+  made.sizes_ = sizes;
+  made.filter_ = filter;
+  made.code_size_ = BytesOf(weighting.input.type);
+  made.zero_byte_ = ZeroByte(weighting.input);
+  made.rows_ = sizes.batch * y.input;
+  made.phases_y_ = std::min(y.stride, y.taps);
+  made.phases_x_ = std::min(x.stride, x.taps);
+  for (int64_t i = 0; i <= made.phases_y_ * made.phases_x_; ++i) {
+    Phase phase = {};
+    if (i < made.phases_y_ * made.phases_x_) {
+      phase.y = i / made.phases_x_;
+      phase.x = i % made.phases_x_;
+      phase.taps_y = (y.taps - phase.y + y.stride - 1) / y.stride;
+      phase.taps_x = (x.taps - phase.x + x.stride - 1) / x.stride;
+    }
+    IntegerProduct::Depth depth;
+    depth.inputs = sizes.input_channels;
+    depth.input_step = filter.input;
+    depth.taps_y = phase.taps_y;
+    depth.tap_y_step = filter.row * y.stride;
+    depth.taps_x = phase.taps_x;
+    depth.tap_x_step = filter.column * x.stride;
+    PF_ASSIGN_OR_RETURN(phase.product, IntegerProduct::Make(weighting, depth, sizes.output_channels, filter.output,
+                                                            /*float_product=*/false, /*always_wide=*/true));
+    phase.offset = made.packed_size_;
+    made.packed_size_ += Align(phase.product.packed_size());
+    made.scratch_size_ = std::max(made.scratch_size_, phase.product.scratch_size());
+    made.phases_.push_back(std::move(phase));
+  }
+  return made;
+}
+
+void IntegerTransposeConvolution::Pack(const void* filter, const void* bias, char* packed) const {
+  for (const Phase& phase : phases_) {
+    phase.product.Pack(Advance(filter, phase.y * filter_.row + phase.x * filter_.column), bias, packed + phase.offset);
+  }
+}
+
+void IntegerTransposeConvolution::Compute(const void* input, const char* packed, int64_t first, int64_t last,
+                                          char* scratch, void* output) const {
+  const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
+  const int64_t pixel_size = sizes_.input_channels * code_size_;
+  const auto remainder = [](int64_t position, int64_t stride) { return ((position % stride) + stride) % stride; };
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t line = row % y.input, image = row / y.input;
+    const int64_t phase_y = remainder(line + y.pad_before, y.stride);
+    const int64_t last_y = (line + y.pad_before - phase_y) / y.stride;  // Input line of the phase's first tap.
+    const char* codes = static_cast<const char*>(input) + image * y.output * x.output * pixel_size;
+    for (int64_t start = 0; start < std::min(x.stride, x.input); ++start) {
+      const int64_t phase_x = remainder(start + x.pad_before, x.stride);
+      const int64_t last_x = (start + x.pad_before - phase_x) / x.stride;
+      const bool has_taps = phase_y < phases_y_ && phase_x < phases_x_;
+      const Phase& phase = has_taps ? phases_[phase_y * phases_x_ + phase_x] : phases_.back();
+      const auto row_of = [&](int64_t pixel, char* buffer) -> const void* {
+        char* to = buffer;
+        for (int64_t ty = 0; ty < phase.taps_y; ++ty) {
+          for (int64_t tx = 0; tx < phase.taps_x; ++tx, to += pixel_size) {
+            const int64_t in_y = last_y - ty, in_x = last_x + pixel - tx;
+            if (in_y < 0 || in_y >= y.output || in_x < 0 || in_x >= x.output) {
+              std::memset(to, zero_byte_, static_cast<size_t>(pixel_size));
+            } else {
+              std::memcpy(to, codes + (in_y * x.output + in_x) * pixel_size, static_cast<size_t>(pixel_size));
+            }
+          }
+        }
+        return buffer;
+      };
+      phase.product.ComputeRows(
+          row_of, packed + phase.offset, 0, (x.input - start + x.stride - 1) / x.stride, scratch,
+          static_cast<char*>(output) + (row * x.input + start) * sizes_.output_channels * code_size_,
+          x.stride * sizes_.output_channels);
+    }
+  }
+}
+
+}  // namespace permafrost
