@@ -49,7 +49,6 @@ class IntegerUnary {
   absl::Status Compute(int64_t count, const void* x, void* y) const;
 
  private:
-  int32_t Interpolate(int16_t code) const;
   int32_t Evaluate(int32_t code) const;
 
   UnaryOp op_ = UnaryOp::kRequantize;
@@ -59,6 +58,7 @@ class IntegerUnary {
   FixedMultiplier factor_, negative_factor_;
   int32_t negative_sign_ = 1;
   std::vector<int16_t> table_;       // 256 codes of an 8-bit operand, or 513 entries of int16.
+  std::vector<uint16_t> sigmoid_;    // For LOGISTIC and TANH of int16.
   std::vector<uint8_t> is_invalid_;  // Codes of an 8-bit operand without a result; empty if all have one.
 };
 
@@ -72,7 +72,7 @@ void DequantizeChannel(const Affine& input, int64_t count, const void* x, float*
 enum class BinaryOp : uint8_t { kAdd, kSub, kMul, kDiv, kSquaredDifference, kMaximum, kMinimum, kPrelu };
 
 // An operator of two operands. Types: all the same. DIV: int8 and uint8. SQUARED_DIFFERENCE: int8, int16. MAXIMUM and
-// MINIMUM: all scales equal. PRELU: the second operand is alpha.
+// MINIMUM choose codes, so all scales are equal. PRELU: the second operand is alpha.
 class IntegerBinary {
  public:
   // `powers_of_two`: ADD and SUB of int16 whose scales are powers of two (`pot_scale_int16`).
@@ -84,6 +84,12 @@ class IntegerBinary {
   absl::Status Compute(int64_t count, const void* a, int64_t a_step, const void* b, int64_t b_step, void* y) const;
 
  private:
+  template <typename T>
+  void ComputeSum(int64_t count, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y) const;
+  template <typename T>
+  void ComputeProduct(int64_t count, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y) const;
+  absl::StatusOr<int32_t> Evaluate(int32_t a, int32_t b) const;
+
   BinaryOp op_ = BinaryOp::kAdd;
   CodeType type_ = CodeType::kInt8;
   Rounding rounding_ = Rounding::kTwice;

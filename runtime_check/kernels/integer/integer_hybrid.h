@@ -63,8 +63,8 @@ class HybridConvolution {
  private:
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
-  bool is_depthwise_ = false, asymmetric_ = false;
-  int64_t scratch_size_ = 0, multiplier_ = 1;
+  bool asymmetric_ = false;
+  int64_t scratch_size_ = 0;
   std::vector<float> scales_;
   FusedActivation activation_ = FusedActivation::kNone;
 };
@@ -82,7 +82,7 @@ class HybridMatrixProduct {
   IntegerMatrixProduct::Sizes sizes_;
   float right_scale_ = 0;
   bool asymmetric_ = false;
-  int64_t scratch_size_ = 0;
+  int64_t values_offset_ = 0, scratch_size_ = 0;
 };
 
 }  // namespace permafrost

@@ -381,10 +381,10 @@ absl::StatusOr<IntegerMatrixProduct> IntegerMatrixProduct::Make(const Affine& le
   weighting.filter_zero_point = right.zero_point;
   weighting.rounding = rounding;
   if (left.type != CodeType::kInt16) {
-    PF_ASSIGN_OR_RETURN(
-        made.product_,
-        IntegerProduct::Make(weighting, sizes.depth, sizes.columns, sizes.transpose_right ? 1 : sizes.columns,
-                             sizes.transpose_right ? sizes.depth : 1, /*float_product=*/true));
+    const IntegerProduct::Depth depth = {sizes.depth, sizes.transpose_right ? 1 : sizes.columns};
+    PF_ASSIGN_OR_RETURN(made.product_,
+                        IntegerProduct::Make(weighting, depth, sizes.columns, sizes.transpose_right ? sizes.depth : 1,
+                                             /*float_product=*/true));
     made.packed_size_ = made.product_.packed_size();
     made.scratch_size_ = made.product_.scratch_size();
     return made;

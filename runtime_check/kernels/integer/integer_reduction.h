@@ -27,6 +27,9 @@ class IntegerPool {
   void Compute(const void* input, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
+  template <typename T>
+  void ComputeLines(const T* input, int64_t first, int64_t last, int32_t* sums, T* output) const;
+
   PoolOp op_ = PoolOp::kAverage;
   CodeType type_ = CodeType::kInt8;
   CodeRange range_ = {};
@@ -51,6 +54,8 @@ class IntegerReduction {
  private:
   template <typename T>
   void ComputeCodes(const T* input, int64_t first, int64_t last, T* output) const;
+  // The code for the sum, product or extreme of an output's codes.
+  int32_t CodeOf(int64_t sum) const;
 
   struct Axis {
     int64_t size, step;
@@ -64,7 +69,8 @@ class IntegerReduction {
 };
 
 // SOFTMAX over rows of `depth` codes. int8 and uint8 to their own type or to int16; int16 to int16. The output's scale
-// and zero point are fixed: 1/256 and -128 (uint8 0), or 1/32768 and 0; Make rejects others.
+// and zero point are fixed: 1/256 and -128 (uint8 0), 1/65536 and -32768 from 8 bits to int16, 1/32768 and 0 from
+// int16. Make rejects others.
 class IntegerSoftmax {
  public:
   static absl::StatusOr<IntegerSoftmax> Make(const Affine& input, const Affine& output, float beta, int64_t depth);
@@ -72,11 +78,14 @@ class IntegerSoftmax {
   void Compute(int64_t rows, const void* x, void* y) const;
 
  private:
+  template <typename In, typename Out>
+  void ComputeBytes(int64_t rows, const In* x, Out* y) const;
+  void ComputeWords(int64_t rows, const int16_t* x, int16_t* y) const;
+
   CodeType input_ = CodeType::kInt8, output_ = CodeType::kInt8;
   int64_t depth_ = 0;
   FixedMultiplier factor_;
-  int32_t difference_low_ = 0;                      // Smaller differences to the largest code of a row give 0.
-  std::vector<int32_t> exponentials_;               // By the difference to the largest code, 8 bits.
+  std::vector<int32_t> exponentials_;               // By distance to the row's largest code; -1 far below it. 8 bits.
   std::vector<int16_t> exp_table_, inverse_table_;  // 16 bits.
 };
 
@@ -87,11 +96,14 @@ class IntegerLogSoftmax {
   void Compute(int64_t rows, const void* x, void* y) const;
 
  private:
-  Affine input_, output_;
+  template <typename T>
+  void ComputeRows(int64_t rows, const T* x, T* y) const;
+
+  CodeType type_ = CodeType::kInt8;
   int64_t depth_ = 0;
   FixedMultiplier factor_, reverse_factor_;
-  std::vector<float> exponentials_;
   int32_t difference_low_ = 0;
+  std::vector<int32_t> differences_, exponentials_;  // By distance to the row's largest code: Q5.26, and Q12.19 or -1.
 };
 
 // L2_NORMALIZATION over rows of int8 or uint8. The output has scale 1/128 and zero point 0 (uint8 128).
@@ -101,6 +113,9 @@ class IntegerL2Normalization {
   void Compute(int64_t rows, const void* x, void* y) const;
 
  private:
+  template <typename T>
+  void ComputeRows(int64_t rows, const T* x, T* y) const;
+
   CodeType type_ = CodeType::kInt8;
   int32_t zero_point_ = 0;
   int64_t depth_ = 0;

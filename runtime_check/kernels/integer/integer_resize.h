@@ -27,11 +27,14 @@ class IntegerResizeBilinear {
  private:
   struct Position {
     int64_t low, high;
-    int32_t fraction;      // 10 bits.
+    int64_t fraction;      // 10 bits, but for positions outside of the image.
     float float_fraction;  // For uint8.
   };
   static void Place(bool is_float, int64_t input, int64_t output, const ResizeSizes& sizes,
                     std::vector<Position>* positions);
+
+  template <typename T>
+  void ComputeLines(const T* input, int64_t first, int64_t last, T* output) const;
 
   CodeType type_ = CodeType::kInt8;
   ResizeSizes sizes_;
