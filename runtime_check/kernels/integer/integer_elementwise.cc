@@ -88,8 +88,6 @@ FloatFunction FunctionOf(UnaryOp op) {
       return [](float x) { return std::exp(x); };
     case UnaryOp::kLog:
       return [](float x) { return std::log(x); };
-    case UnaryOp::kSqrt:
-      return [](float x) { return std::sqrt(x); };
     case UnaryOp::kRsqrt:
       return [](float x) { return 1.0f / std::sqrt(x); };
     case UnaryOp::kSin:
@@ -99,6 +97,10 @@ FloatFunction FunctionOf(UnaryOp op) {
     default:
       return nullptr;
   }
+}
+
+absl::Status NegativeElement(int64_t i) {
+  return absl::InvalidArgumentError(absl::StrCat("element ", i, " is negative, expected a number from 0 on"));
 }
 
 // Returns the code of a float result; NaN has the smallest code.
@@ -230,9 +232,20 @@ int32_t IntegerUnary::Evaluate(int32_t code) const {
     case UnaryOp::kAbs:
       result = MultiplyBy(value < 0 ? WrapSubtract(0, value) : value, factor_, rounding_);
       break;
-    case UnaryOp::kNeg:
-      result = WrapSubtract(0, value);
+    case UnaryOp::kNeg: {
+      // The reference kernel does not saturate: the code of -(-128) is -128.
+      const int32_t negative = WrapAdd(WrapSubtract(0, value), zero);
+      if (output_.type == CodeType::kInt8) return static_cast<int8_t>(negative);
+      if (output_.type == CodeType::kUint8) return static_cast<uint8_t>(negative);
+      return static_cast<int16_t>(negative);
+    }
+    case UnaryOp::kSqrt: {
+      // The reference kernel truncates the code before it adds the zero point.
+      if (value < 0) return range_.low;
+      const float root = std::sqrt(input_.scale * static_cast<float>(value)) / output_.scale;
+      result = static_cast<int32_t>(std::min(root, 65536.0f));
       break;
+    }
     case UnaryOp::kRsqrt: {
       constexpr int kShift = 20;  // Fraction bits of 1 / sqrt(value).
       if (value == 0) return range_.high;
@@ -269,9 +282,7 @@ absl::Status IntegerUnary::Compute(int64_t count, const void* x, void* y) const 
     const auto* codes = static_cast<const uint8_t*>(x);
     if (!is_invalid_.empty()) {
       for (int64_t i = 0; i < count; ++i) {
-        if (is_invalid_[codes[i]] != 0) {
-          return absl::InvalidArgumentError(absl::StrCat("element ", i, " is negative, expected a number from 0 on"));
-        }
+        if (is_invalid_[codes[i]] != 0) return NegativeElement(i);
       }
     }
     VisitOutput(output_.type, y, [&](auto* to) {
@@ -291,14 +302,16 @@ absl::Status IntegerUnary::Compute(int64_t count, const void* x, void* y) const 
   if (!table_.empty()) {
     const auto* codes = static_cast<const int16_t*>(x);
     auto* to = static_cast<int16_t*>(y);
-    const bool is_root = op_ == UnaryOp::kSqrt || op_ == UnaryOp::kRsqrt;
     for (int64_t i = 0; i < count; ++i) {
-      if (is_root && codes[i] < input_.zero_point) {
-        return absl::InvalidArgumentError(absl::StrCat("element ", i, " is negative, expected a number from 0 on"));
-      }
+      if (op_ == UnaryOp::kRsqrt && codes[i] < input_.zero_point) return NegativeElement(i);
       to[i] = LookUp513(codes[i], table_.data());
     }
     return absl::OkStatus();
+  }
+  if (op_ == UnaryOp::kSqrt) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (LoadCode(input_.type, x, i) < input_.zero_point) return NegativeElement(i);
+    }
   }
   VisitOutput(output_.type, y, [&](auto* to) {
     for (int64_t i = 0; i < count; ++i) {
@@ -510,12 +523,16 @@ absl::StatusOr<int32_t> IntegerBinary::Evaluate(int32_t a, int32_t b) const {
       const int headroom = __builtin_clrsb(dividend);
       const int32_t quotient = DoublingHighMultiply(WrapShiftLeft(dividend, headroom), reciprocal);
       const int shift = output_factor_.shift - (31 - leading) - headroom;
-      // A result that needs a left shift exceeds 8 bits, as the quotient has its highest bit set, or is 0.
-      result = shift > 0     ? (quotient == 0  ? 0
-                                : quotient > 0 ? 512
-                                               : -512)
-               : shift < -31 ? 0
-                             : RoundingShiftRight(DoublingHighMultiply(quotient, output_factor_.multiplier), -shift);
+      const int32_t scaled = DoublingHighMultiply(quotient, output_factor_.multiplier);
+      if (shift > 0) {
+        // The dividend's highest bit is set, so a result that needs a left shift exceeds 8 bits, or is 0.
+        result = scaled == 0 ? 0 : scaled > 0 ? 512 : -512;
+      } else if (shift < -31) {
+        // The reference kernel shifts by the exponent modulo 32, as x86 does: quotients near 0 become large.
+        result = (scaled >> (-shift & 31)) + (scaled > (scaled < 0 ? 0 : -1) ? 1 : 0);
+      } else {
+        result = RoundingShiftRight(scaled, -shift);
+      }
       break;
     }
   }

@@ -200,6 +200,12 @@ int32_t IntegerReduction::CodeOf(int64_t sum) const {
   switch (op_) {
     case ReduceOp::kMean:
     case ReduceOp::kSum: {
+      if (op_ == ReduceOp::kSum && output_.type != CodeType::kUint8) {
+        // LiteRT's reference kernel is wrong for signed codes; this is its optimised one, in float.
+        const float scale = input_.scale / output_.scale;
+        const float bias = static_cast<float>(-input_.zero_point) * scale * static_cast<float>(count_);
+        return range.Clamp(RoundAway(static_cast<double>(static_cast<float>(sum) * scale + bias)) + zero);
+      }
       const auto value = static_cast<int32_t>(sum - count_ * input_.zero_point);
       const int32_t code = rounding_ == Rounding::kTwice ? MultiplyTwice(value, factor_) : MultiplyOnce(value, factor_);
       return range.Clamp(int64_t{code} + zero);
