@@ -330,8 +330,10 @@ absl::StatusOr<IntegerTransposeConvolution> IntegerTransposeConvolution::Make(co
     depth.tap_y_step = filter.row * y.stride;
     depth.taps_x = phase.taps_x;
     depth.tap_x_step = filter.column * x.stride;
-    PF_ASSIGN_OR_RETURN(phase.product, IntegerProduct::Make(weighting, depth, sizes.output_channels, filter.output,
-                                                            /*float_product=*/false, /*always_wide=*/true));
+    IntegerProductTraits traits;
+    traits.always_wide = true;
+    PF_ASSIGN_OR_RETURN(phase.product,
+                        IntegerProduct::Make(weighting, depth, sizes.output_channels, filter.output, traits));
     phase.offset = made.packed_size_;
     made.packed_size_ += Align(phase.product.packed_size());
     made.scratch_size_ = std::max(made.scratch_size_, phase.product.scratch_size());

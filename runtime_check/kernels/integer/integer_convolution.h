@@ -91,6 +91,13 @@ struct ConvolutionSizes {
   FilterStrides OutputLast() const;
 };
 
+// Variations of a product.
+struct IntegerProductTraits {
+  bool float_product = false;           // As for SumScale.
+  bool always_wide = false;             // int16 has sums of 64 bits with a bias of int32 too.
+  const IntegerLoops* loops = nullptr;  // Other than the best ones. A group of 4 is for 8-bit inputs only.
+};
+
 // A product of rows with a packed matrix: FULLY_CONNECTED, and the core of the other operators.
 class IntegerProduct {
  public:
@@ -100,10 +107,9 @@ class IntegerProduct {
     int64_t inputs = 0, input_step = 0;
     int64_t taps_y = 1, tap_y_step = 0, taps_x = 1, tap_x_step = 0;
   };
-  // Neighbouring columns are `column_step` elements apart. `float_product`: as for SumScale. `always_wide`: int16 has
-  // sums of 64 bits with a bias of int32 too.
+  // Neighbouring columns are `column_step` elements apart.
   static absl::StatusOr<IntegerProduct> Make(const IntegerWeighting& weighting, const Depth& depth, int64_t columns,
-                                             int64_t column_step, bool float_product = false, bool always_wide = false);
+                                             int64_t column_step, const IntegerProductTraits& traits = {});
 
   // Bytes of the packed matrix.
   int64_t packed_size() const { return packed_size_; }

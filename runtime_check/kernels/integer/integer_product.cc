@@ -163,8 +163,8 @@ void SumScale::Convert(const void* sums, int64_t sum_stride, int64_t rows, int64
 }
 
 absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weighting, const Depth& layout,
-                                                    int64_t columns, int64_t column_step, bool float_product,
-                                                    bool always_wide) {
+                                                    int64_t columns, int64_t column_step,
+                                                    const IntegerProductTraits& traits) {
   IntegerProduct product;
   const auto is_size = [](int64_t size) { return size >= 0 && size <= kMostElements; };
   if (!is_size(layout.inputs) || !is_size(layout.taps_y) || !is_size(layout.taps_x) || !is_size(columns)) {
@@ -183,9 +183,9 @@ absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weig
     return absl::InvalidArgumentError(
         absl::StrCat("bias: has type int64, expected int32 for an input of ", NameOf(type)));
   }
-  const bool is_wide = is_word && (always_wide || weighting.bias != BiasType::kInt32);
+  const bool is_wide = is_word && (traits.always_wide || weighting.bias != BiasType::kInt32);
   const bool is_unsigned = type == CodeType::kUint8;
-  PF_ASSIGN_OR_RETURN(product.scale_, SumScale::Make(weighting, columns, is_wide, float_product || is_unsigned));
+  PF_ASSIGN_OR_RETURN(product.scale_, SumScale::Make(weighting, columns, is_wide, traits.float_product || is_unsigned));
   if (is_word && weighting.input.zero_point != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("input: zero point ", weighting.input.zero_point, " of int16, expected 0"));
@@ -201,7 +201,7 @@ absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weig
   product.columns_ = columns;
   product.layout_ = layout;
   product.column_step_ = column_step;
-  product.loops_ = is_word ? &BestWordLoops() : &BestByteLoops();
+  product.loops_ = traits.loops != nullptr ? traits.loops : is_word ? &BestWordLoops() : &BestByteLoops();
   const bool are_bytes = product.loops_->group == 4;
   product.input_zero_ = weighting.input.zero_point + (type == CodeType::kInt8 && are_bytes ? 128 : 0);
   product.filter_zero_ = weighting.filter_zero_point - (is_unsigned ? 128 : 0);
@@ -382,9 +382,10 @@ absl::StatusOr<IntegerMatrixProduct> IntegerMatrixProduct::Make(const Affine& le
   weighting.rounding = rounding;
   if (left.type != CodeType::kInt16) {
     const IntegerProduct::Depth depth = {sizes.depth, sizes.transpose_right ? 1 : sizes.columns};
-    PF_ASSIGN_OR_RETURN(made.product_,
-                        IntegerProduct::Make(weighting, depth, sizes.columns, sizes.transpose_right ? sizes.depth : 1,
-                                             /*float_product=*/true));
+    IntegerProductTraits traits;
+    traits.float_product = true;
+    PF_ASSIGN_OR_RETURN(made.product_, IntegerProduct::Make(weighting, depth, sizes.columns,
+                                                            sizes.transpose_right ? sizes.depth : 1, traits));
     made.packed_size_ = made.product_.packed_size();
     made.scratch_size_ = made.product_.scratch_size();
     return made;
