@@ -104,6 +104,8 @@ std::vector<IntegerCase> ReadIntegerCases() {
         cases.back().options[word] = std::strtod(value.c_str(), nullptr);
       } else if (kind == "input") {
         cases.back().inputs.push_back(ReadOperand(line));
+      } else if (kind == "intermediate") {
+        cases.back().intermediates.push_back(ReadOperand(line));
       } else if (kind == "output") {
         cases.back().output = ReadOperand(line);
       }

@@ -33,7 +33,7 @@ struct IntegerOperand {
 struct IntegerCase {
   std::string op, name;
   std::map<std::string, double> options;
-  std::vector<IntegerOperand> inputs;
+  std::vector<IntegerOperand> inputs, intermediates;
   IntegerOperand output;
 
   double option(const std::string& option) const;

@@ -9,6 +9,7 @@ LiteRT's reference kernels. All cases of an operator become one file integer_vec
     case <name>
     option <name> <number>
     input <type> <shape> <scales> <zero points> <axis> <bytes>     for each operand; `input none` for an absent one
+    intermediate <type> <shape> <scales> <zero points> <axis> -    for each intermediate tensor of a recurrent operator
     output <type> <shape> <scales> <zero points> <axis> <bytes>
 
 Lists are separated by commas and are `-` where empty, scales are hexadecimal floats, and the bytes are those of the
@@ -46,8 +47,8 @@ def described(tensor, data):
     return f'{name} {listed(shape)} {listed(scales)} {listed(zeros)} {axis} {raw}'
 
 
-def case(schema, folder):
-    """The lines of one case, or none if no operand has codes."""
+def case(schema, folder, keep_float=False):
+    """The lines of one case, or none if no operand has codes and float cases are not kept."""
     with open(os.path.join(folder, 'model.tflite'), 'rb') as file:
         model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(file.read(), 0))
     graph = model.subgraphs[0]
@@ -70,12 +71,14 @@ def case(schema, folder):
         raw = model.buffers[tensor.buffer].data
         data = feeds.get(int(i), None if raw is None else np.asarray(raw, np.uint8))
         lines.append(f'input {described(tensor, data)}')
+    for i in op.intermediates if op.intermediates is not None else []:
+        lines.append(f'intermediate {described(graph.tensors[i], None)}')
     output = graph.tensors[op.outputs[0]]
     types.add(TYPES[output.type][0])
     recorded = np.load(f'{folder}/output_0_0.npy')
     output.shape = recorded.shape
     lines.append(f'output {described(output, recorded)}')
-    return lines if types & {'int8', 'uint8', 'int16'} else []
+    return lines if keep_float or types & {'int8', 'uint8', 'int16'} else []
 
 
 def main():

@@ -60,7 +60,6 @@ class FloatLstm {
                                         const LstmScales& scales, const LstmOptions& options);
   int64_t scratch_size() const { return scratch_size_; }
   // `output_state` is [batch, output], `cell_state` [batch, cell]; `output` as the input, with `sizes.output` values.
-  // Returns InvalidArgument for batch or time of another size than the operands of Make had.
   void Compute(const LstmOperands& operands, const float* input, float* output_state, float* cell_state, char* scratch,
                float* output) const;
 
@@ -88,9 +87,11 @@ class IntegerLstm {
  private:
   struct Gate {
     FixedMultiplier input, recurrent, peephole, layer_norm;
-    int32_t layer_norm_limit = 1;
+    int32_t variance_limit = 1;                             // In place of a variance below 1.
     std::vector<int32_t> input_offsets, recurrent_offsets;  // Bias and zero points folded.
   };
+  void NormalizeGate(const Gate& gate, const int16_t* coefficients, const int32_t* bias, int16_t* sums) const;
+
   LstmSizes sizes_;
   std::array<Gate, 4> gates_;
   FixedMultiplier hidden_, projection_;
@@ -151,22 +152,19 @@ class FloatSvdf {
   int64_t scratch_size_ = 0;
 };
 
-// SVDF on codes: int8 input and feature weights, int16 state and time weights, int32 bias, int8 output.
+// SVDF on codes: int8 input and feature weights, int16 state and time weights, int32 bias, int8 output. The output's
+// range is the only activation, as in LiteRT.
 class IntegerSvdf {
  public:
   static absl::StatusOr<IntegerSvdf> Make(const SvdfSizes& sizes, const Affine& input, float feature_scale,
-                                          float time_scale, const Affine& state, const Affine& output,
-                                          RecurrentActivation activation);
-  int64_t scratch_size() const { return scratch_size_; }
+                                          float time_scale, const Affine& state, const Affine& output);
   void Compute(const int8_t* input, const int8_t* feature, const int16_t* time, const int32_t* bias, int16_t* state,
-               char* scratch, int8_t* output) const;
+               int8_t* output) const;
 
  private:
   SvdfSizes sizes_;
   FixedMultiplier feature_, time_;
   int32_t input_zero_ = 0, output_zero_ = 0;
-  CodeRange range_ = {};
-  int64_t scratch_size_ = 0;
 };
 
 }  // namespace permafrost
