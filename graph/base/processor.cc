@@ -18,7 +18,6 @@ namespace {
 // 13).
 constexpr uint32_t kFma = 1u << 12, kSystemSaves = 1u << 27, kAvx = 1u << 28;             // Leaf 1, ECX.
 constexpr uint32_t kAvx2 = 1u << 5, kAvx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // Leaf 7, EBX.
-constexpr uint32_t kAvx512Vnni = 1u << 11;                                                // Leaf 7, ECX.
 constexpr uint32_t kSavesAvx = 1u << 1 | 1u << 2, kSavesAvx512 = kSavesAvx | 1u << 5 | 1u << 6 | 1u << 7;
 
 bool HasAll(uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; }
@@ -36,7 +35,6 @@ InstructionSets SupportedInstructionSets() {
   sets.avx2 = HasAll(b, kAvx2);
   sets.avx2_fma = sets.avx2 && has_fma;
   sets.avx512 = sets.avx2_fma && HasAll(b, kAvx512) && HasAll(saved, kSavesAvx512);
-  sets.avx512_vnni = sets.avx512 && HasAll(c, kAvx512Vnni);
   return sets;
 }
 

@@ -118,6 +118,16 @@ TEST(IntegerProductTest, EqualsPlainLoopsWithAllInnerLoops) {
   }
 }
 
+TEST(IntegerLoopsTest, AgreeWithTheCompilerOnTheProcessor) {
+#if defined(__x86_64__)
+  const bool has_vnni = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vnni");
+  EXPECT_EQ(BestByteLoops().group, has_vnni ? 4 : 2);
+#endif
+  EXPECT_EQ(BestWordLoops().group, 2);
+}
+
 // Products of the largest codes: sums of int16 reach the limits of 32 bits within a few hundred products.
 TEST(IntegerProductTest, WideSumsDoNotOverflow) {
   const int64_t depth = 5000;

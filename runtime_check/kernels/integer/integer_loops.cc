@@ -7,6 +7,7 @@
 #include "graph/base/processor.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -142,16 +143,23 @@ constexpr IntegerLoops kTable = {"avx512vnni bytes", 4, kWidth, 12, Multiply};
 
 #endif  // defined(__x86_64__)
 
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
+// AVX-512 and its dot products of integers (VNNI): leaf 7, ECX, bit 11 (Intel SDM, volume 2, CPUID).
+bool SupportsVnni() {
+  uint32_t a, b, c, d;
+  return SupportedInstructionSets().avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+}
+#endif
+
 struct Supported {
   Supported() {
 #if defined(__x86_64__)
-    [[maybe_unused]] const InstructionSets sets = SupportedInstructionSets();
     Add(&sse2_words::kTable);
 #ifndef PERMAFROST_WITHOUT_AVX2
-    if (sets.avx2) Add(&avx2_words::kTable);
+    if (SupportedInstructionSets().avx2) Add(&avx2_words::kTable);
 #endif
 #ifndef PERMAFROST_WITHOUT_AVX512
-    if (sets.avx512_vnni) {
+    if (SupportsVnni()) {
       Add(&avx512_words::kTable);
       Add(&avx512_bytes::kTable);
     }
