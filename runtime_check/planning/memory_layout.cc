@@ -251,10 +251,23 @@ class Layout {
   }
 
   absl::Status PlaceRegions() {
+    PF_RETURN_IF_ERROR(ReserveStrings());
     absl::Status status = TryToPlace();
     if (!HasStretches() || !absl::IsResourceExhausted(status)) return status;
     stretches_.clear();  // Running one step at a time needs less memory.
     return TryToPlace();
+  }
+
+  // Strings are allocated apart from the arena, and count against the same limit. Their contents do not.
+  absl::Status ReserveStrings() {
+    int64_t bytes = 0;
+    for (const Region& region : regions_) {
+      if (!region.is_strings || region.is_feed) continue;
+      if (__builtin_add_overflow(bytes, region.buffer.bytes, &bytes)) bytes = INT64_MAX;
+    }
+    PF_ASSIGN_OR_RETURN(Reservation reservation, Reservation::Take(environment_->budget, bytes, "memory for strings"));
+    plan_->reservations.push_back(std::move(reservation));
+    return absl::OkStatus();
   }
 
   absl::Status TryToPlace() {

@@ -372,6 +372,20 @@ TEST(SessionTest, CountsOutputsAgainstTheMemoryLimit) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(session->Run({Floats({1000}, std::vector<float>(1000))}).ok());
 }
 
+TEST(SessionTest, CountsStringsAgainstTheMemoryLimit) {
+  SmallGraph small;
+  small.Placeholder("x", DType::kString, Shape({1000}));
+  small.Add("lower", "StringLower", {"x"}, {});
+  small.Add("y", "StringLength", {"lower"}, {});
+  SessionOptions options;
+  options.memory_limit = 10000;
+  const Tensor texts = Tensor::FromStrings(Shape({1000}), std::vector<std::string>(1000));
+  const absl::Status status = Make(small, {"x"}, {"y"}, options)->Run({texts}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("memory for strings takes"));
+  EXPECT_TRUE(Make(small, {"x"}, {"y"})->Run({texts}).ok());
+}
+
 TEST(SessionTest, KeepsControlEdgesAndReportsNodes) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {});
