@@ -1,4 +1,4 @@
-"""Checks the documents: links, named files and tests, commands and figures of the front page.
+"""Checks the documents: links, named files and tests, commands and figures of the front page, the page on interoperability.
 
     documents_test.py PERMAFROST    PERMAFROST: the program with all tools
 """
@@ -122,6 +122,15 @@ class FrontPageTest(unittest.TestCase):
         figures = load(WORKSPACE / 'script/readme_figures')
         rows = json.loads(figures.RESULTS.read_text(encoding='utf-8'))
         self.assertIn(f'{figures.BEGIN}\n{figures.table(rows)}\n{figures.END}', self.text)
+
+
+class InteroperabilityTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_the_page_shows_what_was_recorded(self):
+        generator = load(WORKSPACE / 'tests/oracle/interoperability_page.py')
+        self.assertEqual((WORKSPACE / 'docs/interoperability.md').read_text(encoding='utf-8'), generator.page(),
+                         'run tests/oracle/interoperability_page.py')
 
 
 if __name__ == '__main__':
