@@ -15,6 +15,7 @@
 #include "io/formats/age/age.h"
 #include "io/formats/dot_format.h"
 #include "io/formats/graphdef_format.h"
+#include "io/formats/gzip.h"
 #include "io/formats/json_format.h"
 #include "io/formats/package_format.h"
 #include "io/formats/tfjs.h"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr const ModelFormat* kFormats[] = {&kPackageFormat,      &kTfliteFormat, &kGraphDefFormat,        &kTfjsFormat,
                                            &kGraphDefTextFormat, &kJsonFormat,   &kJsonWithWeightsFormat, &kDotFormat};
-constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping, &kZstdWrapping};
+constexpr const ModelWrapping* kWrappings[] = {&kAgeWrapping, &kZstdWrapping, &kGzipWrapping};
 // Limit on nested wrappings. More have no practical use, and each can cost memory.
 constexpr int kMostWrappings = 4;
 

@@ -1,13 +1,18 @@
-// Implements GzipSink. The only file of the project that uses zlib.
+// Implements gzip compression. The only file of the project that uses zlib.
 #include "io/formats/gzip.h"
 
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "io/formats/decompressed_bytes.h"
 
 namespace permafrost {
 namespace {
@@ -17,8 +22,59 @@ constexpr int kGzipWindow = 15 + 16;  // 32 KiB, the maximum; adding 16 selects 
 constexpr int kMemoryLevel = 8;       // zlib's default.
 constexpr size_t kScratch = 64 << 10;
 constexpr size_t kMostAtOnce = 1 << 30;  // zlib uses 32-bit sizes.
+// Start of a member: two bytes of identification, and the only compression method (RFC 1952, 2.3.1).
+constexpr absl::string_view kMemberMagic("\x1f\x8b\x08", 3);
+
+bool IsGzip(const ModelSource& source) { return absl::StartsWith(source.head.bytes, kMemberMagic); }
+
+// Decompresses the member that starts at *at, and advances *at to its end.
+absl::Status ReadMember(absl::string_view file, z_stream* stream, size_t* at, DecompressedBytes* bytes) {
+  for (;;) {
+    PF_RETURN_IF_ERROR(bytes->MakeRoom());
+    stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data() + *at));
+    stream->avail_in = static_cast<uInt>(std::min(file.size() - *at, kMostAtOnce));
+    stream->next_out = reinterpret_cast<Bytef*>(bytes->end());
+    stream->avail_out = static_cast<uInt>(std::min(bytes->room(), kMostAtOnce));
+    const uInt given = stream->avail_in, room = stream->avail_out;
+    const int result = inflate(stream, Z_NO_FLUSH);
+    const uInt taken = given - stream->avail_in, made = room - stream->avail_out;
+    *at += taken;
+    PF_RETURN_IF_ERROR(bytes->Grow(made));
+    if (result == Z_STREAM_END) return absl::OkStatus();
+    if (result == Z_MEM_ERROR) return absl::ResourceExhaustedError("no memory to decompress");
+    if (result != Z_OK && result != Z_BUF_ERROR) {
+      return absl::DataLossError(absl::StrCat("the member is damaged (",
+                                              stream->msg != nullptr ? stream->msg : "no further information", ")"));
+    }
+    if (taken == 0 && made == 0) return absl::DataLossError("the file is truncated within the member");
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenGzip(const ModelSource& source, const OpenOptions& options) {
+  PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
+  const bool is_secret = source.bytes->is_secret();
+  DecompressedBytes bytes(is_secret, options);
+  z_stream stream = {};
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return absl::ResourceExhaustedError("no memory to decompress");
+  const absl::Cleanup end_stream = [&] { inflateEnd(&stream); };
+  for (size_t at = 0; at < file.bytes.size();) {
+    // The gzip tool ignores zeros after the last member, which padding of tapes leaves.
+    if (file.bytes.find_first_not_of('\0', at) == absl::string_view::npos) break;
+    const size_t start = at;
+    if (!absl::StartsWith(file.bytes.substr(at), kMemberMagic)) {
+      return Annotate(absl::DataLossError("found no member, expected one or the end of the file"),
+                      absl::StrCat("byte ", start));
+    }
+    inflateReset(&stream);
+    PF_RETURN_IF_ERROR(Annotate(ReadMember(file.bytes, &stream, &at, &bytes), absl::StrCat("byte ", start)));
+  }
+  PF_ASSIGN_OR_RETURN(FileView view, bytes.Release());
+  return MemorySource(std::move(view), is_secret);
+}
 
 }  // namespace
+
+const ModelWrapping kGzipWrapping{"gzip", IsGzip, OpenGzip};
 
 struct GzipSink::State {
   ByteSink* out = nullptr;

@@ -5,17 +5,14 @@
 #include <zstd_errors.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "io/formats/decompressed_bytes.h"
 #include "io/formats/graphdef.h"
-#include "io/locked_memory.h"
 
 namespace permafrost {
 namespace {
@@ -41,66 +38,6 @@ bool IsSkippable(absl::string_view bytes) {
   return bytes.size() >= 4 && (bytes[0] & '\xf0') == '\x50' && absl::StartsWith(bytes.substr(1), kSkippableMagic);
 }
 
-// A buffer that grows with the data found. Unused capacity only takes address space, and large blocks grow by remapping
-// pages; both are properties of the C library. Decrypted data are kept in LockedMemory, which grows by copying.
-class GrowingBytes {
- public:
-  explicit GrowingBytes(bool is_secret) : is_secret_(is_secret) {}
-  GrowingBytes(const GrowingBytes&) = delete;
-  GrowingBytes& operator=(const GrowingBytes&) = delete;
-  ~GrowingBytes() { std::free(open_); }
-
-  absl::Status Reserve(uint64_t capacity) {
-    if (capacity <= capacity_) return absl::OkStatus();
-    if (is_secret_) {
-      PF_ASSIGN_OR_RETURN(LockedMemory grown, LockedMemory::Allocate(static_cast<size_t>(capacity)));
-      if (size_ > 0) std::memcpy(grown.data(), data_, size_);
-      locked_ = std::move(grown);
-      data_ = locked_.data();
-    } else {
-      void* grown = std::realloc(open_, static_cast<size_t>(capacity));
-      if (grown == nullptr) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("no memory for the ", capacity, " bytes that it decompresses to"));
-      }
-      open_ = data_ = static_cast<char*>(grown);
-    }
-    capacity_ = static_cast<size_t>(capacity);
-    return absl::OkStatus();
-  }
-
-  size_t size() const { return size_; }
-  size_t capacity() const { return capacity_; }
-  char* end() { return data_ + size_; }
-  void Grow(size_t bytes) { size_ += bytes; }
-  // False if the bytes should be locked in memory and are not.
-  bool is_kept() const { return locked_.is_locked(); }
-
-  // Returns the bytes and releases unused capacity.
-  FileView Release() {
-    if (data_ == nullptr) return {};
-    if (is_secret_) {
-      auto kept = std::make_shared<const LockedMemory>(std::move(locked_));
-      return {kept->bytes().substr(0, size_), kept};
-    }
-    if (void* trimmed = std::realloc(open_, std::max<size_t>(size_, 1)); trimmed != nullptr) {
-      open_ = static_cast<char*>(trimmed);
-    }
-    std::shared_ptr<const void> owner(open_, [](const void* data) { std::free(const_cast<void*>(data)); });
-    const absl::string_view bytes(open_, size_);
-    open_ = nullptr;
-    return {bytes, std::move(owner)};
-  }
-
- private:
-  const bool is_secret_;
-  char* data_ = nullptr;  // Address of the bytes in either kind of memory.
-  char* open_ = nullptr;  // From malloc.
-  LockedMemory locked_;
-  size_t size_ = 0;
-  size_t capacity_ = 0;
-};
-
 absl::Status AtByte(const absl::Status& status, uint64_t offset) {
   return Annotate(status, absl::StrCat("byte ", offset));
 }
@@ -108,7 +45,7 @@ absl::Status AtByte(const absl::Status& status, uint64_t offset) {
 class FrameReader {
  public:
   FrameReader(absl::string_view file, bool is_secret, const OpenOptions& options)
-      : file_(file), options_(options), most_(options.max_model_bytes), context_(ZSTD_createDCtx()), bytes_(is_secret) {
+      : file_(file), context_(ZSTD_createDCtx()), bytes_(is_secret, options) {
     if (context_ != nullptr) ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
   }
   FrameReader(const FrameReader&) = delete;
@@ -129,32 +66,15 @@ class FrameReader {
         return AtByte(absl::DataLossError("found no frame, expected one or the end of the file"), frame);
       }
     }
-    PF_RETURN_IF_ERROR(CheckKept());
     return bytes_.Release();
   }
 
  private:
-  absl::Status CheckKept() const {
-    if (bytes_.is_kept()) return absl::OkStatus();
-    const std::string text =
-        absl::StrCat("the ", bytes_.size(),
-                     " decompressed bytes of the encrypted model cannot be locked in memory and may be swapped: the "
-                     "system allows less (ulimit -l)");
-    if (options_.require_locked_memory) return absl::ResourceExhaustedError(text);
-    if (options_.tell != nullptr) options_.tell(text);
-    return absl::OkStatus();
-  }
-
   absl::Status Skip(absl::string_view rest) {
     const size_t size = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
     if (ZSTD_isError(size)) return absl::DataLossError("the file is truncated within a skippable frame");
     at_ += size;
     return absl::OkStatus();
-  }
-
-  absl::Status TooLarge(absl::string_view verb, uint64_t bytes) const {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the model ", verb, " ", bytes, " bytes, expected at most ", most_, " (max_model_bytes)"));
   }
 
   // Reserves the size that the frame's header declares, if any and if it is plausible.
@@ -163,10 +83,7 @@ class FrameReader {
     if (declared == ZSTD_CONTENTSIZE_ERROR)
       return absl::DataLossError("the header of the frame is broken or truncated");
     if (declared == ZSTD_CONTENTSIZE_UNKNOWN) return absl::OkStatus();
-    if (declared > most_ - bytes_.size()) {
-      const uint64_t room = std::numeric_limits<uint64_t>::max() - bytes_.size();
-      return TooLarge("declares", bytes_.size() + std::min<uint64_t>(declared, room));
-    }
+    PF_RETURN_IF_ERROR(bytes_.CheckDeclared(declared));
     if (declared > (rest.size() / kLeastBlockSize + 1) * kMostBlockBytes) {
       return absl::DataLossError(absl::StrCat("the frame declares ", declared, " bytes, more than the ", rest.size(),
                                               " bytes that are left can hold"));
@@ -174,30 +91,20 @@ class FrameReader {
     return bytes_.Reserve(bytes_.size() + declared);
   }
 
-  absl::Status MakeRoom() {
-    constexpr uint64_t kFirst = uint64_t{1} << 20;
-    if (bytes_.size() < bytes_.capacity()) return absl::OkStatus();
-    const uint64_t wanted = std::max(kFirst, 2 * static_cast<uint64_t>(bytes_.capacity()));
-    // One byte above the limit distinguishes a model of exactly that size from a larger one.
-    const uint64_t limit = most_ == std::numeric_limits<uint64_t>::max() ? most_ : most_ + 1;
-    return bytes_.Reserve(std::min(wanted, limit));
-  }
-
   // Decompresses the frame at at_.
   absl::Status Decompress() {
     ZSTD_DCtx_reset(context_, ZSTD_reset_session_only);
     ZSTD_inBuffer input = {file_.data() + at_, file_.size() - at_, 0};
     for (;;) {
-      ZSTD_outBuffer output = {bytes_.end(), bytes_.capacity() - bytes_.size(), 0};
+      ZSTD_outBuffer output = {bytes_.end(), bytes_.room(), 0};
       const size_t left = ZSTD_decompressStream(context_, &output, &input);
       if (ZSTD_isError(left)) return DecodingError(left, input);
-      bytes_.Grow(output.pos);
-      if (bytes_.size() > most_) return TooLarge("has more than", most_);
+      PF_RETURN_IF_ERROR(bytes_.Grow(output.pos));
       if (left == 0) break;
       if (output.pos < output.size && input.pos == input.size) {
         return absl::DataLossError("the file is truncated within the frame");
       }
-      PF_RETURN_IF_ERROR(MakeRoom());
+      PF_RETURN_IF_ERROR(bytes_.MakeRoom());
     }
     at_ += input.pos;
     return absl::OkStatus();
@@ -223,11 +130,9 @@ class FrameReader {
   }
 
   absl::string_view file_;
-  const OpenOptions& options_;
-  uint64_t most_;
   ZSTD_DCtx* context_;
   size_t at_ = 0;
-  GrowingBytes bytes_;
+  DecompressedBytes bytes_;
 };
 
 bool IsZstd(const ModelSource& source) {
