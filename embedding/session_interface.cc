@@ -37,21 +37,6 @@ TensorRef Named(const Graph& graph, absl::string_view text) {
   return ref;
 }
 
-std::vector<Node*> NodesOf(const Graph& graph, const std::vector<std::string>& names) {
-  std::vector<Node*> nodes;
-  for (const std::string& name : names) {
-    // A missing node is reported by the session, with the nearest names.
-    if (Node* const node = Named(graph, name).node; node != nullptr) nodes.push_back(node);
-  }
-  return nodes;
-}
-
-std::vector<std::string> Declared(const std::vector<Endpoint>& endpoints) {
-  std::vector<std::string> names;
-  for (const Endpoint& endpoint : endpoints) names.push_back(endpoint.text);
-  return names;
-}
-
 // Sets the shapes of these tensors. Entries without a node keep unknown shapes.
 void SetShapes(const Graph& graph, const std::vector<TensorRef>& refs, std::vector<TensorSpec>* specs) {
   const absl::StatusOr<ShapeMap> shapes = InferShapes(graph);
@@ -78,19 +63,13 @@ absl::StatusOr<SessionInterface> ChooseInterface(const Graph& graph, const pf_se
   PF_ASSIGN_OR_RETURN(interface.inputs, GivenNames(options.inputs, gives_inputs ? options.num_inputs : 0, "input"));
   PF_ASSIGN_OR_RETURN(interface.outputs,
                       GivenNames(options.outputs, gives_outputs ? options.num_outputs : 0, "output"));
-  if (gives_inputs && gives_outputs) return interface;
-  if (!graph.outputs().empty()) {
-    if (!gives_inputs) interface.inputs = Declared(graph.inputs());
-    if (!gives_outputs) interface.outputs = Declared(graph.outputs());
-    return interface;
-  }
-  const std::vector<Node*> inputs = NodesOf(graph, interface.inputs), outputs = NodesOf(graph, interface.outputs);
-  const FoundInterface found =
-      FindInterface(graph, gives_inputs ? &inputs : nullptr, gives_outputs ? &outputs : nullptr);
-  if (!found.outputs_doubt.empty()) return Doubt("outputs", found.outputs_doubt, found.outputs);
-  if (!found.inputs_doubt.empty()) return Doubt("inputs", found.inputs_doubt, found.inputs);
-  if (!gives_inputs) interface.inputs = ChosenNames(found.inputs);
-  if (!gives_outputs) interface.outputs = ChosenNames(found.outputs);
+  InterfaceChoice choice =
+      ChooseInterface(graph, gives_inputs ? &interface.inputs : nullptr, gives_outputs ? &interface.outputs : nullptr);
+  // A missing node is reported by the session, with the nearest names.
+  if (!choice.found.outputs_doubt.empty()) return Doubt("outputs", choice.found.outputs_doubt, choice.found.outputs);
+  if (!choice.found.inputs_doubt.empty()) return Doubt("inputs", choice.found.inputs_doubt, choice.found.inputs);
+  interface.inputs = std::move(choice.inputs);
+  interface.outputs = std::move(choice.outputs);
   return interface;
 }
 

@@ -242,7 +242,48 @@ void ChooseInputs(const Graph& graph, const std::vector<Node*>& outputs, bool ou
   }
 }
 
+// Returns the nodes of "x" and "x:1" that exist.
+std::vector<Node*> NodesOf(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<Node*> nodes;
+  for (const std::string& name : names) {
+    if (Node* node = graph.Find(absl::string_view(name).substr(0, name.rfind(':'))); node != nullptr) {
+      nodes.push_back(node);
+    }
+  }
+  return nodes;
+}
+
+std::vector<std::string> DeclaredNames(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> names;
+  for (const Endpoint& endpoint : endpoints) names.push_back(endpoint.text);
+  return names;
+}
+
 }  // namespace
+
+InterfaceChoice ChooseInterface(const Graph& graph, const std::vector<std::string>* inputs,
+                                const std::vector<std::string>* outputs) {
+  InterfaceChoice choice;
+  if (inputs != nullptr) choice.inputs = *inputs;
+  if (outputs != nullptr) choice.outputs = *outputs;
+  if (inputs != nullptr && outputs != nullptr) return choice;
+  const bool is_declared = !graph.outputs().empty();
+  const auto source = is_declared ? InterfaceChoice::Source::kDeclared : InterfaceChoice::Source::kFound;
+  if (!is_declared) {
+    const std::vector<Node*> input_nodes = NodesOf(graph, choice.inputs), output_nodes = NodesOf(graph, choice.outputs);
+    choice.found =
+        FindInterface(graph, inputs != nullptr ? &input_nodes : nullptr, outputs != nullptr ? &output_nodes : nullptr);
+  }
+  if (inputs == nullptr) {
+    choice.inputs = is_declared ? DeclaredNames(graph.inputs()) : ChosenNames(choice.found.inputs);
+    choice.inputs_source = source;
+  }
+  if (outputs == nullptr) {
+    choice.outputs = is_declared ? DeclaredNames(graph.outputs()) : ChosenNames(choice.found.outputs);
+    choice.outputs_source = source;
+  }
+  return choice;
+}
 
 FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs, const std::vector<Node*>* outputs) {
   FoundInterface found;

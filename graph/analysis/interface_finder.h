@@ -39,6 +39,21 @@ struct FoundInterface {
 FoundInterface FindInterface(const Graph& graph, const std::vector<Node*>* inputs = nullptr,
                              const std::vector<Node*>* outputs = nullptr);
 
+// The interface of a graph by name, and where each side comes from.
+struct InterfaceChoice {
+  enum class Source { kGiven, kDeclared, kFound };
+
+  std::vector<std::string> inputs, outputs;
+  Source inputs_source = Source::kGiven;
+  Source outputs_source = Source::kGiven;
+  FoundInterface found;  // Empty unless a side is found. The choice is void if it has a doubt.
+};
+
+// Chooses each side: the given names if the pointer is not null, otherwise those that the graph declares if it declares
+// outputs, otherwise those of FindInterface. Given names that name no node are kept, and ignored in the search.
+InterfaceChoice ChooseInterface(const Graph& graph, const std::vector<std::string>* inputs,
+                                const std::vector<std::string>* outputs);
+
 // Returns the names of the chosen endpoints, in the same order.
 std::vector<std::string> ChosenNames(const std::vector<FoundEndpoint>& endpoints);
 

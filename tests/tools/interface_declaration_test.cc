@@ -52,6 +52,15 @@ TEST(InterfaceFinder, TakesWhatIsGiven) {
   EXPECT_EQ(Found(graph, "", "a, c"), " -> a,c");
 }
 
+TEST(InterfaceFinder, ReportsAllUnknownNamesWithCandidates) {
+  EXPECT_EQ(
+      Found("image = Placeholder()\nprobabilities = Relu(image)", "imge,zzzzzz", "qqqqqq,probabilitis"),
+      "found 4 errors\n  input 'imge' is not a node of the graph; did you mean 'image'?\n  input 'zzzzzz' is not a "
+      "node of the graph; the inputs that were found are 'image'\n  output 'qqqqqq' is not a node of the graph; the "
+      "outputs that were found are 'probabilities'\n  output 'probabilitis' is not a node of the graph; did you mean "
+      "'probabilities'?");
+}
+
 TEST(InterfaceFinder, DoubtsOutputsThatNeedDifferentInputs) {
   const std::string message = Found("x = Placeholder()\nw = Placeholder()\na = Add(x, w)\nb = Relu(x)");
   EXPECT_TRUE(

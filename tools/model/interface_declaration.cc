@@ -1,8 +1,12 @@
 // Declares an interface from flags and from detected inputs and outputs.
 #include "tools/model/interface_declaration.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/all_errors.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
 #include "tools/command_line/flags.h"
@@ -48,74 +52,72 @@ absl::Status Doubt(absl::string_view flag, absl::string_view doubt, const std::v
   return absl::InvalidArgumentError(text);
 }
 
-// Returns the nodes of the declared names.
-absl::StatusOr<std::vector<Node*>> NamedNodes(const Graph& graph, const std::vector<Endpoint>& endpoints) {
-  std::vector<Node*> nodes;
-  for (const Endpoint& endpoint : endpoints) {
-    if (endpoint.node == nullptr) {
-      std::vector<absl::string_view> names;
-      for (const Node* node = graph.first(); node != nullptr; node = node->next()) names.push_back(node->name());
-      const absl::string_view name = absl::string_view(endpoint.text).substr(0, endpoint.text.rfind(':'));
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", endpoint.text, "' is not a node of the graph", DidYouMean(name, names)));
-    }
-    nodes.push_back(endpoint.node);
-  }
-  return nodes;
+// Returns the inputs or outputs that could be meant: "; the inputs that were found are 'a', 'b'".
+std::string FoundNames(const Graph& graph, absl::string_view kind) {
+  const FoundInterface found = FindInterface(graph);
+  std::vector<std::string> names = ChosenNames(kind == "input" ? found.inputs : found.outputs);
+  if (names.empty()) return "";
+  const size_t omitted = names.size() - std::min(names.size(), kMaxListed);
+  names.resize(names.size() - omitted);
+  return absl::StrCat("; the ", kind, "s that were found are '", absl::StrJoin(names, "', '"), "'",
+                      omitted == 0 ? "" : absl::StrCat(" and ", omitted, " more"));
 }
 
-// Uses the interface that the graph came with for the names that are not given.
-absl::Status DeclareAsSigned(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
-                             Graph* graph, std::vector<std::string>* notes) {
-  const auto names = [&](absl::string_view kind, const std::optional<std::string>& given,
-                         const std::vector<Endpoint>& signed_ones) {
-    if (given.has_value()) return kind == "output" ? WithAllPorts(*graph, SplitList(*given)) : SplitList(*given);
-    std::vector<std::string> texts;
-    for (const Endpoint& endpoint : signed_ones) {
-      texts.push_back(endpoint.text);
-      notes->push_back(absl::StrCat(kind, " '", endpoint.text, "': the model's signature has it"));
+// Returns one error for all names that are not nodes, each with similar names, or else with those that were found.
+absl::Status CheckNames(const Graph& graph, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs) {
+  std::vector<absl::Status> errors;
+  std::vector<absl::string_view> known;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) known.push_back(node->name());
+  for (const auto& [kind, names] : {std::pair{"input", &inputs}, std::pair{"output", &outputs}}) {
+    bool has_listed = false;
+    for (const std::string& text : *names) {
+      const absl::string_view name = absl::string_view(text).substr(0, text.rfind(':'));
+      if (graph.Find(name) != nullptr) continue;
+      std::string candidates = DidYouMean(name, known);
+      if (candidates.empty() && !has_listed) {
+        candidates = FoundNames(graph, kind);
+        has_listed = true;
+      }
+      errors.push_back(
+          absl::InvalidArgumentError(absl::StrCat(kind, " '", text, "' is not a node of the graph", candidates)));
     }
-    return texts;
-  };
-  const std::vector<std::string> input_names = names("input", inputs, graph->inputs());
-  const std::vector<std::string> output_names = names("output", outputs, graph->outputs());
-  PF_RETURN_IF_ERROR(graph->DeclareInterface(input_names, output_names));
-  return NamedNodes(*graph, graph->inputs()).status();
+  }
+  return AllErrors(errors);
+}
+
+// Adds a note on each name that was not given.
+void AddNotes(absl::string_view kind, InterfaceChoice::Source source, const std::vector<std::string>& names,
+              const std::vector<FoundEndpoint>& found, std::vector<std::string>* notes) {
+  if (source == InterfaceChoice::Source::kDeclared) {
+    for (const std::string& name : names) {
+      notes->push_back(absl::StrCat(kind, " '", name, "': the model's signature has it"));
+    }
+  }
+  if (source != InterfaceChoice::Source::kFound) return;
+  for (const FoundEndpoint& endpoint : found) {
+    notes->push_back(absl::StrCat(endpoint.is_chosen ? kind : absl::StrCat("not an ", kind), " '", endpoint.name(),
+                                  "' (", endpoint.node->op().name(), "): ", endpoint.reason));
+  }
+  if (found.empty()) notes->push_back(absl::StrCat("no ", kind, "s"));
 }
 
 }  // namespace
 
 absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                                     Graph* graph, std::vector<std::string>* notes) {
-  if (!graph->outputs().empty() && !(inputs.has_value() && outputs.has_value())) {
-    return DeclareAsSigned(inputs, outputs, graph, notes);
-  }
-  std::vector<std::string> input_names = SplitList(inputs.value_or(""));
-  std::vector<std::string> output_names = WithAllPorts(*graph, SplitList(outputs.value_or("")));
-  PF_RETURN_IF_ERROR(graph->DeclareInterface(input_names, output_names));
-  PF_ASSIGN_OR_RETURN(const std::vector<Node*> input_nodes, NamedNodes(*graph, graph->inputs()));
-  PF_ASSIGN_OR_RETURN(const std::vector<Node*> output_nodes, NamedNodes(*graph, graph->outputs()));
-  if (inputs.has_value() && outputs.has_value()) return absl::OkStatus();
-  const FoundInterface found =
-      FindInterface(*graph, inputs.has_value() ? &input_nodes : nullptr, outputs.has_value() ? &output_nodes : nullptr);
+  const std::vector<std::string> input_names = SplitList(inputs.value_or(""));
+  const std::vector<std::string> output_names = WithAllPorts(*graph, SplitList(outputs.value_or("")));
+  PF_RETURN_IF_ERROR(CheckNames(*graph, input_names, output_names));
+  const InterfaceChoice choice = ChooseInterface(*graph, inputs.has_value() ? &input_names : nullptr,
+                                                 outputs.has_value() ? &output_names : nullptr);
+  const FoundInterface& found = choice.found;
   if (!found.outputs_doubt.empty()) return Doubt("outputs", found.outputs_doubt, found.outputs);
   if (!found.inputs_doubt.empty()) return Doubt("inputs", found.inputs_doubt, found.inputs);
-  const auto note = [&](absl::string_view kind, const std::vector<FoundEndpoint>& endpoints) {
-    for (const FoundEndpoint& endpoint : endpoints) {
-      notes->push_back(absl::StrCat(endpoint.is_chosen ? kind : absl::StrCat("not an ", kind), " '", endpoint.name(),
-                                    "' (", endpoint.node->op().name(), "): ", endpoint.reason));
-    }
-    if (endpoints.empty()) notes->push_back(absl::StrCat("no ", kind, "s"));
-  };
-  if (!inputs.has_value()) {
-    input_names = ChosenNames(found.inputs);
-    note("input", found.inputs);
-  }
-  if (!outputs.has_value()) {
-    output_names = ChosenNames(found.outputs);
-    note("output", found.outputs);
-  }
-  return graph->DeclareInterface(input_names, output_names);
+  PF_RETURN_IF_ERROR(CheckNames(*graph, choice.inputs, choice.outputs));
+  AddNotes("input", choice.inputs_source, choice.inputs, found.inputs, notes);
+  AddNotes("output", choice.outputs_source, choice.outputs, found.outputs, notes);
+  return graph->DeclareInterface(choice.inputs, choice.outputs);
 }
 
 }  // namespace permafrost
