@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/nearest.h"
 #include "transforms/pipeline/presets.h"
 #include "transforms/way_out.h"
@@ -44,7 +45,10 @@ absl::StatusOr<const PassDefinition*> FindPass(absl::string_view name) {
     names.push_back(pass.name);
   }
   for (const Preset& preset : AllPresets()) names.push_back(preset.name);
-  return absl::InvalidArgumentError(absl::StrCat("transform '", name, "' not recognized", DidYouMean(name, names)));
+  const std::string near = DidYouMean(name, names);
+  return absl::InvalidArgumentError(
+      absl::StrCat("transform '", name, "' not recognized",
+                   near.empty() ? absl::StrCat(", expected one of: ", absl::StrJoin(names, ", ")) : near));
 }
 
 std::string MissedRewrite::ToString() const {

@@ -56,6 +56,25 @@ TEST(Presets, ExpandInPlace) {
   EXPECT_EQ(calls->back().name, "obfuscate_names");
 }
 
+TEST(Presets, NeedNotMatch) {
+  const absl::StatusOr<std::vector<PassCall>> calls = ParseTransforms("optimize_for_inference fold_batch_norms");
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  EXPECT_TRUE(calls->front().is_of_preset);
+  EXPECT_FALSE(calls->back().is_of_preset);
+}
+
+TEST(Presets, ErrorsAreReportedTogether) {
+  const absl::Status status = ParseTransforms("fold_constant, xyzzy; round_weights(num_steps=x, levls=2)").status();
+  const std::string message(status.message());
+  for (const char* expected :
+       {"found 6 errors", "column 14: found ',', expected a blank", "column 21: found ';', expected a blank",
+        "transform 'fold_constant' not recognized; did you mean 'fold_constants'",
+        "transform 'xyzzy' not recognized, expected one of: ", "round_weights: unknown parameter 'levls'",
+        "round_weights: parameter 'num_steps': found 'x'"}) {
+    EXPECT_NE(message.find(expected), std::string::npos) << expected << "\n" << message;
+  }
+}
+
 TEST(Presets, AreAmongTheNearestNames) {
   EXPECT_TRUE(absl::StrContains(FindPass("optimise_for_inference").status().message(), "'optimize_for_inference'"));
 }

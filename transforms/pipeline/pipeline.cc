@@ -6,11 +6,14 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/all_errors.h"
 #include "graph/base/status.h"
 #include "graph/shapes/shape_inference.h"
 #include "graph/validation/hash.h"
 #include "graph/validation/validate.h"
+#include "transforms/pipeline/presets.h"
 #include "transforms/pipeline/thread_team.h"
 
 namespace permafrost {
@@ -66,14 +69,38 @@ void NoteThatNothingMatched(const PassDefinition& pass, const Graph& graph, Pass
   context->Note(absl::StrCat("never matched: ", text, context->wants_misses ? "" : "; --explain says why"));
 }
 
-// Returns the definitions of the calls after checking their arguments.
+// Appends the errors in the arguments of a call: that of all arguments together, and those of each name alone.
+void AddArgumentErrors(const PassDefinition& pass, const PassCall& call, std::vector<absl::Status>* errors) {
+  const absl::Status status = pass.check_arguments(call.arguments);
+  if (status.ok()) return;
+  std::vector<absl::Status> found = {status};
+  for (const PassArgument& argument : call.arguments) {
+    std::vector<PassArgument> alone;
+    for (const PassArgument& other : call.arguments) {
+      if (other.name == argument.name) alone.push_back(other);
+    }
+    absl::Status error = pass.check_arguments(alone);
+    // Alone, the argument also lacks the required ones.
+    const bool is_about_it = absl::StrContains(error.message(), absl::StrCat("'", argument.name, "'"));
+    if (is_about_it && std::find(found.begin(), found.end(), error) == found.end()) found.push_back(std::move(error));
+  }
+  for (const absl::Status& error : found) errors->push_back(Annotate(error, call.name));
+}
+
+// Returns the definitions of the calls after checking their arguments. Appends the errors to *errors, and leaves out
+// passes that do not exist.
 template <typename Find>
-absl::StatusOr<std::vector<const PassDefinition*>> FindPasses(absl::Span<const PassCall> calls, const Find& find) {
+std::vector<const PassDefinition*> FindPasses(absl::Span<const PassCall> calls, const Find& find,
+                                              std::vector<absl::Status>* errors) {
   std::vector<const PassDefinition*> passes;
   for (const PassCall& call : calls) {
-    PF_ASSIGN_OR_RETURN(const PassDefinition* pass, find(call.name));
-    PF_RETURN_IF_ERROR(Annotate(pass->check_arguments(call.arguments), call.name));
-    passes.push_back(pass);
+    const absl::StatusOr<const PassDefinition*> pass = find(call.name);
+    if (!pass.ok()) {
+      errors->push_back(pass.status());
+      continue;
+    }
+    AddArgumentErrors(**pass, call, errors);
+    passes.push_back(*pass);
   }
   return passes;
 }
@@ -90,12 +117,35 @@ std::string PassCall::ToString() const {
   return absl::StrCat(name, "(", text, ")");
 }
 
-absl::Status CheckPipeline(absl::Span<const PassCall> calls) { return FindPasses(calls, FindPass).status(); }
+absl::StatusOr<std::vector<PassCall>> ParseTransforms(absl::string_view text) {
+  ScannedPipeline scanned = ScanPipeline(text);
+  std::vector<absl::Status> errors = std::move(scanned.errors);
+  for (absl::Status& error : errors) {
+    // The wording of TensorFlow's tool.
+    error = Annotate(error, "Failed to parse --transform argument, error was");
+  }
+  absl::StatusOr<std::vector<PassCall>> calls = ExpandPresets(scanned.calls);
+  if (calls.ok()) {
+    (void)FindPasses(*calls, FindPass, &errors);
+  } else {
+    errors.push_back(calls.status());
+  }
+  PF_RETURN_IF_ERROR(AllErrors(errors));
+  return calls;
+}
+
+absl::Status CheckPipeline(absl::Span<const PassCall> calls) {
+  std::vector<absl::Status> errors;
+  (void)FindPasses(calls, FindPass, &errors);
+  return AllErrors(errors);
+}
 
 absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* graph, absl::Span<const PassCall> calls,
                                                     PassContext* context, const PipelineOptions& options) {
-  PF_ASSIGN_OR_RETURN(const std::vector<const PassDefinition*> passes,
-                      options.find_pass ? FindPasses(calls, options.find_pass) : FindPasses(calls, FindPass));
+  std::vector<absl::Status> errors;
+  const std::vector<const PassDefinition*> passes =
+      options.find_pass ? FindPasses(calls, options.find_pass, &errors) : FindPasses(calls, FindPass, &errors);
+  PF_RETURN_IF_ERROR(AllErrors(errors));
   const auto measure = [&] { return options.measure_bytes ? options.measure_bytes(**graph) : 0; };
   ThreadTeam team(context->num_threads);
   GraphHashes hashes;
@@ -152,7 +202,9 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
       hashes = HashGraph(**graph);
     } else {
       report.rewrites = *rewrites;
-      if (*rewrites == 0) NoteThatNothingMatched(*pass, **graph, context);
+      if (*rewrites == 0 && (!call.is_of_preset || context->wants_misses)) {
+        NoteThatNothingMatched(*pass, **graph, context);
+      }
       if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {
         return absl::InternalError(absl::StrCat(call.name, ": changes the declared inputs or outputs"));
       }

@@ -21,6 +21,7 @@ struct PassCall {
   std::string name;
   std::vector<PassArgument> arguments;  // In order; repeated names are kept. Excludes ignore_errors.
   bool ignore_errors = false;
+  bool is_of_preset = false;  // From the expansion of a preset, which need not match anything.
 
   // Returns the call as written in a transform string: `name(a="1", b="x y")`.
   std::string ToString() const;
@@ -30,11 +31,24 @@ struct PassCall {
 // may span several lines, commas between arguments are optional, and a backslash at the end of a line is white space.
 // As an extension, blanks are allowed before "(", "," and ")" and around "=". A transform that is not closed is an
 // error. Every error shows the line with a caret under the offending character, and identifies typographic quotes and
-// dashes. Does not check that the passes exist.
+// dashes. Separators other than blanks between transforms are skipped after an error, so that later errors are found,
+// too. Does not check that the passes exist.
 absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text);
 
-// Returns InvalidArgument for the first call whose pass does not exist or whose arguments are unknown or do not parse.
+// Result of parsing as far as possible.
+struct ScannedPipeline {
+  std::vector<PassCall> calls;
+  std::vector<absl::Status> errors;  // In the order of the text; empty for a valid one.
+};
+ScannedPipeline ScanPipeline(absl::string_view text);
+
+// Returns InvalidArgument for calls whose pass does not exist or whose arguments are unknown or do not parse. The
+// message names all errors, one per line.
 absl::Status CheckPipeline(absl::Span<const PassCall> calls);
+
+// Parses a transform string, expands its presets, and checks the calls. The message of an error names all errors, of
+// the syntax first, one per line.
+absl::StatusOr<std::vector<PassCall>> ParseTransforms(absl::string_view text);
 
 struct PassReport {
   std::string call;

@@ -1,10 +1,12 @@
 // The transform-string parser. Its scanner tracks the position, so that errors can point to a character.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/all_errors.h"
 #include "graph/base/status.h"
 #include "graph/base/typographic_characters.h"
 #include "transforms/pipeline/pipeline.h"
@@ -172,24 +174,40 @@ absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text) {
+ScannedPipeline ScanPipeline(absl::string_view text) {
   Scanner scanner(text);
-  std::vector<PassCall> calls;
+  ScannedPipeline scanned;
   for (;;) {
     scanner.SkipBlanks();
-    if (scanner.AtEnd()) return calls;
+    if (scanner.AtEnd()) return scanned;
     PassCall call;
     const size_t name_at = scanner.position();
     call.name = std::string(scanner.TakeWhile(IsNameChar));
-    if (call.name.empty()) return scanner.ErrorAt(name_at, "the name of a transform");
+    if (call.name.empty()) {
+      const bool is_separator = scanner.Peek() == ',' || scanner.Peek() == ';';
+      scanned.errors.push_back(scanner.ErrorAt(
+          name_at, is_separator ? "a blank: transforms are separated by blanks alone" : "the name of a transform"));
+      if (!is_separator) return scanned;
+      scanner.Advance();
+      continue;
+    }
     scanner.SkipBlanks();
     if (scanner.Peek() == '(') {
       const size_t open = scanner.position();
       scanner.Advance();
-      PF_RETURN_IF_ERROR(ParseArguments(&scanner, open, &call));
+      if (absl::Status status = ParseArguments(&scanner, open, &call); !status.ok()) {
+        scanned.errors.push_back(std::move(status));
+        return scanned;
+      }
     }
-    calls.push_back(std::move(call));
+    scanned.calls.push_back(std::move(call));
   }
+}
+
+absl::StatusOr<std::vector<PassCall>> ParsePipeline(absl::string_view text) {
+  ScannedPipeline scanned = ScanPipeline(text);
+  PF_RETURN_IF_ERROR(AllErrors(scanned.errors));
+  return std::move(scanned.calls);
 }
 
 }  // namespace permafrost

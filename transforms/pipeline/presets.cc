@@ -103,6 +103,7 @@ absl::StatusOr<std::vector<PassCall>> ExpandPresets(absl::Span<const PassCall> c
             absl::StrCat("preset '", preset->name, "' names '", named->name, "', which is not before it"));
       }
       inner[i].ignore_errors |= call.ignore_errors;
+      inner[i].is_of_preset = true;
       open.push_back(std::move(inner[i]));
     }
   }
