@@ -18,7 +18,7 @@ struct DocumentsOptions {
 };
 
 void DefineFlags(DocumentsOptions* options, FlagTable* flags) {
-  flags->AddPositional("FOLDER", &options->folder, "Where to write; the folder must exist.");
+  flags->AddPositional("FOLDER", &options->folder, "Existing folder to write to.");
 }
 
 absl::Status Write(const DocumentsOptions& options, FileSystem& files, Console&) {

@@ -145,7 +145,7 @@ class WheelTest(unittest.TestCase):
 
     def flags_of(self, tool):
         """The flags that the tool's help lists."""
-        flags = set(re.findall(r'^  --(\w+)', self.run_there(tool, '--help').stdout, re.M))
+        flags = set(re.findall(r'^  --(\w+)', self.run_there(tool, '--help=all').stdout, re.M))
         self.assertGreater(len(flags), 2)
         return flags | {'help'}
 

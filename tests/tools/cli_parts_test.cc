@@ -8,11 +8,13 @@
 #include <stdexcept>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/flags.h"
 #include "tools/command_line/json.h"
+#include "tools/command_line/standard_streams.h"
 #include "tools/command_line/typography.h"
 
 namespace permafrost {
@@ -182,6 +184,131 @@ TEST(Console, ProgressIsForTerminals) {
   EXPECT_EQ(err.str(), "");
   Console{out, err, false, true}.Progress("working");
   EXPECT_EQ(err.str(), "\r\x1b[Kworking");
+}
+
+// A table as tools have it: two files, a group, and an output.
+struct FileOptions {
+  std::string in, out;
+  std::vector<std::string> more;
+  int32_t threads = 1;
+};
+
+void DefineFileFlags(FileOptions* options, FlagTable* flags) {
+  flags->Add("in", &options->in, "FILE", "File to read, which is described in enough words to need a second line.");
+  flags->Add("out", &options->out, "FILE", "File to write.");
+  flags->Group("running");
+  flags->Add("threads", &options->threads, "N", "Number of threads.");
+  flags->Group("");
+  flags->MarkCommon({"out", "in"});
+  flags->AcceptAsArguments({"in", "out"});
+  flags->MarkOutputs({"out"});
+}
+
+std::string ParseFiles(std::vector<std::string> arguments, FileOptions* options, ParseOutcome* outcome = nullptr) {
+  FlagTable flags;
+  DefineFileFlags(options, &flags);
+  return std::string(flags.Parse(arguments, outcome).message());
+}
+
+TEST(Flags, ArgumentsSetFlagsInOrder) {
+  FileOptions options;
+  EXPECT_EQ(ParseFiles({"a.pb", "--threads=2", "b.pb"}, &options), "");
+  EXPECT_EQ(options.in, "a.pb");
+  EXPECT_EQ(options.out, "b.pb");
+  options = FileOptions();
+  EXPECT_EQ(ParseFiles({"a.pb", "--out=b.pb"}, &options), "");
+  EXPECT_EQ(options.out, "b.pb");
+  EXPECT_EQ(ParseFiles({"--in=a.pb", "b.pb"}, &options), "Unknown argument b.pb: --in is given");
+  EXPECT_EQ(ParseFiles({"a.pb", "b.pb", "c.pb"}, &options), "Unknown argument c.pb.");
+}
+
+TEST(Flags, TheLastFlagCollectsFurtherArguments) {
+  FileOptions options;
+  FlagTable flags;
+  flags.Add("more", &options.more, "FILES", "");
+  flags.AcceptAsArguments({"more"});
+  ASSERT_TRUE(flags.Parse({"a", "b", "c"}).ok());
+  EXPECT_EQ(options.more, (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST(Flags, IgnoreThoseOfTheLog) {
+  FileOptions options;
+  ParseOutcome outcome;
+  EXPECT_EQ(ParseFiles({"--logtostderr", "--v", "2", "--alsologtostderr=false", "a.pb"}, &options, &outcome), "");
+  EXPECT_EQ(options.in, "a.pb");
+  ASSERT_EQ(outcome.notes.size(), 3u);
+  EXPECT_EQ(outcome.notes[1], "--v is ignored: it controls the log of TensorFlow's tools");
+  EXPECT_EQ(ParseFiles({"--v"}, &options), "--v has no value, expected --v=VALUE");
+}
+
+TEST(Flags, ReportAnOutputOnStandardOutput) {
+  FileOptions options;
+  ParseOutcome outcome;
+  EXPECT_EQ(ParseFiles({"-", "b.pb"}, &options, &outcome), "");
+  EXPECT_FALSE(outcome.writes_to_standard_output);
+  EXPECT_EQ(ParseFiles({"-", "-"}, &options, &outcome), "");
+  EXPECT_TRUE(outcome.writes_to_standard_output);
+}
+
+TEST(Cli, PrintsOnStandardErrorBesideAFileOnStandardOutput) {
+  const Tool tool =
+      DefineTool<FileOptions>("t", "s", {}, &DefineFileFlags, [](const FileOptions&, FileSystem&, Console& console) {
+        console.out << "report";
+        return absl::OkStatus();
+      });
+  std::ostringstream out, err;
+  Console console{out, err};
+  EXPECT_EQ(RunTool(tool, {"--out=-"}, RealFileSystem(), console), 0);
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(err.str(), "report");
+}
+
+TEST(Cli, HelpDescribesCommonFlagsAndNamesTheOthers) {
+  const Tool tool = DefineTool<FileOptions>(
+      "t", "s", {}, &DefineFileFlags,
+      [](const FileOptions&, FileSystem&, Console&) -> absl::Status { return absl::OkStatus(); });
+  const std::string common = HelpText(tool, HelpScope::kCommon, 50);
+  EXPECT_TRUE(
+      absl::StrContains(common, "usage: t [flags] [in] [out]\n\n  --out=FILE\n      File to write.\n  --in=FILE\n"))
+      << common;
+  EXPECT_TRUE(absl::StrContains(common, "further flags (--help=all):\n  running\n      --threads\n")) << common;
+  EXPECT_FALSE(absl::StrContains(common, "Number of threads")) << common;
+  for (const absl::string_view line : absl::StrSplit(common, '\n')) EXPECT_LE(line.size(), 50u) << line;
+  const std::string all = HelpText(tool, HelpScope::kAll, 100);
+  EXPECT_TRUE(absl::StrContains(all, "\nrunning:\n  --threads=N   (default 1)\n      Number of threads.\n")) << all;
+}
+
+TEST(Cli, ToolsHaveShortNames) {
+  Tool tool;
+  for (const auto& [name, expected] :
+       {std::pair{"transform_graph", "transform"}, std::pair{"compare_graphs", "compare"},
+        std::pair{"benchmark_model", "benchmark"}, std::pair{"optimize_for_inference", "optimize_for_inference"}}) {
+    tool.name = name;
+    EXPECT_EQ(ShortName(tool), expected);
+  }
+}
+
+TEST(StandardStreams, WriteAWholeFileOrNothing) {
+  std::ostringstream out;
+  StandardStreamFiles files(RealFileSystem(), out);
+  {
+    auto dropped = files.NewWriter("-", 0);
+    ASSERT_TRUE(dropped.ok() && (*dropped)->Append("dropped").ok());
+  }
+  EXPECT_EQ(out.str(), "");
+  auto writer = files.NewWriter("-", 0);
+  ASSERT_TRUE(writer.ok() && (*writer)->Append("whole").ok() && (*writer)->Commit().ok());
+  EXPECT_EQ(out.str(), "whole");
+  EXPECT_FALSE(files.Stat("-")->is_regular);
+  EXPECT_EQ(files.WritePrivateFile("-", "key").code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Json, WritesDimensionsAsAnArray) {
+  std::ostringstream out;
+  JsonWriter json(out);
+  json.BeginArray().Dimensions(Shape({1, kUnknownDim, 3})).Dimensions(Shape(std::vector<int64_t>()));
+  json.Dimensions(Shape::UnknownRank()).End();
+  EXPECT_EQ(out.str(), "[\n  [1, -1, 3],\n  [],\n  null\n]\n");
 }
 
 TEST(Cli, ExitCodesComeFromOneTable) {

@@ -1,6 +1,7 @@
 // Runs tools from a command line.
 #include "tools/command_line/cli.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,24 +10,28 @@
 #include <iostream>
 #include <new>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "graph/base/nearest.h"
+#include "tools/command_line/standard_streams.h"
 #include "tools/command_line/typography.h"
 
 namespace permafrost {
 namespace {
 
-constexpr size_t kHelpWidth = 100;
 constexpr size_t kHelpColumn = 6;
+// Limits of the width taken from a terminal: narrower text is hard to read, and so are longer lines.
+constexpr size_t kNarrowestHelp = 40;
+constexpr size_t kWidestHelp = 120;
 
-// Wraps `text` at kHelpWidth, each line indented.
-std::string Wrapped(absl::string_view text, size_t indent) {
+// Wraps `text` at `width`, each line indented.
+std::string Wrapped(absl::string_view text, size_t indent, size_t width) {
   std::string out;
   std::string line(indent, ' ');
   for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    if (line.size() > indent && line.size() + 1 + word.size() > kHelpWidth) {
+    if (line.size() > indent && line.size() + 1 + word.size() > width) {
       absl::StrAppend(&out, line, "\n");
       line.assign(indent, ' ');
     }
@@ -35,11 +40,23 @@ std::string Wrapped(absl::string_view text, size_t indent) {
   return absl::StrCat(out, line, "\n");
 }
 
-std::string FlagHelp(const FlagSpec& flag) {
+std::string FlagHelp(const FlagSpec& flag, size_t width) {
   std::string usage = absl::StrCat("--", flag.name);
   if (!flag.is_bool()) absl::StrAppend(&usage, "=", flag.value_name);
   if (!flag.default_value.empty()) absl::StrAppend(&usage, "   (default ", flag.default_value, ")");
-  return absl::StrCat("  ", usage, "\n", Wrapped(flag.help, kHelpColumn));
+  return absl::StrCat("  ", usage, "\n", Wrapped(flag.help, kHelpColumn, width));
+}
+
+// Returns the section with the texts of its flags, or with their names alone.
+std::string SectionHelp(const FlagSection& section, HelpScope scope, size_t width) {
+  const std::string title = section.title.empty() ? "other" : section.title;
+  if (scope == HelpScope::kAll) {
+    std::string text = absl::StrCat("\n", title, ":\n");
+    for (const FlagSpec* flag : section.flags) absl::StrAppend(&text, FlagHelp(*flag, width));
+    return text;
+  }
+  const auto name = [](std::string* out, const FlagSpec* flag) { absl::StrAppend(out, "--", flag->name); };
+  return absl::StrCat("  ", title, "\n", Wrapped(absl::StrJoin(section.flags, " ", name), kHelpColumn, width));
 }
 
 int Fail(const std::string& name, const absl::Status& status, const Console& console) {
@@ -66,12 +83,22 @@ absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, 
   }
 }
 
-std::string Overview(const std::vector<Tool>& tools) {
-  std::string text =
-      "permafrost: makes frozen TensorFlow graphs smaller and faster, and proves that they still answer the same\n\n"
-      "usage: permafrost TOOL [flags]\n\ntools:\n";
-  for (const Tool& tool : tools) absl::StrAppend(&text, "  ", tool.name, "\n", Wrapped(tool.summary, kHelpColumn));
-  return absl::StrCat(text, "\n'permafrost TOOL --help' explains one; 'permafrost --version' prints the version.\n");
+std::string Overview(const std::vector<Tool>& tools, size_t width) {
+  std::string text = absl::StrCat("permafrost: ", kPurpose, "\n\nusage: permafrost TOOL [files and flags]\n\ntools:\n");
+  for (const Tool& tool : tools) {
+    const absl::string_view name = ShortName(tool);
+    absl::StrAppend(&text, "  ", name, name == tool.name ? "" : absl::StrCat("   (or ", tool.name, ")"), "\n",
+                    Wrapped(tool.summary, kHelpColumn, width));
+  }
+  return absl::StrCat(text,
+                      "\n'permafrost TOOL --help' describes a tool; 'permafrost --version' prints the version.\n");
+}
+
+// Returns the columns of a help text.
+size_t HelpWidth() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return Console{std::cout, std::cerr}.width;
+  return std::clamp<size_t>(size.ws_col, kNarrowestHelp, kWidestHelp);
 }
 
 Console ProcessConsole() {
@@ -79,7 +106,9 @@ Console ProcessConsole() {
   const char* term = std::getenv("TERM");
   const bool is_dumb = term == nullptr || absl::string_view(term) == "dumb";
   const bool wants_color = (no_color == nullptr || *no_color == '\0') && !is_dumb;
-  return {std::cout, std::cerr, wants_color && isatty(STDOUT_FILENO) == 1, !is_dumb && isatty(STDERR_FILENO) == 1};
+  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  return {std::cout,   std::cerr,  wants_color && is_terminal, !is_dumb && isatty(STDERR_FILENO) == 1,
+          is_terminal, HelpWidth()};
 }
 
 std::vector<std::string> Arguments(int argc, char** argv) {
@@ -99,32 +128,67 @@ int ExitCode(const absl::Status& status) {
   }
 }
 
-std::string HelpText(const Tool& tool) {
+absl::Status RunParsed(const ParseOutcome& outcome, Console& console,
+                       const std::function<absl::Status(Console& console)>& run) {
+  for (const std::string& note : outcome.notes) console.err << "note: " << Printable(note) << "\n";
+  if (!outcome.writes_to_standard_output) return run(console);
+  Console redirected{console.err, console.err, false, console.progress, false, console.width};
+  return run(redirected);
+}
+
+absl::string_view ShortName(const Tool& tool) {
+  absl::string_view name = tool.name;
+  for (const absl::string_view object : {"_graph", "_graphs", "_model"}) {
+    if (absl::ConsumeSuffix(&name, object)) break;
+  }
+  return name;
+}
+
+std::vector<FlagSection> FurtherFlags(const FlagTable& table) {
+  std::vector<FlagSection> sections;
+  const std::vector<const FlagSpec*> common = table.CommonFlags();
+  for (const FlagSpec& flag : table.flags()) {
+    if (std::find(common.begin(), common.end(), &flag) != common.end()) continue;
+    auto section = std::find_if(sections.begin(), sections.end(),
+                                [&](const FlagSection& candidate) { return candidate.title == flag.group; });
+    if (section == sections.end()) section = sections.insert(section, {flag.group, {}});
+    section->flags.push_back(&flag);
+  }
+  return sections;
+}
+
+std::string HelpText(const Tool& tool, HelpScope scope, size_t width) {
   std::string text = absl::StrCat(tool.name, ": ", tool.summary, "\n\nusage: ", tool.name);
   tool.with_flags([&](const FlagTable& table) {
     absl::StrAppend(&text, table.flags().empty() ? "" : " [flags]");
     for (const PositionalSpec& positional : table.positionals()) absl::StrAppend(&text, " ", positional.value_name);
+    for (const FlagSpec* flag : table.ArgumentFlags()) absl::StrAppend(&text, " [", flag->name, "]");
     absl::StrAppend(&text, "\n\n");
     for (const PositionalSpec& positional : table.positionals()) {
-      absl::StrAppend(&text, "  ", positional.value_name, "\n", Wrapped(positional.help, kHelpColumn));
+      absl::StrAppend(&text, "  ", positional.value_name, "\n", Wrapped(positional.help, kHelpColumn, width));
     }
-    for (const FlagSpec& flag : table.flags()) absl::StrAppend(&text, FlagHelp(flag));
+    for (const FlagSpec* flag : table.CommonFlags()) absl::StrAppend(&text, FlagHelp(*flag, width));
+    absl::StrAppend(&text, "  --help, --help=all, --version\n",
+                    Wrapped("Print this text, the text with all flags, or the version.", kHelpColumn, width));
+    const std::vector<FlagSection> sections = FurtherFlags(table);
+    if (scope == HelpScope::kCommon && !sections.empty()) absl::StrAppend(&text, "\nfurther flags (--help=all):\n");
+    for (const FlagSection& section : sections) absl::StrAppend(&text, SectionHelp(section, scope, width));
   });
-  absl::StrAppend(&text, "  --help, --version\n", Wrapped("Prints this text, or the version.", kHelpColumn));
   absl::StrAppend(&text, "\nexamples:\n");
   for (const Example& example : tool.examples) {
-    absl::StrAppend(&text, Wrapped(absl::StrCat("# ", example.says), 2), "  ", tool.name, " ", example.arguments, "\n");
+    absl::StrAppend(&text, Wrapped(absl::StrCat("# ", example.says), 2, width), "  ", tool.name, " ", example.arguments,
+                    "\n");
   }
-  absl::StrAppend(&text, "\nexit status: 0 done; 1 the answer is no (graphs differ, outputs beyond the tolerance);\n",
-                  "255 an error; an existing output is as it was, unless only the report could not be printed\n");
+  absl::StrAppend(&text, "\n", Wrapped(absl::StrCat("exit status: ", kExitCodes), 0, width));
   return text;
 }
 
 int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
-    if (argument == "--help" || argument == "-h") {
-      console.out << HelpText(tool);
+    if (argument == "--help" || argument == "-h" || argument == "--help=all") {
+      const HelpScope scope = argument == "--help=all" ? HelpScope::kAll : HelpScope::kCommon;
+      console.out << HelpText(tool, scope, console.width);
       return Finish(tool.name, absl::OkStatus(), console);
     }
     if (argument == "--version") {
@@ -140,7 +204,8 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
   const std::string kName = "permafrost";
   const std::string first = arguments.empty() ? "help" : arguments[0];
   const auto find = [&](absl::string_view name) {
-    return std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) { return tool.name == name; });
+    return std::find_if(tools.begin(), tools.end(),
+                        [&](const Tool& tool) { return tool.name == name || ShortName(tool) == name; });
   };
   if (first == "--version") {
     console.out << kName << " " << kVersion << "\n";
@@ -149,7 +214,7 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
   std::string wanted = first;
   const bool is_help = first == "help" || first == "--help" || first == "-h";
   if (is_help && arguments.size() < 2) {
-    console.out << Overview(tools);
+    console.out << Overview(tools, console.width);
     return Finish(kName, absl::OkStatus(), console);
   }
   if (is_help) wanted = arguments[1];
@@ -157,7 +222,10 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
   if (tool == tools.end()) {
     absl::Status status = CheckTypography(wanted);
     std::vector<absl::string_view> names;
-    for (const Tool& candidate : tools) names.push_back(candidate.name);
+    for (const Tool& candidate : tools) {
+      names.push_back(ShortName(candidate));
+      if (ShortName(candidate) != candidate.name) names.push_back(candidate.name);
+    }
     if (status.ok()) {
       const std::string suggestion = DidYouMean(wanted, names);
       status = absl::InvalidArgumentError(absl::StrCat(
@@ -165,18 +233,23 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
     }
     return Fail(kName, status, console);
   }
-  if (is_help) return RunTool(*tool, {"--help"}, files, console);
+  if (is_help) {
+    return RunTool(*tool, {arguments.back() == "--help=all" || arguments.back() == "all" ? "--help=all" : "--help"},
+                   files, console);
+  }
   return RunTool(*tool, arguments.subspan(1), files, console);
 }
 
 int ToolMain(const Tool& tool, int argc, char** argv) {
   Console console = ProcessConsole();
-  return RunTool(tool, Arguments(argc, argv), RealFileSystem(), console);
+  StandardStreamFiles files(RealFileSystem(), std::cout);
+  return RunTool(tool, Arguments(argc, argv), files, console);
 }
 
 int SubcommandMain(const std::vector<Tool>& tools, int argc, char** argv) {
   Console console = ProcessConsole();
-  return RunSubcommand(tools, Arguments(argc, argv), RealFileSystem(), console);
+  StandardStreamFiles files(RealFileSystem(), std::cout);
+  return RunSubcommand(tools, Arguments(argc, argv), files, console);
 }
 
 }  // namespace permafrost

@@ -19,6 +19,13 @@ namespace permafrost {
 
 inline constexpr absl::string_view kVersion = "0.1.0";
 
+// The purpose of the tools, and the meaning of their exit codes (ExitCode), as help texts and manual pages state them.
+inline constexpr absl::string_view kPurpose =
+    "makes frozen TensorFlow graphs smaller and faster, and verifies that their outputs stay the same";
+inline constexpr absl::string_view kExitCodes =
+    "0 if the tool succeeded; 1 if a check failed (graphs differ, outputs exceed the tolerance); 255 after an error, "
+    "which leaves existing output files unchanged unless only the report could not be printed";
+
 // A command line shown in the help as a starting point.
 struct Example {
   std::string says;
@@ -35,6 +42,11 @@ struct Tool {
   // Parses the arguments and runs.
   std::function<absl::Status(absl::Span<const std::string> arguments, FileSystem& files, Console& console)> run;
 };
+
+// Runs `run` after parsing: prints the notes of `outcome`, and redirects printed results to `err` if the tool writes a
+// file to standard output.
+absl::Status RunParsed(const ParseOutcome& outcome, Console& console,
+                       const std::function<absl::Status(Console& console)>& run);
 
 // Defines a tool. `define` binds flags to the members of Options, which carry the defaults. `run` is the function of
 // the tool, also called by other callers.
@@ -53,8 +65,9 @@ Tool DefineTool(std::string name, std::string summary, std::vector<Example> exam
     Options options;
     FlagTable flags;
     define(&options, &flags);
-    if (absl::Status status = flags.Parse(arguments); !status.ok()) return status;
-    return run(options, files, console);
+    ParseOutcome outcome;
+    if (absl::Status status = flags.Parse(arguments, &outcome); !status.ok()) return status;
+    return RunParsed(outcome, console, [&](Console& chosen) { return run(options, files, chosen); });
   };
   return tool;
 }
@@ -69,13 +82,27 @@ int ExitCode(const absl::Status& status);
 // Returns the status for the answer "no", exit code 1.
 inline absl::Status AnswerIsNo(absl::string_view message) { return absl::AbortedError(message); }
 
-// Returns the text of --help, derived from the definition, 100 columns wide.
-std::string HelpText(const Tool& tool);
+// Returns the name of a tool as a subcommand of permafrost: without "_graph", "_graphs" or "_model" at its end.
+absl::string_view ShortName(const Tool& tool);
 
-// Runs a tool as the shell would: handles --help and --version, parses the flags, runs the tool, and prints an error as
-// one line on `err`. Failing to write to `out` is an error. Returns the exit code.
+// The flags of one section of a help text.
+struct FlagSection {
+  std::string title;  // Empty for flags that belong to no group.
+  std::vector<const FlagSpec*> flags;
+};
+// Returns the flags that are not common, by group, in the order of their first flags.
+std::vector<FlagSection> FurtherFlags(const FlagTable& table);
+
+// Which flags --help describes.
+enum class HelpScope { kCommon, kAll };
+// Returns the text of --help or --help=all, derived from the definition, at most `width` columns wide, except for flags
+// and examples that are longer.
+std::string HelpText(const Tool& tool, HelpScope scope, size_t width);
+
+// Runs a tool as the shell would: handles --help, --help=all and --version, parses the flags, runs the tool, and prints
+// an error as one line on `err`. Failing to write to `out` is an error. Returns the exit code.
 int RunTool(const Tool& tool, absl::Span<const std::string> arguments, FileSystem& files, Console& console);
-// Like RunTool, for a set of tools; the first argument names the tool.
+// Like RunTool, for a set of tools; the first argument is the name of the tool, or its short name.
 int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> arguments, FileSystem& files,
                   Console& console);
 

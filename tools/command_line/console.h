@@ -17,8 +17,10 @@ enum class Style { kPlain, kBold, kDim, kGood, kBad, kWarning };
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool color = false;     // `out` is a terminal, and colour is wanted.
-  bool progress = false;  // `err` is a terminal that can overwrite a line.
+  bool color = false;        // `out` is a terminal, and colour is wanted.
+  bool progress = false;     // `err` is a terminal that can overwrite a line.
+  bool is_terminal = false;  // `out` is a terminal.
+  size_t width = 100;        // Columns of help texts: the width of the terminal, if `out` is one.
 
   // Returns `text` in a style if `color` is set, otherwise unchanged.
   std::string Styled(Style style, absl::string_view text) const;

@@ -24,9 +24,7 @@ std::string Heading(absl::string_view name) {
   return absl::StrCat(".TH ", absl::AsciiStrToUpper(name), " 1 \"\" \"permafrost ", kVersion, "\"\n.SH NAME\n");
 }
 
-constexpr absl::string_view kExitStatus =
-    ".SH EXIT STATUS\n0: done. 1: the answer is no (graphs differ, outputs beyond the tolerance). 255: an error; an "
-    "existing output is as it was, unless only the report could not be printed.\n";
+std::string ExitStatus() { return absl::StrCat(".SH EXIT STATUS\n", Roff(kExitCodes), ".\n"); }
 
 // Returns text in single quotes for shells.
 std::string Quoted(absl::string_view text) {
@@ -45,12 +43,42 @@ std::string FlagWords(const Tool& tool) {
   ForEachFlag(tool,
               [&](const FlagSpec& flag) { words.push_back(absl::StrCat("--", flag.name, flag.is_bool() ? "" : "=")); });
   words.push_back("--help");
+  words.push_back("--help=all");
   words.push_back("--version");
   return absl::StrJoin(words, " ");
 }
 
+// Returns the short names that differ from the names.
+std::string ShortNames(absl::Span<const Tool> tools) {
+  std::vector<absl::string_view> names;
+  for (const Tool& tool : tools) {
+    if (ShortName(tool) != tool.name) names.push_back(ShortName(tool));
+  }
+  return absl::StrJoin(names, " ");
+}
+
+// Returns shell code (bash and zsh) that replaces a short name in $tool by the name.
+std::string LengthenTool(absl::Span<const Tool> tools, absl::string_view indent) {
+  std::string text = absl::StrCat(indent, "case \"$tool\" in\n");
+  for (const Tool& tool : tools) {
+    if (ShortName(tool) == tool.name) continue;
+    absl::StrAppend(&text, indent, "  ", ShortName(tool), ") tool=", tool.name, " ;;\n");
+  }
+  return absl::StrCat(text, indent, "esac\n");
+}
+
 std::string Names(absl::Span<const Tool> tools) {
   return absl::StrJoin(tools, " ", [](std::string* out, const Tool& tool) { out->append(tool.name); });
+}
+
+// Returns the entry of a flag in a manual page.
+std::string FlagEntry(const FlagSpec& flag) {
+  std::string text = absl::StrCat(".TP\n\\fB\\-\\-", Roff(flag.name), "\\fR");
+  if (!flag.is_bool()) absl::StrAppend(&text, "=\\fI", Roff(flag.value_name), "\\fR");
+  absl::StrAppend(&text, "\n", Roff(flag.help));
+  if (!flag.choices.empty()) absl::StrAppend(&text, " One of: ", Roff(absl::StrJoin(flag.choices, ", ")), ".");
+  if (!flag.default_value.empty()) absl::StrAppend(&text, " Default: ", Roff(flag.default_value), ".");
+  return text + "\n";
 }
 
 // Returns the first sentence, since a completion is one line.
@@ -69,49 +97,49 @@ std::string ManualPage(const Tool& tool) {
     for (const PositionalSpec& positional : table.positionals()) {
       absl::StrAppend(&text, " \\fI", Roff(positional.value_name), "\\fR");
     }
+    for (const FlagSpec* flag : table.ArgumentFlags()) absl::StrAppend(&text, " [", Roff(flag->name), "]");
     absl::StrAppend(&text, "\n.SH OPTIONS\n");
     for (const PositionalSpec& positional : table.positionals()) {
       absl::StrAppend(&text, ".TP\n\\fI", Roff(positional.value_name), "\\fR\n", Roff(positional.help), "\n");
     }
-    for (const FlagSpec& flag : table.flags()) {
-      absl::StrAppend(&text, ".TP\n\\fB\\-\\-", Roff(flag.name), "\\fR");
-      if (!flag.is_bool()) absl::StrAppend(&text, "=\\fI", Roff(flag.value_name), "\\fR");
-      absl::StrAppend(&text, "\n", Roff(flag.help));
-      if (!flag.choices.empty()) absl::StrAppend(&text, " One of: ", Roff(absl::StrJoin(flag.choices, ", ")), ".");
-      if (!flag.default_value.empty()) absl::StrAppend(&text, " Default: ", Roff(flag.default_value), ".");
-      absl::StrAppend(&text, "\n");
+    for (const FlagSpec* flag : table.CommonFlags()) absl::StrAppend(&text, FlagEntry(*flag));
+    absl::StrAppend(&text,
+                    ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-help=all\\fR, \\fB\\-\\-version\\fR\nPrint the common flags, "
+                    "all flags, or the version.\n");
+    for (const FlagSection& section : FurtherFlags(table)) {
+      absl::StrAppend(&text, ".SS ", Roff(section.title.empty() ? "other" : section.title), "\n");
+      for (const FlagSpec* flag : section.flags) absl::StrAppend(&text, FlagEntry(*flag));
     }
   });
-  absl::StrAppend(&text,
-                  ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nPrints the help, or the version.\n.SH EXAMPLES\n");
+  absl::StrAppend(&text, ".SH EXAMPLES\n");
   for (const Example& example : tool.examples) {
     absl::StrAppend(&text, ".PP\n", Roff(example.says), "\n.PP\n.nf\n.RS\n", Roff(tool.name), " ",
                     Roff(example.arguments), "\n.RE\n.fi\n");
   }
-  return absl::StrCat(text, kExitStatus, ".SH SEE ALSO\n.BR permafrost (1)\n");
+  return absl::StrCat(text, ExitStatus(), ".SH SEE ALSO\n.BR permafrost (1)\n");
 }
 
 std::string ManualPage(absl::Span<const Tool> tools) {
-  std::string text =
-      absl::StrCat(Heading("permafrost"),
-                   "permafrost \\- makes frozen TensorFlow graphs smaller and faster, and proves that they "
-                   "still answer the same\n.SH SYNOPSIS\n.B permafrost\n\\fITOOL\\fR [flags]\n.SH TOOLS\n");
+  std::string text = absl::StrCat(Heading("permafrost"), "permafrost \\- ", Roff(kPurpose),
+                                  "\n.SH SYNOPSIS\n.B permafrost\n\\fITOOL\\fR [files and flags]\n.SH TOOLS\n");
   for (const Tool& tool : tools)
-    absl::StrAppend(&text, ".TP\n\\fB", Roff(tool.name), "\\fR(1)\n", Roff(tool.summary), "\n");
-  return absl::StrCat(text, kExitStatus);
+    absl::StrAppend(&text, ".TP\n\\fB", Roff(ShortName(tool)), "\\fR, \\fB", Roff(tool.name), "\\fR(1)\n",
+                    Roff(tool.summary), "\n");
+  return absl::StrCat(text, ExitStatus());
 }
 
 std::string BashCompletion(absl::Span<const Tool> tools) {
   std::string text =
-      "# What bash completes for permafrost and its tools. Generated from their flags.\n"
+      "# Completions of bash for permafrost and its tools. Generated from their flags.\n"
       "_permafrost() {\n"
       "  local word=\"${COMP_LINE:0:COMP_POINT}\" tool=\"${1##*/}\" words=\n"
       "  word=\"${word##*[[:space:]]}\"\n"
       "  if [ \"$tool\" = permafrost ]; then\n"
       "    tool=\"${COMP_WORDS[1]}\"\n"
       "    if [ \"$COMP_CWORD\" -le 1 ]; then\n";
-  absl::StrAppend(&text, "      COMPREPLY=($(compgen -W '", Names(tools), " help --help --version' -- \"$word\"))\n",
-                  "      return\n    fi\n  fi\n  case \"$tool$word\" in\n");
+  absl::StrAppend(&text, "      COMPREPLY=($(compgen -W '", Names(tools), " ", ShortNames(tools),
+                  " help --help --version' -- \"$word\"))\n", "      return\n    fi\n  fi\n", LengthenTool(tools, "  "),
+                  "  case \"$tool$word\" in\n");
   for (const Tool& tool : tools) {
     ForEachFlag(tool, [&](const FlagSpec& flag) {
       if (flag.choices.empty()) return;
@@ -141,18 +169,20 @@ std::string BashCompletion(absl::Span<const Tool> tools) {
 
 std::string ZshCompletion(absl::Span<const Tool> tools) {
   std::string text = absl::StrCat("#compdef permafrost ", Names(tools),
-                                  "\n# What zsh completes for permafrost and its tools. Generated from their flags.\n"
+                                  "\n# Completions of zsh for permafrost and its tools. Generated from their flags.\n"
                                   "local tool=${service:t}\n"
                                   "if [[ $tool == permafrost ]]; then\n"
                                   "  if (( CURRENT == 2 )); then\n"
                                   "    local -a tools=(\n");
   for (const Tool& tool : tools) {
+    absl::StrAppend(&text, "      ", Quoted(absl::StrCat(ShortName(tool), ":", Brief(tool.summary))), "\n");
+    if (ShortName(tool) == tool.name) continue;
     absl::StrAppend(&text, "      ", Quoted(absl::StrCat(tool.name, ":", Brief(tool.summary))), "\n");
   }
   absl::StrAppend(
       &text,
-      "    )\n    _describe tool tools\n    return\n  fi\n  tool=$words[2]\n  shift words\n  (( CURRENT-- ))\nfi\n"
-      "case $tool in\n");
+      "    )\n    _describe tool tools\n    return\n  fi\n  tool=$words[2]\n  shift words\n  (( CURRENT-- ))\nfi\n",
+      LengthenTool(tools, ""), "case $tool in\n");
   for (const Tool& tool : tools) {
     absl::StrAppend(&text, "  ", tool.name, ") _arguments '*:file:_files' \\\n");
     ForEachFlag(tool, [&](const FlagSpec& flag) {
@@ -165,27 +195,28 @@ std::string ZshCompletion(absl::Span<const Tool> tools) {
       }
       absl::StrAppend(&text, "    ", Quoted(spec), " \\\n");
     });
-    absl::StrAppend(&text, "    '--help[Prints the help]' '--version[Prints the version]' ;;\n");
+    absl::StrAppend(&text, "    '--help[Print the help]' '--version[Print the version]' ;;\n");
   }
   return absl::StrCat(text, "esac\n");
 }
 
 std::string FishCompletion(absl::Span<const Tool> tools) {
-  std::string text = "# What fish completes for permafrost and its tools. Generated from their flags.\n";
+  std::string text = "# Completions of fish for permafrost and its tools. Generated from their flags.\n";
   for (const Tool& tool : tools) {
-    absl::StrAppend(&text, "complete -c permafrost -n __fish_use_subcommand -f -a ", tool.name, " -d ",
+    const std::string names = ShortName(tool) == tool.name ? tool.name : absl::StrCat(ShortName(tool), " ", tool.name);
+    absl::StrAppend(&text, "complete -c permafrost -n __fish_use_subcommand -f -a ", Quoted(names), " -d ",
                     Quoted(tool.summary), "\n");
     const auto complete = [&](absl::string_view rest) {
       absl::StrAppend(&text, "complete -c ", tool.name, rest, "complete -c permafrost -n '__fish_seen_subcommand_from ",
-                      tool.name, "'", rest);
+                      names, "'", rest);
     };
     ForEachFlag(tool, [&](const FlagSpec& flag) {
       std::string rest = absl::StrCat(" -l ", flag.name, flag.is_bool() ? "" : " -r");
       if (!flag.choices.empty()) absl::StrAppend(&rest, " -f -a ", Quoted(absl::StrJoin(flag.choices, " ")));
       complete(absl::StrCat(rest, " -d ", Quoted(Brief(flag.help)), "\n"));
     });
-    complete(" -l help -d 'Prints the help'\n");
-    complete(" -l version -d 'Prints the version'\n");
+    complete(" -l help -d 'Print the help'\n");
+    complete(" -l version -d 'Print the version'\n");
   }
   return text;
 }

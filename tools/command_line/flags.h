@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,10 @@ struct FlagSpec {
   std::string help;
   // If not empty, the only valid values.
   std::vector<std::string> choices;
+  std::string group;         // Title of its section in the help; empty for flags of the tool itself.
+  bool is_common = false;    // Described by --help; other flags only by --help=all.
+  bool is_output = false;    // The value is the path of a file to write.
+  bool is_repeated = false;  // Collects the values of a repeated flag.
   // Sets the value. InvalidArgument (expected ...) without the name of the flag, which the parser adds.
   std::function<absl::Status(const std::string& value)> set;
 
@@ -33,6 +38,12 @@ struct PositionalSpec {
   std::string value_name;
   std::string help;
   std::string* value;
+};
+
+// Results of parsing besides the values of flags.
+struct ParseOutcome {
+  std::vector<std::string> notes;          // About flags that were ignored.
+  bool writes_to_standard_output = false;  // The path of an output file is "-".
 };
 
 // The flags of one tool, bound to the variables that they set.
@@ -54,20 +65,48 @@ class FlagTable {
   void AddChoice(std::string name, std::string* value, std::vector<std::string> choices, std::string help);
   void AddPositional(std::string value_name, std::string* value, std::string help);
 
+  // Starts a group: the flags added from here on belong to it. An empty title ends the group.
+  void Group(std::string title) { group_ = std::move(title); }
+  // Selects the flags that --help describes, in this order. REQUIRES: the names of added flags. Without this call all
+  // flags are common.
+  void MarkCommon(const std::vector<std::string>& names);
+  // Accepts arguments without dashes as values of these flags, in this order: `tool in.pb` for `tool --in_graph=in.pb`.
+  // If the last flag collects values, it takes all further arguments.
+  // REQUIRES: the names of added flags, and no AddPositional.
+  void AcceptAsArguments(const std::vector<std::string>& names);
+  // Marks flags whose value is the path of an output file. REQUIRES: the names of added flags.
+  void MarkOutputs(const std::vector<std::string>& names);
+
   const std::vector<FlagSpec>& flags() const { return flags_; }
   const std::vector<PositionalSpec>& positionals() const { return positionals_; }
+  // Returns the common flags, in the order of MarkCommon, or all flags if none are marked.
+  std::vector<const FlagSpec*> CommonFlags() const;
+  // Returns the flags that arguments without dashes set, in order.
+  std::vector<const FlagSpec*> ArgumentFlags() const;
 
   // Sets the variables from the arguments (without the program's name). Accepts `--flag=value` and `--flag value`; `--`
-  // ends the flags. InvalidArgument: an unknown flag (with the nearest names), a value that is missing or does not
+  // ends the flags. Ignores the logging flags of TensorFlow's tools, with a note in *outcome, which may be null.
+  // InvalidArgument: an unknown flag (with the nearest names), a value that is missing or does not
   // parse, missing or excess arguments, and typographic dashes or quotes, which the message names.
-  absl::Status Parse(absl::Span<const std::string> arguments) const;
+  absl::Status Parse(absl::Span<const std::string> arguments, ParseOutcome* outcome = nullptr) const;
 
  private:
+  FlagSpec& Named(absl::string_view name);
+  const FlagSpec* Find(absl::string_view name) const;
+  // Sets the positional arguments, and the flags of AcceptAsArguments. `given` are the names of flags that were set.
+  absl::Status SetArguments(const std::vector<std::string>& arguments, const std::vector<std::string>& given,
+                            ParseOutcome* outcome) const;
+  absl::Status Set(const FlagSpec& flag, const std::string& value, ParseOutcome* outcome) const;
+  // Returns the maximum number of arguments without dashes.
+  size_t MostArguments() const;
   FlagSpec& AddSpec(std::string name, std::string value_name, std::string default_value, std::string help);
   absl::Status Unknown(absl::string_view argument) const;
 
   std::vector<FlagSpec> flags_;
   std::vector<PositionalSpec> positionals_;
+  std::vector<std::string> common_;            // Names of flags.
+  std::vector<std::string> set_by_arguments_;  // Names of flags.
+  std::string group_;
 };
 
 // Splits a list at commas, strips blanks round the pieces, and drops empty ones.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "io/formats/json_value.h"
 
 namespace permafrost {
@@ -62,6 +63,11 @@ JsonWriter& JsonWriter::Number(double value) {
     if (digits == 17 || std::strtod(text.c_str(), nullptr) == value) return Raw(text);
   }
   return *this;
+}
+
+JsonWriter& JsonWriter::Dimensions(const Shape& shape) {
+  // On one line, for readers.
+  return shape.has_rank() ? Raw(absl::StrCat("[", absl::StrJoin(shape.dims(), ", "), "]")) : Null();
 }
 
 JsonWriter& JsonWriter::Texts(const std::vector<std::string>& values) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "graph/shape.h"
 
 namespace permafrost {
 
@@ -32,6 +33,8 @@ class JsonWriter {
   JsonWriter& Number(double value);
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
+  // Writes the dimensions as an array, -1 for an unknown one; null for a shape of unknown rank.
+  JsonWriter& Dimensions(const Shape& shape);
   JsonWriter& Texts(const std::vector<std::string>& values);
 
  private:

@@ -1,0 +1,50 @@
+// A file system in which the path "-" is standard input or standard output.
+#ifndef PERMAFROST_TOOLS_COMMAND_LINE_STANDARD_STREAMS_H_
+#define PERMAFROST_TOOLS_COMMAND_LINE_STANDARD_STREAMS_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "io/file_system.h"
+
+namespace permafrost {
+
+// The path of standard input for a file that is read, and of standard output for one that is written.
+inline constexpr absl::string_view kStandardStream = "-";
+
+// Passes all paths but "-" to another file system. Thread-safe.
+//
+// Standard input is read to its end once and kept, at most kMaxStreamBytes, so that it can be read again. What is
+// written to "-" is kept in memory until Commit, so that standard output receives a whole file or nothing.
+class StandardStreamFiles : public FileSystem {
+ public:
+  // Does not own `files` and `out`.
+  StandardStreamFiles(FileSystem& files, std::ostream& out) : files_(files), out_(out) {}
+
+  absl::StatusOr<FileView> MapFile(const std::string& path) override;
+  absl::StatusOr<std::string> ReadFile(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path, uint64_t expected_size) override;
+  // InvalidArgument for "-".
+  absl::Status WritePrivateFile(const std::string& path, absl::string_view bytes) override;
+  // The size of "-" is that of standard input if it was read already, otherwise 0.
+  absl::StatusOr<FileStat> Stat(const std::string& path) override;
+  bool Exists(const std::string& path) override;
+  bool IsSameFile(const std::string& a, const std::string& b) override;
+  absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) override;
+  absl::Status MakeDirectory(const std::string& path) override;
+
+ private:
+  FileSystem& files_;
+  std::ostream& out_;
+  std::mutex mutex_;
+  std::optional<FileView> input_;  // Guarded by mutex_.
+};
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_COMMAND_LINE_STANDARD_STREAMS_H_
