@@ -17,6 +17,8 @@
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
+#include "tools/command_line/standard_streams.h"
+#include "tools/measuring/machine_name.h"
 #include "tools/model/delegate_resolution.h"
 #include "tools/model/graph_validity.h"
 #include "tools/model/model_inputs.h"
@@ -40,32 +42,40 @@ constexpr size_t kMostModels = 12;
 constexpr int64_t kBatch = 32;
 
 void DefineFlags(ReportModelOptions* options, FlagTable* flags) {
-  flags->Add(
-      "in_graph", &options->in_graph, "FILES",
-      "The models: files separated by commas, or the flag more than once. The others are compared with the first.");
-  flags->Add("out", &options->out, "FILE", "Where to write the report. Left out: to standard output.");
+  flags->Add("in_graph", &options->in_graph, "FILES",
+             "Models, separated by commas; may be repeated. The others are compared with the first.");
+  flags->Add("out", &options->out, "FILE", "File to write the report to, atomically. Default: standard output.");
   flags->AddChoice("format", &options->format, {"html", "json", "csv", "md"},
-                   "What to write: a page for a browser, everything for a machine, a line for each node, or tables.");
-  flags->Add("title", &options->title, "TEXT", "What the report is called. Left out: like the first model.");
+                   "Format of the report: a page for a browser, all facts as JSON, one CSV line per node, or Markdown "
+                   "tables. Default: the extension of --out, or else html, and md on a terminal.");
+  flags->Add("title", &options->title, "TEXT", "Title of the report. Default: the names of the models.");
   flags->Add("names", &options->names, "NAMES",
-             "What the models are called, separated by commas. Left out: like their files.");
-  flags->Add("input_layer", &options->input_layer, "NAMES", "What is fed, separated by commas. Left out: found.");
-  flags->Add("input_layer_shape", &options->input_layer_shape, "SHAPES",
-             "Their shapes, separated by colons. Left out: those in the model, with a batch of 1.");
-  flags->Add("output_layer", &options->output_layer, "NAMES", "What is fetched, separated by commas. Left out: found.");
+             "Names of the models, separated by commas. Default: the names of their files.");
   flags->Add("inputs", &options->inputs, "FILES",
-             "What the answers are compared on: NPY files as validate_model takes them. Left out: random numbers.");
+             "Inputs for the comparison of outputs: NPY files separated by commas, as for validate_model. Default: "
+             "random numbers.");
   flags->Add("labels", &options->labels, "FILE",
-             "The right answers: an NPY file with an integer for each row of --inputs.");
-  flags->Add("samples", &options->samples, "N", "How many random inputs where --inputs is left out.");
-  flags->Add("seed", &options->seed, "N", "For random inputs.");
-  flags->Add("run", &options->run, "Measure times, memory and answers; else only what is in the files is reported.");
-  flags->Add("layers", &options->layers,
-             "Measure how far the tensors inside of the other models are from the first's.");
-  flags->Add("max_time", &options->max_time, "SECONDS", "What measuring times may take.");
+             "Labels for the accuracy: an NPY file with one integer per row of --inputs.");
+  flags->Add("run", &options->run, "Measure latency, memory and outputs; otherwise report only the contents of files.");
+  flags->Group("inputs, outputs and measurement");
+  flags->Add("input_layer", &options->input_layer, "NAMES", "Nodes to feed, separated by commas. Default: detected.");
+  flags->Add("input_layer_shape", &options->input_layer_shape, "SHAPES",
+             "Shapes of the inputs, separated by colons. Default: those of the model, with batch 1 and sizes with "
+             "which the model runs.");
+  flags->Add("output_layer", &options->output_layer, "NAMES",
+             "Nodes to fetch, separated by commas. Default: detected.");
+  flags->Add("samples", &options->samples, "N", "Number of random inputs.");
+  flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  flags->Add("layers", &options->layers, "Compare the inner tensors of the other models with those of the first.");
+  flags->Add("max_time", &options->max_time, "SECONDS", "Maximum duration of the latency measurement in seconds.");
+  flags->Group("");
   AddRunFlags(&options->run_flags, flags);
   AddImageFlags(&options->image, flags);
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon(
+      {"in_graph", "out", "format", "title", "names", "inputs", "labels", "run", "delegate", "precision", "threads"});
+  flags->AcceptAsArguments({"in_graph"});
+  flags->MarkOutputs({"out"});
 }
 
 std::vector<std::string> Flat(const std::vector<std::string>& lists) {
@@ -99,6 +109,20 @@ absl::Status CheckOptions(const ReportModelOptions& options, size_t num_models, 
   return absl::OkStatus();
 }
 
+// Returns the format of the report. InvalidArgument for a page on a terminal.
+absl::StatusOr<std::string> FormatOf(const ReportModelOptions& options, const Console& console) {
+  const bool prints = options.out.empty() || options.out == kStandardStream;
+  if (!options.format.empty()) {
+    if (options.format != "html" || !prints || !console.is_terminal) return options.format;
+    return absl::InvalidArgumentError(
+        "--format=html: found a terminal as the output, expected --out=FILE, or --format=md");
+  }
+  for (const absl::string_view format : {"json", "csv", "md"}) {
+    if (absl::EndsWithIgnoreCase(options.out, absl::StrCat(".", format))) return std::string(format);
+  }
+  return prints && console.is_terminal ? "md" : "html";
+}
+
 // Returns the last part of each path, or the whole path if two have the same last part.
 std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
@@ -110,6 +134,17 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
   return names;
 }
 
+// Returns the default title: the names of up to three models.
+std::string TitleOf(const std::vector<ModelFacts>& models) {
+  constexpr size_t kMostNamed = 3;
+  std::string title;
+  for (size_t i = 0; i < models.size() && i < kMostNamed; ++i) {
+    absl::StrAppend(&title, i == 0 ? "" : ", ", models[i].name);
+  }
+  if (models.size() > kMostNamed) absl::StrAppend(&title, " and ", models.size() - kMostNamed, " more");
+  return title;
+}
+
 class Reporter {
  public:
   Reporter(const ReportModelOptions& options, FileSystem& files, Console& console)
@@ -118,6 +153,7 @@ class Reporter {
   absl::Status Run() {
     const std::vector<std::string> names = Flat(options_.names);
     PF_RETURN_IF_ERROR(CheckOptions(options_, paths_.size(), names.size()));
+    PF_ASSIGN_OR_RETURN(format_, FormatOf(options_, console_));
     // Opened early, so that an unwritable path is reported before the measurement.
     std::unique_ptr<FileWriter> writer;
     if (!options_.out.empty()) {
@@ -170,7 +206,9 @@ class Reporter {
       if (const absl::StatusOr<FileStat> stat = files_.Stat(paths_[i]); stat.ok()) facts.file_bytes = stat->size;
       facts.graph = CollectGraphFacts(subjects_[i]->graph(), subjects_[i]->fed_shapes());
     }
-    report_.title = options_.title.empty() ? report_.models[0].name : options_.title;
+    report_.title = options_.title.empty() ? TitleOf(report_.models) : options_.title;
+    report_.date = MeasurementDate();
+    report_.machine = MachineName();
     return absl::OkStatus();
   }
 
@@ -208,7 +246,7 @@ class Reporter {
       if (validation.ok()) {
         AddQuality(*validation, &quality);
       } else {
-        quality.notes.push_back(absl::StrCat("answers were not compared: ", validation.status().message()));
+        quality.warnings.push_back(absl::StrCat("outputs were not compared: ", validation.status().message()));
       }
       if (i > 0 && options_.layers) AddLayerErrors(i);
     }
@@ -237,12 +275,14 @@ class Reporter {
     for (const OutputValidation& output : validation.outputs) {
       const OutputDifference& difference = output.difference;
       if (!difference.mismatch.empty()) {
-        quality->notes.push_back(absl::StrCat("output '", output.name, "': ", difference.mismatch));
+        quality->warnings.push_back(absl::StrCat("output '", output.name, "': ", difference.mismatch));
         continue;
       }
       if (difference.num_nonfinite_mismatches > 0) {
-        quality->notes.push_back(absl::StrCat("output '", output.name, "': ", difference.num_nonfinite_mismatches,
-                                              " elements are finite in one of both models alone"));
+        const int64_t count = difference.num_nonfinite_mismatches;
+        quality->warnings.push_back(absl::StrCat("output '", output.name, "': ", count,
+                                                 count == 1 ? " element is" : " elements are",
+                                                 " finite in one of both models alone"));
       }
       if (difference.has_numbers) {
         const double error = difference.num_nonfinite_mismatches > 0 ? -std::numeric_limits<double>::infinity()
@@ -283,9 +323,10 @@ class Reporter {
       if (found != decibels.end()) node.sqnr_db = found->second;
     }
     if (!noise->set_aside.empty()) {
-      facts.quality->notes.push_back(absl::StrCat(noise->set_aside.size(),
-                                                  " tensors have the name of one of the first "
-                                                  "model and other content, and were not compared"));
+      const size_t count = noise->set_aside.size();
+      facts.quality->notes.push_back(absl::StrCat(count, count == 1 ? " tensor has" : " tensors have",
+                                                  " the name of one of the first model and other content, and ",
+                                                  count == 1 ? "was" : "were", " not compared"));
     }
   }
 
@@ -312,9 +353,9 @@ class Reporter {
   }
 
   std::string Text() const {
-    if (options_.format == "csv") return ReportCsv(report_);
-    if (options_.format == "md") return ReportMarkdown(report_);
-    if (options_.format == "html") return ReportPage(report_);
+    if (format_ == "csv") return ReportCsv(report_);
+    if (format_ == "md") return ReportMarkdown(report_);
+    if (format_ == "html") return ReportPage(report_);
     std::ostringstream text;
     JsonWriter json(text);
     WriteReportJson(report_, &json);
@@ -325,6 +366,7 @@ class Reporter {
   FileSystem& files_;
   Console& console_;
   const std::vector<std::string> paths_;
+  std::string format_;
   RunOptions run_options_;
   std::vector<std::unique_ptr<BenchmarkSubject>> subjects_;
   std::vector<KeptWeights> kept_;
@@ -339,11 +381,11 @@ absl::Status ReportModel(const ReportModelOptions& options, FileSystem& files, C
 
 Tool ReportModelTool() {
   return DefineTool<ReportModelOptions>(
-      "report_model", "shows a model, or variants of one side by side, on a page for a browser",
-      {{"A page with everything.", "--in_graph=model.pb --out=report.html"},
-       {"Before and after: size, time, accuracy, and where quantisation hurts.",
+      "report_model", "writes a report on a model, or on variants of one side by side, as a page for a browser",
+      {{"Write a page.", "model.pb --out=report.html"},
+       {"Compare two models: size, latency, accuracy, and the error of each layer.",
         "--in_graph=model.pb,small.pb --inputs=images.npy --labels=labels.npy --delegate=onednn --out=report.html"},
-       {"What is in the file, for a script.", "--in_graph=model.pb --run=false --format=json"}},
+       {"Print the contents of the file as JSON, without running it.", "model.pb --run=false --format=json"}},
       &DefineFlags, &ReportModel);
 }
 

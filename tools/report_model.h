@@ -20,7 +20,7 @@ namespace permafrost {
 struct ReportModelOptions {
   std::vector<std::string> in_graph;  // Each a comma separated list; the first is the reference.
   std::string out;                    // Empty: standard output.
-  std::string format = "html";
+  std::string format;                 // "html", "json", "csv", "md"; empty: by the extension of `out`, or else html.
   std::string title;
   std::vector<std::string> names;  // Names of the models, each a comma separated list; empty: file names.
   std::optional<std::string> input_layer, output_layer, input_layer_shape;

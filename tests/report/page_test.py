@@ -75,6 +75,23 @@ class PageTest(unittest.TestCase):
         for part in ("quality", "errors"):
             self.assertIn(f'<section id="{part}">', page.document)
         self.assertEqual(page.document.count("<canvas"), 2)
+        self.assertRegex(page.document, '<p class="conclusion">[^<]*; the accuracy of (before|after) is ')
+
+    def test_accuracy_of_one_model(self):
+        page = browser.load(self.chromium, self.report(
+            f"--in_graph={DIGITS}", "--inputs=tests/models/digits/eval_images.npy",
+            "--labels=tests/models/digits/eval_labels.npy"))
+        self.check(page)
+        self.assertIn('<section id="quality">', page.document)
+
+    def test_common_prefix_of_names(self):
+        model = self.work / "prefix.pbtxt"
+        model.write_text(node("x", "Placeholder", (), SHAPE) + node("net/block/a", "Relu", ("x",), FLOAT) +
+                         node("net/block/b", "Relu", ("net/block/a",), FLOAT))
+        page = browser.load(self.chromium, self.report(f"--in_graph={model}", "--run=false"))
+        self.check(page)
+        self.assertRegex(page.document, 'Names are shown without <span class="name">net/block/</span>')
+        self.assertIn('<span class="name">b</span>', page.document)
 
     def test_hostile_names(self):
         model = self.work / "hostile.pbtxt"

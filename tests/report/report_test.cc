@@ -196,6 +196,41 @@ TEST(ReportFormatsTest, WritesJsonThatIsJson) {
   EXPECT_EQ(model.Find("quality")->Find("sqnr_db")->text, "not finite");
 }
 
+// A model of this size with these latencies in milliseconds.
+ModelFacts Measured(const std::string& name, uint64_t bytes, const std::vector<double>& milliseconds) {
+  ModelFacts model;
+  model.name = name;
+  model.file_bytes = bytes;
+  std::vector<double> seconds;
+  for (const double each : milliseconds) seconds.push_back(each * 1e-3);
+  model.run.emplace().seconds = Sample(seconds);
+  return model;
+}
+
+TEST(ReportFormatsTest, ConcludesWhichModelWins) {
+  Report report;
+  report.models = {Measured("a", 4'000'000, {10, 10, 10, 10, 10}), Measured("b", 1'000'000, {5, 5, 5, 5, 5})};
+  EXPECT_EQ(Conclusion(report),
+            "b is the fastest (5.0 ms per run, 2.00 times as fast as a); b is the smallest (1.00 MB, "
+            "4.00 times smaller than a).");
+  report.models[1].quality.emplace().sqnr_db = 31.25;
+  EXPECT_THAT(Conclusion(report), HasSubstr("; the SQNR of b is 31.2 dB."));
+  report.models[0].quality.emplace().accuracy = 0.9;
+  report.models[1].quality->accuracy = 0.85;
+  EXPECT_THAT(Conclusion(report), HasSubstr("; the accuracy of b is 85.00 %, that of a 90.00 %."));
+}
+
+TEST(ReportFormatsTest, DoesNotConcludeFromNoise) {
+  Report report;
+  report.models = {Measured("a", 1000, {10, 11, 9, 10, 12, 8}), Measured("b", 1000, {9.9, 11, 9, 10, 12, 8})};
+  EXPECT_THAT(Conclusion(report), HasSubstr("are equally fast within the noise"));
+  EXPECT_THAT(Conclusion(report), Not(HasSubstr("smallest")));
+  report.models.resize(1);
+  EXPECT_EQ(Conclusion(report), "a takes 10.0 ms per run; has 1.00 kB.");
+  report.models.clear();
+  EXPECT_EQ(Conclusion(report), "");
+}
+
 TEST(ReportFormatsTest, QuotesInCsv) {
   const HostileReport made = MakeHostileReport();
   const std::string csv = ReportCsv(made.report);

@@ -62,6 +62,14 @@ void PrintRoofline(const Roofline& roofline, size_t limit, const Console& consol
                   row.is_bound_by_memory ? "memory" : "arithmetic"});
   }
   table.Print(console, "  ");
+  const bool has_cached = std::any_of(roofline.rows.begin(), roofline.rows.end(), [](const RooflineRow& row) {
+    return row.is_bound_by_memory && row.share_of_roof > 1;
+  });
+  if (has_cached) {
+    console.out
+        << "  more than 100 % of the roof: the tensors fit the processor's cache, which is faster than the memory "
+           "that was measured\n";
+  }
 }
 
 void WriteRoofline(const Roofline& roofline, JsonWriter* json) {

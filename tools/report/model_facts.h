@@ -72,16 +72,17 @@ struct RunFacts {
   std::vector<std::pair<std::string, double>> seconds_by_type;  // Of a profiled run; the slowest type first.
   double profiled_seconds = 0;                                  // All nodes of the fastest run.
   int64_t arena_bytes = 0;
-  std::vector<MemoryPoint> memory;  // During that run.
-  std::vector<std::string> notes;
+  std::vector<MemoryPoint> memory;    // During that run.
+  std::vector<std::string> warnings;  // Reasons not to trust the model or the numbers.
+  std::vector<std::string> notes;     // Omitted parts, with reasons.
 };
 
 // Accuracy relative to the first model and to the labels.
 struct QualityFacts {
-  std::optional<double> accuracy;   // The share of correct rows, if there are labels.
-  std::optional<double> agreement;  // The share of rows with the same largest element as the first model.
-  std::optional<double> sqnr_db;    // The minimum over all outputs.
-  std::vector<std::string> notes;
+  std::optional<double> accuracy;            // The share of correct rows, if there are labels.
+  std::optional<double> agreement;           // The share of rows with the same largest element as the first model.
+  std::optional<double> sqnr_db;             // The minimum over all outputs.
+  std::vector<std::string> warnings, notes;  // As in RunFacts.
 };
 
 struct ModelFacts {

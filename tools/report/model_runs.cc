@@ -57,7 +57,7 @@ absl::Status Profile(const RunToReport& run, double seconds) {
   const auto once = [&] { return session->Run(run.subject->feeds()).status(); };
   PF_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(run.subject->feeds()));
   for (std::string& note : NonFiniteNotes(run.subject->outputs(), outputs)) {
-    run.facts->run->notes.push_back(std::move(note));
+    run.facts->run->warnings.push_back(std::move(note));
   }
   const Graph& graph = run.subject->graph();
   const NodeCosts costs(graph, run.subject->fed_shapes());
@@ -109,7 +109,7 @@ absl::Status MeasureModels(absl::Span<const RunToReport> runs, double seconds, c
   for (size_t i = 0; i < runs.size(); ++i) {
     RunFacts& facts = *runs[i].facts->run;
     if (!results[i].status.ok()) {
-      facts.notes.push_back(absl::StrCat("does not run: ", results[i].status.message()));
+      facts.warnings.push_back(absl::StrCat("does not run: ", results[i].status.message()));
       continue;
     }
     facts.seconds = Sample(results[i].seconds);

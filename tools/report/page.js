@@ -57,9 +57,11 @@
     while (i + 1 < steps.length && Math.abs(value) >= steps[i + 1][0]) ++i;
     return `${digits(value / steps[i][0])} ${steps[i][1]}`;
   }
-  const bytes = (value) => unit(value, [[1, 'B'], [1e3, 'KB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']]);
-  const seconds = (value) => unit(value, [[1e-6, 'µs'], [1e-3, 'ms'], [1, 's']]);
+  const bytes = (value) => isNumber(value) && value < 1e3 ? `${Math.round(value)} B` : unit(value, [[1, 'B'], [1e3, 'kB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']]);
+  const seconds = (value) => unit(value, [[1e-6, 'us'], [1e-3, 'ms'], [1, 's']]);
   const flops = (value) => unit(value, [[1e3, 'kFLOP'], [1e6, 'MFLOP'], [1e9, 'GFLOP'], [1e12, 'TFLOP']]);
+  // A number with its noun: "1 node", "2 nodes".
+  const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
   const count = (value) => isNumber(value) ? value.toLocaleString('en') : '–';
   const percent = (value) => isNumber(value) ? `${(100 * value).toFixed(2)} %` : '–';
   function decibels(value) {
@@ -67,6 +69,20 @@
     return isNumber(value) ? `${value.toFixed(1)} dB` : '–';
   }
   const plain = (value) => isNumber(value) ? String(Number(value.toPrecision(3))) : '–';
+
+  // The folders that all names with folders share, "MobilenetV2/". They tell nothing, and are left out of tables and
+  // charts.
+  function commonPrefix(names) {
+    const paths = names.filter((each) => each.includes('/')).map((each) => each.split('/'));
+    if (paths.length < 2) return '';
+    const first = paths[0];
+    let depth = 0;
+    while (depth < first.length - 1 && paths.every((path) => depth < path.length - 1 && path[depth] === first[depth])) ++depth;
+    return depth === 0 ? '' : `${first.slice(0, depth).join('/')}/`;
+  }
+  const prefix = commonPrefix(models.flatMap((model) => model.graph.nodes.map((node) => node.name)
+    .concat(model.constants.map((constant) => constant.name))));
+  const bare = (text) => prefix !== '' && text.startsWith(prefix) ? text.slice(prefix.length) : text;
 
   function showTip(event, text) {
     tip.textContent = text;
@@ -104,7 +120,7 @@
     const largest = Math.max(...rows.map((row) => Math.max(...row.values.map((value) => value || 0))), 0);
     const box = el('div', {class: 'bars'});
     const add = (row) => {
-      box.append(withTip(el('div', {class: 'name'}, short(row.label, 46)), row.label), el('div', {}, row.values.map((value, i) =>
+      box.append(withTip(el('div', {class: 'name'}, short(bare(row.label), 46)), row.label), el('div', {}, row.values.map((value, i) =>
         value === undefined ? null : el('div', {class: 'bar'},
           el('i', {style: `width:${largest > 0 ? 75 * (value || 0) / largest : 0}%;background:${colourOf(i)}`}),
           el('span', {}, format(value))))));
@@ -177,37 +193,40 @@
       ['parameters', (m) => m.parameters, count], ['arithmetic', (m) => m.flops, flops], ['median', times, seconds],
       ['p90', (m) => m.run && m.run.p90_seconds, seconds], ['arena', (m) => m.run && m.run.arena_bytes, bytes],
       ['accuracy', (m) => m.quality && m.quality.accuracy, percent],
-      ['same answer', (m) => m.quality && m.quality.agreement, percent],
+      ['same class', (m) => m.quality && m.quality.agreement, percent],
       ['SQNR', (m) => m.quality && m.quality.sqnr_db, decibels],
     ].filter(([, get]) => models.some((model) => get(model) !== undefined && get(model) !== null));
-    const noRatio = new Set(['accuracy', 'same answer', 'SQNR']);
+    const noRatio = new Set(['accuracy', 'same class', 'SQNR']);
     const rows = models.map((model, i) => el('tr', {}, el('td', {}, swatch(i), name(model.name)),
       columns.map(([title, get, format]) => el('td', {class: 'number'}, format(get(model)),
         i > 0 && !noRatio.has(title) ? ratio(get(model), get(first)) : null))));
     const head = el('tr', {}, el('th', {}, 'model'), columns.map(([title]) => el('th', {class: 'number'}, title)));
     const about = models.map((model, i) => {
+      const warnings = [...((model.run || {}).warnings || []), ...((model.quality || {}).warnings || [])];
       const notes = [...model.notes, ...((model.run || {}).notes || []), ...((model.quality || {}).notes || [])];
       return el('div', {}, models.length > 1 ? el('h3', {}, swatch(i), name(model.name)) : null,
         model.inputs.map((text) => el('div', {}, 'input ', name(text))),
         model.outputs.map((text) => el('div', {}, 'output ', name(text))),
+        warnings.map((text) => el('div', {class: 'warning'}, 'warning: ', name(text))),
         notes.map((text) => el('div', {class: 'note'}, 'note: ', name(text))));
     });
     section('summary', 'Summary', models.length > 1
-      ? 'Ratios, same answer and SQNR are against the first model.' : '',
+      ? 'Ratios, same class and SQNR are against the first model.' : '',
     el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, head), el('tbody', {}, rows))),
     el('div', {class: 'columns'}, about));
   }
 
   function scatter() {
-    const measures = [['accuracy', 'accuracy', percent], ['agreement', 'same answer as the first', percent],
+    const measures = [['accuracy', 'accuracy', percent], ['agreement', 'same class as the first', percent],
       ['sqnr_db', 'SQNR', decibels]];
     const value = (model, key) => model.quality && isNumber(model.quality[key]) ? model.quality[key] : undefined;
     const spread = (key) => new Set(models.map((model) => value(model, key)).filter((each) => each !== undefined)).size;
-    // The first that tells the models apart; without the first model, which is like itself.
-    const found = measures.find(([key]) => spread(key) > 1);
+    // Accuracy wherever there are labels. Otherwise the first that differs; without the first model, which is like itself.
+    const found = measures.find(([key]) => key === 'accuracy' ? spread(key) > 0 : spread(key) > 1);
     if (!found) return;
     const [key, title, format] = found;
-    const formatY = (each) => key === 'sqnr_db' ? `${plain(each)} dB` : `${plain(100 * each)} %`;
+    // Shares often differ in the third digit alone.
+    const formatY = (each) => key === 'sqnr_db' ? `${plain(each)} dB` : `${Number((100 * each).toFixed(3))} %`;
     const plot = (get, formatX, titleX) => {
       const points = models.map((model, i) => ({i, x: get(model), y: value(model, key), model}))
         .filter((point) => isNumber(point.x) && point.y !== undefined);
@@ -228,8 +247,13 @@
     };
     const plots = [plot((m) => m.file_bytes, bytes, 'size of the file'),
       plot((m) => m.run && m.run.median_seconds, seconds, 'median time')].filter(Boolean);
-    if (plots.length > 0) {
-      section('quality', 'Accuracy', 'Up is better, left is smaller or faster.', el('div', {class: 'columns'}, plots));
+    const shares = key === 'accuracy'
+      ? bars(models.map((model, i) => ({label: model.name, values: models.map((_, j) => i === j ? value(model, key) : undefined)}))
+        .filter((row) => row.values.some((each) => each !== undefined)), percent) : null;
+    if (plots.length > 0 || shares) {
+      section('quality', 'Accuracy', [shares ? 'Share of the rows whose class is that of the label.' : '',
+        plots.length > 0 ? 'In the plots, up is better, left is smaller or faster.' : ''].filter(Boolean).join(' '),
+      shares, plots.length > 0 ? el('div', {class: 'columns'}, plots) : null);
     }
   }
 
@@ -303,8 +327,8 @@
       return el('div', {class: 'scroll'}, el('h3', {}, swatch(line.i), name(models[line.i].name)), el('table', {},
         el('thead', {}, el('tr', {}, el('th', {}, 'where the error grows'), el('th', {}, 'op'),
           el('th', {class: 'number'}, 'SQNR'), el('th', {class: 'number'}, 'lost'))),
-        el('tbody', {}, falls.map((fall) => el('tr', {}, el('td', {}, name(fall.point.node.name)),
-          el('td', {}, name(fall.point.node.op)), el('td', {class: 'number'}, decibels(fall.point.node.sqnr_db)),
+        el('tbody', {}, falls.map((fall) => el('tr', {}, el('td', {}, withTip(name(bare(fall.point.node.name)), fall.point.node.name)),
+          el('td', {class: 'line'}, name(fall.point.node.op)), el('td', {class: 'number'}, decibels(fall.point.node.sqnr_db)),
           el('td', {class: 'number'}, fall.by >= ceiling ? '–' : `${fall.by.toFixed(1)} dB`))))));
     });
     section('errors', 'Error by layer',
@@ -342,9 +366,9 @@
             before ? svg('path', {d: outline(before, low, high, 170, 58), fill: colourOf(0), 'fill-opacity': 0.3}) : null,
             svg('path', {d: outline(own, low, high, 170, 58), fill: colourOf(chosen), 'fill-opacity': 0.75}),
             svg('line', {class: 'axis', x1: 0, x2: 170, y1: 58.5, y2: 58.5})),
-          el('figcaption', {}, name(short(constant.name, 30)), el('small', {}, `${constant.type}, ${bytes(constant.bytes)}`),
+          el('figcaption', {}, name(short(bare(constant.name), 30)), el('small', {}, `${constant.type}, ${bytes(constant.bytes)}`),
             el('small', {}, `${plain(own.low)} to ${plain(own.high)}, deviation ${plain(own.deviation)}`),
-            odd ? el('small', {class: 'note'}, odd) : null)),
+            odd ? el('small', {class: 'warning'}, odd) : null)),
         `${constant.name}\nmean ${plain(own.mean)}, ${percent(own.zeros / own.elements)} zeros`);
       }));
       more.textContent = `all ${constants.length}`;
@@ -626,7 +650,7 @@
           pen.fillText(brief(node.op, 22), x, withName ? y - 8 : y, 2 * halfX - 8);
           if (withName) {
             pen.font = '10px system-ui, "DejaVu Sans", sans-serif';
-            pen.fillText(short(node.name, 26), x, y + 8, 2 * halfX - 8);
+            pen.fillText(short(bare(node.name), 26), x, y + 8, 2 * halfX - 8);
           }
         }
         pen.globalAlpha = 1;
@@ -775,11 +799,11 @@
       });
       body.replaceChildren(...rows.slice(0, shown).map((node) => el('tr', {}, columns.map(([key, , format]) => format
         ? el('td', {class: 'number'}, node[key] === undefined ? '' : format(node[key]))
-        : el('td', {class: key === 'name' ? '' : 'line'}, node[key] === undefined ? '' : name(node[key]))))));
+        : el('td', {class: key === 'name' ? '' : 'line'}, node[key] === undefined ? '' : key === 'name' ? withTip(name(bare(node[key])), node[key]) : name(node[key]))))));
       more.hidden = rows.length <= shown;
       more.textContent = `all ${rows.length}`;
-      rest.textContent = more.hidden ? '' : `${count(shown)} of ${count(rows.length)} nodes`;
-      hits.textContent = `${count(rows.length)} nodes`;
+      rest.textContent = more.hidden ? '' : `${count(shown)} of ${counted(rows.length, 'node')}`;
+      hits.textContent = counted(rows.length, 'node');
     };
     more.addEventListener('click', () => { shown = Infinity; draw(); });
     const search = el('input', {type: 'search', placeholder: 'name or op', 'aria-label': 'search',
@@ -787,14 +811,15 @@
     const head = el('tr', {}, columns.map(([key, title, format]) => el('th', {class: format ? 'number' : ''},
       el('button', {onclick: () => { down = sort === key ? !down : Boolean(format) && key !== 'order'; sort = key; draw(); }}, title))));
     draw();
-    section('nodes', 'Nodes', el('span', {class: 'screen'}, 'Click a title to sort.'), el('div', {class: 'controls'}, el('label', {}, 'find', search), hits,
+    section('nodes', 'Nodes', el('span', {}, el('span', {class: 'screen'}, 'Click a title to sort. '),
+      prefix === '' ? null : el('span', {}, 'Names are shown without ', name(prefix), '.')), el('div', {class: 'controls'}, el('label', {}, 'find', search), hits,
       models.length > 1 ? modelSelect(0, (i) => { chosen = i; draw(); }, 'of') : null),
     el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, head), body)), more, rest);
   }
 
   page.replaceChildren();
-  document.getElementById('top').append(el('h1', {}, facts.title), el('p', {}, [facts.tool,
-    facts.conditions ? `times: ${facts.conditions}` : ''].filter(Boolean).join(' · ')));
+  document.getElementById('top').append(el('h1', {}, facts.title), el('p', {class: 'conclusion'}, facts.conclusion),
+    el('p', {}, [facts.date, facts.machine, facts.conditions, facts.tool].filter(Boolean).join(' · ')));
   summary();
   scatter();
   charts();

@@ -114,6 +114,7 @@ void WriteRun(const RunFacts& run, JsonWriter* json) {
     json->BeginArray().Number(static_cast<double>(point.time_ns) * 1e-9).Integer(point.bytes).End();
   }
   json->End();
+  json->Key("warnings").Texts(run.warnings);
   json->Key("notes").Texts(run.notes);
   json->End();
 }
@@ -158,6 +159,7 @@ void WriteModel(const ModelFacts& model, JsonWriter* json) {
     WriteOptional("accuracy", model.quality->accuracy, json);
     WriteOptional("agreement", model.quality->agreement, json);
     WriteSqnr(model.quality->sqnr_db, json);
+    json->Key("warnings").Texts(model.quality->warnings);
     json->Key("notes").Texts(model.quality->notes);
     json->End();
   }
@@ -230,6 +232,12 @@ std::string ModelMarkdown(const ModelFacts& model) {
   std::string text = absl::StrCat("\n## ", MarkdownCell(model.name), "\n\n");
   for (const std::string& input : model.graph.inputs) absl::StrAppend(&text, "- input ", MarkdownCell(input), "\n");
   for (const std::string& output : model.graph.outputs) absl::StrAppend(&text, "- output ", MarkdownCell(output), "\n");
+  std::vector<std::string> warnings;
+  if (model.run.has_value()) warnings = model.run->warnings;
+  if (model.quality.has_value()) {
+    warnings.insert(warnings.end(), model.quality->warnings.begin(), model.quality->warnings.end());
+  }
+  for (const std::string& warning : warnings) absl::StrAppend(&text, "- warning: ", MarkdownCell(warning), "\n");
   std::vector<std::string> notes = model.graph.notes;
   if (model.run.has_value()) notes.insert(notes.end(), model.run->notes.begin(), model.run->notes.end());
   if (model.quality.has_value()) notes.insert(notes.end(), model.quality->notes.begin(), model.quality->notes.end());
@@ -265,13 +273,93 @@ std::string ModelMarkdown(const ModelFacts& model) {
   return text;
 }
 
+// Returns the model with the smallest value; null if no model has one.
+template <typename Value>
+const ModelFacts* Least(const std::vector<ModelFacts>& models, Value value) {
+  const ModelFacts* least = nullptr;
+  for (const ModelFacts& model : models) {
+    const std::optional<double> here = value(model);
+    if (here.has_value() && (least == nullptr || *here < *value(*least))) least = &model;
+  }
+  return least;
+}
+
+std::optional<double> MedianOf(const ModelFacts& model) {
+  if (!model.run.has_value() || model.run->seconds.empty()) return std::nullopt;
+  return model.run->seconds.median();
+}
+
+// Returns ", 1.80 times as fast as b": `more` is the larger value.
+std::string Times(double more, double less, absl::string_view text, const ModelFacts& other) {
+  return absl::StrFormat(", %.2f times %s %s", more / less, text, other.name);
+}
+
+// Returns the part of the conclusion on latency; empty if nothing was measured.
+std::string LatencyText(const std::vector<ModelFacts>& models, const ModelFacts* fastest) {
+  if (fastest == nullptr) return "";
+  const std::string seconds = FormatSeconds(*MedianOf(*fastest));
+  const ModelFacts* next = nullptr;
+  for (const ModelFacts& model : models) {
+    if (&model != fastest && MedianOf(model).has_value() && (next == nullptr || *MedianOf(model) < *MedianOf(*next))) {
+      next = &model;
+    }
+  }
+  if (next == nullptr) return absl::StrCat(fastest->name, " takes ", seconds, " per run");
+  // The first model is what the others are measured against.
+  const ModelFacts& other = fastest == &models[0] || !MedianOf(models[0]).has_value() ? *next : models[0];
+  if (fastest->run->seconds.MedianInterval().high >= next->run->seconds.MedianInterval().low) {
+    return absl::StrCat(fastest->name, " and ", next->name, " are equally fast within the noise (", seconds, " and ",
+                        FormatSeconds(*MedianOf(*next)), " per run)");
+  }
+  return absl::StrCat(fastest->name, " is the fastest (", seconds, " per run",
+                      Times(*MedianOf(other), *MedianOf(*fastest), "as fast as", other), ")");
+}
+
 }  // namespace
+
+std::string Conclusion(const Report& report) {
+  const std::vector<ModelFacts>& models = report.models;
+  if (models.empty()) return "";
+  const ModelFacts* fastest = Least(models, &MedianOf);
+  std::vector<std::string> parts;
+  if (const std::string latency = LatencyText(models, fastest); !latency.empty()) parts.push_back(latency);
+  const auto bytes = [](const ModelFacts& model) -> std::optional<double> {
+    return static_cast<double>(model.file_bytes);
+  };
+  const ModelFacts* smallest = Least(models, bytes);
+  const ModelFacts* largest =
+      Least(models, [&](const ModelFacts& model) { return std::make_optional(-*bytes(model)); });
+  if (models.size() == 1) {
+    parts.push_back(absl::StrCat(parts.empty() ? absl::StrCat(models[0].name, " has ") : "has ",
+                                 FormatBytes(models[0].file_bytes)));
+  } else if (smallest->file_bytes < largest->file_bytes && smallest->file_bytes > 0) {
+    const ModelFacts& other = smallest == &models[0] ? *largest : models[0];
+    parts.push_back(absl::StrCat(smallest->name, " is the smallest (", FormatBytes(smallest->file_bytes),
+                                 Times(*bytes(other), *bytes(*smallest), "smaller than", other), ")"));
+  }
+  // Speed and size alone do not make a winner.
+  const ModelFacts& judged = fastest != nullptr ? *fastest : *smallest;
+  const std::optional<QualityFacts>& first = models[0].quality;
+  if (judged.quality.has_value() && judged.quality->accuracy.has_value()) {
+    std::string text = absl::StrCat("the accuracy of ", judged.name, " is ", ShareText(judged.quality->accuracy));
+    if (&judged != &models[0] && first.has_value() && first->accuracy.has_value()) {
+      absl::StrAppend(&text, ", that of ", models[0].name, " ", ShareText(first->accuracy));
+    }
+    parts.push_back(std::move(text));
+  } else if (&judged != &models[0] && judged.quality.has_value() && judged.quality->sqnr_db.has_value()) {
+    parts.push_back(absl::StrCat("the SQNR of ", judged.name, " is ", SqnrText(judged.quality->sqnr_db)));
+  }
+  return parts.empty() ? "" : absl::StrCat(absl::StrJoin(parts, "; "), ".");
+}
 
 void WriteReportJson(const Report& report, JsonWriter* json) {
   json->BeginObject();
   json->Key("format").Integer(kFormatVersion);
   json->Key("tool").Text(absl::StrCat("permafrost ", kVersion));
   json->Key("title").Text(report.title);
+  json->Key("date").Text(report.date);
+  json->Key("machine").Text(report.machine);
+  json->Key("conclusion").Text(Conclusion(report));
   json->Key("conditions").Text(report.conditions);
   json->Key("models").BeginArray();
   for (const ModelFacts& model : report.models) WriteModel(model, json);
@@ -294,7 +382,12 @@ std::string ReportCsv(const Report& report) {
 
 std::string ReportMarkdown(const Report& report) {
   std::string text = absl::StrCat("# ", MarkdownCell(report.title), "\n\n");
-  if (!report.conditions.empty()) absl::StrAppend(&text, "Times: ", MarkdownCell(report.conditions), ".\n\n");
+  absl::StrAppend(&text, "**", MarkdownCell(Conclusion(report)), "**\n\n");
+  std::vector<std::string> facts;
+  if (!report.date.empty()) facts.push_back(MarkdownCell(report.date));
+  if (!report.machine.empty()) facts.push_back(MarkdownCell(report.machine));
+  if (!report.conditions.empty()) facts.push_back(MarkdownCell(report.conditions));
+  if (!facts.empty()) absl::StrAppend(&text, absl::StrJoin(facts, "; "), ".\n\n");
   MarkdownTable table({"model", "file", "weights", "nodes", "parameters", "MFLOP", "median", "p90", "arena", "accuracy",
                        "agreement", "SQNR"});
   for (const ModelFacts& model : report.models) {

@@ -14,9 +14,15 @@ namespace permafrost {
 
 struct Report {
   std::string title;
+  std::string date;                // Of the measurement; empty: not stated.
+  std::string machine;             // That measured; empty: not stated.
   std::string conditions;          // Settings of the measurement: "onednn, f32, 2 threads".
   std::vector<ModelFacts> models;  // The first is the reference.
 };
+
+// Returns one sentence on the result: with several models, which is the fastest and which the smallest, by how much,
+// and how the accuracy of the fastest compares. Differences of latency within the confidence intervals are not counted.
+std::string Conclusion(const Report& report);
 
 // Writes the report as JSON; docs/guide/report_model.md describes the members. Non-finite numbers become null, but an
 // infinite or undefined SQNR becomes "identical" or "not finite".
