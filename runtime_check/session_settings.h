@@ -16,8 +16,8 @@
 // python/permafrost/model.py; tests iterate over the rows.
 #define PERMAFROST_SESSION_COUNTS(COUNT)                                                                          \
   COUNT(num_threads, threads, 0, ThreadPool::kMostThreads, static_cast<int>(std::thread::hardware_concurrency()), \
-        "Threads to compute with; 0: one for each core.")                                                         \
+        "Number of threads; 0: one per core.")                                                                    \
   COUNT(inter_op_threads, inter_op_threads, 1, ThreadPool::kMostThreads, options.num_threads,                     \
-        "How many nodes may run at the same time, each on one thread, where that is faster; 0: as many as --threads.")
+        "Maximum number of nodes that run at the same time, each on one thread; 0: as many as --threads.")
 
 #endif  // PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_

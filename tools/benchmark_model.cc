@@ -16,6 +16,7 @@
 #include "runtime_check/threads/thread_activity.h"
 #include "tools/benchmark/benchmark_questions.h"
 #include "tools/benchmark/benchmark_report.h"
+#include "tools/benchmark/faster_delegate.h"
 #include "tools/command_line/interruption.h"
 #include "tools/measuring/benchmark_baseline.h"
 #include "tools/measuring/benchmark_entries.h"
@@ -187,6 +188,7 @@ class Benchmark {
     PF_RETURN_IF_ERROR(Measure());
     Judge();
     Report();
+    SuggestDelegate();
     PF_RETURN_IF_ERROR(WriteFiles());
     return Verdict();
   }
@@ -223,6 +225,11 @@ class Benchmark {
     PF_ASSIGN_OR_RETURN(std::vector<InputSet> samples,
                         ReadCalibrationInputs(files_, run_.calibration_inputs, options_.image, {}, graph.inputs()));
     if (samples.empty()) samples.push_back(subject_->feeds());
+    for (const BenchmarkInput& input : subject_->inputs()) {
+      if (!input.has_chosen_sizes) continue;
+      result_.notes.push_back(absl::StrCat("input '", input.name, "' has unknown sizes; measured with ",
+                                           input.tensor.shape().ToString(), " (--input_layer_shape)"));
+    }
     PF_ASSIGN_OR_RETURN(kept_, ResolveDelegate(run_, model, samples, files_, &session_options_, console_));
     result_.precision = kept_.precision();
     if (options_.init_ops.empty()) return absl::OkStatus();
@@ -297,6 +304,19 @@ class Benchmark {
     json.End();
   }
 
+  // Notes a delegate that is faster than the built-in kernels, if no flag selects one.
+  void SuggestDelegate() {
+    if (NamesDelegate(options_) || options_.json || result_.was_interrupted || result_.plain.seconds.empty()) return;
+    console_.Progress("measuring other delegates");
+    const double seconds = Sample(result_.plain.seconds).median();
+    const std::optional<FasterDelegate> faster = FindFasterDelegate(run_, *subject_, seconds, files_);
+    console_.Progress("");
+    if (!faster.has_value()) return;
+    console_.err << "note: measured with the built-in kernels; --delegate=" << faster->name << " takes "
+                 << FormatSeconds(faster->seconds) << " per run, "
+                 << absl::StrFormat("%.1f", 100 * faster->seconds / seconds) << " % of their time\n";
+  }
+
   absl::Status WriteFiles() {
     if (!options_.profiling_output_csv_file.empty() && profile() != nullptr) {
       PF_RETURN_IF_ERROR(WriteText(options_.profiling_output_csv_file, ProfileCsv(summary_), files_));
@@ -359,14 +379,14 @@ absl::Status BenchmarkModel(const BenchmarkModelOptions& options, FileSystem& fi
 
 Tool BenchmarkModelTool() {
   return DefineTool<BenchmarkModelOptions>(
-      "benchmark_model", "says how long a model takes, and where the time and the memory go",
-      {{"Everything that is left out is found.", "--graph=model.pb --show_flops"},
-       {"The fastest answer that one core gives.", "--graph=model.pb --delegate=onednn --precision=bf16 --threads=1"},
-       {"The original's flags.",
+      "benchmark_model", "measures latency, throughput and memory of a model, by node",
+      {{"Inputs, outputs and shapes are detected.", "model.pb --delegate=onednn --show_flops"},
+       {"Lowest latency on one core.", "model.pb --delegate=onednn --precision=bf16 --threads=1"},
+       {"The flags of TensorFlow's tool.",
         "--graph=model.pb --input_layer=image:0 --input_layer_shape=1,224,224,3 --input_layer_type=float "
         "--output_layer=softmax:0 --max_num_runs=50"},
-       {"Which delegate, precision and number of threads to ship.", "--graph=model.pb --compare"},
-       {"Fail a build that makes the model slower.", "--graph=model.pb --json --baseline=last_week.json"}},
+       {"Recommend a delegate, a precision and a number of threads.", "model.pb --compare"},
+       {"Exit status 1 if the model has become slower.", "model.pb --json --baseline=last_week.json"}},
       &DefineBenchmarkFlags, &BenchmarkModel);
 }
 

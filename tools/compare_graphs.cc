@@ -14,18 +14,18 @@ namespace permafrost {
 namespace {
 
 void DefineFlags(CompareGraphsOptions* options, FlagTable* flags) {
-  flags->AddPositional("GRAPH", &options->actual, "The graph in question: a GraphDef, binary or text.");
-  flags->AddPositional("EXPECTED", &options->expected, "The graph that it should equal.");
+  flags->AddPositional("GRAPH", &options->actual, "Graph to compare, in any format that is read.");
+  flags->AddPositional("EXPECTED", &options->expected, "Graph that it should equal.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "Take tensors for equal when their difference, relative to the scale of the expected one, is at most X. "
-             "Left out: their bits must be equal.");
+             "Maximum difference of a constant, relative to the scale of the expected one. Default: equal bits.");
   flags->Add("strict", &options->strict,
-             "Also compare versions, function library and attributes whose names start with _.");
+             "Also compare versions, the function library and attributes whose names start with _.");
   flags->Add("lineage", &options->lineage, "FILE",
-             "What transform_graph --lineage wrote when it made GRAPH from EXPECTED: renamed, merged and folded nodes "
-             "are paired with those they come from.");
+             "File that transform_graph --lineage wrote when it made GRAPH from EXPECTED. Pairs renamed, merged and "
+             "folded nodes with their origins.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon({"tolerance", "strict", "lineage", "json"});
 }
 
 void WriteJson(const std::vector<GraphDifference>& differences, std::ostream& out) {
@@ -66,10 +66,10 @@ absl::Status CompareGraphFiles(const CompareGraphsOptions& options, FileSystem& 
 
 Tool CompareGraphsTool() {
   return DefineTool<CompareGraphsOptions>(
-      "compare_graphs", "says whether two graphs are equal, and if not, what differs, node by node",
-      {{"Exit status 0 when they are equal, 1 when they are not.", "new.pb old.pb"},
-       {"Weights may differ a little.", "--tolerance=1e-6 new.pb old.pb"},
-       {"What did a run of transform_graph do, node by node?", "--lineage=run.json new.pb old.pb"}},
+      "compare_graphs", "compares two graphs, and prints the differences node by node",
+      {{"Exit status 0 if the graphs are equal, 1 if they differ.", "new.pb old.pb"},
+       {"Tolerate small differences of weights.", "--tolerance=1e-6 new.pb old.pb"},
+       {"Print the changes that a run of transform_graph made.", "--lineage=run.json new.pb old.pb"}},
       &DefineFlags, &CompareGraphFiles);
 }
 

@@ -26,37 +26,42 @@ namespace permafrost {
 namespace {
 
 void DefineFlags(ConvertGraphdefMemmappedFormatOptions* options, FlagTable* flags) {
-  flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read, in any format that is read here.");
+  flags->Add("in_graph", &options->in_graph, "FILE",
+             "Frozen graph to read, in any format that is read (detected from its content). '-' is standard input.");
   flags->Add("out_graph", &options->out_graph, "FILE",
-             "Where to write the package. It appears whole or not at all, and may be the file that is read.");
+             "Package to write, atomically. It may be the input file. '-' is standard output.");
   flags->Add("min_conversion_tensor_size", &options->min_conversion_tensor_size, "N",
-             "Constants of fewer bytes stay in the graph.");
-  flags->Add("page_aligned", &options->page_aligned,
-             "Begin every tensor on a page of its own (4096 bytes) instead of at a multiple of 64 bytes.");
-  flags->Add("dedupe", &options->dedupe, "Let constants with the same bytes share one region.");
+             "Minimum size in bytes of constants that become regions; smaller ones stay in the graph.");
+  flags->Add("unpack", &options->unpack, "Convert a package back to a binary GraphDef with all constants.");
+  flags->Add("page_aligned", &options->page_aligned, "Align tensors to pages (4096 bytes) instead of to 64 bytes.");
+  flags->Add("dedupe", &options->dedupe, "Store constants with equal bytes once.");
   flags->Add("include_quantized", &options->include_quantized,
-             "Also convert constants of the quantized types, which the original leaves in the graph.");
-  flags->Add("pack_for", &options->pack_for, "DELEGATE:PRECISION",
-             "Also store the weights as this delegate packs them on this kind of processor, so that a run with it maps "
-             "them and packs nothing: reference (the built-in kernels), onednn:f32, onednn:bf16, onednn:int8, "
-             "onednn:mixed, onednn:auto; several, separated by commas. Elsewhere the package works as without.");
-  flags->Add("inputs", &options->inputs, "FILES",
-             "With --pack_for: inputs of the model, NPY files separated by commas, * and ? allowed; INPUT=FILE where "
-             "there are several inputs. Their shapes are packed for. Left out: --calibration_inputs, or else random "
-             "numbers.");
-  flags->Add(
-      "calibration_inputs", &options->calibration_inputs, "FOLDER|FILES",
-      "With --pack_for: real inputs that int8, mixed and auto are planned with, at most 128: NPY files, or a folder "
-      "of them or of PNG and JPEG files (--image_size and the like say how they are fed). Left out: --inputs.");
-  AddImageFlags(&options->image, flags);
-  flags->Add("outputs", &options->outputs, "NAMES",
-             "With --pack_for: the outputs that are computed, separated by commas. Left out: found.");
-  flags->Add("unpack", &options->unpack, "The other way: write the graph with all its constants as a binary GraphDef.");
-  flags->Add("verify", &options->verify, "Read back what was written and compare every byte.");
-  flags->Add("dry_run", &options->dry_run, "Report, and write nothing.");
+             "Also convert constants of quantized types, which TensorFlow's tool leaves in the graph.");
+  flags->Add("verify", &options->verify, "Read the output back and compare all bytes.");
+  flags->Add("dry_run", &options->dry_run, "Print the report, and write nothing.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Group("packed weights");
+  flags->Add("pack_for", &options->pack_for, "DELEGATE:PRECISION",
+             "Also store weights in the layout of this delegate on this kind of processor, so that runs map them "
+             "instead of packing: reference, onednn:f32, onednn:bf16, onednn:int8, onednn:mixed, onednn:auto, "
+             "separated by commas. Other processors ignore them.");
+  flags->Add("inputs", &options->inputs, "FILES",
+             "Inputs that define the shapes for --pack_for: NPY files separated by commas, with the wildcards * and ?, "
+             "or INPUT=FILE for each of several inputs. Default: --calibration_inputs, or else random numbers.");
+  flags->Add("calibration_inputs", &options->calibration_inputs, "FOLDER|FILES",
+             "Inputs that calibrate int8, mixed and auto for --pack_for, at most 128: NPY files, or a folder of NPY, "
+             "PNG or JPEG files (see --image_size). Default: --inputs.");
+  AddImageFlags(&options->image, flags);
+  flags->Group("packed weights");
+  flags->Add("outputs", &options->outputs, "NAMES",
+             "Outputs that are computed for --pack_for, separated by commas. Default: detected.");
+  flags->Group("");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
+  flags->MarkCommon({"in_graph", "out_graph", "min_conversion_tensor_size", "unpack", "pack_for", "page_aligned",
+                     "dedupe", "include_quantized", "verify", "dry_run", "json"});
+  flags->AcceptAsArguments({"in_graph", "out_graph"});
+  flags->MarkOutputs({"out_graph"});
 }
 
 absl::Status CheckOptions(const ConvertGraphdefMemmappedFormatOptions& options) {
@@ -366,13 +371,12 @@ absl::Status ConvertGraphdefMemmappedFormat(const ConvertGraphdefMemmappedFormat
 
 Tool ConvertGraphdefMemmappedFormatTool() {
   return DefineTool<ConvertGraphdefMemmappedFormatOptions>(
-      "convert_graphdef_memmapped_format", "turns a frozen graph into a package whose weights are mapped, and back",
-      {{"The constants of 10000 bytes and more become regions", "--in_graph=model.pb --out_graph=model.pbmm"},
-       {"Encrypted; the runtime decrypts of it what it reads",
-        "--in_graph=model.pb --out_graph=model.pbmm.age --encrypt_to=age1..."},
-       {"Packed for the fastest runs on this machine, in two precisions",
-        "--in_graph=model.pb --out_graph=model.pbmm --pack_for=onednn:f32,onednn:bf16"},
-       {"Back to a GraphDef", "--unpack --in_graph=model.pbmm --out_graph=model.pb"}},
+      "convert_graphdef_memmapped_format", "converts a frozen graph to a package with memory-mapped weights, and back",
+      {{"Convert constants of 10000 bytes and more to regions.", "model.pb model.pbmm"},
+       {"Encrypt; the runtime decrypts only the parts that it reads.", "model.pb model.pbmm.age --encrypt_to=age1..."},
+       {"Pack weights for the fastest delegate of this machine, in two precisions.",
+        "model.pb model.pbmm --pack_for=onednn:f32,onednn:bf16"},
+       {"Convert back to a GraphDef.", "--unpack model.pbmm model.pb"}},
       DefineFlags, ConvertGraphdefMemmappedFormat);
 }
 

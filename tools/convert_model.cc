@@ -29,18 +29,22 @@ std::string FormatNames() {
 }
 
 void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
-  flags->Add("in", &options->in, "FILE", "The model to read, of any format that is read; the content tells which.");
+  flags->Add("in", &options->in, "FILE",
+             "Model to read, in any format that is read (detected from its content). '-' is standard input.");
   flags->Add("out", &options->out, "FILE",
-             "Where to write it. It appears whole or not at all, and may be the file that is read. A name that ends in "
-             ".zst is compressed.");
+             "File to write, atomically. It may be the input file; '-' is standard output. A name that ends in .zst is "
+             "compressed.");
   flags->Add("to", &options->to, "FORMAT",
-             absl::StrCat("What to write: ", FormatNames(), ". Left out: what the extension of --out says."));
+             absl::StrCat("Format to write: ", FormatNames(), ". Default: the format of the extension of --out."));
   flags->Add("defuse", &options->defuse,
-             "Take fused convolutions and matrix products apart first, so that every version of TensorFlow knows the "
-             "ops (the pass defuse_ops).");
+             "Split fused convolutions and matrix products into ops that all versions of TensorFlow have (the pass "
+             "defuse_ops).");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
+  flags->MarkCommon({"in", "out", "to", "defuse", "compress", "json"});
+  flags->AcceptAsArguments({"in", "out"});
+  flags->MarkOutputs({"out"});
 }
 
 // Returns the format with the extension of the path; the first of the table if several formats have it.
@@ -121,11 +125,11 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
 
 Tool ConvertModelTool() {
   return DefineTool<ConvertModelOptions>(
-      "convert_model", "reads a model of any format and writes it in another",
-      {{"From TensorFlow.js, with plain convolutions.", "--in=model.json --out=model.pb --defuse"},
-       {"As text, and back.", "--in=model.pb --out=model.pbtxt"},
-       {"A drawing: dot -Tsvg model.dot > model.svg", "--in=model.pb --out=model.dot"},
-       {"For a download.", "--in=model.pb --out=model.pb.zst --compress=zstd:19"}},
+      "convert_model", "converts a model from any format that is read to one that is written",
+      {{"Convert a TensorFlow.js model, with unfused convolutions.", "model.json model.pb --defuse"},
+       {"Write as text.", "model.pb model.pbtxt"},
+       {"Write a graph for Graphviz: dot -Tsvg model.dot > model.svg", "model.pb model.dot"},
+       {"Compress for a download.", "model.pb model.pb.zst --compress=zstd:19"}},
       &DefineFlags, &ConvertModel);
 }
 

@@ -20,22 +20,24 @@ namespace {
 constexpr uint64_t kPiece = 8 << 20;
 
 void DefineFlags(EncryptModelOptions* options, FlagTable* flags) {
-  flags->Add("in", &options->in, "FILE", "What to encrypt, decrypt or inspect.");
-  flags->Add("out", &options->out, "FILE", "Where to write it.");
-  flags->Add("recipient", &options->recipient, "KEY",
-             "Encrypt for the holder of this public key (age1...). May be given several times.");
-  flags->Add("recipients_file", &options->recipients_file, "FILE", "The same, for the public keys in the file.");
+  flags->Add("in", &options->in, "FILE", "File to encrypt, decrypt or inspect. '-' is standard input.");
+  flags->Add("out", &options->out, "FILE", "File to write, atomically. '-' is standard output, except for --keygen.");
+  flags->Add("recipient", &options->recipient, "KEY", "Public key (age1...) to encrypt for. May be repeated.");
+  flags->Add("recipients_file", &options->recipients_file, "FILE", "File with public keys to encrypt for.");
   AddKeyFlags(&options->keys, flags);
-  flags->Add("armor", &options->armor,
-             "Write the encrypted file as text (PEM), for mail and the like; a third larger.");
-  flags->Add("decrypt", &options->decrypt, "Decrypt, with --identity and its like or a passphrase.");
+  flags->Add("armor", &options->armor, "Write the encrypted file as text (PEM), which is a third larger.");
+  flags->Add("decrypt", &options->decrypt, "Decrypt, with private keys (--identity) or a passphrase.");
   flags->Add("keygen", &options->keygen,
-             "Make a private key, write it to --out, which must not exist and which only you can read, and print the "
-             "public key.");
+             "Make a private key, write it to --out, a new file that only its owner can read, and print the public "
+             "key.");
   flags->Add("inspect", &options->inspect,
-             "Print for whom --in is encrypted and how large its content is; needs no key, and nothing of it is proven "
-             "to be so.");
+             "Print the recipients and the size of an encrypted file. Needs no key, and the facts are not "
+             "authenticated.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->MarkCommon({"in", "out", "recipient", "recipients_file", "decrypt", "identity", "passphrase_env", "keygen",
+                     "inspect", "armor", "json"});
+  flags->AcceptAsArguments({"in", "out"});
+  flags->MarkOutputs({"out"});
 }
 
 bool NamesIdentity(const KeyFlags& keys) {
@@ -236,11 +238,11 @@ absl::Status EncryptModel(const EncryptModelOptions& options, FileSystem& files,
 
 Tool EncryptModelTool() {
   return DefineTool<EncryptModelOptions>(
-      "encrypt_model", "encrypts models in the age format, decrypts them, and makes keys",
-      {{"Make a key; the public one is printed.", "--keygen --out=key.txt"},
-       {"Encrypt for two.", "--in=model.pb --out=model.pb.age --recipient=age1... --recipient=age1..."},
-       {"Decrypt. The other tools take --identity too, and read the encrypted file as it is.",
-        "--decrypt --in=model.pb.age --out=model.pb --identity=key.txt"}},
+      "encrypt_model", "encrypts and decrypts models in the age format, and makes keys",
+      {{"Make a private key, and print its public key.", "--keygen --out=key.txt"},
+       {"Encrypt for two recipients.", "model.pb model.pb.age --recipient=age1... --recipient=age1..."},
+       {"Decrypt. The other tools also read encrypted files, with the same --identity.",
+        "--decrypt model.pb.age model.pb --identity=key.txt"}},
       &DefineFlags, &EncryptModel);
 }
 

@@ -13,6 +13,7 @@
 #include "runtime_check/checking/evaluate.h"
 #include "tools/command_line/json.h"
 #include "tools/model/frozen_model.h"
+#include "tools/model/model_location.h"
 
 namespace permafrost {
 namespace {
@@ -27,46 +28,53 @@ std::vector<std::string> FormatNames() {
 
 void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
   flags->Add("input_saved_model_dir", &options->input_saved_model_dir, "FOLDER",
-             "A SavedModel, of TensorFlow 1 or 2. Needs no other input.");
+             "SavedModel of TensorFlow 1 or 2. Replaces all other inputs.");
+  flags->Add("output_graph", &options->output_graph, "FILE",
+             "File to write the frozen graph to, atomically. '-' is standard output.");
+  flags->Add("output_node_names", &options->output_node_names, "NAMES",
+             "Outputs, separated by commas: nodes, or keys of the signature. Default: all outputs of the signature; "
+             "inputs and outputs are then named by its keys.");
   flags->Add("input_meta_graph", &options->input_meta_graph, "FILE",
-             "A MetaGraph (model.ckpt.meta), binary or text, instead of --input_graph.");
-  flags->Add("input_graph", &options->input_graph, "FILE", "A GraphDef with variables, binary or text.");
+             "MetaGraph (model.ckpt.meta), binary or text, instead of --input_graph.");
+  flags->Add("input_graph", &options->input_graph, "FILE", "GraphDef with variables, binary or text.");
   flags->Add("input_checkpoint", &options->input_checkpoint, "PREFIX",
-             "The checkpoint with the values of the variables: what the names of its files have in common.");
-  flags->Add("output_graph", &options->output_graph, "FILE", "Where to write the frozen graph.");
-  flags->Add(
-      "output_node_names", &options->output_node_names, "NAMES",
-      "The outputs, separated by commas: nodes, or keys of the signature. Left out where there is a signature: all "
-      "its outputs, and inputs and outputs are named by its keys.");
-  flags->Add("clear_devices", &options->clear_devices, "Forget which node runs on which device.");
+             "Checkpoint with the values of the variables: the common prefix of its files, or one of them.");
+  flags->Group("variables and functions");
+  flags->Add("clear_devices", &options->clear_devices, "Remove the devices of nodes.");
   flags->Add("initializer_nodes", &options->initializer_nodes, "NAMES",
-             "Nodes that would run before freezing: what they assign to variables takes the place of what the "
-             "checkpoint has.");
+             "Nodes whose assignments replace the values of the checkpoint, separated by commas.");
   flags->Add("variable_names_whitelist", &options->variable_names_whitelist, "NAMES",
-             "Freeze only these variables; the others stay variables.");
-  flags->Add("variable_names_blacklist", &options->variable_names_blacklist, "NAMES", "Do not freeze these variables.");
+             "Variables to freeze, separated by commas; the others stay variables. Default: all.");
+  flags->Add("variable_names_blacklist", &options->variable_names_blacklist, "NAMES",
+             "Variables not to freeze, separated by commas.");
   flags->Add("variable_names_denylist", &options->variable_names_blacklist, "NAMES",
-             "The newer name of --variable_names_blacklist.");
+             "Same as --variable_names_blacklist.");
   flags->Add("moving_averages", &options->moving_averages,
-             "Where the checkpoint has a moving average of a variable, take that for its value.");
+             "Use the moving average of a variable as its value, if the checkpoint has one.");
   flags->Add("moving_average_suffix", &options->moving_average_suffix, "TEXT",
-             "What the names of moving averages end with.");
+             "Suffix of the names of moving averages.");
   flags->Add("inline_functions", &options->inline_functions,
-             "Put the bodies of called functions into the graph. Otherwise calls stay, and functions get the values as "
-             "arguments.");
-  flags->AddChoice("output_format", &options->output_format, FormatNames(), "The format of the frozen graph.");
-  flags->Add("dry_run", &options->dry_run, "Do everything but write the frozen graph.");
-  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+             "Inline the bodies of called functions. Otherwise calls stay, with the values as arguments.");
   flags->Add("input_saver", &options->input_saver, "FILE",
-             "A SaverDef, binary or text, that names the node which restores the variables.");
+             "SaverDef, binary or text, with the name of the node that restores the variables.");
   flags->Add("restore_op_name", &options->restore_op_name, "NAME",
-             "The node that restores the variables, where neither MetaGraph nor saver says.");
-  flags->Add("filename_tensor_name", &options->filename_tensor_name, "NAME", "Has no effect, as in the original.");
-  flags->Add("input_binary", &options->input_binary, "Has no effect: the content tells binary from text.");
+             "Node that restores the variables, if neither MetaGraph nor saver names it.");
+  flags->Group("output");
+  flags->AddChoice("output_format", &options->output_format, FormatNames(), "Format of the frozen graph.");
+  flags->Add("dry_run", &options->dry_run, "Freeze, print the report, and write nothing.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Group("flags of TensorFlow's tool without effect");
+  flags->Add("filename_tensor_name", &options->filename_tensor_name, "NAME", "No effect, as in TensorFlow's tool.");
+  flags->Add("input_binary", &options->input_binary, "No effect: binary and text are told apart by content.");
   flags->Add("checkpoint_version", &options->checkpoint_version, "N",
-             "1 or 2. Has no effect: the content tells the version.");
+             "1 or 2. No effect: the version is detected from the content.");
+  flags->Group("");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
+  flags->MarkCommon({"input_saved_model_dir", "output_graph", "output_node_names", "input_meta_graph", "input_graph",
+                     "input_checkpoint", "output_format", "signature", "saved_model_tags", "dry_run", "json"});
+  flags->AcceptAsArguments({"input_saved_model_dir", "output_graph"});
+  flags->MarkOutputs({"output_graph"});
 }
 
 absl::Status CheckOptions(const FreezeGraphOptions& options) {
@@ -82,12 +90,16 @@ absl::Status CheckOptions(const FreezeGraphOptions& options) {
   return absl::OkStatus();
 }
 
-FrozenModelRequest MakeRequest(const FreezeGraphOptions& options) {
+FrozenModelRequest MakeRequest(const FreezeGraphOptions& options, FileSystem& files) {
   FrozenModelRequest request;
-  request.saved_model = options.input_saved_model_dir;
-  request.meta_graph = options.input_meta_graph;
+  // A part of a SavedModel or of a checkpoint stands for the whole.
+  const ModelLocation location = LocateModel(files, options.input_saved_model_dir);
+  request.saved_model = location.is_whole() ? options.input_saved_model_dir : location.saved_model;
+  request.meta_graph = location.meta_graph.empty() ? options.input_meta_graph : location.meta_graph;
   request.graph = options.input_graph;
-  request.checkpoint = options.input_checkpoint;
+  request.checkpoint = location.checkpoint.empty() ? options.input_checkpoint : location.checkpoint;
+  const std::string prefix = CheckpointPrefix(request.checkpoint);
+  if (prefix != request.checkpoint && files.Exists(absl::StrCat(prefix, ".index"))) request.checkpoint = prefix;
   request.saver = options.input_saver;
   request.restore_op = options.restore_op_name;
   request.tags = SplitList(options.read.saved_model_tags);
@@ -172,7 +184,7 @@ void WriteJson(const FrozenModel& model, uint64_t size, const FreezeGraphOptions
     json.Key("node").Text(variable.node);
     json.Key("key").Text(variable.key);
     json.Key("type").Text(DTypeName(variable.dtype));
-    json.Key("shape").Text(variable.shape.ToString());
+    json.Key("shape").Dimensions(variable.shape);
     json.Key("bytes").Count(variable.bytes);
     json.Key("is_moving_average").Bool(variable.is_average);
     json.End();
@@ -189,7 +201,7 @@ absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, C
   PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files, &console));
   const KernelEvaluator evaluator;
   console.Progress("reading the model");
-  FrozenModelRequest request = MakeRequest(options);
+  FrozenModelRequest request = MakeRequest(options, files);
   const ModelOpener opener(files, options.read, console);
   request.open = opener.OptionsFor(request.graph);
   request.options.evaluator = &evaluator;
@@ -215,13 +227,12 @@ absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, C
 
 Tool FreezeGraphTool() {
   return DefineTool<FreezeGraphOptions>(
-      "freeze_graph", "turns a model with variables into one file without",
-      {{"A SavedModel; its signature says what the inputs and outputs are.",
-        "--input_saved_model_dir=model --output_graph=frozen.pb"},
-       {"A graph and a checkpoint of TensorFlow 1.",
+      "freeze_graph", "converts a model with variables to a frozen graph",
+      {{"Freeze a SavedModel; its signature names inputs and outputs.", "model_folder frozen.pb"},
+       {"Freeze a graph and a checkpoint of TensorFlow 1.",
         "--input_graph=graph.pbtxt --input_checkpoint=model.ckpt-1000 --output_node_names=softmax "
         "--output_graph=frozen.pb"},
-       {"What training averaged over its last steps instead of the last step.",
+       {"Freeze moving averages of the variables.",
         "--input_meta_graph=model.ckpt.meta --input_checkpoint=model.ckpt --output_node_names=softmax "
         "--moving_averages --output_graph=frozen.pb"}},
       &DefineFlags, &FreezeGraph);

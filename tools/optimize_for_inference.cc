@@ -10,19 +10,22 @@ namespace permafrost {
 namespace {
 
 void DefineFlags(OptimizeForInferenceOptions* options, FlagTable* flags) {
-  flags->Add("input", &options->input, "FILE", "The frozen graph, binary or text.");
-  flags->Add("output", &options->output, "FILE", "Where to write the result.");
-  flags->Add("input_names", &options->input_names, "NAMES",
-             "The inputs, separated by commas: each becomes a placeholder.");
+  flags->Add("input", &options->input, "FILE", "Frozen graph to read. '-' is standard input.");
+  flags->Add("output", &options->output, "FILE", "File to write, atomically. '-' is standard output.");
+  flags->Add("input_names", &options->input_names, "NAMES", "Inputs, separated by commas. Each becomes a placeholder.");
   flags->Add("output_names", &options->output_names, "NAMES",
-             "The outputs, separated by commas: what they do not need goes.");
-  flags->Add("frozen_graph", &options->frozen_graph, "Write the binary form, not text.");
+             "Outputs, separated by commas. Nodes that they do not need are removed.");
+  flags->Add("frozen_graph", &options->frozen_graph, "Write binary instead of protobuf's text format.");
   flags->Add("placeholder_type_enum", &options->placeholder_type_enum, "N,...",
-             "The types of new placeholders, as numbers of TensorFlow's DataType: one for all inputs or one for each. "
-             "Left out: the types of what they replace.");
+             "Types of new placeholders, as numbers of TensorFlow's DataType: one, or one per input. Default: the "
+             "types of the replaced nodes.");
   flags->Add("toco_compatible", &options->toco_compatible,
-             "Use only ops that TensorFlow's converter to TFLite knows: fuse no padding and resizing.");
+             "Use only ops that TensorFlow Lite's converter supports: do not fuse Pad and Resize.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon(
+      {"input", "output", "input_names", "output_names", "frozen_graph", "placeholder_type_enum", "toco_compatible"});
+  flags->AcceptAsArguments({"input", "output"});
+  flags->MarkOutputs({"output"});
 }
 
 }  // namespace
@@ -53,8 +56,9 @@ absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, Fi
 
 Tool OptimizeForInferenceTool() {
   return DefineTool<OptimizeForInferenceOptions>(
-      "optimize_for_inference", "removes what only training needs and folds batch norms",
-      {{"A trained classifier.", "--input=frozen.pb --output=small.pb --input_names=image --output_names=softmax"}},
+      "optimize_for_inference", "removes nodes that only training needs, and folds batch norms",
+      {{"Optimise a trained classifier.",
+        "--input=frozen.pb --output=small.pb --input_names=image --output_names=softmax"}},
       &DefineFlags, &OptimizeForInference);
 }
 

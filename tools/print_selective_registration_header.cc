@@ -118,20 +118,23 @@ absl::Status PrintForPermafrost(const PrintSelectiveRegistrationHeaderOptions& o
 
 void DefineFlags(PrintSelectiveRegistrationHeaderOptions* options, FlagTable* flags) {
   flags->Add("graphs", &options->graphs, "FILES",
-             "The models, separated by commas; may be given several times. Functions and the bodies of control flow "
-             "count. Each may have any format and wrapping that can be read.");
+             "Models, separated by commas, in any format that is read. May be repeated. Functions and bodies of "
+             "control flow are included.");
   flags->AddChoice("proto_fileformat", &options->proto_fileformat, {"rawproto", "textproto", "ops_list"},
-                   "What the files are. rawproto and textproto stand for any model, since the content tells; ops_list "
-                   "is JSON: [[\"op\", \"kernel\"], ...].");
+                   "Format of the files. rawproto and textproto: any model, detected from its content. ops_list: JSON, "
+                   "[[\"op\", \"kernel\"], ...].");
   flags->Add("default_ops", &options->default_ops, "OP:KERNEL,...",
-             "What is registered besides: ops that TensorFlow itself puts into graphs. 'all' registers everything.");
-  flags->AddChoice("style", &options->style, {"tensorflow", "permafrost", "ops_list"},
-                   "What is printed: the header ops_to_register.h for a build of TensorFlow or of our own runtime, or "
-                   "what the one for TensorFlow would hold, as a list for --proto_fileformat=ops_list.");
-  flags->Add("strict", &options->strict, "An op that no kernel of TensorFlow serves is an error instead of a warning.");
+             "Ops that are always registered, since TensorFlow adds them to graphs. 'all' registers everything.");
+  flags->AddChoice(
+      "style", &options->style, {"tensorflow", "permafrost", "ops_list"},
+      "Output. tensorflow, permafrost: the header ops_to_register.h for a build of that runtime. ops_list: "
+      "the contents of TensorFlow's header as JSON, for --proto_fileformat=ops_list.");
+  flags->Add("strict", &options->strict, "Fail, instead of warning, if TensorFlow has no kernel for an op.");
   flags->Add("allow_missing", &options->allow_missing,
-             "An op that no kernel of ours serves is a warning instead of an error.");
+             "Warn, instead of failing, if Permafrost has no kernel for an op.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon({"graphs", "proto_fileformat", "default_ops", "style", "strict", "allow_missing"});
+  flags->AcceptAsArguments({"graphs"});
 }
 
 }  // namespace
@@ -175,12 +178,12 @@ absl::Status PrintSelectiveRegistrationHeader(const PrintSelectiveRegistrationHe
 
 Tool PrintSelectiveRegistrationHeaderTool() {
   return DefineTool<PrintSelectiveRegistrationHeaderOptions>(
-      "print_selective_registration_header", "says which ops and kernels models need, as a header for a build",
-      {{"For TensorFlow, compiled with -DSELECTIVE_REGISTRATION -DSUPPORT_SELECTIVE_REGISTRATION.",
+      "print_selective_registration_header", "prints the ops and kernels that models need, as a header for a build",
+      {{"Header for TensorFlow, compiled with -DSELECTIVE_REGISTRATION -DSUPPORT_SELECTIVE_REGISTRATION.",
         "--graphs=a.pb,b.pb > ops_to_register.h"},
-       {"For our own runtime, compiled with -DSELECTIVE_REGISTRATION.",
+       {"Header for Permafrost, compiled with -DSELECTIVE_REGISTRATION.",
         "--style=permafrost --graphs=model.pb > ops_to_register.h"},
-       {"Fail where TensorFlow would lack a kernel.", "--graphs=model.pb --strict > ops_to_register.h"}},
+       {"Fail if TensorFlow has no kernel for an op.", "--graphs=model.pb --strict > ops_to_register.h"}},
       &DefineFlags, &PrintSelectiveRegistrationHeader);
 }
 

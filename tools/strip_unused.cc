@@ -13,18 +13,22 @@ namespace permafrost {
 namespace {
 
 void DefineFlags(StripUnusedOptions* options, FlagTable* flags) {
-  flags->Add("input_graph", &options->input_graph, "FILE", "The frozen graph, binary or text.");
-  flags->Add("output_graph", &options->output_graph, "FILE", "Where to write the result.");
+  flags->Add("input_graph", &options->input_graph, "FILE", "Frozen graph to read. '-' is standard input.");
+  flags->Add("output_graph", &options->output_graph, "FILE", "File to write, atomically. '-' is standard output.");
   flags->Add("input_node_names", &options->input_node_names, "NAMES",
-             "The inputs, separated by commas: each becomes a placeholder.");
+             "Inputs, separated by commas. Each becomes a placeholder.");
   flags->Add("output_node_names", &options->output_node_names, "NAMES",
-             "The outputs, separated by commas: what they do not need goes.");
+             "Outputs, separated by commas. Nodes that they do not need are removed.");
   flags->Add("placeholder_type_enum", &options->placeholder_type_enum, "N,...",
-             "The types of new placeholders, as numbers of TensorFlow's DataType: one for all inputs or one for each. "
-             "Left out: the types of what they replace.");
-  flags->Add("output_binary", &options->output_binary, "Write the binary form, not text.");
-  flags->Add("input_binary", &options->input_binary, "Has no effect: the content tells binary from text.");
+             "Types of new placeholders, as numbers of TensorFlow's DataType: one, or one per input. Default: the "
+             "types of the replaced nodes.");
+  flags->Add("output_binary", &options->output_binary, "Write binary instead of protobuf's text format.");
+  flags->Add("input_binary", &options->input_binary, "No effect: binary and text are told apart by content.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon({"input_graph", "output_graph", "input_node_names", "output_node_names", "placeholder_type_enum",
+                     "output_binary"});
+  flags->AcceptAsArguments({"input_graph", "output_graph"});
+  flags->MarkOutputs({"output_graph"});
 }
 
 absl::StatusOr<DType> TypeOf(const std::string& text) {
@@ -76,8 +80,8 @@ absl::Status StripUnused(const StripUnusedOptions& options, FileSystem& files, C
 
 Tool StripUnusedTool() {
   return DefineTool<StripUnusedOptions>(
-      "strip_unused", "keeps what the outputs of a frozen graph need of its inputs",
-      {{"From a decoded image to the answer.",
+      "strip_unused", "removes the nodes of a frozen graph that its outputs do not need",
+      {{"Keep the nodes between a decoded image and the probabilities.",
         "--input_graph=model.pb --output_graph=small.pb --input_node_names=image --output_node_names=softmax"}},
       &DefineFlags, &StripUnused);
 }

@@ -1,11 +1,14 @@
 // Prints the summary of a graph.
 #include "tools/summarize_graph.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
 #include "io/formats/zstd.h"
@@ -50,7 +53,25 @@ std::string BenchmarkShape(const Node& node) {
   return shape.ok() && shape->has_rank() ? absl::StrJoin(shape->dims(), ",") : "";
 }
 
+// Returns the text as one word for a shell.
+std::string ShellWord(absl::string_view text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::string_view("/._-,:=+@").find(c) != absl::string_view::npos;
+  });
+  if (is_plain && !text.empty()) return std::string(text);
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// Returns the command that measures the graph. Inputs, outputs and shapes that are in doubt are left to the user.
 std::string BenchmarkCommand(const GraphSummary& summary, const std::string& path) {
+  std::string command = absl::StrCat("benchmark_model ", ShellWord(path), " --delegate=onednn");
+  if (!summary.interface.inputs_doubt.empty()) absl::StrAppend(&command, " --input_layer=NAMES");
+  if (!summary.interface.outputs_doubt.empty()) absl::StrAppend(&command, " --output_layer=NAMES");
+  return command;
+}
+
+// Returns the command that the original tool suggests.
+std::string OriginalBenchmarkCommand(const GraphSummary& summary, const std::string& path) {
   std::vector<const Node*> feeds = summary.placeholders;
   feeds.insert(feeds.end(), summary.variables.begin(), summary.variables.end());
   const auto name = [](std::string* out, const Node* node) { absl::StrAppend(out, node->name()); };
@@ -98,7 +119,7 @@ void PrintOriginalLines(const GraphSummary& summary, const std::string& path, st
       absl::StrJoin(summary.ops, ", ",
                     [](std::string* out, const auto& op) { absl::StrAppend(out, op.second, " ", op.first); }),
       "\n", "To use with tensorflow/tools/benchmark:benchmark_model try these arguments:\n",
-      BenchmarkCommand(summary, path), "\n");
+      OriginalBenchmarkCommand(summary, path), "\n");
   out << Printable(text);
 }
 
@@ -143,7 +164,8 @@ struct ModelSize {
   uint64_t compressed = 0;
 };
 
-void PrintAdditions(const GraphSummary& summary, const Graph& graph, const ModelSize& size, const Console& console) {
+void PrintAdditions(const GraphSummary& summary, const Graph& graph, const std::string& path, const ModelSize& size,
+                    const Console& console) {
   console.out << "\n"
               << console.Styled(Style::kBold, "More about this graph") << "\n"
               << "File: " << FormatBytesExactly(size.file) << ", compressed with zstd " << FormatBytes(size.compressed)
@@ -185,6 +207,7 @@ void PrintAdditions(const GraphSummary& summary, const Graph& graph, const Model
       console.out << "  and " << summary.flops.num_unknown << " nodes whose shapes are not known\n";
     }
   }
+  console.out << "\nLatency on this machine\n  " << Printable(BenchmarkCommand(summary, path)) << "\n";
   PrintIssues("Ops that are not known; they are carried through untouched", summary.unknown_ops, console);
   PrintIssues("Ops that the reference runtime cannot run", summary.without_kernel, console);
 }
@@ -198,7 +221,9 @@ void WriteFound(const std::vector<FoundEndpoint>& endpoints, JsonWriter* json) {
     json->Key("is_chosen").Bool(endpoint.is_chosen);
     json->Key("reason").Text(endpoint.reason);
     if (endpoint.node->HasAttr("dtype")) json->Key("type").Text(TypeText(TypeOf(*endpoint.node)));
-    if (endpoint.node->HasAttr("shape")) json->Key("shape").Text(ShapeText(*endpoint.node));
+    if (endpoint.node->HasAttr("shape")) {
+      json->Key("shape").Dimensions(ShapeAttr(*endpoint.node, "shape").value_or(Shape::UnknownRank()));
+    }
     json->End();
   }
   json->End();
@@ -256,7 +281,7 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
     json.Key("name").Text(info.node->name());
     json.Key("function").Text(info.function);
     json.Key("type").Text(DTypeName(info.dtype));
-    json.Key("shape").Text(info.shape.ToString());
+    json.Key("shape").Dimensions(info.shape);
     json.Key("bytes").Count(info.bytes);
     json.End();
   }
@@ -280,14 +305,17 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
 }
 
 void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
-  flags->Add("in_graph", &options->in_graph, "FILE", "The frozen graph to read: a GraphDef, binary or text.");
+  flags->Add("in_graph", &options->in_graph, "FILE",
+             "Model to read, in any format that is read (detected from its content). '-' is standard input.");
   flags->Add("print_structure", &options->print_structure,
-             "Also print every node with its inputs, and the start of constants, in an order in which they can run.");
+             "Also print each node with its inputs, and the first elements of constants, in topological order.");
   flags->Add("compressed_sizes", &options->compressed_sizes,
-             "Also say what a download would weigh, with gzip and zstd: as the graph is, and as round_weights and "
-             "quantize_weights would make it.");
+             "Also print the sizes compressed with gzip and zstd: of the graph as it is, and after round_weights and "
+             "quantize_weights.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon({"in_graph", "print_structure", "compressed_sizes", "json"});
+  flags->AcceptAsArguments({"in_graph"});
 }
 
 }  // namespace
@@ -315,17 +343,17 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
   }
   PrintOriginalLines(summary, options.in_graph, console.out);
   if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
-  PrintAdditions(summary, *graph, size, console);
+  PrintAdditions(summary, *graph, options.in_graph, size, console);
   if (!downloads.empty()) PrintCompressedSizes(downloads, console);
   return absl::OkStatus();
 }
 
 Tool SummarizeGraphTool() {
   return DefineTool<SummarizeGraphOptions>(
-      "summarize_graph", "says what is in a frozen graph: inputs, outputs, ops, weights, arithmetic",
-      {{"The lines of the original tool, then what it does not say.", "--in_graph=model.pb"},
-       {"What would a download weigh?", "--in_graph=model.pb --compressed_sizes"},
-       {"For a program.", "--in_graph=model.pb --json"}},
+      "summarize_graph", "prints the contents of a frozen graph: inputs, outputs, ops, weights, FLOPs",
+      {{"Print the lines of TensorFlow's tool, then further facts.", "model.pb"},
+       {"Print sizes for downloads.", "model.pb --compressed_sizes"},
+       {"Print JSON.", "model.pb --json"}},
       &DefineFlags, &SummarizeGraph);
 }
 

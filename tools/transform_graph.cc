@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
+#include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tools/difference/lineage_file.h"
@@ -23,7 +25,6 @@
 #include "tools/transform/verification.h"
 #include "transforms/pass.h"
 #include "transforms/pipeline/pipeline.h"
-#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {
@@ -32,48 +33,51 @@ namespace {
 constexpr int kSeededInputs = 2;
 
 void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
-  flags->Add(
-      "in_graph", &options->in_graph, "FILE",
-      "The frozen graph to read: a GraphDef, binary or text; the content tells which. A leading ~ is your home.");
+  flags->Add("in_graph", &options->in_graph, "FILE",
+             "Model to read, in any format that is read (detected from its content): a frozen GraphDef, a SavedModel "
+             "folder, a TensorFlow.js or TensorFlow Lite model. '-' is standard input.");
   flags->Add("out_graph", &options->out_graph, "FILE",
-             "Where to write the result. It appears whole or not at all, and may be the file that is read.");
-  flags->Add("inputs", &options->inputs, "NAMES",
-             "The nodes that will be fed, separated by commas. Left out: found, and the reasons printed.");
-  flags->Add("outputs", &options->outputs, "NAMES", "The nodes that will be fetched, in the same way.");
+             "File to write the result to, atomically. It may be the input file. '-' is standard output.");
   flags->Add("transforms", &options->transforms, "PASSES",
-             "The passes in order, as in: 'strip_unused_nodes round_weights(num_steps=64)'. See --list_passes.");
+             "Passes to run, in order, separated by blanks: 'strip_unused_nodes round_weights(num_steps=64)'. "
+             "--list_passes prints all.");
+  flags->Add("inputs", &options->inputs, "NAMES",
+             "Nodes that are fed, separated by commas. Default: those of the signature, or else detected.");
+  flags->Add("outputs", &options->outputs, "NAMES",
+             "Nodes that are fetched, separated by commas. Default: those of the signature, or else detected.");
   flags->Add("output_as_text", &options->output_as_text, "Write protobuf's text format instead of binary.");
-  flags->AddChoice(
-      "verify", &options->verify, {"auto", "off", "each", "required"},
-      "auto: run the graph before and after on the same inputs, and write nothing when the outputs differ "
-      "by more than the passes declare; a graph that cannot be run is written with a warning. required: as auto, and "
-      "fail where it cannot be run. each: check after each pass, and name the one at fault. off: write without a "
-      "check.");
+  flags->Group("verification");
+  flags->AddChoice("verify", &options->verify, {"auto", "off", "each", "required"},
+                   "Comparison of the outputs before and after, on the same inputs. auto: write nothing if they differ "
+                   "by more than the passes declare; warn if the graph cannot be run. required: also fail if it "
+                   "cannot be run. each: check after each pass. off: no check.");
   flags->Add("verify_inputs", &options->verify_inputs, "FILES",
-             "Real inputs to verify with, instead of random ones: NPY files separated by commas, * and ? allowed; "
-             "INPUT=FILE where there are several inputs.");
+             "Inputs for verification: NPY files separated by commas, with the wildcards * and ?, or INPUT=FILE for "
+             "each of several inputs. Default: random numbers.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "How far outputs may be off, relative to their own scale (at least 1e-06), instead of what the passes "
-             "declare. Needed to fail on passes that change numbers.");
+             "Maximum difference of an output, relative to its scale (at least 1e-06). Default: the difference that "
+             "the passes declare, which is unlimited for passes that reduce precision.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
-  flags->Add("threads", &options->threads, "N", "Threads to compute with; 0: one for each core.");
-  flags->Add("dry_run", &options->dry_run, "Run and verify, report, and write nothing.");
-  flags->Add("explain", &options->explain, "Also say where a pass almost applied, and why it did not.");
-  flags->Add(
-      "bisect", &options->bisect,
-      "Find the first pass, and the rewrite of it, that makes the outputs differ by more than is allowed "
-      "(--tolerance, --verify_inputs and --seed as for --verify), show it, and write nothing. Exit status 1 when "
-      "one is found.");
-  flags->Add(
-      "lineage", &options->lineage, "FILE",
-      "Write there, as JSON, which nodes each node of the result comes from; compare_graphs --lineage reads it.");
+  flags->Add("bisect", &options->bisect,
+             "Find the first pass, and its first rewrite, after which the outputs differ by more than allowed, and "
+             "print it. Writes nothing; exit status 1 if one is found.");
+  flags->Group("running and reporting");
+  flags->Add("threads", &options->threads, "N", "Number of threads; 0: one per core.");
+  flags->Add("dry_run", &options->dry_run, "Run and verify, print the report, and write nothing.");
+  flags->Add("explain", &options->explain, "Print where a pass almost matched, and the condition that failed.");
+  flags->Add("lineage", &options->lineage, "FILE",
+             "File to write the origins of each node of the result to, as JSON, for compare_graphs --lineage.");
   flags->Add("dump_dir", &options->dump_dir, "FOLDER",
-             "Write the graph after each pass there, as NNN.after_PASS.pbtxt.");
+             "Folder to write the graph to after each pass, as NNN.after_PASS.pbtxt.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Add("list_passes", &options->list_passes, "Print all passes and presets, and exit.");
+  flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of this pass, and exit.");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
-  flags->Add("list_passes", &options->list_passes, "Print all passes and stop.");
-  flags->Add("describe_pass", &options->describe_pass, "PASS", "Print the parameters of a pass and stop.");
+  flags->MarkCommon({"in_graph", "out_graph", "transforms", "inputs", "outputs", "verify", "verify_inputs", "tolerance",
+                     "dry_run", "explain", "json", "list_passes", "describe_pass"});
+  flags->AcceptAsArguments({"in_graph", "out_graph"});
+  flags->MarkOutputs({"out_graph", "lineage"});
 }
 
 absl::Status CheckOptions(const TransformGraphOptions& options) {
@@ -127,11 +131,8 @@ class Run {
       : options_(options), files_(files), console_(console), num_threads_(NumThreads(options.threads)) {}
 
   absl::Status Execute() {
-    absl::StatusOr<std::vector<PassCall>> calls = ParsePipeline(options_.transforms);
-    if (!calls.ok()) return Annotate(calls.status(), "Failed to parse --transform argument, error was");
-    PF_ASSIGN_OR_RETURN(calls_, ExpandPresets(*calls));
+    PF_ASSIGN_OR_RETURN(calls_, ParseTransforms(options_.transforms));
     if (calls_.empty()) return absl::InvalidArgumentError("You must specify at least one transform.");
-    PF_RETURN_IF_ERROR(CheckPipeline(calls_));
     PF_ASSIGN_OR_RETURN(save_,
                         MakeSaveOptions(options_.write, options_.output_as_text ? "pbtxt" : "pb", files_, &console_));
     if (!options_.out_graph.empty() && !options_.dry_run && !options_.bisect) {
@@ -170,6 +171,7 @@ class Run {
     report_.out_graph = options_.dry_run ? "" : options_.out_graph;
     report_.nodes_before = graph_->num_nodes();
     report_.bytes_before = Measure(*graph_);
+    report_.compressed_before = MeasureCompressed();
     return absl::OkStatus();
   }
 
@@ -300,6 +302,7 @@ class Run {
       console_.Progress("");
       PF_RETURN_IF_ERROR(CheckWasRun(report_.verdict->why_not));
     }
+    report_.compressed_after = MeasureCompressed();
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
@@ -331,6 +334,18 @@ class Run {
     LineageNote note{options_.in_graph, report_.out_graph, {}};
     for (const PassCall& call : calls_) note.transforms.push_back(call.ToString());
     return WriteLineageFile(*graph_, note, files_, options_.lineage);
+  }
+
+  // Measures the compressed size if the passes include one that only makes the file compress better.
+  std::optional<uint64_t> MeasureCompressed() const {
+    constexpr absl::string_view kCompressingPass = "round_weights";
+    const bool is_asked =
+        std::any_of(calls_.begin(), calls_.end(), [&](const PassCall& call) { return call.name == kCompressingPass; });
+    if (!is_asked) return std::nullopt;
+    console_.Progress("compressing the graph");
+    const absl::StatusOr<uint64_t> size = CompressedSize(*graph_);
+    console_.Progress("");
+    return size.ok() ? std::make_optional(*size) : std::nullopt;
   }
 
   static uint64_t Measure(const Graph& graph) { return EncodedSize(graph).value_or(0); }
@@ -366,14 +381,14 @@ absl::Status TransformGraph(const TransformGraphOptions& options, FileSystem& fi
 
 Tool TransformGraphTool() {
   return DefineTool<TransformGraphOptions>(
-      "transform_graph", "runs passes over a frozen graph, proves that it still answers the same, and writes it",
-      {{"Strip what inference does not need and fold the batch norms; inputs and outputs are found.",
-        "--in_graph=model.pb --out_graph=small.pb \\\n"
+      "transform_graph", "runs passes over a frozen graph, verifies that its outputs stay the same, and writes it",
+      {{"Remove nodes that inference does not need, and fold batch norms; inputs and outputs are detected.",
+        "model.pb small.pb \\\n"
         "      --transforms='strip_unused_nodes fold_constants fold_batch_norms fold_old_batch_norms'"},
-       {"Store weights in a quarter of the space, and fail if an output moves by more than 5 %.",
-        "--in_graph=small.pb --out_graph=tiny.pb --transforms=quantize_weights --tolerance=0.05"},
-       {"See what would happen, and why not more.",
-        "--in_graph=model.pb --transforms='fold_constants' --dry_run --explain"}},
+       {"Store weights in 8 bits, and fail if an output changes by more than 5 %.",
+        "small.pb tiny.pb --transforms=quantize_weights --tolerance=0.05"},
+       {"Print the rewrites of a pass and the matches that failed, without writing.",
+        "model.pb --transforms='fold_constants' --dry_run --explain"}},
       &DefineFlags, &TransformGraph);
 }
 

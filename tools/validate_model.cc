@@ -41,53 +41,57 @@ constexpr int64_t kDefaultBatch = 32;
 constexpr int64_t kMostBatchPixels = int64_t{1} << 26;
 
 void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
-  flags->Add("reference", &options->reference, "FILE", "The model whose answers are taken for right.");
-  flags->Add(
-      "candidate", &options->candidate, "FILE",
-      "The model to judge. It must have the outputs of the reference under the same names. --delegate and --precision "
-      "hold for it alone: the reference runs with the built-in kernels.");
+  flags->Add("reference", &options->reference, "FILE", "Model whose outputs are the reference.");
+  flags->Add("candidate", &options->candidate, "FILE",
+             "Model to validate, with outputs of the same names. --delegate and --precision apply to it alone; the "
+             "reference runs with the built-in kernels.");
   flags->Add(
       "inputs", &options->inputs, "FILES",
-      "What to feed: NPY files separated by commas, * and ? allowed; INPUT=FILE where there are several inputs. A "
-      "file may hold many rows. Left out: random numbers.");
-  flags->Add("outputs", &options->outputs, "NAMES", "The outputs to compare, separated by commas. Left out: found.");
+      "Inputs: NPY files of one or more rows, separated by commas, with the wildcards * and ?, or INPUT=FILE for "
+      "each of several inputs. Default: random numbers.");
+  flags->Add("outputs", &options->outputs, "NAMES", "Outputs to compare, separated by commas. Default: detected.");
   flags->Add("images", &options->images, "FOLDER",
-             "Feed the PNG and JPEG files of a folder instead. Without --labels each folder inside of it is a class. "
-             "INPUT=FOLDER where the model has several inputs.");
-  AddImageFlags(&options->image, flags);
-  flags->Add("max_image_pixels", &options->max_image_pixels, "N", "Refuse pictures of more pixels.");
+             "Folder of PNG and JPEG files to feed instead of --inputs; without --labels each subfolder is a class. "
+             "INPUT=FOLDER for a model with several inputs.");
   flags->Add("labels", &options->labels, "FILE",
-             "The right answers, to count how often each model is right: an NPY file with an integer for each row, or "
-             "with numbers, for the errors against them; for --images also a text file with lines 'file,class' or "
-             "'file,number,...', or a class alone for each picture in the order of their names.");
-  flags->Add("class_names", &options->class_names, "FILE",
-             "The names of the classes, one a line, the first that of class 0.");
-  flags->Add("label_offset", &options->label_offset, "N",
-             "Add N to each class: 1 for a model whose class 0 is background where the labels have none.");
-  flags->Add("confusion", &options->confusion, "Also print what was taken for what, as a matrix for up to 16 classes.");
-  flags->Add("per_class", &options->per_class, "Also print the share of right answers of each class.");
-  flags->Add("perturb", &options->perturb, "LIST",
-             "Also count right answers under distortions, such as a phone's pictures have: blur, dark, off_center, "
-             "fisheye, noise, jpeg, separated by commas; each with strengths (blur=0.01:0.03) or with three of its "
-             "own. For arrays the --image_ flags say how they were made from pictures.");
-  flags->Add("batch", &options->batch, "N", "Rows to run at a time; 0: what the model fixes, or 32.");
-  flags->Add("samples", &options->samples, "N", "How many random inputs to run when --inputs is left out.");
-  flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
-  flags->Add(
-      "sqnr", &options->sqnr,
-      "Also compare the tensors inside of the models, on at most 8 batches: signal to noise of each layer alone, "
-      "computed by the candidate from what the reference computed before it, and of all layers so far.");
-  flags->Add("lineage", &options->lineage, "FILE",
-             "For --sqnr: what transform_graph --lineage wrote when the candidate was made from the reference. Left "
-             "out: tensors of one name are compared.");
-  AddRunFlags(&options->run, flags);
-  flags->Add("runs", &options->runs, "N", "Also run each model N times, in turn, and give the median time.");
+             "Labels for the accuracy: an NPY file with one integer, or numbers, per row; for --images also text lines "
+             "'file,class' or 'file,number,...', or one class per image in the order of names.");
   flags->Add("tolerance", &options->tolerance, "X",
-             "Fail when an output differs by more than X, relative to its own scale (at least 1e-06).");
+             "Maximum difference of an output, relative to its scale (at least 1e-06). Exit status 1 if it is "
+             "exceeded.");
   flags->Add("max_accuracy_drop", &options->max_accuracy_drop, "X",
-             "Fail when the candidate's share of right answers is lower by more than X.");
+             "Maximum loss of accuracy, as a fraction. Exit status 1 if it is exceeded.");
+  flags->Group("inputs");
+  flags->Add("max_image_pixels", &options->max_image_pixels, "N", "Maximum number of pixels of an image.");
+  flags->Add("batch", &options->batch, "N", "Rows per run; 0: the batch of the model, or 32.");
+  flags->Add("samples", &options->samples, "N", "Number of random inputs.");
+  flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  AddImageFlags(&options->image, flags);
+  flags->Group("accuracy");
+  flags->Add("class_names", &options->class_names, "FILE", "File with the names of the classes, one per line.");
+  flags->Add("label_offset", &options->label_offset, "N",
+             "Number added to each label: 1 for a model with a background class that the labels do not have.");
+  flags->Add("confusion", &options->confusion, "Print the confusion matrix, for up to 16 classes.");
+  flags->Add("per_class", &options->per_class, "Print the accuracy of each class.");
+  flags->Add("perturb", &options->perturb, "LIST",
+             "Also measure accuracy under distortions: blur, dark, off_center, fisheye, noise, jpeg, separated by "
+             "commas, with default strengths or with given ones (blur=0.01:0.03). For NPY files, the --image_ flags "
+             "describe the conversion that made them.");
+  flags->Group("layers and latency");
+  flags->Add("sqnr", &options->sqnr,
+             "Also compare inner tensors, on at most 8 batches: the SQNR of each layer alone, computed from the "
+             "inputs that it has in the reference, and accumulated.");
+  flags->Add("lineage", &options->lineage, "FILE",
+             "File that transform_graph --lineage wrote for the candidate, for --sqnr. Default: tensors of equal names "
+             "are compared.");
+  flags->Add("runs", &options->runs, "N", "Number of runs of each model, in turn, for the median latency; 0: none.");
+  flags->Group("");
+  AddRunFlags(&options->run, flags);
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
+  flags->MarkCommon({"reference", "candidate", "inputs", "images", "labels", "outputs", "tolerance",
+                     "max_accuracy_drop", "delegate", "precision", "threads", "sqnr", "runs", "json"});
+  flags->AcceptAsArguments({"reference", "candidate"});
 }
 
 absl::Status CheckOptions(const ValidateModelOptions& options) {
@@ -404,19 +408,18 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
 
 Tool ValidateModelTool() {
   return DefineTool<ValidateModelOptions>(
-      "validate_model", "says how far apart the answers of two models are",
-      {{"Random inputs; fail when an output moves by more than 5 %.",
-        "--reference=model.pb --candidate=tiny.pb --tolerance=0.05"},
-       {"A labelled set: how often is each model right?",
-        "--reference=model.pb --candidate=tiny.pb --inputs=image=images.npy --labels=labels.npy"},
-       {"Pictures in a folder for each class, also out of focus and in the dark.",
-        "--reference=model.pb --candidate=tiny.pb --images=photos --image_fit=crop --perturb=blur,dark"},
-       {"Which layers suffer from quantisation?", "--reference=folded.pb --candidate=tiny.pb --images=photos --sqnr"},
-       {"In eight bits, calibrated on pictures of one's own",
-        "--reference=model.pb --candidate=model.pb --images=photos --delegate=onednn --precision=int8 "
+      "validate_model", "compares the outputs and the accuracy of two models",
+      {{"Fail if an output differs by more than 5 % on random inputs.", "model.pb tiny.pb --tolerance=0.05"},
+       {"Measure the accuracy of both models on labelled inputs.",
+        "model.pb tiny.pb --inputs=image=images.npy --labels=labels.npy"},
+       {"Measure accuracy on a folder of images per class, also blurred and darkened.",
+        "model.pb tiny.pb --images=photos --image_fit=crop --perturb=blur,dark"},
+       {"Print the quantisation error of each layer.", "folded.pb tiny.pb --images=photos --sqnr"},
+       {"Compare int8, calibrated on other images, with f32.",
+        "model.pb model.pb --images=photos --delegate=onednn --precision=int8 "
         "--calibration_inputs=more_photos"},
-       {"One model: how fast can it be, and what does that change?",
-        "--reference=model.pb --candidate=model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
+       {"Measure the fastest precision of a model, and its error.",
+        "model.pb model.pb --inputs=photo.npy --delegate=onednn --precision=auto --runs=20"}},
       &DefineFlags, &ValidateModel);
 }
 

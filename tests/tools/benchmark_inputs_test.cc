@@ -91,9 +91,18 @@ TEST_F(BenchmarkInputsTest, RefusesShapes) {
   EXPECT_THAT(Error(), HasSubstr("found 'x' in '1,x', expected sizes separated by commas"));
   flags_.shapes = "99999999999,3:";
   EXPECT_FALSE(Error().empty());
-  graph_->Find("image")->RemoveAttr("shape");
-  flags_.shapes.reset();
-  EXPECT_THAT(Error(), HasSubstr("say with --input_layer_shape which to measure with"));
+}
+
+TEST_F(BenchmarkInputsTest, ChoosesUnknownSizes) {
+  graph_ = GraphFromText("image = Placeholder()\nrelu = Relu(image)\n");
+  graph_->Find("image")->SetAttr("shape", AttrValue::OfShape({kUnknownDim, kUnknownDim, 3}));
+  ASSERT_TRUE(graph_->DeclareInterface({"image"}, {"relu"}).ok());
+  const std::vector<BenchmarkInput> inputs = Make();
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_TRUE(inputs[0].has_chosen_sizes);
+  EXPECT_EQ(inputs[0].tensor.shape().dim(0), 1);
+  EXPECT_GT(inputs[0].tensor.shape().dim(1), 0);
+  EXPECT_EQ(inputs[0].tensor.shape().dim(2), 3);
 }
 
 TEST_F(BenchmarkInputsTest, RefusesTypesAndValues) {

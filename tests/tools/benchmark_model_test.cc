@@ -18,6 +18,7 @@
 #include "io/formats/npy.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/precision_plan.h"
+#include "tools/benchmark/faster_delegate.h"
 #include "tools/measuring/benchmark_entries.h"
 
 namespace permafrost {
@@ -66,6 +67,22 @@ BenchmarkModelOptions Options(int runs) {
   options.subject.graph = WriteModel("model.pbtxt", kModel);
   options.max_num_runs = runs;
   return options;
+}
+
+TEST(BenchmarkModelTest, FindsAFasterDelegate) {
+  const BenchmarkModelOptions options = Options(1);
+  std::ostringstream out, err;
+  Console console{out, err};
+  const auto subject = BenchmarkSubject::Open(options.subject, RealFileSystem(), console);
+  ASSERT_TRUE(subject.ok()) << subject.status();
+  const RunFlags run = SettledRunFlags(options);
+  EXPECT_FALSE(NamesDelegate(options));
+  EXPECT_EQ(run.delegate, kReferenceDelegate);
+  // An hour per run is slow for any delegate, and nothing takes no time.
+  const std::optional<FasterDelegate> faster = FindFasterDelegate(run, **subject, 3600, RealFileSystem());
+  ASSERT_TRUE(faster.has_value());
+  EXPECT_NE(faster->name, kReferenceDelegate);
+  EXPECT_FALSE(FindFasterDelegate(run, **subject, 0, RealFileSystem()).has_value());
 }
 
 // Checks every line, in order; scripts that parse the output of TensorFlow's tool rely on them.

@@ -1,101 +1,146 @@
 // The flags of benchmark_model, and checks of their combinations.
 #include "tools/benchmark/benchmark_flags.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/threads/thread_pool.h"
 #include "tools/measuring/device.h"
 
 namespace permafrost {
 namespace {
 
+// Flags of LiteRT's tool for hardware that no delegate supports, in the order of `use_absent`.
+struct AbsentDelegate {
+  absl::string_view flag;
+  absl::string_view hardware;
+};
+constexpr AbsentDelegate kAbsentDelegates[kNumAbsentDelegates] = {
+    {"use_gpu", "GPUs"},
+    {"use_nnapi", "Android's NNAPI"},
+    {"use_hexagon", "Hexagon DSPs"},
+    {"use_coreml", "Core ML"},
+};
+
 void DefineSubjectFlags(SubjectFlags* subject, FlagTable* flags) {
-  flags->Add("graph", &subject->graph, "FILE", "The model to measure, of any format that can be read.");
+  flags->Add("graph", &subject->graph, "FILE",
+             "Model to measure, in any format that is read (detected from its content). '-' is standard input.");
+  flags->Group("inputs and outputs");
   flags->Add("input_layer", &subject->input_layer, "NAMES",
-             "What is fed: names separated by commas. Left out: the placeholders that the outputs need.");
+             "Nodes to feed, separated by commas. Default: the placeholders that the outputs need.");
   flags->Add("input_layer_shape", &subject->inputs.shapes, "SHAPES",
-             "Their shapes, separated by colons: 1,224,224,3:8. Left out: those in the model, with a batch of 1.");
+             "Shapes of the inputs, separated by colons: 1,224,224,3:8. Default: those of the model, with batch 1 and "
+             "sizes with which the model runs.");
   flags->Add("input_layer_type", &subject->inputs.types, "TYPES",
-             "Their types, separated by commas, to be checked against the model. Left out: those in the model.");
+             "Types of the inputs, separated by commas, which must be those of the model.");
   flags->Add("input_layer_values", &subject->inputs.values, "VALUES",
-             "Values for the first elements, separated by commas, those of several inputs by colons; the rest is zero. "
-             "Left out: random numbers.");
+             "First elements of each input, separated by commas, inputs by colons; the rest is zero. Default: random "
+             "numbers.");
   flags->Add("input_layer_value_files", &subject->inputs.files, "FILES",
-             "INPUT=FILE, separated by commas: an NPY file, or the elements as they lie in memory.");
-  flags->Add("output_layer", &subject->output_layer, "NAMES", "What is fetched. Left out: found.");
-  flags->Add("target_layer", &subject->target_layer, "NAMES", "Nodes that run without being fetched.");
-  flags->Add("seed", &subject->inputs.seed, "N", "For random inputs.");
+             "Files with the elements of inputs, INPUT=FILE separated by commas: NPY, or raw elements.");
+  flags->Add("output_layer", &subject->output_layer, "NAMES",
+             "Nodes to fetch, separated by commas. Default: detected.");
+  flags->Add("target_layer", &subject->target_layer, "NAMES",
+             "Nodes to run without fetching their outputs, separated by commas.");
+  flags->Add("seed", &subject->inputs.seed, "N", "Seed of the random inputs.");
+  flags->Group("");
 }
 
 void DefineRunFlags(BenchmarkModelOptions* options, FlagTable* flags) {
+  flags->Group("runs");
   flags->Add("init_ops", &options->init_ops, "NAMES",
-             "Nodes to run once before anything else. Tables fill themselves without.");
+             "Nodes to run once before the first run, separated by commas. Lookup tables need none: they are "
+             "initialised from the graph.");
   flags->Add("max_num_runs", &options->max_num_runs, "N",
-             "Runs in each of the two phases, without and with a profile; 0: until --max_time.");
-  flags->Add("num_runs", &options->max_num_runs, "N", "The same.");
-  flags->Add("max_time", &options->max_time, "SECONDS", "What the runs of a phase may take; 0: until --max_num_runs.");
-  flags->Add("max_secs", &options->max_time, "SECONDS", "The same.");
-  flags->Add("min_secs", &options->min_secs, "SECONDS", "What they take at least, even after --max_num_runs.");
-  flags->Add("warmup_runs", &options->warmup_runs, "N", "Runs before, measured apart; the first is the cold start.");
-  flags->Add("warmup_min_secs", &options->warmup_min_secs, "SECONDS", "What they take at least.");
-  flags->Add("inference_delay", &options->inference_delay, "SECONDS", "Sleep between two runs; -1: none.");
-  flags->Add("run_delay", &options->inference_delay, "SECONDS", "The same.");
-  flags->Add("inter_inference_sleep_seconds", &options->inference_delay, "SECONDS", "The same.");
+             "Maximum number of runs in each phase, without and with profiling; 0: until --max_time.");
+  flags->Add("max_time", &options->max_time, "SECONDS",
+             "Maximum duration of each phase in seconds; 0: until --max_num_runs.");
+  flags->Add("min_secs", &options->min_secs, "SECONDS",
+             "Minimum duration of each phase in seconds, even after --max_num_runs.");
+  flags->Add("warmup_runs", &options->warmup_runs, "N",
+             "Number of runs before the measurement, reported separately; the first is the cold start.");
+  flags->Add("warmup_min_secs", &options->warmup_min_secs, "SECONDS", "Minimum duration of the warm-up in seconds.");
+  flags->Add("inference_delay", &options->inference_delay, "SECONDS", "Pause between runs in seconds; -1: none.");
   flags->Add("inter_benchmark_delay", &options->inter_benchmark_delay, "SECONDS",
-             "Sleep before each of the two phases; -1: none.");
+             "Pause before each phase in seconds; -1: none.");
   AddRunFlags(&options->run, flags);
   AddImageFlags(&options->image, flags);
-  flags->Add("num_threads", &options->num_threads, "N", "The same as --threads; -1: one for each core.");
-  flags->Add("use_delegate", &options->use_delegate, "NAME", "The same as --delegate.");
+  flags->Group("names in TensorFlow's and TensorFlow Lite's tools");
+  flags->Add("num_runs", &options->max_num_runs, "N", "Same as --max_num_runs.");
+  flags->Add("max_secs", &options->max_time, "SECONDS", "Same as --max_time.");
+  flags->Add("run_delay", &options->inference_delay, "SECONDS", "Same as --inference_delay.");
+  flags->Add("inter_inference_sleep_seconds", &options->inference_delay, "SECONDS", "Same as --inference_delay.");
+  flags->Add("num_threads", &options->num_threads, "N", "Same as --threads; -1: one per core.");
+  flags->Add("use_delegate", &options->use_delegate, "NAME", "Same as --delegate.");
   flags->Add("external_delegate_path", &options->external_delegate_path, "FILE",
-             "The same as --delegate with the path of a shared library.");
+             "Same as --delegate with the path of a shared library.");
+  flags->Add("use_xnnpack", &options->use_xnnpack, "Same as --delegate=xnnpack.");
+  for (size_t i = 0; i < std::size(kAbsentDelegates); ++i) {
+    flags->Add(std::string(kAbsentDelegates[i].flag), &options->use_absent[i],
+               absl::StrCat("Not supported: there is no delegate for ", kAbsentDelegates[i].hardware, "."));
+  }
+  flags->Group("");
 }
 
 void DefineOutputFlags(BenchmarkModelOptions* options, FlagTable* flags) {
-  flags->Add("enable_op_profiling", &options->enable_op_profiling, "Measure every node in a phase of its own.");
-  flags->Add("show_run_order", &options->tables.show_run_order, "All nodes, in the order in which they run.");
-  flags->Add("run_order_limit", &options->tables.run_order_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_time", &options->tables.show_time, "Those that take the most time.");
-  flags->Add("time_limit", &options->tables.time_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_memory", &options->tables.show_memory, "Those that make the largest tensors.");
-  flags->Add("memory_limit", &options->tables.memory_limit, "N", "At most so many of them; 0: all.");
-  flags->Add("show_type", &options->tables.show_type, "Sums by type of node.");
-  flags->Add("show_summary", &options->tables.show_summary, "Sums over all nodes.");
-  flags->Add("show_flops", &options->show_flops, "Arithmetic of a run, and how much of it a second does.");
-  flags->Add("show_sizes", &options->show_sizes, "Types and shapes of the outputs.");
+  flags->Group("report");
+  flags->Add("enable_op_profiling", &options->enable_op_profiling,
+             "Measure each node, in a phase of its own after the measurement.");
+  flags->Add("show_run_order", &options->tables.show_run_order, "Print all nodes in execution order.");
+  flags->Add("run_order_limit", &options->tables.run_order_limit, "N",
+             "Maximum number of nodes in execution order; 0: all.");
+  flags->Add("show_time", &options->tables.show_time, "Print the nodes that take the most time.");
+  flags->Add("time_limit", &options->tables.time_limit, "N", "Maximum number of nodes by time; 0: all.");
+  flags->Add("show_memory", &options->tables.show_memory, "Print the nodes with the largest outputs.");
+  flags->Add("memory_limit", &options->tables.memory_limit, "N", "Maximum number of nodes by memory; 0: all.");
+  flags->Add("show_type", &options->tables.show_type, "Print totals by type of node.");
+  flags->Add("show_summary", &options->tables.show_summary, "Print totals over all nodes.");
+  flags->Add("show_flops", &options->show_flops, "Print the FLOPs of a run, and FLOPs per second.");
+  flags->Add("show_sizes", &options->show_sizes, "Print types and shapes of the outputs.");
   flags->Add("report_peak_memory_footprint", &options->report_peak_memory_footprint,
-             "The most memory that the tool held.");
-  flags->Add("profiling_output_csv_file", &options->profiling_output_csv_file, "FILE", "The profile as CSV.");
+             "Print the peak memory of the process.");
+  flags->Add("profiling_output_csv_file", &options->profiling_output_csv_file, "FILE",
+             "File to write the profile to, as CSV.");
   flags->Add("benchmark_name", &options->benchmark_name, "NAME",
-             "With --output_prefix: write reports under this name.");
+             "Name of the benchmark in the entries that --output_prefix writes.");
   flags->Add("output_prefix", &options->output_prefix, "PATH",
-             "With --benchmark_name: what the names of the reports begin with, folder included.");
-  flags->Add("json", &options->json, "Print one JSON object.");
+             "Prefix of the paths of benchmark entries, in TensorFlow's format. Needs --benchmark_name.");
+  flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Group("");
 }
 
 void DefineQuestionFlags(BenchmarkModelOptions* options, FlagTable* flags) {
+  flags->Group("comparisons and analysis");
   flags->Add("compare", &options->compare,
-             "Measure all delegates, precisions and numbers of threads against each other, and say which to ship.");
+             "Measure all delegates, precisions and numbers of threads in turn, and recommend one.");
   flags->Add("against", &options->against, "FILE",
-             "Another model, or this one before a change: measure both in turn, and say how much slower it is.");
-  flags->Add("compare_time", &options->compare_time, "SECONDS", "What --compare and --against may take.");
+             "Second model, for example this one before a change: measure both in turn and print the ratio.");
+  flags->Add("compare_time", &options->compare_time, "SECONDS",
+             "Maximum duration of --compare and --against in seconds.");
   flags->Add("with_load", &options->with_load, "N",
-             "Measure with 1, 2, 4 ... threads, alone and while N other threads work.");
+             "Measure with 1, 2, 4 ... threads, alone and beside N busy threads.");
   flags->Add("device", &options->device, "NAME|FILE",
-             absl::StrCat("Estimate the time on a device that need not be here: ", DeviceNames(),
-                          ", or a JSON file that describes one. Nothing is run."));
+             absl::StrCat("Estimate the latency on another device without running the model: ", DeviceNames(),
+                          ", or a JSON file that describes one."));
   flags->Add("baseline", &options->baseline, "FILE",
-             "What --json printed before: exit with 1 when the median has grown by more than --max_regression and by "
-             "more than noise explains.");
-  flags->Add("max_regression", &options->max_regression, "SHARE", "How much the median may grow: 0.05 is 5 %.");
+             "Output of an earlier run with --json. Exit status 1 if the median has grown by more than "
+             "--max_regression, and by more than noise explains.");
+  flags->Add("max_regression", &options->max_regression, "FRACTION",
+             "Maximum growth of the median for --baseline: 0.05 is 5 %.");
   flags->Add("trace", &options->trace, "FILE",
-             "Write one run for chrome://tracing or ui.perfetto.dev: nodes, partitions, threads, memory.");
+             "File to write a trace of one run to, for chrome://tracing or ui.perfetto.dev: nodes, partitions, "
+             "threads, memory.");
   flags->Add("roofline", &options->roofline,
-             "Measure what this machine can do, and say how near to it each of the slowest nodes comes.");
+             "Measure peak FLOPs and bandwidth of this machine, and print the share that the slowest nodes reach.");
   flags->Add("hardware_counters", &options->hardware_counters,
-             "Count cycles, instructions and misses of caches, where the kernel allows it.");
+             "Count cycles, instructions and cache misses, if the kernel permits it.");
+  flags->Group("");
 }
 
 }  // namespace
@@ -106,6 +151,10 @@ void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags) {
   DefineOutputFlags(options, flags);
   DefineQuestionFlags(options, flags);
   AddReadFlags(&options->subject.read, flags);
+  flags->MarkCommon({"graph", "delegate", "precision", "threads", "input_layer", "input_layer_shape", "output_layer",
+                     "max_num_runs", "max_time", "warmup_runs", "compare", "against", "baseline", "explain", "json"});
+  flags->AcceptAsArguments({"graph"});
+  flags->MarkOutputs({"profiling_output_csv_file", "trace"});
 }
 
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {
@@ -154,18 +203,34 @@ absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {
   if (options.roofline && !options.enable_op_profiling) {
     return absl::InvalidArgumentError("--roofline needs --enable_op_profiling");
   }
+  for (size_t i = 0; i < std::size(kAbsentDelegates); ++i) {
+    if (!options.use_absent[i]) continue;
+    std::vector<std::string> names;
+    for (const DelegateInfo& info : KnownDelegates()) {
+      if (!info.is_reference) names.push_back(absl::StrCat("--delegate=", info.name));
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", kAbsentDelegates[i].flag, ": there is no delegate for ", kAbsentDelegates[i].hardware,
+                     ", expected ", absl::StrJoin(names, " or "), ", or --delegate with the path of a shared library"));
+  }
   if (options.benchmark_name.empty() != options.output_prefix.empty()) {
     return absl::InvalidArgumentError("--benchmark_name and --output_prefix need each other");
   }
   return absl::OkStatus();
 }
 
-// Returns the run flags, with the values of alternative flag names merged in.
+bool NamesDelegate(const BenchmarkModelOptions& options) {
+  return !options.run.delegate.empty() || !options.use_delegate.empty() || !options.external_delegate_path.empty() ||
+         options.use_xnnpack;
+}
+
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options) {
   RunFlags run = options.run;
   if (options.num_threads > 0) run.threads = options.num_threads;
+  if (options.use_xnnpack) run.delegate = "xnnpack";
   if (!options.use_delegate.empty()) run.delegate = options.use_delegate;
   if (!options.external_delegate_path.empty()) run.delegate = options.external_delegate_path;
+  if (run.delegate.empty()) run.delegate = kReferenceDelegate;
   return run;
 }
 

@@ -14,8 +14,14 @@
 
 namespace permafrost {
 
-// Names and defaults are those of TensorFlow's benchmark_model where it has the flag.
+// Number of LiteRT's flags for hardware that no delegate supports.
+inline constexpr int kNumAbsentDelegates = 4;
+
+// Names and defaults are those of TensorFlow's benchmark_model where it has the flag. An empty delegate stands for the
+// reference, with a note if another delegate is faster.
 struct BenchmarkModelOptions {
+  BenchmarkModelOptions() { run.delegate.clear(); }
+
   SubjectFlags subject;
   std::string init_ops;
 
@@ -34,6 +40,8 @@ struct BenchmarkModelOptions {
   int32_t num_threads = -1;  // TensorFlow's name for --threads; 0 or less: unset.
   std::string use_delegate;  // LiteRT's names for --delegate.
   std::string external_delegate_path;
+  bool use_xnnpack = false;
+  bool use_absent[kNumAbsentDelegates] = {};  // --use_gpu and others.
 
   // Contents of the output.
   bool enable_op_profiling = true;
@@ -63,6 +71,8 @@ struct BenchmarkModelOptions {
 void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags);
 // Checks the flags. InvalidArgument for values that are out of range or contradict each other.
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);
+// Returns whether a flag selects the delegate.
+bool NamesDelegate(const BenchmarkModelOptions& options);
 // Returns the run flags, with the values of alternative flag names merged in.
 RunFlags SettledRunFlags(const BenchmarkModelOptions& options);
 

@@ -3,12 +3,14 @@
 
 #include <complex>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/nearest.h"
@@ -16,6 +18,7 @@
 #include "graph/ops/op_schema.h"
 #include "runtime_check/checking/seeded_inputs.h"
 #include "tools/command_line/flags.h"
+#include "tools/model/input_sizes.h"
 #include "tools/model/model_inputs.h"
 
 namespace permafrost {
@@ -222,8 +225,36 @@ absl::StatusOr<Shape> GivenShape(absl::string_view text, const Shape& said) {
   return absl::InvalidArgumentError(absl::StrCat("found ", given.ToString(), ", expected ", said.ToString()));
 }
 
-absl::StatusOr<Tensor> MakeInput(const Endpoint& endpoint, size_t i, const InputLists& lists, uint64_t seed,
-                                 FileSystem& files) {
+// Chooses the sizes of unknown dimensions at the first call.
+class SizeChooser {
+ public:
+  explicit SizeChooser(const Graph& graph) : graph_(graph) {}
+
+  absl::StatusOr<Shape> ShapeOf(const Endpoint& input) {
+    if (!chosen_.has_value()) {
+      absl::StatusOr<std::vector<InputShapes>> choices = ChooseInputShapes(graph_, graph_.inputs(), 1);
+      if (!choices.ok()) {
+        // The flags that give shapes have other names here.
+        return absl::Status(choices.status().code(), absl::StrReplaceAll(choices.status().message(),
+                                                                         {{"--verify_inputs", "--input_layer_shape"}}));
+      }
+      chosen_ = std::move(choices->front());
+    }
+    const auto found = chosen_->find(input.text);
+    if (found != chosen_->end() && found->second.IsFullyKnown()) return found->second;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.text, "' has unknown sizes, expected them in --input_layer_shape"));
+  }
+
+ private:
+  const Graph& graph_;
+  std::optional<InputShapes> chosen_;
+};
+
+absl::StatusOr<BenchmarkInput> MakeInput(const Endpoint& endpoint, size_t i, const InputLists& lists, uint64_t seed,
+                                         SizeChooser* sizes, FileSystem& files) {
+  BenchmarkInput input;
+  input.name = endpoint.text;
   const std::string place = absl::StrCat("input '", endpoint.text, "'");
   const auto at = [&](absl::string_view flag, const absl::Status& status) {
     return Annotate(status, absl::StrCat("--", flag, ": ", place));
@@ -244,12 +275,13 @@ absl::StatusOr<Tensor> MakeInput(const Endpoint& endpoint, size_t i, const Input
   if (absl::EndsWith(path, ".npy")) {
     absl::StatusOr<Tensor> array = ReadArray(files, path, *dtype, shape);
     PF_RETURN_IF_ERROR(at("input_layer_value_files", array.status()));
-    return array;
+    input.tensor = *std::move(array);
+    return input;
   }
   if (shape.has_rank() && shape.rank() > 0 && shape.dim(0) == kUnknownDim) shape.set_dim(0, 1);
   if (!shape.IsFullyKnown()) {
-    return absl::InvalidArgumentError(absl::StrCat(place, " has the shape ", shape.ToString(),
-                                                   ": say with --input_layer_shape which to measure with"));
+    PF_ASSIGN_OR_RETURN(shape, sizes->ShapeOf(endpoint));
+    input.has_chosen_sizes = true;
   }
   absl::StatusOr<Tensor> tensor = absl::UnknownError("");
   if (!path.empty()) {
@@ -262,7 +294,8 @@ absl::StatusOr<Tensor> MakeInput(const Endpoint& endpoint, size_t i, const Input
     tensor = SeededTensor(*dtype, shape, seed + i);
     PF_RETURN_IF_ERROR(Annotate(tensor.status(), place));
   }
-  return tensor;
+  input.tensor = *std::move(tensor);
+  return input;
 }
 
 }  // namespace
@@ -271,10 +304,9 @@ absl::StatusOr<std::vector<BenchmarkInput>> MakeBenchmarkInputs(const Graph& gra
                                                                 FileSystem& files) {
   PF_ASSIGN_OR_RETURN(const InputLists lists, CutLists(flags, graph.inputs()));
   std::vector<BenchmarkInput> inputs;
+  SizeChooser sizes(graph);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const Endpoint& endpoint = graph.inputs()[i];
-    PF_ASSIGN_OR_RETURN(Tensor tensor, MakeInput(endpoint, i, lists, flags.seed, files));
-    inputs.push_back({endpoint.text, std::move(tensor)});
+    PF_ASSIGN_OR_RETURN(inputs.emplace_back(), MakeInput(graph.inputs()[i], i, lists, flags.seed, &sizes, files));
   }
   return inputs;
 }

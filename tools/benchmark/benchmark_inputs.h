@@ -29,9 +29,11 @@ struct BenchmarkInputFlags {
 struct BenchmarkInput {
   std::string name;
   Tensor tensor;
+  bool has_chosen_sizes = false;  // Unknown dimensions other than the batch took sizes with which the graph runs.
 };
 
-// Returns one input for each declared input of the graph. Errors name the flag, and the input with found and expected.
+// Returns one input for each declared input of the graph. Unknown dimensions take the sizes of ChooseInputShapes, the
+// batch 1. Errors name the flag, and the input with found and expected.
 absl::StatusOr<std::vector<BenchmarkInput>> MakeBenchmarkInputs(const Graph& graph, const BenchmarkInputFlags& flags,
                                                                 FileSystem& files);
 

@@ -257,7 +257,7 @@ void WriteBenchmark(const BenchmarkSubject& subject, const std::string& model, c
     json->BeginObject();
     json->Key("name").Text(input.name);
     json->Key("type").Text(DTypeName(input.tensor.dtype()));
-    json->Key("shape").Text(input.tensor.shape().ToString());
+    json->Key("shape").Dimensions(input.tensor.shape());
     json->End();
   }
   json->End();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/interface_finder.h"
 #include "graph/base/status.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/object_graph.h"
@@ -122,7 +123,14 @@ absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModel
   FrozenModel frozen;
   frozen.graph = std::move(meta.graph);
   const bool is_saved_model = !request.saved_model.empty();
-  if (request.outputs.empty() || !request.signature.empty()) {
+  const bool finds_outputs =
+      request.finds_outputs && request.outputs.empty() && !is_saved_model && meta.signatures.empty();
+  if (finds_outputs) {
+    // Even if the choice is in doubt: the caller may name outputs of the frozen graph.
+    const std::vector<std::string> found = ChosenNames(FindInterface(*frozen.graph).outputs);
+    if (found.empty()) return absl::InvalidArgumentError("found no output in the graph; name some (freeze_graph)");
+    PF_RETURN_IF_ERROR(frozen.graph->DeclareInterface({}, found));
+  } else if (request.outputs.empty() || !request.signature.empty()) {
     if (!is_saved_model && meta.signatures.empty()) {
       return absl::InvalidArgumentError("--output_node_names is missing: what the outputs need is what is kept");
     }
@@ -149,6 +157,10 @@ absl::StatusOr<FrozenModel> OpenFrozenModel(FileSystem& files, const FrozenModel
     options.read_asset = [&](absl::string_view node) { return ReadAsset(files, request.saved_model, meta, node); };
   }
   PF_ASSIGN_OR_RETURN(frozen.report, Freeze(*variables, options, frozen.graph.get()));
+  if (finds_outputs) {
+    PF_RETURN_IF_ERROR(frozen.graph->DeclareInterface({}, {}));
+    return frozen;
+  }
   if (request.outputs.empty()) {
     PF_RETURN_IF_ERROR(NameBySignature(frozen.graph.get(), &*frozen.signature));
   } else {

@@ -29,6 +29,8 @@ struct FrozenModelRequest {
   // Nodes, or keys of the signature. If empty, the outputs are those of the signature, and the placeholders and outputs
   // of the frozen graph are named by its keys.
   std::vector<std::string> outputs;
+  // Without outputs and signature, keep all nodes that could be outputs, and declare no interface.
+  bool finds_outputs = false;
   FreezeOptions options;  // Naming is filled in, except for the suffix of averages.
   OpenOptions open;
 };

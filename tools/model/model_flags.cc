@@ -14,18 +14,19 @@
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/model/frozen_model.h"
+#include "tools/model/model_location.h"
 
 namespace permafrost {
 
 void AddKeyFlags(KeyFlags* keys, FlagTable* flags) {
+  flags->Group("keys of encrypted models");
   flags->Add("identity", &keys->identity, "FILE",
-             "Private keys that open an encrypted model, as age-keygen and encrypt_model --keygen write them. May be "
-             "given several times.");
-  flags->Add("identity_fd", &keys->identity_fd, "N", "The same, read from file descriptor N.");
-  flags->Add("identity_env", &keys->identity_env, "NAME", "The same, in the environment variable NAME.");
-  flags->Add("passphrase_fd", &keys->passphrase_fd, "N",
-             "The passphrase of an encrypted model, read from file descriptor N.");
-  flags->Add("passphrase_env", &keys->passphrase_env, "NAME", "The same, in the environment variable NAME.");
+             "File with private keys, as written by age-keygen and encrypt_model --keygen. May be repeated.");
+  flags->Add("identity_fd", &keys->identity_fd, "N", "File descriptor to read private keys from.");
+  flags->Add("identity_env", &keys->identity_env, "NAME", "Environment variable that contains private keys.");
+  flags->Add("passphrase_fd", &keys->passphrase_fd, "N", "File descriptor to read the passphrase from.");
+  flags->Add("passphrase_env", &keys->passphrase_env, "NAME", "Environment variable that contains the passphrase.");
+  flags->Group("");
 }
 
 std::shared_ptr<KeySource> KeysOf(const KeyFlags& keys, FileSystem& files) {
@@ -39,17 +40,19 @@ std::shared_ptr<KeySource> KeysOf(const KeyFlags& keys, FileSystem& files) {
 }
 
 void AddReadFlags(ReadFlags* read, FlagTable* flags) {
+  flags->Group("reading models");
   flags->Add("saved_model_tags", &read->saved_model_tags, "TAGS",
-             "Which graph of a SavedModel to read: the one with these tags, separated by commas.");
+             "Tags of the graph to read from a SavedModel, separated by commas.");
   flags->Add("signature", &read->signature, "NAME",
-             "Which signature of a SavedModel says what its inputs and outputs are. Left out: serving_default, or the "
-             "only one.");
+             "Signature of a SavedModel that names its inputs and outputs. Default: serving_default, or the only one.");
   flags->Add("max_model_bytes", &read->max_model_bytes, "N",
-             "What a compressed model may grow to, in bytes; one that would be larger is refused.");
+             "Maximum size of a decompressed model in bytes. Larger models are rejected.");
   AddKeyFlags(&read->keys, flags);
+  flags->Group("keys of encrypted models");
   flags->Add("require_locked_memory", &read->require_locked_memory,
-             "Refuse an encrypted model when the system does not let all of it be kept out of swap (ulimit -l), "
-             "instead of saying so.");
+             "Reject an encrypted model if not all of it can be locked in memory (ulimit -l), instead of printing a "
+             "note.");
+  flags->Group("");
 }
 
 ModelOpener::ModelOpener(FileSystem& files, const ReadFlags& read, Console& console, bool reads_all)
@@ -72,9 +75,19 @@ OpenOptions ModelOpener::OptionsFor(const std::string& path) const {
 
 absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path) const {
   const OpenOptions options = OptionsFor(path);
-  if (!IsSavedModel(files_, path)) return OpenModel(files_, path, options);
+  const ModelLocation location = LocateModel(files_, path);
+  if (location.is_whole()) return OpenModel(files_, path, options);
   FrozenModelRequest request;
-  request.saved_model = path;
+  request.saved_model = location.saved_model;
+  request.meta_graph = location.meta_graph;
+  request.checkpoint = location.checkpoint;
+  request.finds_outputs = true;
+  if (!location.saved_model.empty() && location.saved_model != path) {
+    options.tell(absl::StrCat("a part of the SavedModel '", location.saved_model, "', which is read"));
+  } else if (!location.meta_graph.empty()) {
+    options.tell(absl::StrCat("frozen from the graph '", location.meta_graph, "' and the checkpoint '",
+                              location.checkpoint, "'"));
+  }
   request.tags = tags_;
   request.signature = signature_;
   request.open = options;
@@ -90,16 +103,18 @@ absl::StatusOr<std::unique_ptr<Graph>> OpenModelFile(FileSystem& files, const st
 }
 
 void AddWriteFlags(WriteFlags* write, FlagTable* flags) {
-  flags->Add(
-      "compress", &write->compress, "zstd[:LEVEL]",
-      absl::StrCat("Compress what is written, at a level from ", kFastestZstdLevel, " (fast) to ", kSmallestZstdLevel,
-                   " (small); without one, ", kDefaultZstdLevel, ". Every tool reads it as it is."));
+  flags->Group("compression and encryption of the output");
+  flags->Add("compress", &write->compress, "zstd[:LEVEL]",
+             absl::StrCat("Compress the output, at a level from ", kFastestZstdLevel, " (fast) to ", kSmallestZstdLevel,
+                          " (small), by default ", kDefaultZstdLevel, ". All tools read compressed models."));
   flags->Add("encrypt_to", &write->encrypt_to, "KEY",
-             "Encrypt what is written for the holder of this public key (age1...). May be given several times.");
-  flags->Add("encrypt_to_file", &write->encrypt_to_file, "FILE", "The same, for the public keys in the file.");
+             "Public key (age1...) to encrypt the output for. May be repeated.");
+  flags->Add("encrypt_to_file", &write->encrypt_to_file, "FILE", "File with public keys to encrypt the output for.");
   flags->Add("encrypt_passphrase_env", &write->encrypt_passphrase_env, "NAME",
-             "Encrypt what is written for those who know the passphrase in the environment variable NAME.");
-  flags->Add("encrypt_passphrase_fd", &write->encrypt_passphrase_fd, "N", "The same, read from file descriptor N.");
+             "Environment variable that contains the passphrase to encrypt the output with.");
+  flags->Add("encrypt_passphrase_fd", &write->encrypt_passphrase_fd, "N",
+             "File descriptor to read the passphrase for the output from.");
+  flags->Group("");
 }
 
 // Returns the level selected by --compress.

@@ -11,43 +11,39 @@ namespace permafrost {
 void AddRunFlags(RunFlags* run, FlagTable* flags) {
   std::vector<std::string> names;
   for (const DelegateInfo& info : KnownDelegates()) names.push_back(info.name);
+  flags->Group("delegate, precision and threads");
   flags->Add(
       "delegate", &run->delegate, "NAME",
-      absl::StrCat("Who computes as much of the model as it can; the built-in kernels compute the rest: ",
-                   absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
-  flags->Add(
-      "precision", &run->precision, "NAME",
-      "What the delegate computes with: f32, bf16x3 (nearly f32, for processors with AMX), bf16, int8, mixed, or auto. "
-      "int8 and mixed are planned with the inputs: int8 is eight bits wherever they are possible, mixed the fastest "
-      "choice for each part of the model that stays inside the budget. auto measures all of them on the inputs, and "
-      "takes the fastest of those inside the budget: the rms error of each output within 3 % of its rms (or within "
-      "1e-4) and the likeliest class of each row as it "
-      "is. Left out: f32.");
+      absl::StrCat(
+          "Delegate that runs the nodes it supports; the built-in kernels (reference, the default) run the rest: ",
+          absl::StrJoin(names, ", "), ", or the path of a shared library (docs/writing_a_delegate.md)."));
+  flags->Add("precision", &run->precision, "NAME",
+             "Precision of the delegate: f32 (the default), bf16x3 (nearly f32, for processors with AMX), bf16, int8, "
+             "mixed (the fastest choice for each part within the error budget), or auto (the fastest of all within "
+             "the budget: 3 % rms error of each output, unchanged classes). int8, mixed and auto are planned on the "
+             "inputs.");
   flags->Add("calibration", &run->calibration, "METHOD",
-             absl::StrCat("How int8 and mixed find the range of values that eight bits tell apart: ",
+             absl::StrCat("Method that chooses the value ranges of int8 and mixed: ",
                           absl::StrJoin(RangeMethodNames(), ", "), "."));
-  flags->Add(
-      "calibration_inputs", &run->calibration_inputs, "FOLDER|FILES",
-      "Real inputs for that, at most 128, the first 8 of which auto, int8 and mixed are also judged by: NPY files as "
-      "for --inputs of validate_model, or a folder of them or of PNG and JPEG files (--image_size and the like say "
-      "how they are fed). INPUT=... where there are several inputs. Left out: what is run.");
+  flags->Add("calibration_inputs", &run->calibration_inputs, "FOLDER|FILES",
+             "Inputs for calibration, at most 128, of which the first 8 also measure the error: NPY files, or a folder "
+             "of NPY, PNG or JPEG files (see --image_size). INPUT=... for each of several inputs. Default: the inputs "
+             "of the run.");
   flags->Add("precision_plan", &run->precision_plan, "FILE",
-             "Where what auto, int8 or mixed settled on is kept: read if the file is there, else written.");
-  flags->Add("cache_dir", &run->cache_dir, "DIR",
-             "A folder in which is kept, for the next run of the same model on such a machine, what the delegate and "
-             "the built-in kernels made of its weights and what auto, int8 or mixed settled on with the same inputs. A "
-             "model that is packed for the "
-             "delegate (convert_graphdef_memmapped_format --pack_for) brings that with it. Made if it is not there.");
+             "File of the plan of auto, int8 or mixed. It is read if it exists, otherwise written.");
+  flags->Add("cache_dir", &run->cache_dir, "FOLDER",
+             "Folder that keeps packed weights and precision plans for later runs of the same model on the same kind "
+             "of processor. Created if it does not exist.");
   flags->Add("custom_ops", &run->custom_ops, "FILES",
-             "Shared libraries with kernels for own ops, or faster ones for known ops, separated by commas "
-             "(docs/writing_a_custom_op.md).");
+             "Shared libraries with kernels of custom ops, separated by commas (docs/writing_a_custom_op.md).");
 #define PERMAFROST_ADD(field, flag, preset, most, at_zero, help) flags->Add(#flag, &run->flag, "N", help);
   PERMAFROST_SESSION_COUNTS(PERMAFROST_ADD)
 #undef PERMAFROST_ADD
   flags->Add("cpu_affinity", &run->cpu_affinity, "CPUS",
-             "Processors to run on: 0-2,5 or a mask such as 0x27. Left out: all.");
+             "Processors to run on, as a list (0-2,5) or a mask (0x27). Default: all.");
   flags->Add("explain", &run->explain,
-             "Say what the delegate runs and as which pieces, and why it leaves the rest to the built-in kernels.");
+             "Print the partitions of the delegate, and why the other nodes are left to the built-in kernels.");
+  flags->Group("");
 }
 
 }  // namespace permafrost

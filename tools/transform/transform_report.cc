@@ -151,6 +151,10 @@ void PrintVerdict(const TransformReport& report, const Console& console) {
     console.out << "nothing was written; the graph would have " << FormatCount(report.nodes_after) << " nodes and "
                 << FormatBytesExactly(report.bytes_after) << Percent(report.bytes_before, report.bytes_after) << "\n";
   }
+  if (report.compressed_before.has_value() && report.compressed_after.has_value()) {
+    console.out << "compressed with zstd: " << FormatBytes(*report.compressed_after)
+                << Percent(*report.compressed_before, *report.compressed_after) << "\n";
+  }
 }
 
 void WriteJson(const TransformReport& report, std::ostream& out) {
@@ -167,6 +171,8 @@ void WriteJson(const TransformReport& report, std::ostream& out) {
   json.Key("bytes_before").Count(report.bytes_before);
   json.Key("bytes_after").Count(report.bytes_after);
   json.Key("bytes_written").Count(report.bytes_written);
+  if (report.compressed_before.has_value()) json.Key("compressed_before").Count(*report.compressed_before);
+  if (report.compressed_after.has_value()) json.Key("compressed_after").Count(*report.compressed_after);
   json.Key("passes").BeginArray();
   for (const PassReport& pass : report.passes) {
     json.BeginObject();

@@ -27,7 +27,9 @@ struct TransformReport {
   size_t nodes_before = 0;
   size_t nodes_after = 0;
   uint64_t bytes_before = 0;
-  uint64_t bytes_after = 0;    // Size as a binary file, like bytes_before.
+  uint64_t bytes_after = 0;  // Size as a binary file, like bytes_before.
+  // Sizes as a binary file compressed with zstd; absent unless a pass ran that only makes files compress better.
+  std::optional<uint64_t> compressed_before, compressed_after;
   uint64_t bytes_written = 0;  // Larger than bytes_after for text; 0 if nothing was written.
   std::vector<PassReport> passes;
   Allowance allowance;

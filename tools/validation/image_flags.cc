@@ -45,25 +45,30 @@ absl::StatusOr<std::optional<std::pair<int64_t, int64_t>>> ParseSize(const std::
 }  // namespace
 
 void AddImageFlags(ImageFlags* image, FlagTable* flags) {
-  flags->Add("image_size", &image->size, "HEIGHT,WIDTH", "The size of pictures, where the model leaves it open.");
+  flags->Group("conversion of images");
+  flags->Add("image_size", &image->size, "HEIGHT,WIDTH",
+             "Size in pixels to which images are resized. Default: the size that the model declares.");
   flags->AddChoice("image_fit", &image->fit, ImageFitNames(),
-                   "How a picture fills the model's frame: stretch takes all of it, crop its middle in the frame's "
-                   "proportions, letterbox all of it in its own proportions, with bars.");
+                   "Fit of an image into this size. stretch: the whole image; crop: its centre, with the aspect ratio "
+                   "of the input; letterbox: the whole image with its own aspect ratio, padded.");
   flags->AddChoice("image_filter", &image->filter, ResizeFilterNames(),
-                   "How pictures are resized: bilinear is TensorFlow's resize, antialias TensorFlow's with "
-                   "antialias=True and Pillow's BILINEAR, area the mean of what a pixel covers.");
-  flags->Add("image_crop_fraction", &image->crop_fraction, "X",
-             "Take only the middle: so much of the height and width. Many models are judged with 0.875.");
-  flags->Add("image_padding", &image->padding, "X", "The brightness of the bars of letterbox, 0 to 255.");
+                   "Filter for resizing. bilinear: as TensorFlow's resize; antialias: as TensorFlow with "
+                   "antialias=True and Pillow's BILINEAR; area: mean of the covered pixels.");
+  flags->Add(
+      "image_crop_fraction", &image->crop_fraction, "X",
+      "Fraction of height and width that is kept, at the centre. ImageNet models are often measured with 0.875.");
+  flags->Add("image_padding", &image->padding, "X", "Brightness of the padding of letterbox, 0 to 255.");
   flags->Add("image_channels", &image->channels, "ORDER",
-             absl::StrCat("What the model takes: ", absl::StrJoin(ChannelOrderNames(), ", "),
-                          ". Left out: rgb, or gray for a model with one channel."));
+             absl::StrCat("Order of the channels: ", absl::StrJoin(ChannelOrderNames(), ", "),
+                          ". Default: rgb, or gray for a model with one channel."));
   flags->Add("image_range", &image->range, "LOW,HIGH",
-             "What black and white become, before --image_mean and --image_std. Left out: 0,1, for integers all that "
-             "the type holds.");
+             "Values of black and white, before --image_mean and --image_std. Default: 0,1, or the range of an integer "
+             "type.");
   flags->Add("image_mean", &image->mean, "NUMBERS",
-             "Subtracted from what --image_range gives: one number, or one for each channel in the model's order.");
-  flags->Add("image_std", &image->deviation, "NUMBERS", "What is left is divided by this.");
+             "Numbers subtracted after --image_range: one, or one per channel in the order of the model.");
+  flags->Add("image_std", &image->deviation, "NUMBERS",
+             "Divisors applied after --image_mean: one, or one per channel in the order of the model.");
+  flags->Group("");
 }
 
 absl::StatusOr<PictureConverter> MakePictureConverter(const ImageFlags& image, const Endpoint& input) {
