@@ -24,7 +24,8 @@ MOST_BYTES = 25_000_000
 MOST_BYTES_WITHOUT_DELEGATES = 10_000_000
 # Lines, and what completes their last words.
 COMPLETIONS = (('transform_graph --in_', '--in_graph='), ('transform_graph --verify=e', '--verify=each'),
-               ('permafrost sum', 'summarize_graph'), ('permafrost transform_graph --out_g', '--out_graph='))
+               ('permafrost sum', 'summarize'), ('permafrost transform_graph --out_g', '--out_graph='),
+               ('permafrost transform --out_g', '--out_graph='))
 OF_DELEGATES = ('libdnnl', 'libOpenCL', 'libXNNPACK', 'libpthreadpool', 'libcpuinfo')
 
 
@@ -174,7 +175,7 @@ class WheelTest(unittest.TestCase):
                 found = self.fish(script, f'{prefix}{tool} --')
                 self.assertEqual({word.split('=')[0] for word in found}, {f'--{flag}' for flag in self.flags_of(tool)} |
                                  {'--version'}, tool)
-        self.assertEqual(self.fish(script, 'permafrost sum'), ['summarize_graph'])
+        self.assertEqual(self.fish(script, 'permafrost sum'), ['summarize'])
         self.assertEqual(self.fish(script, 'transform_graph --verify='), ['--verify=auto', '--verify=each', '--verify=off', '--verify=required'])
 
     def fish(self, script, line):

@@ -43,18 +43,13 @@ std::string FlagWords(const Tool& tool) {
   ForEachFlag(tool,
               [&](const FlagSpec& flag) { words.push_back(absl::StrCat("--", flag.name, flag.is_bool() ? "" : "=")); });
   words.push_back("--help");
-  words.push_back("--help=all");
   words.push_back("--version");
   return absl::StrJoin(words, " ");
 }
 
-// Returns the short names that differ from the names.
-std::string ShortNames(absl::Span<const Tool> tools) {
-  std::vector<absl::string_view> names;
-  for (const Tool& tool : tools) {
-    if (ShortName(tool) != tool.name) names.push_back(ShortName(tool));
-  }
-  return absl::StrJoin(names, " ");
+// Returns the names of the subcommands. Completions offer the short names alone: the long ones begin with them.
+std::string SubcommandNames(absl::Span<const Tool> tools) {
+  return absl::StrJoin(tools, " ", [](std::string* out, const Tool& tool) { absl::StrAppend(out, ShortName(tool)); });
 }
 
 // Returns shell code (bash and zsh) that replaces a short name in $tool by the name.
@@ -137,7 +132,7 @@ std::string BashCompletion(absl::Span<const Tool> tools) {
       "  if [ \"$tool\" = permafrost ]; then\n"
       "    tool=\"${COMP_WORDS[1]}\"\n"
       "    if [ \"$COMP_CWORD\" -le 1 ]; then\n";
-  absl::StrAppend(&text, "      COMPREPLY=($(compgen -W '", Names(tools), " ", ShortNames(tools),
+  absl::StrAppend(&text, "      COMPREPLY=($(compgen -W '", SubcommandNames(tools),
                   " help --help --version' -- \"$word\"))\n", "      return\n    fi\n  fi\n", LengthenTool(tools, "  "),
                   "  case \"$tool$word\" in\n");
   for (const Tool& tool : tools) {
@@ -176,8 +171,6 @@ std::string ZshCompletion(absl::Span<const Tool> tools) {
                                   "    local -a tools=(\n");
   for (const Tool& tool : tools) {
     absl::StrAppend(&text, "      ", Quoted(absl::StrCat(ShortName(tool), ":", Brief(tool.summary))), "\n");
-    if (ShortName(tool) == tool.name) continue;
-    absl::StrAppend(&text, "      ", Quoted(absl::StrCat(tool.name, ":", Brief(tool.summary))), "\n");
   }
   absl::StrAppend(
       &text,
@@ -204,7 +197,7 @@ std::string FishCompletion(absl::Span<const Tool> tools) {
   std::string text = "# Completions of fish for permafrost and its tools. Generated from their flags.\n";
   for (const Tool& tool : tools) {
     const std::string names = ShortName(tool) == tool.name ? tool.name : absl::StrCat(ShortName(tool), " ", tool.name);
-    absl::StrAppend(&text, "complete -c permafrost -n __fish_use_subcommand -f -a ", Quoted(names), " -d ",
+    absl::StrAppend(&text, "complete -c permafrost -n __fish_use_subcommand -f -a ", ShortName(tool), " -d ",
                     Quoted(tool.summary), "\n");
     const auto complete = [&](absl::string_view rest) {
       absl::StrAppend(&text, "complete -c ", tool.name, rest, "complete -c permafrost -n '__fish_seen_subcommand_from ",
