@@ -20,7 +20,8 @@ CODE = ('import runpy, sys, tensorflow; sys.argv = sys.argv[1:]; sys.path.insert
 class BesideTensorFlowOracle(unittest.TestCase):
 
     def run_there(self, *arguments):
-        environment = dict(os.environ, PYTHONPATH=python_package.folder(), TF_CPP_MIN_LOG_LEVEL='3')
+        # Some tests start processes that import the tests' modules.
+        environment = dict(os.environ, PYTHONPATH=f'{python_package.folder()}:{TESTS}', TF_CPP_MIN_LOG_LEVEL='3')
         return subprocess.run([sys.executable, *map(str, arguments)], cwd=python_package.WORKSPACE, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
