@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/selection.h"
@@ -18,6 +19,7 @@ namespace permafrost {
 
 #define KERNEL(op) DEFINE_KERNEL(op);
 #include "runtime_check/kernel_list.inc"
+#include "runtime_check/named_kernel_list.inc"
 #undef KERNEL
 
 namespace {
@@ -49,6 +51,41 @@ constexpr auto kRows = [] {
 #undef KERNEL
   return rows;
 }();
+
+// The kernels of ops without enumerators in this build.
+struct NamedKernelRow {
+  const char* op = nullptr;
+  Kernel (*define)() = nullptr;
+};
+
+constexpr auto kNamedRows = [] {
+  constexpr size_t kCount =
+#define KERNEL(op) +(selection::HoldsOp(#op) ? 1 : 0)
+#include "runtime_check/named_kernel_list.inc"
+#undef KERNEL
+      ;
+  std::array<NamedKernelRow, kCount> rows = {};
+  [[maybe_unused]] size_t i = 0;
+#define KERNEL(op) \
+  if constexpr (selection::HoldsOp(#op)) rows[i++] = {#op, &KernelDefinition_##op};
+#include "runtime_check/named_kernel_list.inc"
+#undef KERNEL
+  return rows;
+}();
+
+const Kernel* FindNamedKernel(Op op) {
+  if constexpr (kNamedRows.empty()) return nullptr;
+  // The kernels live as long as the process.
+  static const auto* const kKernels = [] {
+    auto* kernels = new absl::flat_hash_map<Op, std::unique_ptr<const Kernel>>;
+    for (const NamedKernelRow& row : kNamedRows) {
+      kernels->emplace(Op::Named(row.op), std::make_unique<const Kernel>(row.define()));
+    }
+    return kernels;
+  }();
+  const auto found = kKernels->find(op);
+  return found == kKernels->end() ? nullptr : found->second.get();
+}
 
 // Returns the types that a type attribute names, either one or a list.
 absl::StatusOr<std::vector<DType>> TypesIn(const Node& node, const std::string& attr) {
@@ -108,6 +145,7 @@ bool IsHeld(Op op, const std::string& attr, DType type) {
 }  // namespace
 
 const Kernel* FindKernel(Op op) {
+  if (!kNamedRows.empty() && !op.is_known()) return FindNamedKernel(op);
   const auto row =
       std::lower_bound(kRows.begin(), kRows.end(), op, [](const KernelRow& row, Op other) { return row.op < other; });
   if (row == kRows.end() || row->op != op) return nullptr;
@@ -125,6 +163,7 @@ const Kernel* FindKernel(Op op) {
 std::vector<Op> KernelOps() {
   std::vector<Op> ops;
   for (const KernelRow& row : kRows) ops.push_back(row.op);
+  for (const NamedKernelRow& row : kNamedRows) ops.push_back(Op::Named(row.op));
   std::sort(ops.begin(), ops.end(), [](Op a, Op b) { return a.name() < b.name(); });
   return ops;
 }

@@ -1,4 +1,4 @@
-// Implements op schemas: parses the rows of ops.def and resolves the types of a node.
+// Implements op schemas: parses the rows of ops.def and named_ops.def, and resolves the types of a node.
 #include "graph/ops/op_schema.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,7 @@ constexpr size_t WithoutLists(std::string_view attributes, char* to) {
     if constexpr (!text.empty()) WithoutLists(attributes, text.data());                            \
     return text;                                                                                   \
   }();
+#include "graph/ops/named_ops.def"
 #include "graph/ops/ops.def"
 #undef OP
 #define ATTRIBUTES(name, attributes) absl::string_view(kAttributesOf##name.data(), kAttributesOf##name.size())
@@ -70,14 +72,40 @@ constexpr auto kRawRows = [] {
 #undef OP
   return rows;
 }();
+
+// The ops of named_ops.def in the build.
+struct NamedRow {
+  absl::string_view name;
+  RawRow row;
+};
+constexpr auto kNamedRows = [] {
+  constexpr size_t kCount =
+#define OP(name, signature, attributes, traits, shape) +(selection::HoldsOp(#name) ? 1 : 0)
+#include "graph/ops/named_ops.def"
+#undef OP
+      ;
+  std::array<NamedRow, kCount> rows = {};
+  [[maybe_unused]] size_t i = 0;
+#define OP(name, signature, attributes, traits, shape) \
+  if constexpr (selection::HoldsOp(#name))             \
+    rows[i++] = {#name, {Op(), signature, ATTRIBUTES(name, attributes), traits, SHAPE_FUNCTION(shape)}};
+#include "graph/ops/named_ops.def"
+#undef OP
+  return rows;
+}();
 #undef ATTRIBUTES
 #undef SHAPE_FUNCTION
 
 // True if a schema in the build has a default of this kind. Code that parses other kinds is omitted.
 constexpr bool HasDefaults(const char* kind) {
+  const auto has = [kind](const RawRow& row) {
+    return std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos;
+  };
   for (const RawRow& row : kRawRows) {
-    if (std::string_view(row.attributes.data(), row.attributes.size()).find(kind) != std::string_view::npos)
-      return true;
+    if (has(row)) return true;
+  }
+  for (const NamedRow& named : kNamedRows) {
+    if (has(named.row)) return true;
   }
   return false;
 }
@@ -343,8 +371,28 @@ const AttrSpec* OpSchema::FindAttr(absl::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+const OpSchema* FindNamedSchema(Op op) {
+  if constexpr (kNamedRows.empty()) return nullptr;
+  // By op; the schemas live as long as the process.
+  static const auto* const kSchemas = [] {
+    auto* schemas = new absl::flat_hash_map<Op, std::unique_ptr<const OpSchema>>;
+    for (const NamedRow& named : kNamedRows) {
+      RawRow row = named.row;
+      row.op = Op::Named(named.name);
+      schemas->emplace(row.op, std::make_unique<const OpSchema>(ParseRow(row)));
+    }
+    return schemas;
+  }();
+  const auto found = kSchemas->find(op);
+  return found == kSchemas->end() ? nullptr : found->second.get();
+}
+
+}  // namespace
+
 const OpSchema* FindSchema(Op op) {
-  if (!op.is_known()) return nullptr;
+  if (!op.is_known()) return FindNamedSchema(op);
   size_t row = op.id();
   if constexpr (selection::kIsSelective) {
     const auto held = std::lower_bound(kRawRows.begin(), kRawRows.end(), op,

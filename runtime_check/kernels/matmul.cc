@@ -12,6 +12,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/elementwise.h"
 #include "runtime_check/kernels/gemm.h"
+#include "runtime_check/kernels/matrix_pairs.h"
 #include "runtime_check/kernels/packed_input.h"
 #include "runtime_check/kernels/post_ops.h"
 #include "runtime_check/kernels/prepare.h"
@@ -46,26 +47,6 @@ struct MatMulState : public KernelState {
   PostOps post_ops;
 };
 
-// Pairs the matrices of each product by numpy's broadcasting of the batch dimensions. Returns InvalidArgument if the
-// dimensions do not broadcast.
-absl::StatusOr<Shape> PairBatches(const Shape& a, const Shape& b, std::vector<std::pair<int64_t, int64_t>>* products) {
-  const Shape batch_a(a.dims().subspan(0, a.rank() - 2)), batch_b(b.dims().subspan(0, b.rank() - 2));
-  PF_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(batch_a, batch_b));
-  PF_ASSIGN_OR_RETURN(const int64_t count, batch.CheckedNumElements());
-  const auto number = [&](const Shape& own, int64_t index) {
-    int64_t result = 0, step = 1;
-    for (int i = batch.rank() - 1, j = own.rank() - 1; j >= 0; --i, --j) {
-      if (own.dim(j) != 1) result += index % batch.dim(i) * step;
-      index /= batch.dim(i);
-      step *= own.dim(j);
-    }
-    return result;
-  };
-  products->reserve(count);
-  for (int64_t i = 0; i < count; ++i) products->emplace_back(number(batch_a, i), number(batch_b, i));
-  return batch;
-}
-
 // Prepares the products. If `conjugates`, complex matrices are conjugated when they are transposed.
 absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool transpose_b, bool conjugates) {
   const Shape &a = context->input_shape(0), &b = context->input_shape(1);
@@ -93,7 +74,7 @@ absl::Status PrepareProducts(PrepareContext* context, bool transpose_a, bool tra
   output.AddDim(state->a.rows);
   output.AddDim(state->b.columns);
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairBatches(a, b, &state->products).status());
+  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairMatrices(a, b, &state->products).status());
 
   ScratchParts parts;
   PF_ASSIGN_OR_RETURN(state->post_ops, ReadPostOps(context, 2, state->b.columns, &parts));

@@ -20,6 +20,7 @@
 #include "graph/base/wire.h"
 #include "graph/ops/op_schema.h"
 #include "runtime_check/program/functions.h"
+#include "runtime_check/program/integer_fusion.h"
 
 namespace permafrost {
 namespace {
@@ -86,19 +87,19 @@ class Builder {
  public:
   Builder(const Graph& graph, const ProgramContext& context) : graph_(graph), context_(context) {}
 
-  absl::StatusOr<Program> Build(const ProgramRequest& request) {
-    PF_RETURN_IF_ERROR(AddFeeds(request.feeds));
-    needed_.assign(graph_.id_limit(), false);
+  // Fuses the quantised operators that the request needs. `graph` is the graph of this builder, which is not used
+  // afterwards.
+  absl::Status Fuse(const ProgramRequest& request, Graph* graph) {
     std::vector<TensorRef> fetched;
-    for (const std::string& name : request.fetches) {
-      PF_ASSIGN_OR_RETURN(fetched.emplace_back(), FindTensor(graph_, name, "output"));
-    }
-    for (const std::string& name : request.targets) {
-      Node* node = graph_.Find(name);
-      if (node == nullptr) return absl::InvalidArgumentError(absl::StrCat("the graph has no node '", name, "'"));
-      Need({node, kControlPort});
-    }
-    FindNeeded(fetched);
+    PF_RETURN_IF_ERROR(ReadRequest(request, &fetched));
+    absl::flat_hash_set<TensorRef> fed;
+    for (const auto& [ref, number] : numbers_) fed.insert(ref);
+    return FuseQuantizedOperators(needed_, fed, graph);
+  }
+
+  absl::StatusOr<Program> Build(const ProgramRequest& request) {
+    std::vector<TensorRef> fetched;
+    PF_RETURN_IF_ERROR(ReadRequest(request, &fetched));
     PF_RETURN_IF_ERROR(CheckPlaceholders());
     PF_RETURN_IF_ERROR(CheckKernels());
     if (selection::kHoldsControlFlow && HasControlFlow()) {
@@ -118,6 +119,22 @@ class Builder {
   }
 
  private:
+  // Adds the feeds, finds the fetched tensors and the nodes that are needed.
+  absl::Status ReadRequest(const ProgramRequest& request, std::vector<TensorRef>* fetched) {
+    PF_RETURN_IF_ERROR(AddFeeds(request.feeds));
+    needed_.assign(graph_.id_limit(), false);
+    for (const std::string& name : request.fetches) {
+      PF_ASSIGN_OR_RETURN(fetched->emplace_back(), FindTensor(graph_, name, "output"));
+    }
+    for (const std::string& name : request.targets) {
+      Node* node = graph_.Find(name);
+      if (node == nullptr) return absl::InvalidArgumentError(absl::StrCat("the graph has no node '", name, "'"));
+      Need({node, kControlPort});
+    }
+    FindNeeded(*fetched);
+    return absl::OkStatus();
+  }
+
   absl::Status AddFeeds(absl::Span<const std::string> feeds) {
     for (const std::string& name : feeds) {
       PF_ASSIGN_OR_RETURN(const TensorRef ref, FindTensor(graph_, name, "input"));
@@ -464,10 +481,20 @@ class Builder {
   std::vector<const Node*> open_;
 };
 
+[[maybe_unused]] void Keep(std::shared_ptr<const Graph> graph, std::shared_ptr<const Graph>* kept) {
+  *kept = std::move(graph);
+}
+[[maybe_unused]] void Keep(std::shared_ptr<const Graph>, Program::NoGraph*) {}
+
 }  // namespace
 
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramRequest& request, const ProgramContext& context) {
-  return Builder(graph, context).Build(request);
+  if (!kHoldsQuantizedOperators || !HasQuantizedOperators(graph)) return Builder(graph, context).Build(request);
+  std::shared_ptr<Graph> fused = graph.Clone();
+  PF_RETURN_IF_ERROR(Builder(*fused, context).Fuse(request, fused.get()));
+  PF_ASSIGN_OR_RETURN(Program program, Builder(*fused, context).Build(request));
+  Keep(std::move(fused), &program.fused);
+  return program;
 }
 
 }  // namespace permafrost

@@ -3,7 +3,9 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 #define PERMAFROST_RUNTIME_CHECK_PROGRAM_PROGRAM_H_
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +15,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/planning/prepared_node.h"
 #include "runtime_check/program/frames.h"
+#include "runtime_check/program/integer_fusion.h"
 #include "runtime_check/program/lookups.h"
 
 namespace permafrost {
@@ -68,6 +71,9 @@ struct ProgramFeed {
 
 struct Program {
   const FunctionRef* function = nullptr;  // The function whose body this is; null for the graph itself.
+  // The graph with integer nodes, if it has quantised operators; else null. Nothing in a build without them.
+  struct NoGraph {};
+  [[no_unique_address]] std::conditional_t<kHoldsQuantizedOperators, std::shared_ptr<const Graph>, NoGraph> fused;
   std::vector<ProgramTensor> tensors;
   std::vector<ProgramNode> nodes;  // Topological order, control inputs included.
   std::vector<int> inputs;         // Tensor numbers.
@@ -108,7 +114,7 @@ struct ProgramContext {
 // Builds a program. Functions that nodes call are only requested (FunctionTable::Get). Errors:
 //   InvalidArgument   a name that does not exist (with the nearest), a placeholder that is needed and not fed, a cycle,
 //                     wrong number or types of inputs, malformed frames, a fetch from inside a frame
-//   Unimplemented     nodes without a kernel: all of them, by op
+//   Unimplemented     nodes without a kernel: all of them, by op; quantised operators without an integer form
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramRequest& request, const ProgramContext& context);
 
 }  // namespace permafrost

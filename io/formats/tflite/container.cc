@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -269,6 +270,37 @@ DType DTypeOfTflite(tflite::TensorType type) {
       return DType::kBFloat16;
     default:
       return DType::kInvalid;
+  }
+}
+
+CodeLimits LimitsOf(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+      return {std::numeric_limits<int8_t>::min(), std::numeric_limits<int8_t>::max()};
+    case DType::kUint8:
+      return {0, std::numeric_limits<uint8_t>::max()};
+    case DType::kInt16:
+      return {std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max()};
+    default:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+  }
+}
+
+bool IsQuantized(const tflite::Tensor& tensor) {
+  const auto* quantization = tensor.quantization();
+  if (quantization == nullptr || quantization->scale() == nullptr || quantization->scale()->size() == 0) return false;
+  switch (tensor.type()) {
+    case tflite::TensorType::INT8:
+    case tflite::TensorType::UINT8:
+    case tflite::TensorType::INT16:
+    case tflite::TensorType::INT32:
+    case tflite::TensorType::INT64:
+    case tflite::TensorType::INT4:
+    case tflite::TensorType::INT2:
+    case tflite::TensorType::UINT4:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -64,6 +64,15 @@ class TfliteContainer {
 // Value).
 DType DTypeOfTflite(tflite::TensorType type);
 
+// The smallest and the largest code of an integer type; of types wider than 32 bits, those that fit 32 bits.
+struct CodeLimits {
+  int64_t low, high;
+};
+CodeLimits LimitsOf(DType dtype);
+
+// True for a tensor of codes: integers with a scale.
+bool IsQuantized(const tflite::Tensor& tensor);
+
 // Returns the stored shape. Returns InvalidArgument for a negative dimension or too many elements.
 absl::StatusOr<Shape> ShapeOfTflite(const tflite::Tensor& tensor);
 // Returns the shape in which the dimensions that callers may choose are unknown (`shape_signature`). Same errors.

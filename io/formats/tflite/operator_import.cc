@@ -2,14 +2,25 @@
 #include "io/formats/tflite/operator_import.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "io/formats/tflite/subgraph_import.h"
 
 namespace permafrost {
+OperatorImport::OperatorImport(SubgraphImport* subgraph, const tflite::Operator& op, std::string name, Codes codes)
+    : subgraph_(subgraph), op_(op), name_(std::move(name)) {
+  bool has_codes = false;
+  for (int i = 0; i < num_inputs(); ++i) is_marked_ |= IsQuantizedInput(i);
+  for (int i = 0; i < num_outputs(); ++i) has_codes |= IsQuantizedOutput(i);
+  computes_ = (codes == Codes::kComputed || codes == Codes::kExact) && (is_marked_ || has_codes);
+  is_marked_ = is_marked_ && codes == Codes::kComputed;
+}
 
 Graph& OperatorImport::graph() { return subgraph_->graph(); }
 
@@ -19,7 +30,16 @@ bool OperatorImport::HasInput(int i) const {
 
 absl::StatusOr<TensorRef> OperatorImport::Input(int i) {
   if (!HasInput(i)) return absl::InvalidArgumentError(absl::StrCat("lacks operand ", i));
-  return subgraph_->ValueOf(op_.inputs()->Get(static_cast<uint32_t>(i)));
+  const int32_t tensor = op_.inputs()->Get(static_cast<uint32_t>(i));
+  return computes_ && IsQuantizedInput(i) ? subgraph_->DequantizedOf(tensor) : subgraph_->ValueOf(tensor);
+}
+
+DType OperatorImport::InputType(int i) const {
+  return computes_ && IsQuantizedInput(i) ? DType::kFloat : DTypeOfTflite(InputTensor(i).type());
+}
+
+DType OperatorImport::OutputType(int i) const {
+  return computes_ && IsQuantizedOutput(i) ? DType::kFloat : DTypeOfTflite(OutputTensor(i).type());
 }
 
 absl::StatusOr<std::vector<TensorRef>> OperatorImport::Inputs() {
@@ -39,8 +59,67 @@ const tflite::Tensor& OperatorImport::OutputTensor(int i) const {
 }
 
 absl::StatusOr<const Tensor*> OperatorImport::InputValue(int i) {
-  if (!HasInput(i)) return nullptr;
+  if (!HasInput(i) || (computes_ && IsQuantizedInput(i))) return nullptr;
   return subgraph_->ConstantOf(op_.inputs()->Get(static_cast<uint32_t>(i)));
+}
+
+absl::StatusOr<TensorRef> OperatorImport::Dequantized(int i) {
+  if (!HasInput(i)) return absl::InvalidArgumentError(absl::StrCat("lacks operand ", i));
+  const int32_t tensor = op_.inputs()->Get(static_cast<uint32_t>(i));
+  PF_ASSIGN_OR_RETURN(const TensorRef codes, subgraph_->ValueOf(tensor));
+  PF_ASSIGN_OR_RETURN(const SubgraphImport::Scales scales, subgraph_->ScalesOf(tensor));
+  PF_ASSIGN_OR_RETURN(Node * node, Add(UniformDequantizeOp(), {codes, scales.scales, scales.zero_points}));
+  scales.SetAttrs(node);
+  return TensorRef{node, 0};
+}
+
+absl::StatusOr<TensorRef> OperatorImport::Bias(int i, int input, int filter) {
+  const DType dtype = DTypeOfTflite(InputTensor(i).type());
+  if (!computes_ || (dtype != DType::kInt32 && dtype != DType::kInt64)) return Input(i);
+  const auto* of_input = InputTensor(input).quantization();
+  const auto* of_filter = InputTensor(filter).quantization();
+  if (!IsQuantizedInput(input) || !IsQuantizedInput(filter)) {
+    return absl::InvalidArgumentError("has a bias of codes, and an input or a filter without scales");
+  }
+  std::vector<float> scales;
+  for (const float scale : *of_filter->scale()) scales.push_back(scale * of_input->scale()->Get(0));
+  const int64_t count = static_cast<int64_t>(scales.size());
+  PF_ASSIGN_OR_RETURN(const TensorRef codes, subgraph_->ValueOf(op_.inputs()->Get(static_cast<uint32_t>(i))));
+  PF_ASSIGN_OR_RETURN(const TensorRef zero_points,
+                      Const(Tensor::FromVector(Shape({count}), std::vector<int32_t>(scales.size(), 0))));
+  PF_ASSIGN_OR_RETURN(const TensorRef factors, Const(Tensor::FromVector(Shape({count}), std::move(scales))));
+  PF_ASSIGN_OR_RETURN(Node * node,
+                      Add(UniformDequantizeOp(), {codes, factors, zero_points},
+                          {{"quantization_axis", AttrValue::Int(count > 1 ? 0 : -1)},
+                           {"quantization_min_val", AttrValue::Int(std::numeric_limits<int32_t>::min())},
+                           {"quantization_max_val", AttrValue::Int(std::numeric_limits<int32_t>::max())}}));
+  return TensorRef{node, 0};
+}
+
+absl::Status OperatorImport::Quantize(std::vector<TensorRef>* results) {
+  if (!computes_) return absl::OkStatus();
+  for (size_t i = 0; i < results->size() && static_cast<int>(i) < num_outputs(); ++i) {
+    TensorRef& result = (*results)[i];
+    if (IsQuantizedOutput(static_cast<int>(i))) {
+      const int32_t tensor = op_.outputs()->Get(static_cast<uint32_t>(i));
+      const DType dtype = DTypeOfTflite(OutputTensor(static_cast<int>(i)).type());
+      PF_ASSIGN_OR_RETURN(const SubgraphImport::Scales scales, subgraph_->ScalesOf(tensor));
+      PF_ASSIGN_OR_RETURN(Node * node, Add(UniformQuantizeOp(), {result, scales.scales, scales.zero_points},
+                                           {{"Tout", AttrValue::Type(dtype)}}));
+      scales.SetAttrs(node);
+      result = {node, 0};
+    } else if (is_marked_) {
+      PF_ASSIGN_OR_RETURN(const DType dtype, TypeOf(result));
+      if (dtype != DType::kBool && rounding_ != "dynamic") {
+        return absl::UnimplementedError("has quantised operands and a result that is not quantised");
+      }
+    }
+    if (!is_marked_) continue;
+    if (!IsOwn(*result.node)) return absl::InternalError("the node to be marked belongs to another operator");
+    result.node->SetAttr(kRoundingAttr, AttrValue::String(rounding_));
+    for (const auto& [key, value] : marks_) result.node->SetAttr(key, value);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<DType> OperatorImport::TypeOf(TensorRef tensor) {
@@ -114,12 +193,48 @@ absl::StatusOr<TensorRef> OperatorImport::ScalarLike(TensorRef like, double valu
       return Const(Tensor::Scalar(static_cast<int32_t>(value)));
     case DType::kInt64:
       return Const(Tensor::Scalar(static_cast<int64_t>(value)));
+    case DType::kInt16:
+      return Const(Tensor::Scalar(static_cast<int16_t>(value)));
+    case DType::kInt8:
+      return Const(Tensor::Scalar(static_cast<int8_t>(value)));
+    case DType::kUint8:
+      return Const(Tensor::Scalar(static_cast<uint8_t>(value)));
     default:
-      return absl::UnimplementedError(absl::StrCat("computes with ", DTypeName(dtype), ", expected float or int32"));
+      return absl::UnimplementedError(
+          absl::StrCat("computes with ", DTypeName(dtype), ", expected a number of at most 64 bits"));
+  }
+}
+
+absl::StatusOr<TensorRef> OperatorImport::ClampCodes(TensorRef x, tflite::ActivationFunctionType activation) {
+  PF_ASSIGN_OR_RETURN(const DType dtype, TypeOf(x));
+  const auto* quantization = OutputTensor(0).quantization();
+  const double scale = quantization->scale()->Get(0);
+  const auto* points = quantization->zero_point();
+  const int64_t zero_point = points == nullptr || points->size() == 0 ? 0 : points->Get(0);
+  if (!(scale > 0)) return absl::InvalidArgumentError(absl::StrCat("its result has the scale ", scale));
+  const CodeLimits limits = LimitsOf(dtype);
+  const auto code = [&](double number) {
+    const double rounded = std::round(static_cast<float>(number) / static_cast<float>(scale));
+    return static_cast<double>(std::clamp(static_cast<double>(zero_point) + rounded, static_cast<double>(limits.low),
+                                          static_cast<double>(limits.high)));
+  };
+  switch (activation) {
+    case tflite::ActivationFunctionType::RELU:
+      return Clamp(x, code(0), static_cast<double>(limits.high));
+    case tflite::ActivationFunctionType::RELU6:
+      return Clamp(x, code(0), code(6));
+    case tflite::ActivationFunctionType::RELU_N1_TO_1:
+      return Clamp(x, code(-1), code(1));
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("has the fused activation ", static_cast<int>(activation), " of codes, which is not supported"));
   }
 }
 
 absl::StatusOr<TensorRef> OperatorImport::Activate(TensorRef x, tflite::ActivationFunctionType activation) {
+  if (activation != tflite::ActivationFunctionType::NONE && !computes_ && IsQuantizedOutput(0)) {
+    return ClampCodes(x, activation);
+  }
   switch (activation) {
     case tflite::ActivationFunctionType::NONE:
       return x;

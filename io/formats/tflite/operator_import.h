@@ -24,13 +24,22 @@ namespace permafrost {
 
 class SubgraphImport;
 
+// How an operator treats quantised operands and results.
+enum class Codes : uint8_t {
+  kRefused,   // There is no kernel for codes.
+  kMoved,     // Codes are integers like any others: they are moved, compared with each other or selected.
+  kComputed,  // Computes with the numbers that codes represent: operands are dequantised, the result is quantised, and
+              // the operator is marked, so that an integer kernel computes it (graph/analysis/uniform_quantization.h).
+  kExact,     // The same without the mark: the float ops give the same codes.
+};
+
 // The state of the import of one operator. Input(i) and the nodes created here belong to the graph of the subgraph.
 class OperatorImport {
  public:
   using Attrs = std::vector<std::pair<absl::string_view, AttrValue>>;
 
-  OperatorImport(SubgraphImport* subgraph, const tflite::Operator& op, std::string name)
-      : subgraph_(subgraph), op_(op), name_(std::move(name)) {}
+  // `codes` applies if an operand or a result is quantised.
+  OperatorImport(SubgraphImport* subgraph, const tflite::Operator& op, std::string name, Codes codes);
 
   const tflite::Operator& op() const { return op_; }
   Graph& graph();
@@ -40,15 +49,39 @@ class OperatorImport {
   int num_outputs() const { return op_.outputs() == nullptr ? 0 : static_cast<int>(op_.outputs()->size()); }
   // False for an omitted operand, either at the end or with index -1.
   bool HasInput(int i) const;
-  // Returns an operand, or InvalidArgument if it is omitted.
+  // Returns an operand, or InvalidArgument if it is omitted. Dequantised if ComputesWithCodes() and the operand is
+  // quantised.
   absl::StatusOr<TensorRef> Input(int i);
   absl::StatusOr<std::vector<TensorRef>> Inputs();
   const tflite::Tensor& InputTensor(int i) const;
   const tflite::Tensor& OutputTensor(int i) const;
-  DType InputType(int i) const { return DTypeOfTflite(InputTensor(i).type()); }
-  DType OutputType(int i) const { return DTypeOfTflite(OutputTensor(i).type()); }
-  // Returns the value of operand i if it is a constant of the file, otherwise null.
+  // Return the types of the tensors that Input returns, and that the operator's function must return.
+  DType InputType(int i) const;
+  DType OutputType(int i) const;
+  // Returns the value of operand i if it is a constant of the file that Input does not dequantise, otherwise null.
   absl::StatusOr<const Tensor*> InputValue(int i);
+
+  // --- Quantised tensors ------------------------------------------------------------------------------------------
+  bool IsQuantizedInput(int i) const { return HasInput(i) && IsQuantized(InputTensor(i)); }
+  bool IsQuantizedOutput(int i) const { return IsQuantized(OutputTensor(i)); }
+  // True if quantised operands are dequantised and quantised results are quantised again.
+  bool ComputesWithCodes() const { return computes_; }
+  // Treats codes as kComputed from now on.
+  void ComputeWithCodes() {
+    computes_ = true;
+    is_marked_ = true;
+  }
+  // Sets the rounding of the operator's accumulators (kRoundingAttr); "twice" unless it is called.
+  void SetRounding(absl::string_view rounding) { rounding_ = std::string(rounding); }
+  // Marks the operator's last node with an attribute, if the operator is marked at all.
+  void Mark(absl::string_view key, AttrValue value) { marks_.emplace_back(key, std::move(value)); }
+  // Returns a new node that dequantises operand i. InvalidArgument if its scales are invalid.
+  absl::StatusOr<TensorRef> Dequantized(int i);
+  // Returns the bias in operand i, dequantised by the product of the scales of operands `input` and `filter`: LiteRT
+  // ignores the bias's own scale. Same as Input(i) for a bias that is not an integer.
+  absl::StatusOr<TensorRef> Bias(int i, int input, int filter);
+  // Converts the results of the operator's function to the operator's results: quantises them and adds the marks.
+  absl::Status Quantize(std::vector<TensorRef>* results);
   // Return the stored shapes. For computed tensors they are only hints.
   absl::StatusOr<Shape> InputShape(int i) const { return ShapeOfTflite(InputTensor(i)); }
   absl::StatusOr<Shape> OutputShape(int i) const { return OpenShapeOfTflite(OutputTensor(i)); }
@@ -61,12 +94,13 @@ class OperatorImport {
   absl::StatusOr<TensorRef> Emit(Op op, absl::Span<const TensorRef> inputs, const Attrs& attrs = {});
   absl::StatusOr<TensorRef> Const(Tensor value);
   absl::StatusOr<TensorRef> Ints(absl::Span<const int32_t> values);
-  // Adds a scalar constant of the same type as `like`: float, double, half or an integer.
+  // Adds a scalar constant of the same type as `like`: float, double or a signed integer or uint8.
   absl::StatusOr<TensorRef> ScalarLike(TensorRef like, double value);
   // Returns the type of an operand or of a tensor created here.
   absl::StatusOr<DType> TypeOf(TensorRef tensor);
 
-  // Adds the fused activation. Returns Unimplemented for SIGN_BIT.
+  // Adds the fused activation; for codes, a clamp of codes by the scale of result 0. Returns Unimplemented for
+  // SIGN_BIT.
   absl::StatusOr<TensorRef> Activate(TensorRef x, tflite::ActivationFunctionType activation);
 
   // Adds min(max(x, least), most).
@@ -79,9 +113,14 @@ class OperatorImport {
   absl::StatusOr<FunctionRef> FunctionOf(int subgraph);
 
  private:
+  absl::StatusOr<TensorRef> ClampCodes(TensorRef x, tflite::ActivationFunctionType activation);
+
   SubgraphImport* subgraph_;
   const tflite::Operator& op_;
   std::string name_;
+  bool computes_ = false, is_marked_ = false;
+  std::string rounding_ = "twice";
+  Attrs marks_;
   absl::flat_hash_set<const Node*> own_;
 };
 
@@ -107,8 +146,7 @@ struct OperatorRow {
   int least_inputs = 0;
   int num_outputs = 1;  // -1: any number.
   OperatorFunction import = nullptr;
-  // Moves elements without interpreting them, so that codes of quantised tensors can be passed as integers.
-  bool moves_elements = false;
+  Codes codes = Codes::kRefused;
 };
 
 // Return the rows by family; together they are the table.

@@ -1,5 +1,6 @@
 // Elementwise operators, comparisons, reductions and selections.
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
 
@@ -22,6 +23,16 @@ Results Binary(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef sum, op->Emit(kOp, absl::MakeConstSpan(inputs).subspan(0, 2)));
   PF_ASSIGN_OR_RETURN(const TensorRef y, op->Activate(sum, ActivationOf<Options>(*op)));
   return std::vector<TensorRef>{y};
+}
+
+// Adds ADD or SUB. `pot_scale_int16` declares scales of int16 that are powers of two.
+template <ops::OpId kOp, typename Options>
+Results Sum(OperatorImport* op) {
+  const auto* options = op->op().builtin_options_as<Options>();
+  if (options != nullptr && options->pot_scale_int16() && op->OutputTensor(0).type() == tflite::TensorType::INT16) {
+    op->Mark(kPowersOfTwoAttr, AttrValue::Bool(true));
+  }
+  return Binary<kOp, Options>(op);
 }
 
 // Integer division rounds towards zero.
@@ -128,53 +139,20 @@ Results Cast(OperatorImport* op) {
   return std::vector<TensorRef>{y};
 }
 
-// Computes scale (code - zero point). Products of a float and a 16-bit integer are exact in double, so only the
-// conversion of the product to float rounds.
+// Converts codes or half numbers to float. The nodes are not shared with other readers of the codes, so that the result
+// keeps its name.
 Results Dequantize(OperatorImport* op) {
-  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
-  PF_ASSIGN_OR_RETURN(const TensorRef numbers, op->Emit(ops::kCast, {x}, {{"DstT", AttrValue::Type(DType::kFloat)}}));
-  const auto* quantization = op->InputTensor(0).quantization();
-  if (op->InputType(0) == DType::kHalf) return std::vector<TensorRef>{numbers};
-  if (quantization == nullptr || quantization->scale() == nullptr || quantization->scale()->size() == 0) {
-    return absl::InvalidArgumentError("its operand has no scale");
-  }
-  if (quantization->details() != nullptr) {
-    return absl::UnimplementedError("its operand has scales for blocks or several axes, which are not supported");
-  }
-  const uint32_t count = quantization->scale()->size();
-  PF_ASSIGN_OR_RETURN(const Shape shape, op->InputShape(0));
-  std::vector<int64_t> dims;
-  if (count > 1) {
-    const int axis = quantization->quantized_dimension();
-    if (axis < 0 || axis >= shape.rank() || shape.dim(axis) != count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its operand of shape ", shape.ToString(), " has ", count, " scales for dimension ", axis));
-    }
-    dims.assign(static_cast<size_t>(shape.rank()), 1);
-    dims[static_cast<size_t>(axis)] = count;
-  }
-  const auto* points = quantization->zero_point();
-  if (points != nullptr && points->size() != 0 && points->size() != 1 && points->size() != count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its operand has ", points->size(), " zero points and ", count, " scales"));
-  }
-  std::vector<float> scales(count), zero_points(count, 0);
-  bool is_moved = false;
-  for (uint32_t i = 0; i < count; ++i) {
-    scales[i] = quantization->scale()->Get(i);
-    if (!(scales[i] > 0)) return absl::InvalidArgumentError(absl::StrCat("its operand has the scale ", scales[i]));
-    if (points != nullptr && points->size() > 0)
-      zero_points[i] = static_cast<float>(points->Get(points->size() == 1 ? 0 : i));
-    is_moved |= zero_points[i] != 0;
-  }
-  TensorRef difference = numbers;
-  if (is_moved) {
-    PF_ASSIGN_OR_RETURN(const TensorRef point, op->Const(Tensor::FromVector(Shape(dims), std::move(zero_points))));
-    PF_ASSIGN_OR_RETURN(difference, op->Emit(ops::kSub, {numbers, point}));
-  }
-  PF_ASSIGN_OR_RETURN(const TensorRef scale, op->Const(Tensor::FromVector(Shape(dims), std::move(scales))));
-  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kMul, {difference, scale}));
+  if (op->InputType(0) == DType::kHalf) return Cast(op);
+  if (!op->IsQuantizedInput(0)) return absl::InvalidArgumentError("its operand has no scale");
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Dequantized(0));
   return std::vector<TensorRef>{y};
+}
+
+// Converts float to codes, or codes to codes of another scale: OperatorImport::Quantize adds the node.
+Results Quantize(OperatorImport* op) {
+  if (!op->IsQuantizedOutput(0)) return absl::InvalidArgumentError("its result has no scale");
+  PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
+  return std::vector<TensorRef>{x};
 }
 
 Results FakeQuant(OperatorImport* op) {
@@ -226,72 +204,73 @@ Results ComplexPart(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::ADD, 2, 1, Binary<ops::kAddV2, tflite::AddOptions>},
-    {BuiltinOperator::SUB, 2, 1, Binary<ops::kSub, tflite::SubOptions>},
-    {BuiltinOperator::MUL, 2, 1, Binary<ops::kMul, tflite::MulOptions>},
-    {BuiltinOperator::DIV, 2, 1, Div},
+    {BuiltinOperator::ADD, 2, 1, Sum<ops::kAddV2, tflite::AddOptions>, Codes::kComputed},
+    {BuiltinOperator::SUB, 2, 1, Sum<ops::kSub, tflite::SubOptions>, Codes::kComputed},
+    {BuiltinOperator::MUL, 2, 1, Binary<ops::kMul, tflite::MulOptions>, Codes::kComputed},
+    {BuiltinOperator::DIV, 2, 1, Div, Codes::kComputed},
     {BuiltinOperator::ADD_N, 1, 1, Direct<ops::kAddN>},
     {BuiltinOperator::POW, 2, 1, Direct<ops::kPow>},
     {BuiltinOperator::FLOOR_DIV, 2, 1, Direct<ops::kFloorDiv>},
     {BuiltinOperator::FLOOR_MOD, 2, 1, Direct<ops::kFloorMod>},
-    {BuiltinOperator::MAXIMUM, 2, 1, Direct<ops::kMaximum>},
-    {BuiltinOperator::MINIMUM, 2, 1, Direct<ops::kMinimum>},
-    {BuiltinOperator::SQUARED_DIFFERENCE, 2, 1, Direct<ops::kSquaredDifference>},
+    {BuiltinOperator::MAXIMUM, 2, 1, Direct<ops::kMaximum>, Codes::kMoved},
+    {BuiltinOperator::MINIMUM, 2, 1, Direct<ops::kMinimum>, Codes::kMoved},
+    {BuiltinOperator::SQUARED_DIFFERENCE, 2, 1, Direct<ops::kSquaredDifference>, Codes::kComputed},
     {BuiltinOperator::ATAN2, 2, 1, Direct<ops::kAtan2>},
-    {BuiltinOperator::ABS, 1, 1, Direct<ops::kAbs>},
-    {BuiltinOperator::NEG, 1, 1, Direct<ops::kNeg>},
+    {BuiltinOperator::ABS, 1, 1, Direct<ops::kAbs>, Codes::kComputed},
+    {BuiltinOperator::NEG, 1, 1, Direct<ops::kNeg>, Codes::kComputed},
     {BuiltinOperator::SIGN, 1, 1, Direct<ops::kSign>},
-    {BuiltinOperator::EXP, 1, 1, Direct<ops::kExp>},
-    {BuiltinOperator::LOG, 1, 1, Direct<ops::kLog>},
-    {BuiltinOperator::SIN, 1, 1, Direct<ops::kSin>},
-    {BuiltinOperator::COS, 1, 1, Direct<ops::kCos>},
-    {BuiltinOperator::SQRT, 1, 1, Direct<ops::kSqrt>},
-    {BuiltinOperator::RSQRT, 1, 1, Direct<ops::kRsqrt>},
+    {BuiltinOperator::EXP, 1, 1, Direct<ops::kExp>, Codes::kComputed},
+    {BuiltinOperator::LOG, 1, 1, Direct<ops::kLog>, Codes::kComputed},
+    {BuiltinOperator::SIN, 1, 1, Direct<ops::kSin>, Codes::kComputed},
+    {BuiltinOperator::COS, 1, 1, Direct<ops::kCos>, Codes::kComputed},
+    {BuiltinOperator::SQRT, 1, 1, Direct<ops::kSqrt>, Codes::kComputed},
+    {BuiltinOperator::RSQRT, 1, 1, Direct<ops::kRsqrt>, Codes::kComputed},
     {BuiltinOperator::SQUARE, 1, 1, Direct<ops::kSquare>},
     {BuiltinOperator::FLOOR, 1, 1, Direct<ops::kFloor>},
     {BuiltinOperator::CEIL, 1, 1, Direct<ops::kCeil>},
     {BuiltinOperator::ROUND, 1, 1, Direct<ops::kRound>},
-    {BuiltinOperator::LOGISTIC, 1, 1, Direct<ops::kSigmoid>},
-    {BuiltinOperator::TANH, 1, 1, Direct<ops::kTanh>},
-    {BuiltinOperator::RELU, 1, 1, Direct<ops::kRelu>},
-    {BuiltinOperator::RELU6, 1, 1, Direct<ops::kRelu6>},
-    {BuiltinOperator::RELU_N1_TO_1, 1, 1, ReluN1To1},
-    {BuiltinOperator::RELU_0_TO_1, 1, 1, Relu0To1},
-    {BuiltinOperator::ELU, 1, 1, Direct<ops::kElu>},
-    {BuiltinOperator::LEAKY_RELU, 1, 1, LeakyRelu},
-    {BuiltinOperator::PRELU, 2, 1, PRelu},
-    {BuiltinOperator::HARD_SWISH, 1, 1, HardSwish},
-    {BuiltinOperator::GELU, 1, 1, Gelu},
-    {BuiltinOperator::LOG_SOFTMAX, 1, 1, Direct<ops::kLogSoftmax>},
+    {BuiltinOperator::LOGISTIC, 1, 1, Direct<ops::kSigmoid>, Codes::kComputed},
+    {BuiltinOperator::TANH, 1, 1, Direct<ops::kTanh>, Codes::kComputed},
+    {BuiltinOperator::RELU, 1, 1, Direct<ops::kRelu>, Codes::kComputed},
+    {BuiltinOperator::RELU6, 1, 1, Direct<ops::kRelu6>, Codes::kComputed},
+    {BuiltinOperator::RELU_N1_TO_1, 1, 1, ReluN1To1, Codes::kComputed},
+    {BuiltinOperator::RELU_0_TO_1, 1, 1, Relu0To1, Codes::kComputed},
+    {BuiltinOperator::ELU, 1, 1, Direct<ops::kElu>, Codes::kComputed},
+    {BuiltinOperator::LEAKY_RELU, 1, 1, LeakyRelu, Codes::kComputed},
+    {BuiltinOperator::PRELU, 2, 1, PRelu, Codes::kComputed},
+    {BuiltinOperator::HARD_SWISH, 1, 1, HardSwish, Codes::kComputed},
+    {BuiltinOperator::GELU, 1, 1, Gelu, Codes::kComputed},
+    {BuiltinOperator::LOG_SOFTMAX, 1, 1, Direct<ops::kLogSoftmax>, Codes::kComputed},
     {BuiltinOperator::ZEROS_LIKE, 1, 1, Direct<ops::kZerosLike>},
     {BuiltinOperator::BITWISE_XOR, 2, 1, Direct<ops::kBitwiseXor>},
     {BuiltinOperator::RIGHT_SHIFT, 2, 1, Direct<ops::kRightShift>},
     {BuiltinOperator::LOGICAL_AND, 2, 1, Direct<ops::kLogicalAnd>},
     {BuiltinOperator::LOGICAL_OR, 2, 1, Direct<ops::kLogicalOr>},
     {BuiltinOperator::LOGICAL_NOT, 1, 1, Direct<ops::kLogicalNot>},
-    {BuiltinOperator::EQUAL, 2, 1, Direct<ops::kEqual>},
-    {BuiltinOperator::NOT_EQUAL, 2, 1, Direct<ops::kNotEqual>},
-    {BuiltinOperator::LESS, 2, 1, Direct<ops::kLess>},
-    {BuiltinOperator::LESS_EQUAL, 2, 1, Direct<ops::kLessEqual>},
-    {BuiltinOperator::GREATER, 2, 1, Direct<ops::kGreater>},
-    {BuiltinOperator::GREATER_EQUAL, 2, 1, Direct<ops::kGreaterEqual>},
-    {BuiltinOperator::SELECT, 3, 1, Direct<ops::kSelect>},
-    {BuiltinOperator::SELECT_V2, 3, 1, Direct<ops::kSelectV2>},
-    {BuiltinOperator::MEAN, 2, 1, Reduce<ops::kMean>},
-    {BuiltinOperator::SUM, 2, 1, Reduce<ops::kSum>},
-    {BuiltinOperator::REDUCE_PROD, 2, 1, Reduce<ops::kProd>},
-    {BuiltinOperator::REDUCE_MAX, 2, 1, Reduce<ops::kMax>},
-    {BuiltinOperator::REDUCE_MIN, 2, 1, Reduce<ops::kMin>},
+    {BuiltinOperator::EQUAL, 2, 1, Direct<ops::kEqual>, Codes::kComputed},
+    {BuiltinOperator::NOT_EQUAL, 2, 1, Direct<ops::kNotEqual>, Codes::kComputed},
+    {BuiltinOperator::LESS, 2, 1, Direct<ops::kLess>, Codes::kComputed},
+    {BuiltinOperator::LESS_EQUAL, 2, 1, Direct<ops::kLessEqual>, Codes::kComputed},
+    {BuiltinOperator::GREATER, 2, 1, Direct<ops::kGreater>, Codes::kComputed},
+    {BuiltinOperator::GREATER_EQUAL, 2, 1, Direct<ops::kGreaterEqual>, Codes::kComputed},
+    {BuiltinOperator::SELECT, 3, 1, Direct<ops::kSelect>, Codes::kMoved},
+    {BuiltinOperator::SELECT_V2, 3, 1, Direct<ops::kSelectV2>, Codes::kMoved},
+    {BuiltinOperator::MEAN, 2, 1, Reduce<ops::kMean>, Codes::kComputed},
+    {BuiltinOperator::SUM, 2, 1, Reduce<ops::kSum>, Codes::kComputed},
+    {BuiltinOperator::REDUCE_PROD, 2, 1, Reduce<ops::kProd>, Codes::kComputed},
+    {BuiltinOperator::REDUCE_MAX, 2, 1, Reduce<ops::kMax>, Codes::kMoved},
+    {BuiltinOperator::REDUCE_MIN, 2, 1, Reduce<ops::kMin>, Codes::kMoved},
     {BuiltinOperator::REDUCE_ANY, 2, 1, Reduce<ops::kAny>},
     {BuiltinOperator::REDUCE_ALL, 2, 1, Reduce<ops::kAll>},
-    {BuiltinOperator::ARG_MAX, 2, 1, ArgReduce<ops::kArgMax>},
-    {BuiltinOperator::ARG_MIN, 2, 1, ArgReduce<ops::kArgMin>},
-    {BuiltinOperator::CAST, 1, 1, Cast},
-    {BuiltinOperator::DEQUANTIZE, 1, 1, Dequantize},
+    {BuiltinOperator::ARG_MAX, 2, 1, ArgReduce<ops::kArgMax>, Codes::kMoved},
+    {BuiltinOperator::ARG_MIN, 2, 1, ArgReduce<ops::kArgMin>, Codes::kMoved},
+    {BuiltinOperator::CAST, 1, 1, Cast, Codes::kMoved},
+    {BuiltinOperator::DEQUANTIZE, 1, 1, Dequantize, Codes::kMoved},
+    {BuiltinOperator::QUANTIZE, 1, 1, Quantize, Codes::kComputed},
     {BuiltinOperator::FAKE_QUANT, 1, 1, FakeQuant},
     {BuiltinOperator::CUMSUM, 2, 1, Cumsum},
     {BuiltinOperator::BUCKETIZE, 1, 1, Bucketize},
-    {BuiltinOperator::BITCAST, 1, 1, Bitcast},
+    {BuiltinOperator::BITCAST, 1, 1, Bitcast, Codes::kMoved},
     {BuiltinOperator::REAL, 1, 1, ComplexPart<ops::kReal>},
     {BuiltinOperator::IMAG, 1, 1, ComplexPart<ops::kImag>},
     {BuiltinOperator::COMPLEX_ABS, 1, 1, ComplexPart<ops::kComplexAbs>},

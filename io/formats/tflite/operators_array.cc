@@ -14,7 +14,22 @@ std::vector<int32_t> Copied(const flatbuffers::Vector<int32_t>* values) {
   return values == nullptr ? std::vector<int32_t>() : std::vector<int32_t>(values->begin(), values->end());
 }
 
+// True if two quantised tensors represent numbers by the same codes.
+bool HaveSameScale(const tflite::Tensor& a, const tflite::Tensor& b) {
+  const auto point = [](const tflite::Tensor& tensor) {
+    const auto* points = tensor.quantization()->zero_point();
+    return points == nullptr || points->size() == 0 ? int64_t{0} : points->Get(0);
+  };
+  return a.quantization()->scale()->Get(0) == b.quantization()->scale()->Get(0) && point(a) == point(b);
+}
+
+// Codes of uint8 are rescaled to those of the result; other codes are copied.
 Results Concatenation(OperatorImport* op) {
+  if (op->IsQuantizedOutput(0) && op->OutputTensor(0).type() == tflite::TensorType::UINT8) {
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      if (op->IsQuantizedInput(i) && !HaveSameScale(op->InputTensor(i), op->OutputTensor(0))) op->ComputeWithCodes();
+    }
+  }
   PF_ASSIGN_OR_RETURN(std::vector<TensorRef> inputs, op->Inputs());
   const auto* options = op->op().builtin_options_as<tflite::ConcatenationOptions>();
   const int32_t axis = options == nullptr ? 0 : options->axis();
@@ -58,6 +73,23 @@ Results Squeeze(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef y,
                       op->Emit(ops::kSqueeze, {x},
                                {{"squeeze_dims", AttrValue::IntList(std::vector<int64_t>(dims.begin(), dims.end()))}}));
+  return std::vector<TensorRef>{y};
+}
+
+// Pads with zero, which the zero point represents among codes.
+Results Pad(OperatorImport* op) {
+  if (!op->IsQuantizedOutput(0)) return Direct<ops::kPad>(op);
+  PF_ASSIGN_OR_RETURN(std::vector<TensorRef> inputs, op->Inputs());
+  inputs.resize(2);
+  const auto* points = op->OutputTensor(0).quantization()->zero_point();
+  const int64_t point = points == nullptr || points->size() == 0 ? 0 : points->Get(0);
+  const CodeLimits limits = LimitsOf(op->OutputType(0));
+  if (point < limits.low || point > limits.high) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its result has the zero point ", point, ", expected ", limits.low, " to ", limits.high));
+  }
+  PF_ASSIGN_OR_RETURN(inputs.emplace_back(), op->ScalarLike(inputs[0], static_cast<double>(point)));
+  PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kPadV2, inputs));
   return std::vector<TensorRef>{y};
 }
 
@@ -230,46 +262,46 @@ Results DynamicUpdateSlice(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::CONCATENATION, 1, 1, Concatenation},
-    {BuiltinOperator::RESHAPE, 1, 1, Reshape, true},
-    {BuiltinOperator::SQUEEZE, 1, 1, Squeeze, true},
-    {BuiltinOperator::EXPAND_DIMS, 2, 1, Direct<ops::kExpandDims>, true},
-    {BuiltinOperator::TRANSPOSE, 2, 1, Direct<ops::kTranspose>, true},
-    {BuiltinOperator::PAD, 2, 1, Direct<ops::kPad>},
-    {BuiltinOperator::PADV2, 3, 1, Direct<ops::kPadV2>},
-    {BuiltinOperator::MIRROR_PAD, 2, 1, MirrorPad, true},
-    {BuiltinOperator::TILE, 2, 1, Direct<ops::kTile>, true},
-    {BuiltinOperator::PACK, 1, 1, Pack, true},
-    {BuiltinOperator::UNPACK, 1, -1, Unpack, true},
-    {BuiltinOperator::SPLIT, 2, -1, Split<ops::kSplit>, true},
-    {BuiltinOperator::SPLIT_V, 3, -1, Split<ops::kSplitV>, true},
-    {BuiltinOperator::SLICE, 3, 1, Direct<ops::kSlice>, true},
-    {BuiltinOperator::STRIDED_SLICE, 4, 1, StridedSlice, true},
-    {BuiltinOperator::GATHER, 2, 1, Gather, true},
-    {BuiltinOperator::GATHER_ND, 2, 1, Direct<ops::kGatherNd>, true},
-    {BuiltinOperator::SCATTER_ND, 3, 1, Direct<ops::kScatterNd>},
-    {BuiltinOperator::EMBEDDING_LOOKUP, 2, 1, EmbeddingLookup},
-    {BuiltinOperator::SPARSE_TO_DENSE, 4, 1, SparseToDense},
-    {BuiltinOperator::ONE_HOT, 4, 1, OneHot},
-    {BuiltinOperator::FILL, 2, 1, Direct<ops::kFill>},
+    {BuiltinOperator::CONCATENATION, 1, 1, Concatenation, Codes::kMoved},
+    {BuiltinOperator::RESHAPE, 1, 1, Reshape, Codes::kMoved},
+    {BuiltinOperator::SQUEEZE, 1, 1, Squeeze, Codes::kMoved},
+    {BuiltinOperator::EXPAND_DIMS, 2, 1, Direct<ops::kExpandDims>, Codes::kMoved},
+    {BuiltinOperator::TRANSPOSE, 2, 1, Direct<ops::kTranspose>, Codes::kMoved},
+    {BuiltinOperator::PAD, 2, 1, Pad, Codes::kMoved},
+    {BuiltinOperator::PADV2, 3, 1, Direct<ops::kPadV2>, Codes::kMoved},
+    {BuiltinOperator::MIRROR_PAD, 2, 1, MirrorPad, Codes::kMoved},
+    {BuiltinOperator::TILE, 2, 1, Direct<ops::kTile>, Codes::kMoved},
+    {BuiltinOperator::PACK, 1, 1, Pack, Codes::kMoved},
+    {BuiltinOperator::UNPACK, 1, -1, Unpack, Codes::kMoved},
+    {BuiltinOperator::SPLIT, 2, -1, Split<ops::kSplit>, Codes::kMoved},
+    {BuiltinOperator::SPLIT_V, 3, -1, Split<ops::kSplitV>, Codes::kMoved},
+    {BuiltinOperator::SLICE, 3, 1, Direct<ops::kSlice>, Codes::kMoved},
+    {BuiltinOperator::STRIDED_SLICE, 4, 1, StridedSlice, Codes::kMoved},
+    {BuiltinOperator::GATHER, 2, 1, Gather, Codes::kMoved},
+    {BuiltinOperator::GATHER_ND, 2, 1, Direct<ops::kGatherNd>, Codes::kMoved},
+    {BuiltinOperator::SCATTER_ND, 3, 1, Direct<ops::kScatterNd>, Codes::kMoved},
+    {BuiltinOperator::EMBEDDING_LOOKUP, 2, 1, EmbeddingLookup, Codes::kExact},
+    {BuiltinOperator::SPARSE_TO_DENSE, 4, 1, SparseToDense, Codes::kMoved},
+    {BuiltinOperator::ONE_HOT, 4, 1, OneHot, Codes::kMoved},
+    {BuiltinOperator::FILL, 2, 1, Direct<ops::kFill>, Codes::kMoved},
     {BuiltinOperator::RANGE, 3, 1, Direct<ops::kRange>},
-    {BuiltinOperator::SHAPE, 1, 1, ShapeOperator, true},
-    {BuiltinOperator::RANK, 1, 1, Direct<ops::kRank>, true},
-    {BuiltinOperator::TOPK_V2, 2, 2, TopK, true},
-    {BuiltinOperator::WHERE, 1, 1, Direct<ops::kWhere>},
-    {BuiltinOperator::UNIQUE, 1, 2, Unique},
-    {BuiltinOperator::REVERSE_V2, 2, 1, Direct<ops::kReverseV2>, true},
-    {BuiltinOperator::REVERSE_SEQUENCE, 2, 1, ReverseSequence, true},
-    {BuiltinOperator::BROADCAST_TO, 2, 1, Direct<ops::kBroadcastTo>, true},
+    {BuiltinOperator::SHAPE, 1, 1, ShapeOperator, Codes::kMoved},
+    {BuiltinOperator::RANK, 1, 1, Direct<ops::kRank>, Codes::kMoved},
+    {BuiltinOperator::TOPK_V2, 2, 2, TopK, Codes::kMoved},
+    {BuiltinOperator::WHERE, 1, 1, Direct<ops::kWhere>, Codes::kMoved},
+    {BuiltinOperator::UNIQUE, 1, 2, Unique, Codes::kMoved},
+    {BuiltinOperator::REVERSE_V2, 2, 1, Direct<ops::kReverseV2>, Codes::kMoved},
+    {BuiltinOperator::REVERSE_SEQUENCE, 2, 1, ReverseSequence, Codes::kMoved},
+    {BuiltinOperator::BROADCAST_TO, 2, 1, Direct<ops::kBroadcastTo>, Codes::kMoved},
     {BuiltinOperator::BROADCAST_ARGS, 2, 1, Direct<ops::kBroadcastArgs>},
     {BuiltinOperator::MATRIX_DIAG, 1, 1, Direct<ops::kMatrixDiag>},
     {BuiltinOperator::MATRIX_SET_DIAG, 2, 1, Direct<ops::kMatrixSetDiag>},
-    {BuiltinOperator::SPACE_TO_DEPTH, 1, 1, Blocks<ops::kSpaceToDepth, tflite::SpaceToDepthOptions>, true},
-    {BuiltinOperator::DEPTH_TO_SPACE, 1, 1, Blocks<ops::kDepthToSpace, tflite::DepthToSpaceOptions>, true},
-    {BuiltinOperator::SPACE_TO_BATCH_ND, 3, 1, Direct<ops::kSpaceToBatchND>},
-    {BuiltinOperator::BATCH_TO_SPACE_ND, 3, 1, Direct<ops::kBatchToSpaceND>, true},
-    {BuiltinOperator::DENSIFY, 1, 1, Densify},
-    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, 3, 1, DynamicUpdateSlice},
+    {BuiltinOperator::SPACE_TO_DEPTH, 1, 1, Blocks<ops::kSpaceToDepth, tflite::SpaceToDepthOptions>, Codes::kMoved},
+    {BuiltinOperator::DEPTH_TO_SPACE, 1, 1, Blocks<ops::kDepthToSpace, tflite::DepthToSpaceOptions>, Codes::kMoved},
+    {BuiltinOperator::SPACE_TO_BATCH_ND, 3, 1, Direct<ops::kSpaceToBatchND>, Codes::kExact},
+    {BuiltinOperator::BATCH_TO_SPACE_ND, 3, 1, Direct<ops::kBatchToSpaceND>, Codes::kMoved},
+    {BuiltinOperator::DENSIFY, 1, 1, Densify, Codes::kMoved},
+    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, 3, 1, DynamicUpdateSlice, Codes::kMoved},
 };
 
 }  // namespace

@@ -52,9 +52,9 @@ Results Composite(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::IF, 1, -1, If, true},
-    {BuiltinOperator::WHILE, 1, -1, While, true},
-    {BuiltinOperator::STABLEHLO_COMPOSITE, 0, -1, Composite, true},
+    {BuiltinOperator::IF, 1, -1, If, Codes::kMoved},
+    {BuiltinOperator::WHILE, 1, -1, While, Codes::kMoved},
+    {BuiltinOperator::STABLEHLO_COMPOSITE, 0, -1, Composite, Codes::kMoved},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
 
@@ -67,10 +68,18 @@ absl::StatusOr<TensorRef> Reshaped(OperatorImport* op, int input, const std::vec
   return op->Emit(ops::kReshape, {x, shape});
 }
 
+// Declares that an operator with float input and quantised weights quantises its input when it runs.
+void DeclareDynamic(OperatorImport* op, int input, bool asymmetric) {
+  if (!op->ComputesWithCodes() || op->IsQuantizedInput(input) || op->IsQuantizedOutput(0)) return;
+  op->SetRounding("dynamic");
+  op->Mark(kAsymmetricAttr, AttrValue::Bool(asymmetric));
+}
+
 // Adds the bias, if there is one, and the activation.
-Results Finish(OperatorImport* op, TensorRef x, int bias, tflite::ActivationFunctionType activation) {
+Results Finish(OperatorImport* op, TensorRef x, int bias, tflite::ActivationFunctionType activation, int input = 0,
+               int filter = 1) {
   if (op->HasInput(bias)) {
-    PF_ASSIGN_OR_RETURN(const TensorRef addend, op->Input(bias));
+    PF_ASSIGN_OR_RETURN(const TensorRef addend, op->Bias(bias, input, filter));
     PF_ASSIGN_OR_RETURN(x, op->Emit(ops::kBiasAdd, {x, addend}));
   }
   PF_ASSIGN_OR_RETURN(x, op->Activate(x, activation));
@@ -84,6 +93,7 @@ absl::Status RequireOptions(const void* options) {
 Results Conv2D(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::Conv2DOptions>();
   PF_RETURN_IF_ERROR(RequireOptions(options));
+  DeclareDynamic(op, 0, false);
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   // OHWI to HWIO.
   PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 3, 0}));
@@ -98,6 +108,7 @@ Results Conv2D(OperatorImport* op) {
 Results DepthwiseConv2D(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::DepthwiseConv2DOptions>();
   PF_RETURN_IF_ERROR(RequireOptions(options));
+  DeclareDynamic(op, 0, false);
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const Shape input, op->InputShape(0));
   PF_ASSIGN_OR_RETURN(const Shape shape, op->InputShape(1));
@@ -131,7 +142,7 @@ Results TransposeConv(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kConv2DBackpropInput, {shape, filter, x},
                                                   {{"strides", Window(options->stride_h(), options->stride_w())},
                                                    {"padding", PaddingAttr(options->padding())}}));
-  return Finish(op, y, 3, options->fused_activation_function());
+  return Finish(op, y, 3, options->fused_activation_function(), 2, 1);
 }
 
 // MediaPipe's custom operator. Operands: input, weights OHWI, bias. The options are a C struct of 32-bit numbers; the
@@ -188,6 +199,9 @@ Results FullyConnected(OperatorImport* op) {
   if (options->weights_format() != tflite::FullyConnectedOptionsWeightsFormat::DEFAULT) {
     return absl::UnimplementedError("has shuffled weights, which are not supported");
   }
+  // LiteRT's reference kernel rescales sums of int8 and int16 in double.
+  if (op->InputTensor(0).type() != tflite::TensorType::UINT8) op->SetRounding("exact");
+  DeclareDynamic(op, 0, options->asymmetric_quantize_inputs());
   PF_ASSIGN_OR_RETURN(const Shape input, op->InputShape(0));
   PF_ASSIGN_OR_RETURN(const Shape weights, op->InputShape(1));
   PF_ASSIGN_OR_RETURN(const Shape output, op->OutputShape(0));
@@ -220,6 +234,7 @@ Results FullyConnected(OperatorImport* op) {
 
 Results BatchMatMul(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::BatchMatMulOptions>();
+  DeclareDynamic(op, 0, options != nullptr && options->asymmetric_quantize_inputs());
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
   PF_ASSIGN_OR_RETURN(const TensorRef y,
                       op->Emit(ops::kBatchMatMulV2, absl::MakeConstSpan(inputs).subspan(0, 2),
@@ -324,21 +339,22 @@ Results NonMaxSuppression(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::CONV_2D, 2, 1, Conv2D},
-    {BuiltinOperator::DEPTHWISE_CONV_2D, 2, 1, DepthwiseConv2D},
-    {BuiltinOperator::TRANSPOSE_CONV, 3, 1, TransposeConv},
+    {BuiltinOperator::CONV_2D, 2, 1, Conv2D, Codes::kComputed},
+    {BuiltinOperator::DEPTHWISE_CONV_2D, 2, 1, DepthwiseConv2D, Codes::kComputed},
+    {BuiltinOperator::TRANSPOSE_CONV, 3, 1, TransposeConv, Codes::kComputed},
     {BuiltinOperator::CONV_3D, 2, 1, Conv3D},
-    {BuiltinOperator::FULLY_CONNECTED, 2, 1, FullyConnected},
-    {BuiltinOperator::BATCH_MATMUL, 2, 1, BatchMatMul},
-    {BuiltinOperator::AVERAGE_POOL_2D, 1, 1, Pool<ops::kAvgPool>},
-    {BuiltinOperator::MAX_POOL_2D, 1, 1, Pool<ops::kMaxPool>},
+    {BuiltinOperator::FULLY_CONNECTED, 2, 1, FullyConnected, Codes::kComputed},
+    {BuiltinOperator::BATCH_MATMUL, 2, 1, BatchMatMul, Codes::kComputed},
+    {BuiltinOperator::AVERAGE_POOL_2D, 1, 1, Pool<ops::kAvgPool>, Codes::kComputed},
+    {BuiltinOperator::MAX_POOL_2D, 1, 1, Pool<ops::kMaxPool>, Codes::kMoved},
     {BuiltinOperator::L2_POOL_2D, 1, 1, L2Pool},
-    {BuiltinOperator::SOFTMAX, 1, 1, Softmax},
-    {BuiltinOperator::L2_NORMALIZATION, 1, 1, L2Normalization},
+    {BuiltinOperator::SOFTMAX, 1, 1, Softmax, Codes::kComputed},
+    {BuiltinOperator::L2_NORMALIZATION, 1, 1, L2Normalization, Codes::kComputed},
     {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, 1, 1, LocalResponseNormalization},
-    {BuiltinOperator::RESIZE_BILINEAR, 2, 1, Resize<ops::kResizeBilinear, tflite::ResizeBilinearOptions>},
+    {BuiltinOperator::RESIZE_BILINEAR, 2, 1, Resize<ops::kResizeBilinear, tflite::ResizeBilinearOptions>,
+     Codes::kComputed},
     {BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, 2, 1,
-     Resize<ops::kResizeNearestNeighbor, tflite::ResizeNearestNeighborOptions>, true},
+     Resize<ops::kResizeNearestNeighbor, tflite::ResizeNearestNeighborOptions>, Codes::kMoved},
     {BuiltinOperator::RFFT2D, 2, 1, Rfft2D},
     {BuiltinOperator::NON_MAX_SUPPRESSION_V4, 5, 2, NonMaxSuppression<ops::kNonMaxSuppressionV4>},
     {BuiltinOperator::NON_MAX_SUPPRESSION_V5, 6, 3, NonMaxSuppression<ops::kNonMaxSuppressionV5>},

@@ -2,6 +2,8 @@
 #include "io/formats/tflite/subgraph_import.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "io/formats/tflite/operator_import.h"
@@ -20,12 +23,6 @@ namespace {
 constexpr size_t kMostProblems = 20;
 // Maximum nesting of calls between subgraphs. IF and WHILE of real models nest about 5 deep.
 constexpr size_t kMostCalls = 64;
-
-bool IsQuantized(const tflite::Tensor& tensor) {
-  const auto* quantization = tensor.quantization();
-  return quantization != nullptr && quantization->scale() != nullptr && quantization->scale()->size() > 0 &&
-         tensor.type() != tflite::TensorType::FLOAT32;
-}
 
 // Returns an empty function with the argument and result types of a body, as a field of FunctionDefLibrary.
 std::string EmptyFunction(absl::string_view name, const Graph& body) {
@@ -152,6 +149,81 @@ absl::StatusOr<TensorRef> SubgraphImport::ValueOf(int i) {
   return value;
 }
 
+void SubgraphImport::Scales::SetAttrs(Node* node) const {
+  node->SetAttr("quantization_axis", AttrValue::Int(axis));
+  node->SetAttr("quantization_min_val", AttrValue::Int(lowest));
+  node->SetAttr("quantization_max_val", AttrValue::Int(highest));
+}
+
+absl::StatusOr<SubgraphImport::Scales> SubgraphImport::ScalesOf(int i) {
+  const auto found = scales_.find(i);
+  if (found != scales_.end()) return found->second;
+  const tflite::QuantizationParameters& quantization = *tensor(i).quantization();
+  const std::string place = absl::StrCat("tensor ", i, " '", absl::CEscape(TensorName(i)), "'");
+  if (quantization.details() != nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("reads ", place, ", which has scales of blocks or of several axes; these are not supported"));
+  }
+  Scales result;
+  const uint32_t count = quantization.scale()->size();
+  const auto* points = quantization.zero_point();
+  const uint32_t num_points = points == nullptr ? 0 : points->size();
+  if (count > 1) {
+    PF_ASSIGN_OR_RETURN(const Shape shape, ShapeOfTflite(tensor(i)));
+    result.axis = quantization.quantized_dimension();
+    if (result.axis < 0 || result.axis >= shape.rank() || shape.dim(result.axis) != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, " of shape ", shape.ToString(), " has ", count, " scales for dimension ", result.axis));
+    }
+  }
+  if (num_points > 1 && num_points != count) {
+    return absl::InvalidArgumentError(absl::StrCat(place, " has ", num_points, " zero points and ", count, " scales"));
+  }
+  const CodeLimits limits = LimitsOf(DTypeOfTflite(tensor(i).type()));
+  result.lowest = limits.low;
+  result.highest = limits.high;
+  std::vector<float> scales(count);
+  std::vector<int32_t> zero_points(count, 0);
+  for (uint32_t k = 0; k < count; ++k) {
+    scales[k] = quantization.scale()->Get(k);
+    if (!(scales[k] > 0) || !std::isfinite(scales[k])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, " has the scale ", scales[k], ", expected a positive finite number"));
+    }
+    const int64_t point = num_points == 0 ? 0 : points->Get(num_points == 1 ? 0 : k);
+    if (point < limits.low || point > limits.high) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, " has the zero point ", point, ", expected ", limits.low, " to ", limits.high));
+    }
+    zero_points[k] = static_cast<int32_t>(point);
+  }
+  const std::string name = TensorName(i);
+  const Shape shape = count > 1 ? Shape({count}) : Shape();
+  PF_ASSIGN_OR_RETURN(Node * scale_node, graph_->AddConst(NodeName(absl::StrCat(name, "/scales")),
+                                                          Tensor::FromVector(shape, std::move(scales))));
+  PF_ASSIGN_OR_RETURN(Node * point_node, graph_->AddConst(NodeName(absl::StrCat(name, "/zero_points")),
+                                                          Tensor::FromVector(shape, std::move(zero_points))));
+  result.scales = {scale_node, 0};
+  result.zero_points = {point_node, 0};
+  scales_.emplace(i, result);
+  return result;
+}
+
+absl::StatusOr<TensorRef> SubgraphImport::DequantizedOf(int i) {
+  const auto found = dequantized_.find(i);
+  if (found != dequantized_.end()) return found->second;
+  PF_ASSIGN_OR_RETURN(const TensorRef codes, ValueOf(i));
+  PF_ASSIGN_OR_RETURN(const Scales scales, ScalesOf(i));
+  PF_ASSIGN_OR_RETURN(Node * node,
+                      graph_->AddNode(NodeName(absl::StrCat(TensorName(i), "/Dequantize")), UniformDequantizeOp()));
+  for (const TensorRef input : {codes, scales.scales, scales.zero_points}) graph_->AddInput(node, input);
+  node->SetAttr("Tin", AttrValue::Type(DTypeOfTflite(tensor(i).type())));
+  node->SetAttr("Tout", AttrValue::Type(DType::kFloat));
+  scales.SetAttrs(node);
+  dequantized_.emplace(i, TensorRef{node, 0});
+  return TensorRef{node, 0};
+}
+
 absl::Status SubgraphImport::AddInputs(bool is_function) {
   const auto* inputs = subgraph().inputs();
   const uint32_t count = inputs == nullptr ? 0 : inputs->size();
@@ -234,17 +306,30 @@ std::string SubgraphImport::Obstacle(const tflite::Operator& op) const {
   for (int i = 0; i < row->least_inputs; ++i) {
     if (op.inputs()->Get(static_cast<uint32_t>(i)) < 0) return absl::StrCat("lacks operand ", i);
   }
-  if (row->moves_elements || row->op == tflite::BuiltinOperator::DEQUANTIZE) return "";
+  if (row->codes != Codes::kRefused) return "";
   for (const auto* tensors : {op.inputs(), op.outputs()}) {
     if (tensors == nullptr) continue;
     for (const int32_t i : *tensors) {
       if (i >= 0 && IsQuantized(tensor(i))) {
         return absl::StrCat("computes with ", tflite::EnumNameTensorType(tensor(i).type()),
-                            " codes, for which there are no integer kernels yet");
+                            " codes, for which there is no kernel");
       }
     }
   }
   return "";
+}
+
+absl::Status SubgraphImport::AddProblem(const tflite::Operator& op, std::string problem) {
+  model_->AddProblem(std::move(problem));
+  if (op.outputs() == nullptr) return absl::OkStatus();
+  for (const int32_t output : *op.outputs()) {
+    if (output < 0) continue;
+    PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(TensorName(output)), ops::kPlaceholder));
+    const DType dtype = DTypeOfTflite(tensor(output).type());
+    node->SetAttr("dtype", AttrValue::Type(dtype == DType::kInvalid ? DType::kFloat : dtype));
+    values_[static_cast<size_t>(output)] = {node, 0};
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SubgraphImport::AddOperator(int i) {
@@ -254,21 +339,18 @@ absl::Status SubgraphImport::AddOperator(int i) {
   const std::string place =
       absl::StrCat("operator ", i, " (", model_->container().OperatorName(op), ", '", absl::CEscape(name), "')");
   const std::string obstacle = Obstacle(op);
-  if (!obstacle.empty()) {
-    model_->AddProblem(absl::StrCat(place, " ", obstacle));
-    // Continues with placeholder results, so that problems of later operators are reported, too.
-    for (const int32_t output : op.outputs() == nullptr
-                                    ? std::vector<int32_t>()
-                                    : std::vector<int32_t>(op.outputs()->begin(), op.outputs()->end())) {
-      PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(TensorName(output)), ops::kPlaceholder));
-      const DType dtype = DTypeOfTflite(tensor(output).type());
-      node->SetAttr("dtype", AttrValue::Type(dtype == DType::kInvalid ? DType::kFloat : dtype));
-      values_[static_cast<size_t>(output)] = {node, 0};
-    }
-    return absl::OkStatus();
+  if (!obstacle.empty()) return AddProblem(op, absl::StrCat(place, " ", obstacle));
+  const OperatorRow& row = *FindOperator(model_->container(), op);
+  OperatorImport import(this, op, NodeName(name), row.codes);
+  absl::StatusOr<std::vector<TensorRef>> results = row.import(&import);
+  if (results.ok())
+    results = [&]() -> Results {
+      PF_RETURN_IF_ERROR(import.Quantize(&*results));
+      return results;
+    }();
+  if (absl::IsUnimplemented(results.status())) {
+    return AddProblem(op, absl::StrCat(place, " ", results.status().message()));
   }
-  OperatorImport import(this, op, NodeName(name));
-  absl::StatusOr<std::vector<TensorRef>> results = FindOperator(model_->container(), op)->import(&import);
   PF_RETURN_IF_ERROR(Annotate(results.status(), place));
   for (int k = 0; k < import.num_outputs(); ++k) {
     const int32_t output = op.outputs()->Get(static_cast<uint32_t>(k));

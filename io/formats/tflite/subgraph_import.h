@@ -66,6 +66,20 @@ class SubgraphImport {
   // Returns the value of a constant, or null for other tensors.
   absl::StatusOr<const Tensor*> ConstantOf(int tensor);
 
+  // The constants that hold the scales of a quantised tensor, as UniformQuantize and UniformDequantize read them.
+  struct Scales {
+    TensorRef scales, zero_points;
+    int axis = -1;
+    int64_t lowest = 0, highest = 0;  // Codes.
+
+    void SetAttrs(Node* node) const;
+  };
+  // Adds the constants on first use. REQUIRES: IsQuantized(tensor(tensor)). Returns InvalidArgument for scales that are
+  // not positive and finite or do not fit the shape, Unimplemented for scales of blocks.
+  absl::StatusOr<Scales> ScalesOf(int tensor);
+  // Returns the numbers that the codes of a tensor represent. The node is added on first use. Same errors.
+  absl::StatusOr<TensorRef> DequantizedOf(int tensor);
+
   // Returns an unused node name derived from `text`, in which characters that are not allowed are replaced by '_'.
   std::string NodeName(absl::string_view text) const;
   std::string TensorName(int i) const;
@@ -74,6 +88,9 @@ class SubgraphImport {
   absl::Status AddInputs(bool is_function);
   absl::Status AddOutputs(bool is_function);
   absl::Status AddOperator(int i);
+  // Records an operator that cannot be imported, and continues with placeholders as its results, so that problems of
+  // later operators are reported, too.
+  absl::Status AddProblem(const tflite::Operator& op, std::string problem);
   // Returns the reason why the operator cannot be imported, or an empty string.
   std::string Obstacle(const tflite::Operator& op) const;
 
@@ -82,6 +99,8 @@ class SubgraphImport {
   Graph* graph_;
   std::vector<TensorRef> values_;  // By tensor; the node is null for tensors not computed yet.
   absl::flat_hash_map<int, Tensor> constants_;
+  absl::flat_hash_map<int, Scales> scales_;
+  absl::flat_hash_map<int, TensorRef> dequantized_;
 };
 
 }  // namespace permafrost

@@ -1,0 +1,226 @@
+// Operators with float input and int8 weights, which quantise their input when they run.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "runtime_check/kernel.h"
+#include "runtime_check/kernels/broadcast.h"
+#include "runtime_check/kernels/integer/integer_hybrid.h"
+#include "runtime_check/kernels/integer_operator.h"
+#include "runtime_check/kernels/matrix_pairs.h"
+#include "runtime_check/kernels/prepare.h"
+#include "runtime_check/kernels/scratch.h"
+#include "runtime_check/kernels/window.h"
+
+namespace permafrost {
+namespace {
+
+template <typename Operator>
+struct HybridState : public KernelState {
+  Operator op;
+  RowPieces pieces;
+};
+
+absl::Status CheckTypes(PrepareContext* context, int64_t channels) {
+  if (context->input_type(0) != DType::kFloat || context->input_type(1) != DType::kInt8 ||
+      context->output_type(0) != DType::kFloat) {
+    return absl::UnimplementedError(absl::StrCat("no kernel for input ", DTypeName(context->input_type(0)),
+                                                 " and weights ", DTypeName(context->input_type(1)),
+                                                 ", expected float and int8"));
+  }
+  if (context->num_inputs() < 3) return absl::OkStatus();
+  PF_RETURN_IF_ERROR(RequireRank(context, 2, 1));
+  if (context->input_type(2) != DType::kFloat || context->input_shape(2).dim(0) != channels) {
+    return absl::InvalidArgumentError(absl::StrCat("the bias is ", DTypeName(context->input_type(2)), " ",
+                                                   context->input_shape(2).ToString(), ", expected ", channels,
+                                                   " floats"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Operator>
+absl::Status Finish(PrepareContext* context, Operator op, int64_t rows, int64_t row_cost) {
+  auto state = std::make_unique<HybridState<Operator>>();
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->pieces, RowPieces::Make(*context, rows, row_cost, op.scratch_size(), &parts));
+  state->op = std::move(op);
+  parts.Request(context);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+template <typename Operator>
+absl::Status Compute(ComputeContext* context) {
+  const auto& state = context->state<HybridState<Operator>>();
+  const auto* input = context->input<float>(0);
+  const auto* filter = context->input<int8_t>(1);
+  const float* bias = context->num_inputs() > 2 ? context->input<float>(2) : nullptr;
+  auto* output = context->output<float>(0);
+  state.pieces.Run(context, [&](int64_t first, int64_t last, char* scratch) {
+    state.op.Compute(input, filter, bias, first, last, scratch, output);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status PrepareMatMul(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireInputs(*context, 2, 3));
+  for (int i = 0; i < 2; ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 2));
+  const Shape &input = context->input_shape(0), &filter = context->input_shape(1);
+  const Node& node = context->node();
+  PF_ASSIGN_OR_RETURN(const bool transposed, BoolAttr(node, "transpose_b"));
+  if (!transposed) return absl::UnimplementedError("no kernel for weights [depth, columns], expected [columns, depth]");
+  const int64_t columns = filter.dim(0), depth = filter.dim(1);
+  if (input.dim(1) != depth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has ", input.dim(1), " columns, the weights ", depth, " rows"));
+  }
+  PF_RETURN_IF_ERROR(CheckTypes(context, columns));
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, Shape{input.dim(0), columns}));
+  PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(node, "filter_scales"));
+  PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(node, "asymmetric_quantize_inputs"));
+  PF_ASSIGN_OR_RETURN(const FusedActivation activation, ReadActivation(node));
+  PF_ASSIGN_OR_RETURN(HybridDense dense, HybridDense::Make(depth, columns, scales, asymmetric, activation));
+  return Finish(context, std::move(dense), input.dim(0), filter.num_elements());
+}
+
+absl::Status PrepareConvolution(PrepareContext* context, bool is_depthwise) {
+  PF_RETURN_IF_ERROR(RequireInputs(*context, 2, 3));
+  for (int i = 0; i < 2; ++i) PF_RETURN_IF_ERROR(RequireRank(context, i, 4));
+  const Shape &input = context->input_shape(0), &filter = context->input_shape(1);
+  const Node& node = context->node();
+  bool output_first = false;
+  if (!is_depthwise) {
+    PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(node, "filter_format"));
+    output_first = format == "OHWI";
+  }
+  const int height = output_first ? 1 : 0;
+  ConvolutionSizes sizes;
+  sizes.batch = input.dim(0);
+  sizes.input_channels = input.dim(3);
+  sizes.output_channels = filter.dim(output_first ? 0 : 3);
+  const int64_t inputs = filter.dim(height + 2);
+  if (is_depthwise && __builtin_mul_overflow(inputs, filter.dim(3), &sizes.output_channels)) {
+    return absl::InvalidArgumentError("the filter has too many channels");
+  }
+  if (inputs < 1 || (is_depthwise ? inputs != sizes.input_channels : sizes.input_channels % inputs != 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("the input has ", sizes.input_channels,
+                                                   " channels, the filter the "
+                                                   "shape ",
+                                                   filter.ToString()));
+  }
+  if (!is_depthwise) sizes.groups = sizes.input_channels / inputs;
+  PF_ASSIGN_OR_RETURN(sizes.window, ReadWindow(node, ImageLayout(), {filter.dim(height), filter.dim(height + 1)},
+                                               input.dim(1), input.dim(2)));
+  PF_RETURN_IF_ERROR(CheckTypes(context, sizes.output_channels));
+  PF_RETURN_IF_ERROR(SetCheckedShape(
+      context, 0, Shape{sizes.batch, sizes.window.y.output, sizes.window.x.output, sizes.output_channels}));
+  PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(node, "filter_scales"));
+  PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(node, "asymmetric_quantize_inputs"));
+  PF_ASSIGN_OR_RETURN(const FusedActivation activation, ReadActivation(node));
+  PF_ASSIGN_OR_RETURN(
+      HybridConvolution convolution,
+      HybridConvolution::Make(sizes, is_depthwise, output_first ? sizes.OutputFirst() : sizes.OutputLast(), scales,
+                              asymmetric, activation));
+  // An image costs more than the least piece in all but tiny models.
+  return Finish(context, std::move(convolution), sizes.batch, INT32_MAX);
+}
+
+absl::Status PrepareConv2D(PrepareContext* context) { return PrepareConvolution(context, false); }
+absl::Status PrepareDepthwise(PrepareContext* context) { return PrepareConvolution(context, true); }
+
+struct BatchState : public KernelState {
+  HybridMatrixProduct product;
+  RowPieces pieces;
+  std::vector<std::pair<int64_t, int64_t>> products;  // Matrices of the left and of the right side.
+  int64_t left_size = 0, right_size = 0, output_size = 0;
+};
+
+absl::Status PrepareBatchMatMul(PrepareContext* context) {
+  PF_RETURN_IF_ERROR(RequireInputs(*context, 2, 2));
+  auto state = std::make_unique<BatchState>();
+  const Shape &a = context->input_shape(0), &b = context->input_shape(1);
+  if (a.rank() < 2 || b.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found inputs of shape ", a.ToString(), " and ", b.ToString(), ", expected rank 2 or more"));
+  }
+  IntegerMatrixProduct::Sizes sizes;
+  PF_ASSIGN_OR_RETURN(sizes.transpose_left, BoolAttr(context->node(), "adj_x"));
+  PF_ASSIGN_OR_RETURN(sizes.transpose_right, BoolAttr(context->node(), "adj_y"));
+  sizes.rows = a.dim(a.rank() - (sizes.transpose_left ? 1 : 2));
+  sizes.depth = a.dim(a.rank() - (sizes.transpose_left ? 2 : 1));
+  sizes.columns = b.dim(b.rank() - (sizes.transpose_right ? 2 : 1));
+  if (b.dim(b.rank() - (sizes.transpose_right ? 1 : 2)) != sizes.depth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the inner sizes of ", a.ToString(), " and ", b.ToString(), " differ"));
+  }
+  PF_RETURN_IF_ERROR(CheckTypes(context, sizes.columns));
+  // Checks the shape before building the list, since the length of the list depends on the output.
+  PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(Shape(a.dims().subspan(0, a.rank() - 2)),
+                                                    Shape(b.dims().subspan(0, b.rank() - 2))));
+  output.AddDim(sizes.rows);
+  output.AddDim(sizes.columns);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairMatrices(a, b, &state->products).status());
+  PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(context->node(), "filter_scales"));
+  if (scales.size() != 1) return absl::UnimplementedError("its weights have a scale for each slice");
+  PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(context->node(), "asymmetric_quantize_inputs"));
+  PF_ASSIGN_OR_RETURN(state->product, HybridMatrixProduct::Make(sizes, scales[0], asymmetric));
+  state->left_size = sizes.rows * sizes.depth;
+  state->right_size = sizes.depth * sizes.columns;
+  state->output_size = sizes.rows * sizes.columns;
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->pieces,
+                      RowPieces::Make(*context, sizes.rows, b.num_elements(), state->product.scratch_size(), &parts));
+  parts.Request(context);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeBatchMatMul(ComputeContext* context) {
+  const auto& state = context->state<BatchState>();
+  if (state.products.empty()) return absl::OkStatus();
+  const auto* a = context->input<float>(0);
+  const auto* b = context->input<int8_t>(1);
+  auto* output = context->output<float>(0);
+  for (const auto& [left, right] : state.products) {
+    const float* of_left = a + left * state.left_size;
+    const int8_t* of_right = b + right * state.right_size;
+    state.pieces.Run(context, [&](int64_t first, int64_t last, char* scratch) {
+      state.product.Compute(of_left, of_right, first, last, scratch, output);
+    });
+    output += state.output_size;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DEFINE_KERNEL(_HybridMatMul) {
+  return Kernel("MatMul of rows, each quantised to int8 when it runs, with int8 weights; then bias and activation")
+      .Prepare(PrepareMatMul)
+      .Compute(Compute<HybridDense>);
+}
+
+DEFINE_KERNEL(_HybridConv2D) {
+  return Kernel("Conv2D of images, each quantised to int8 when it runs, with int8 weights; then bias and activation")
+      .Prepare(PrepareConv2D)
+      .Compute(Compute<HybridConvolution>);
+}
+
+DEFINE_KERNEL(_HybridDepthwiseConv2dNative) {
+  return Kernel("DepthwiseConv2dNative of images, each quantised to int8 when it runs, with int8 weights")
+      .Prepare(PrepareDepthwise)
+      .Compute(Compute<HybridConvolution>);
+}
+
+DEFINE_KERNEL(_HybridBatchMatMul) {
+  return Kernel("BatchMatMulV2 of rows, each quantised to int8 when it runs, with int8 weights")
+      .Prepare(PrepareBatchMatMul)
+      .Compute(ComputeBatchMatMul);
+}
+
+}  // namespace permafrost
