@@ -145,7 +145,7 @@ absl::Status Svdf(const IntegerCase& recorded, char* output) {
 TEST(IntegerRecurrentTest, OutputsAreThoseOfTheReferenceKernels) {
   int checked = 0;
   for (const IntegerCase& recorded : ReadIntegerCases()) {
-    const bool is_svdf = recorded.op == "SVDF" || recorded.op == "SVDF_MADE";
+    const bool is_svdf = recorded.op == "SVDF";
     const bool is_lstm = recorded.op == "UNIDIRECTIONAL_SEQUENCE_LSTM";
     if (!is_svdf && !is_lstm && recorded.op != "UNIDIRECTIONAL_SEQUENCE_RNN") continue;
     SCOPED_TRACE(recorded.name);

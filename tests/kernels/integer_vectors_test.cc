@@ -228,7 +228,9 @@ absl::Status Comparison(const IntegerCase& recorded, CompareOp op, char* output)
   const IntegerOperand &a = recorded.inputs[0], &b = recorded.inputs[1];
   PF_ASSIGN_OR_RETURN(const IntegerComparison made, IntegerComparison::Make(op, a.affine(), b.affine()));
   Broadcast(recorded, [&](int64_t i, int64_t at_a, int64_t at_b) {
-    made.Compute(1, a.bytes.data() + at_a, 0, b.bytes.data() + at_b, 0, reinterpret_cast<bool*>(output) + i);
+    const int64_t size = a.type == "int16" ? 2 : 1;
+    made.Compute(1, a.bytes.data() + at_a * size, 0, b.bytes.data() + at_b * size, 0,
+                 reinterpret_cast<bool*>(output) + i);
   });
   return absl::OkStatus();
 }

@@ -211,7 +211,11 @@ absl::StatusOr<IntegerUnary> IntegerUnary::Make(UnaryOp op, const Affine& input,
                    : made.Evaluate(code));
     }
   } else if (function != nullptr && op != UnaryOp::kLogistic && op != UnaryOp::kTanh) {
-    FillTable513(function, input, output, &made.table_);
+    // Functions without a value at and below 0 have an end of the output's range there.
+    const bool is_positive = op == UnaryOp::kLog || op == UnaryOp::kRsqrt;
+    const int32_t end = op == UnaryOp::kLog ? made.range_.low : made.range_.high;
+    const float outside = output.scale * static_cast<float>(end - output.zero_point);
+    FillTable513([&](float x) { return is_positive && x <= 0 ? outside : function(x); }, input, output, &made.table_);
   }
   if (op == UnaryOp::kLogistic || op == UnaryOp::kTanh) {
     if (!is_byte) FillSigmoidTable(&made.sigmoid_);
@@ -233,8 +237,8 @@ int32_t IntegerUnary::Evaluate(int32_t code) const {
       result = MultiplyBy(value < 0 ? WrapSubtract(0, value) : value, factor_, rounding_);
       break;
     case UnaryOp::kNeg: {
-      // The reference kernel does not saturate: the code of -(-128) is -128.
-      const int32_t negative = WrapAdd(WrapSubtract(0, value), zero);
+      // The reference kernel negates codes: it ignores zero points, and -(-128) is -128.
+      const int32_t negative = WrapSubtract(0, code);
       if (output_.type == CodeType::kInt8) return static_cast<int8_t>(negative);
       if (output_.type == CodeType::kUint8) return static_cast<uint8_t>(negative);
       return static_cast<int16_t>(negative);
@@ -442,7 +446,6 @@ absl::StatusOr<IntegerBinary> IntegerBinary::Make(BinaryOp op, const Affine& a, 
       break;
     }
     case BinaryOp::kDiv: {
-      if (is_word) return absl::UnimplementedError("DIV has no integer form of 16 bits");
       const float factor = a.scale / (b.scale * output.scale);
       if (!std::isfinite(factor)) {
         return absl::InvalidArgumentError(absl::StrCat("the scales of inputs and output give the factor ", factor));
@@ -525,8 +528,8 @@ absl::StatusOr<int32_t> IntegerBinary::Evaluate(int32_t a, int32_t b) const {
       const int shift = output_factor_.shift - (31 - leading) - headroom;
       const int32_t scaled = DoublingHighMultiply(quotient, output_factor_.multiplier);
       if (shift > 0) {
-        // The dividend's highest bit is set, so a result that needs a left shift exceeds 8 bits, or is 0.
-        result = scaled == 0 ? 0 : scaled > 0 ? 512 : -512;
+        // The dividend's highest bit is set, so a result that needs a left shift exceeds 16 bits, or is 0.
+        result = scaled == 0 ? 0 : scaled > 0 ? 1 << 17 : -(1 << 17);
       } else if (shift < -31) {
         // The reference kernel shifts by the exponent modulo 32, as x86 does: quotients near 0 become large.
         result = (scaled >> (-shift & 31)) + (scaled > (scaled < 0 ? 0 : -1) ? 1 : 0);
@@ -593,8 +596,10 @@ void IntegerComparison::Compute(int64_t count, const void* a, int64_t a_step, co
   for (int64_t i = 0; i < count; ++i) {
     const int32_t x = LoadCode(a_.type, a, i * a_step) - a_.zero_point;
     const int32_t z = LoadCode(b_.type, b, i * b_step) - b_.zero_point;
-    const int32_t first = MultiplyTwice(x * (1 << kLeftShift), a_factor_);
-    const int32_t second = MultiplyTwice(z * (1 << kLeftShift), b_factor_);
+    // The reference kernels compare codes of int16 as they are.
+    const bool is_word = a_.type == CodeType::kInt16;
+    const int32_t first = is_word ? x : MultiplyTwice(x * (1 << kLeftShift), a_factor_);
+    const int32_t second = is_word ? z : MultiplyTwice(z * (1 << kLeftShift), b_factor_);
     switch (op_) {
       case CompareOp::kEqual:
         y[i] = first == second;

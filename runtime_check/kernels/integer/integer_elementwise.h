@@ -71,7 +71,7 @@ void DequantizeChannel(const Affine& input, int64_t count, const void* x, float*
 
 enum class BinaryOp : uint8_t { kAdd, kSub, kMul, kDiv, kSquaredDifference, kMaximum, kMinimum, kPrelu };
 
-// An operator of two operands. Types: all the same. DIV: int8 and uint8. SQUARED_DIFFERENCE: int8, int16. MAXIMUM and
+// An operator of two operands. Types: all the same. SQUARED_DIFFERENCE: int8, int16. MAXIMUM and
 // MINIMUM choose codes, so all scales are equal. PRELU: the second operand is alpha.
 class IntegerBinary {
  public:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes one-operator models of the recurrent operators, runs them with LiteRT's reference kernels, and writes the cases to
-tests/kernels/integer_vectors/ (make_integer_vectors.py describes the form).
+"""Makes one-operator models of recurrent operators, and of elementwise ones with types and zero points that other
+recorded cases lack, runs them with LiteRT's reference kernels, and writes the cases to tests/kernels/integer_vectors/
+(make_integer_vectors.py describes the form).
 
-    python3 tests/kernels/make_recurrent_vectors.py      (needs numpy and ai_edge_litert; same results at every run)
+    python3 tests/kernels/make_more_integer_vectors.py      (needs numpy and ai_edge_litert; same results at every run)
 """
 import os
 import tempfile
@@ -11,7 +12,7 @@ import numpy as np
 
 import make_integer_vectors
 
-KINDS = {'float32': 0, 'int32': 2, 'int16': 7, 'int8': 9}
+KINDS = {'float32': 0, 'int32': 2, 'uint8': 3, 'bool': 6, 'int16': 7, 'int8': 9}
 
 
 class Maker:
@@ -47,11 +48,12 @@ class Maker:
         limit = int(spread) if spread > 1 else {'int8': 127, 'int16': 32767, 'int32': 2000}[kind]
         return self.tensor(kind, shape, self.random.integers(-limit, limit + 1, shape), scale, zero)
 
-    def feed(self, kind, shape, scale=None, zero=0):
+    def feed(self, kind, shape, scale=None, zero=0, low=None):
         i = self.tensor(kind, shape, None, scale, zero)
         self.graph.inputs.append(i)
         self.feeds.append(self.random.normal(0, 1, shape).astype(kind) if kind == 'float32' else
-                          self.random.integers(-128, 128, shape).astype(kind))
+                          self.random.integers(np.iinfo(kind).min if low is None else low, np.iinfo(kind).max + 1,
+                                               shape).astype(kind))
         return i
 
     def finish(self, op, version, options_type, options, inputs, output, intermediates=()):
@@ -61,7 +63,8 @@ class Maker:
         code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), version
         operator.opcodeIndex, operator.inputs, operator.outputs = 0, inputs, [output]
         operator.intermediates = list(intermediates)
-        operator.builtinOptionsType, operator.builtinOptions = getattr(schema.BuiltinOptions, options_type), options
+        if options_type is not None:
+            operator.builtinOptionsType, operator.builtinOptions = getattr(schema.BuiltinOptions, options_type), options
         self.graph.operators, self.graph.outputs = [operator], [output]
         self.model.operatorCodes, self.model.subgraphs = [code], [self.graph]
 
@@ -188,6 +191,19 @@ def svdf(schema, name, seed, kind, asymmetric=False):
     return m.lines(name)
 
 
+def elementwise(schema, op, seed, kind, version, options_type=None, scales=(.001, .0013), inputs=1, zeros=(0, 0, 0), low=None,
+                output_kind=None, **values):
+    """An operator of one or two operands. `scales`: of the inputs, then of the output."""
+    m = Maker(schema, seed)
+    ids = [m.feed(kind, [4, 24], scales[i], zeros[i], low if i + 1 == inputs else None) for i in range(inputs)]
+    output = m.tensor(output_kind or kind, [4, 24], None, None if output_kind else scales[inputs], zeros[inputs])
+    options = getattr(schema, options_type + 'T')() if options_type else None
+    for name, value in values.items():
+        setattr(options, name, value)
+    m.finish(op, version, options_type, options, ids, output)
+    return m.lines(f'{op.lower()}_{kind}_made')
+
+
 def main():
     from ai_edge_litert import schema_py_generated as schema
     files = {
@@ -216,6 +232,27 @@ def main():
             svdf(schema, 'svdf_integer', 33, 'integer'),
         ],
     }
+    small, two = (.0002, .0003), (.01, .017)
+    files.update({
+        'NEG_MADE': [elementwise(schema, 'NEG', 40, 'int8', 1, 'NegOptions', (.05, .05), zeros=(-15, -15))],
+        'ABS_MADE': [elementwise(schema, 'ABS', 41, 'int16', 3, 'AbsOptions', small)],
+        'LOG_MADE': [elementwise(schema, 'LOG', 42, 'int16', 2, None, (.0018, .0005), low=1)],
+        'EXP_MADE': [elementwise(schema, 'EXP', 43, 'int16', 2, 'ExpOptions', (.0001, .001))],
+        'SQRT_MADE': [elementwise(schema, 'SQRT', 44, 'int16', 2, None, (.0002, .0001), low=0)],
+        'RSQRT_MADE': [elementwise(schema, 'RSQRT', 45, 'int16', 3, None, (.0001, .0001), low=1)],
+        'GELU_MADE': [elementwise(schema, 'GELU', 46, 'uint8', 2, 'GeluOptions', (.03, .02), zeros=(120, 7))],
+        'RELU_MADE': [elementwise(schema, 'RELU', 47, 'int16', 3, None, small)],
+        'LESS_MADE': [elementwise(schema, 'LESS', 48, 'int16', 3, 'LessOptions', two, 2, output_kind='bool')],
+        'GREATER_EQUAL_MADE': [elementwise(schema, 'GREATER_EQUAL', 49, 'int16', 3, 'GreaterEqualOptions', two, 2,
+                                           output_kind='bool')],
+        'DIV_MADE': [elementwise(schema, 'DIV', 50, 'int16', 1, 'DivOptions', (.26, .037, .24), 2, low=1)],
+        'L2_NORMALIZATION_MADE': [elementwise(schema, 'L2_NORMALIZATION', 51, 'uint8', 1, 'L2NormOptions',
+                                              (.02, 1 / 128.), zeros=(100, 128))],
+        'LOG_SOFTMAX_MADE': [elementwise(schema, 'LOG_SOFTMAX', 52, 'uint8', 1, 'LogSoftmaxOptions', (.03, 1 / 16.),
+                                         zeros=(100, 255)),
+                             elementwise(schema, 'LOG_SOFTMAX', 53, 'int8', 2, 'LogSoftmaxOptions', (.2, 1 / 16.),
+                                         zeros=(3, 127))],
+    })
     for op, cases in files.items():
         with open(os.path.join(make_integer_vectors.FOLDER, op + '.txt'), 'w', encoding='utf-8') as file:
             file.write('\n'.join(line for lines in cases for line in lines) + '\n')
