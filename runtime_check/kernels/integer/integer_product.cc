@@ -289,7 +289,7 @@ PF_INLINE inline void IntegerProduct::PrepareRow(const void* codes, char* row, i
     } else if (type_ == CodeType::kUint8) {
       widen(static_cast<const uint8_t*>(codes));
     } else {
-      std::memcpy(to, codes, static_cast<size_t>(depth) * 2);
+      widen(static_cast<const int16_t*>(codes));  // The zero point is 0.
     }
     if (depth % 2 != 0) to[depth] = 0;
     if (has_sum) {
