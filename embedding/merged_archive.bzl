@@ -22,6 +22,9 @@ def _merged_archive_impl(ctx):
     linkopts = ctx.actions.declare_file(ctx.label.name + ".linkopts")
     ctx.actions.write(linkopts, "\n".join(flags) + "\n")
 
+    # Visible beside the interface: the functions that oneDNN and XNNPACK are to call, see
+    # runtime_check/delegates/onednn/openmp.h and runtime_check/delegates/xnnpack/pools.h.
+    #
     # Section groups are dissolved. Otherwise another copy of an inline function in the program could replace one whose
     # name is no longer visible.
     archive = ctx.actions.declare_file("lib%s.a" % ctx.label.name)
@@ -41,7 +44,8 @@ def _merged_archive_impl(ctx):
 # Gold, which gcc may use as the linker, cannot dissolve groups.
 ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 "$ld" -r --force-group-allocation -o "$5" "@$4"
-"$2" --wildcard --keep-global-symbol='pf_*' "$5"
+"$2" --wildcard --keep-global-symbol='pf_*' --keep-global-symbol='GOMP_*' --keep-global-symbol='omp_get_*' \
+  --keep-global-symbol=omp_in_parallel --keep-global-symbol='pthreadpool_*' "$5"
 "$3" rcsD "$6" "$5"
 """,
         mnemonic = "MergeArchive",
@@ -53,7 +57,7 @@ ld=$1; case $ld in *.gold) ld=${ld%.gold} ;; esac
 
 merged_archive = rule(
     implementation = _merged_archive_impl,
-    doc = "lib<name>.a, in which only pf_* is visible, and <name>.linkopts with the further flags of the linker, one per line.",
+    doc = "lib<name>.a, in which only pf_* and what the delegates' libraries call is visible, and <name>.linkopts with the further flags of the linker, one per line.",
     attrs = {
         "library": attr.label(mandatory = True, providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),

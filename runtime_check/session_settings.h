@@ -3,6 +3,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
 #define PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_
 
+#include "runtime_check/threads/processors.h"
 #include "runtime_check/threads/thread_pool.h"
 
 // Settings that are integers of 0 or more. A row is COUNT(field, flag, preset, most, at_zero, help):
@@ -14,10 +15,10 @@
 //   help     help text of the flag
 // A new row also needs the field in embedding/permafrost_runtime.{h,hpp} and the argument in
 // python/permafrost/model.py; tests iterate over the rows.
-#define PERMAFROST_SESSION_COUNTS(COUNT)                                                                          \
-  COUNT(num_threads, threads, 0, ThreadPool::kMostThreads, static_cast<int>(std::thread::hardware_concurrency()), \
-        "Number of threads; 0: one per core.")                                                                    \
-  COUNT(inter_op_threads, inter_op_threads, 1, ThreadPool::kMostThreads, options.num_threads,                     \
+#define PERMAFROST_SESSION_COUNTS(COUNT)                                                      \
+  COUNT(num_threads, threads, 0, ThreadPool::kMostThreads, AvailableProcessors(),             \
+        "Number of threads; 0: one per core.")                                                \
+  COUNT(inter_op_threads, inter_op_threads, 1, ThreadPool::kMostThreads, options.num_threads, \
         "Maximum number of nodes that run at the same time, each on one thread; 0: as many as --threads.")
 
 #endif  // PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_

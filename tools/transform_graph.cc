@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
+#include "runtime_check/threads/processors.h"
 #include "tools/difference/lineage_file.h"
 #include "tools/model/interface_declaration.h"
 #include "tools/model/model_inputs.h"
@@ -110,10 +110,7 @@ absl::Status CheckOutputFolder(const std::string& path, FileSystem& files) {
   return Annotate(files.Stat(path.substr(0, slash)).status(), absl::StrCat("cannot write '", path, "'"));
 }
 
-int NumThreads(int32_t wanted) {
-  if (wanted > 0) return wanted;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int NumThreads(int32_t wanted) { return wanted > 0 ? wanted : AvailableProcessors(); }
 
 absl::Status VerificationFailure(const TransformReport& report) {
   std::string text;

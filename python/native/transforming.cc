@@ -22,6 +22,7 @@
 #include "python/native/python_pass.h"
 #include "python/native/text.h"
 #include "runtime_check/checking/evaluate.h"
+#include "runtime_check/threads/processors.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/tool_session.h"
 #include "tools/transform/verification.h"
@@ -33,9 +34,7 @@ namespace py = pybind11;
 namespace permafrost::python {
 namespace {
 
-int NumThreads(int wanted) {
-  return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int NumThreads(int wanted) { return wanted > 0 ? wanted : AvailableProcessors(); }
 
 // One run of a pipeline. Owns all objects that it uses, so that it can outlive the call that started it.
 struct Run {

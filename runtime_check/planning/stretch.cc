@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "runtime_check/threads/spin_wait.h"
@@ -172,6 +171,7 @@ void StretchRunner::Finish(int index, absl::Status status) {
     left = static_cast<int>(std::count(is_done_.begin(), is_done_.begin() + limit_, false));
   }
   num_left_.store(left, std::memory_order_release);
+  if (num_waiting_ > 0) news_.notify_all();
 }
 
 void StretchRunner::Work(absl::FunctionRef<absl::Status(int task)> run) {
@@ -186,15 +186,17 @@ void StretchRunner::Work(absl::FunctionRef<absl::Status(int task)> run) {
       continue;
     }
     lock.unlock();
-    for (int turn = 0; num_ready_.load(std::memory_order_relaxed) == 0; ++turn) {
-      if (num_left_.load(std::memory_order_acquire) == 0) return;
-      if (turn < kSpins) {
-        Pause();
-      } else {
-        std::this_thread::yield();
-      }
-    }
+    const auto has_news = [this] {
+      return num_ready_.load(std::memory_order_relaxed) != 0 || num_left_.load(std::memory_order_acquire) == 0;
+    };
+    const bool is_fast = SpinWait::Until(has_news);
     lock.lock();
+    if (!is_fast) {
+      ++num_waiting_;
+      news_.wait(lock, has_news);
+      --num_waiting_;
+    }
+    if (num_left_.load(std::memory_order_relaxed) == 0) return;
   }
 }
 

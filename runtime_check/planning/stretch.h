@@ -7,6 +7,7 @@
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_STRETCH_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -70,8 +71,10 @@ class StretchRunner {
   std::vector<double> way_ns_;             // By task: the length of the longest path from its start to the end.
 
   std::mutex mutex_;
-  std::vector<int> pending_;  // By task: the number of unfinished tasks that it waits for.
-  std::vector<int> ready_;    // A heap, with the longest path on top.
+  std::condition_variable news_;  // Signals that a task is ready, or that all are done.
+  int num_waiting_ = 0;           // Threads that wait for news_.
+  std::vector<int> pending_;      // By task: the number of unfinished tasks that it waits for.
+  std::vector<int> ready_;        // A heap, with the longest path on top.
   std::vector<bool> is_done_;
   int limit_ = 0;  // Tasks from this index on are not started.
   absl::Status status_;

@@ -1,11 +1,21 @@
-// Binds threads with the operating system's scheduler.
+// Asks the operating system for processors, and binds threads with its scheduler.
 #include "runtime_check/threads/processors.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace permafrost {
 namespace {
@@ -18,7 +28,64 @@ std::vector<int> ProcessorsIn(const cpu_set_t& set) {
   return processors;
 }
 
+// Returns the first bytes of a file of the system, without white space at the end; "" if it cannot be read.
+std::string ReadStart(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  char bytes[4096];
+  const ssize_t size = read(file, bytes, sizeof(bytes));
+  close(file);
+  return std::string(absl::StripTrailingAsciiWhitespace(absl::string_view(bytes, size > 0 ? size : 0)));
+}
+
+// Returns the limit that a control group sets in its files, 0 for none.
+double LimitOf(const std::string& folder) {
+  // Version 2 has one file with both numbers, of which the first may be "max"; version 1 has two, and -1.
+  std::vector<std::string> numbers = absl::StrSplit(ReadStart(folder + "/cpu.max"), ' ');
+  if (numbers.size() != 2) {
+    numbers = {ReadStart(folder + "/cpu.cfs_quota_us"), ReadStart(folder + "/cpu.cfs_period_us")};
+  }
+  int64_t quota, period;
+  if (!absl::SimpleAtoi(numbers[0], &quota) || !absl::SimpleAtoi(numbers[1], &period)) return 0;
+  return quota > 0 && period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : 0;
+}
+
 }  // namespace
+
+double ProcessorLimit(const std::string& root) {
+  double limit = 0;
+  const auto apply = [&](const std::string& folder) {
+    const double found = LimitOf(folder);
+    if (found > 0 && (limit == 0 || found < limit)) limit = found;
+  };
+  // Lines such as "4:cpu,cpuacct:/path", or "0::/path" for version 2. The groups above limit as well. A container may
+  // show its own group as the top of the tree, under a path that does not exist there.
+  const std::string groups = ReadStart(root + "/proc/self/cgroup");
+  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
+    const bool is_second_version = parts[0] == "0" && parts[1].empty();
+    if (!is_second_version && std::find(controllers.begin(), controllers.end(), "cpu") == controllers.end()) continue;
+    const std::string top = absl::StrCat(root, "/sys/fs/cgroup", is_second_version ? "" : absl::StrCat("/", parts[1]));
+    apply(top);
+    for (absl::string_view path = parts[2]; path.size() > 1; path = path.substr(0, path.rfind('/'))) {
+      if (path[0] != '/') break;
+      apply(absl::StrCat(top, path));
+    }
+  }
+  return limit;
+}
+
+int AvailableProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set)
+                                                           : static_cast<int>(std::thread::hardware_concurrency());
+  const double limit = ProcessorLimit();
+  if (limit > 0 && limit < count) count = static_cast<int>(limit);
+  return std::max(count, 1);
+}
 
 ProcessorBinding::ProcessorBinding() { CPU_ZERO(&before_); }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,6 +40,54 @@ std::set<pid_t> Threads() {
     threads.insert(std::stoi(entry.path().filename().string()));
   }
   return threads;
+}
+
+TEST(AvailableProcessorsTest, AreThoseOfTheThread) {
+  EXPECT_GE(AvailableProcessors(), 1);
+  EXPECT_LE(AvailableProcessors(), static_cast<int>(UsableBy(0).size()));
+  ProcessorBinding binding;
+  ASSERT_TRUE(binding.Bind({UsableBy(0).back()}).ok());
+  EXPECT_EQ(AvailableProcessors(), 1);
+}
+
+// Returns the limit that these files make.
+double LimitOf(const std::map<std::string, std::string>& files) {
+  const std::string root = testing::TempDir() + "/limits";
+  std::filesystem::remove_all(root);
+  for (const auto& [path, content] : files) {
+    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << content;
+  }
+  return ProcessorLimit(root);
+}
+
+TEST(ProcessorLimitTest, IsTheLowestOfTheGroupsAbove) {
+  EXPECT_EQ(LimitOf({}), 0);
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", "max 100000\n"}}), 0);
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", "250000 100000\n"}}), 2.5);
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", "0::/a/b\n"},
+                     {"/sys/fs/cgroup/a/cpu.max", "150000 100000\n"},
+                     {"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}}),
+            1.5);
+}
+
+TEST(ProcessorLimitTest, ReadsTheFirstVersion) {
+  const std::string groups = "5:memory:/m\n4:cpu,cpuacct:/docker/1\n";
+  const std::string quota = "/cpu.cfs_quota_us", period = "/cpu.cfs_period_us", top = "/sys/fs/cgroup/cpu,cpuacct";
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", groups}, {top + quota, "-1\n"}, {top + period, "100000\n"}}), 0);
+  // The path of the host, under which the container shows nothing.
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", groups}, {top + quota, "50000\n"}, {top + period, "100000\n"}}), 0.5);
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", groups},
+                     {top + "/docker/1" + quota, "300000\n"},
+                     {top + "/docker/1" + period, "100000\n"}}),
+            3);
+}
+
+TEST(ProcessorLimitTest, IgnoresDamagedFiles) {
+  for (const std::string content : {"", "x", "0 0", "100000", "-5 100000", "5 -1", "1 2 3"}) {
+    EXPECT_EQ(LimitOf({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", content}}), 0) << content;
+  }
+  EXPECT_EQ(LimitOf({{"/proc/self/cgroup", "::\n0:\n0::relative\n0::/../../..\n"}}), 0);
 }
 
 TEST(ProcessorBindingTest, BindsAndUnbinds) {

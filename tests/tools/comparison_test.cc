@@ -1,5 +1,6 @@
 // Tests of contests between functions of known speed, baselines, rooflines and traces.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <sstream>
@@ -250,7 +251,14 @@ TEST(RunTraceTest, NamesWhatEachThreadDid) {
 
 TEST(ThreadActivityTest, RecordsPiecesWhileItLives) {
   ThreadPool threads(3);
-  const auto loop = [&] { threads.ParallelFor(3, 1, [](int64_t, int64_t) {}); };
+  // The pieces wait for each other, so each thread runs one.
+  const auto loop = [&] {
+    std::atomic<int> arrived{0};
+    threads.ParallelFor(3, 1, [&](int64_t, int64_t) {
+      ++arrived;
+      while (arrived < 3) std::this_thread::yield();
+    });
+  };
   loop();
   {
     ThreadActivity activity;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +11,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/precision/precision_choice.h"
+#include "runtime_check/threads/processors.h"
 #include "tools/benchmark/benchmark_report.h"
 #include "tools/command_line/interruption.h"
 
@@ -94,8 +94,7 @@ std::string Configuration::Flags() const {
 }
 
 std::vector<Configuration> AllConfigurations(int most_threads) {
-  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int most = most_threads > 0 ? most_threads : processors;
+  const int most = most_threads > 0 ? most_threads : AvailableProcessors();
   std::vector<int> threads;
   for (int count = 1; count < most; count *= 2) threads.push_back(count);
   threads.push_back(most);

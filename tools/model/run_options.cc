@@ -92,15 +92,18 @@ absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files
   RunOptions run_options;
   SessionOptions& options = run_options.reference;
   options = ToolSessionOptions(1, files);
+  {
+    ProcessorBinding binding;  // The default number of threads is that of the processors that were chosen.
+    if (!run.cpu_affinity.empty()) {
+      absl::StatusOr<std::vector<int>> processors = ParseProcessors(run.cpu_affinity);
+      PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
+      PF_RETURN_IF_ERROR(Annotate(binding.Bind(*processors), "--cpu_affinity"));
+      options.processors = *std::move(processors);
+    }
 #define PERMAFROST_SET(field, flag, preset, most, at_zero, help) \
   options.field = std::max<int>(1, run.flag > 0 ? run.flag : (at_zero));
-  PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
+    PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
 #undef PERMAFROST_SET
-  if (!run.cpu_affinity.empty()) {
-    absl::StatusOr<std::vector<int>> processors = ParseProcessors(run.cpu_affinity);
-    PF_RETURN_IF_ERROR(Annotate(processors.status(), "--cpu_affinity"));
-    PF_RETURN_IF_ERROR(Annotate(ProcessorBinding().Bind(*processors), "--cpu_affinity"));
-    options.processors = *std::move(processors);
   }
   run_options.chosen = options;
   PF_RETURN_IF_ERROR(CheckPrecision(run));

@@ -2,6 +2,8 @@
 // other, except in stretches of pieces that are too small for all threads, which run concurrently.
 #include "runtime_check/delegates/onednn/compiled_partition.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -33,11 +35,12 @@ class Pieces final : public CompiledPartition {
  public:
   absl::Status Init(const Partition& partition, const PrecisionPlan& plan, PartitionThreads threads,
                     PackedWeights* packed) {
-    // OpenMP's threads wait by spinning: more of them than processors would keep those that work from it. A team that
-    // changes its size starts threads anew, so there is one size, but where pieces have one thread.
+    // More threads than processors would only take turns.
     num_threads_ = std::min(threads.num_threads, std::max(1, omp_get_num_procs()));
     num_lanes_ = std::min(threads.num_lanes, num_threads_ > 1 ? num_threads_ : std::max(1, omp_get_num_procs()));
     const ThreadsInScope in_scope(num_threads_);
+    PF_ASSIGN_OR_RETURN(TeamLease lease, TeamLease::Take(TeamSize()));
+    const TeamInScope team(std::move(lease));
     PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads_, packed));
     PF_RETURN_IF_ERROR(ChooseStretches(partition, plan, packed, &fused));
     pieces_ = std::move(fused.pieces);
@@ -71,6 +74,8 @@ class Pieces final : public CompiledPartition {
   absl::Status Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                    const PieceCallback& on_piece) override {
     const ThreadsInScope threads(num_threads_);
+    PF_ASSIGN_OR_RETURN(TeamLease lease, TeamLease::Take(TeamSize()));
+    const TeamInScope team(std::move(lease));
     if (scratch != arena_) {
       arena_ = scratch;
       for (size_t i = 0; i < offsets_.size(); ++i) {
@@ -101,6 +106,8 @@ class Pieces final : public CompiledPartition {
   }
 
  private:
+  int TeamSize() const { return std::max(num_threads_, num_lanes_); }
+
   double OneThreadNs(const Piece& piece, const std::vector<int64_t>& bytes) const {
     double moved = static_cast<double>(piece.constant_bytes());
     for (const int storage : piece.reads) moved += static_cast<double>(bytes[storage]);
@@ -162,7 +169,7 @@ class Pieces final : public CompiledPartition {
 
   absl::Status RunStretch(const RunContext& context, StretchRunner* runner) {
     runner->Begin();
-#pragma omp parallel num_threads(std::max(num_lanes_, num_threads_))
+#pragma omp parallel num_threads(TeamSize())
     if (const int lane = omp_get_thread_num(); lane < num_lanes_) {
       RunContext own = context;
       own.scratch += lane * piece_scratch_bytes_;

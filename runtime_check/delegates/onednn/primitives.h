@@ -2,8 +2,6 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PRIMITIVES_H_
 
-#include <omp.h>
-
 #include <cstdint>
 #include <exception>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -13,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime_check/delegates/onednn/openmp.h"
 #include "runtime_check/delegates/onednn/piece.h"
 
 namespace permafrost {
@@ -50,24 +49,6 @@ dnnl::memory::desc ImageDesc(int64_t batch, int64_t height, int64_t width, int64
 
 // Returns true for the slow reference implementations of oneDNN.
 bool IsReferenceImplementation(const char* name);
-
-// Sets OpenMP's number of threads for the calling thread, and restores it at the end of the scope. oneDNN divides the
-// work of a primitive by that number when the primitive is created, and must run it with the same number.
-class ThreadsInScope {
- public:
-  explicit ThreadsInScope(int num_threads) : before_(omp_get_max_threads()), is_changed_(before_ != num_threads) {
-    if (is_changed_) omp_set_num_threads(num_threads);
-  }
-  ~ThreadsInScope() {
-    if (is_changed_) omp_set_num_threads(before_);
-  }
-  ThreadsInScope(const ThreadsInScope&) = delete;
-  ThreadsInScope& operator=(const ThreadsInScope&) = delete;
-
- private:
-  const int before_;
-  const bool is_changed_;
-};
 
 // A primitive with its arguments. Arguments are bound once, except those whose pointers are set before each run.
 class BoundPrimitive {

@@ -15,6 +15,7 @@
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/loops.h"
 #include "runtime_check/delegates/xnnpack/operator.h"
+#include "runtime_check/delegates/xnnpack/pools.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
 #include "runtime_check/planning/buffer_placement.h"
 
@@ -81,7 +82,7 @@ struct Move {
 
 class Compiled final : public CompiledPartition {
  public:
-  Compiled(int num_threads, std::shared_ptr<Pools> pools) : num_threads_(num_threads), pools_(std::move(pools)) {}
+  explicit Compiled(int num_threads) : num_threads_(num_threads) {}
 
   absl::Status Build(const Partition& partition);
 
@@ -106,7 +107,6 @@ class Compiled final : public CompiledPartition {
   }
 
   const int num_threads_;
-  const std::shared_ptr<Pools> pools_;
   std::vector<Place> places_;
   std::vector<int> place_of_;  // Indexed by tensor.
   std::vector<int> input_places_;
@@ -234,7 +234,7 @@ absl::Status Compiled::Build(const Partition& partition) {
         place.constant.empty() ? stand_in : const_cast<char*>(reinterpret_cast<const char*>(place.constant.data())));
   }
   addresses_ = located_;
-  PF_ASSIGN_OR_RETURN(const Pools::Lease lease, pools_->Take(num_threads_));
+  PF_ASSIGN_OR_RETURN(const PoolLease lease, PoolLease::Take(num_threads_));
   PF_RETURN_IF_ERROR(SetUp(lease.get()));
   is_set_up_ = false;
   constant_bytes_ = std::max(weight_bytes, LibraryBytes() - bytes_before);
@@ -325,7 +325,7 @@ absl::Status Compiled::RunStep(const Step& step, pthreadpool_t pool) const {
 absl::Status Compiled::Run(absl::Span<const char* const> inputs, absl::Span<char* const> outputs, char* scratch,
                            const PieceCallback& on_piece) {
   PF_RETURN_IF_ERROR(CheckInputs(inputs));
-  PF_ASSIGN_OR_RETURN(const Pools::Lease lease, pools_->Take(num_threads_));
+  PF_ASSIGN_OR_RETURN(const PoolLease lease, PoolLease::Take(num_threads_));
   Locate(inputs, outputs, scratch);
   if (!is_set_up_ || located_ != addresses_) {
     addresses_ = located_;
@@ -357,9 +357,8 @@ absl::Status Compiled::Run(absl::Span<const char* const> inputs, absl::Span<char
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
-                                                           std::shared_ptr<Pools> pools) {
-  auto compiled = std::make_unique<Compiled>(num_threads, std::move(pools));
+absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads) {
+  auto compiled = std::make_unique<Compiled>(num_threads);
   PF_RETURN_IF_ERROR(compiled->Build(partition));
   return compiled;
 }

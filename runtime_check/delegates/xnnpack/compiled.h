@@ -6,15 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
-#include "runtime_check/delegates/xnnpack/pools.h"
 
 namespace permafrost {
 namespace xnnpack {
 
 // Compiles the partition. Returns Unimplemented for a node that Translate rejects, and the errors of the library.
 // REQUIRES: the library is initialized.
-absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads,
-                                                           std::shared_ptr<Pools> pools);
+absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition, int num_threads);
 
 }  // namespace xnnpack
 }  // namespace permafrost

@@ -1,55 +1,39 @@
-// A cache of thread pools that are leased for one run at a time.
+// The threads of XNNPACK's operators.
+//
+// XNNPACK divides its loops with pthreadpool, whose threads spin for milliseconds while they wait, so beside another
+// busy process each loop takes a time slice of the scheduler. pools.cc defines the functions of that library that
+// XNNPACK imports, on a WorkerTeam, whose threads spin for a bounded time. The dynamic linker resolves them to the
+// first definition in its search order: to these, if they are exported and no other library comes first. Otherwise
+// XNNPACK uses a pool of pthreadpool, with the same results. Calls with another pool are passed on to pthreadpool.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_XNNPACK_POOLS_H_
 
 #include <pthreadpool.h>
 
-#include <map>
-#include <memory>
-#include <mutex>
-#include <vector>
+#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime_check/threads/team_lease.h"
 
 namespace permafrost {
 namespace xnnpack {
 
-struct PoolDeleter {
-  void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
-};
-using PoolPointer = std::unique_ptr<struct pthreadpool, PoolDeleter>;
-
-// A cache of thread pools. The partitions of a session run one after the other and so share one pool; concurrent
-// sessions use separate pools. Thread-safe. Must outlive its leases.
-class Pools {
+// Threads for one run of a partition on the calling thread. At most one exists per thread at a time.
+class PoolLease {
  public:
-  // A thread pool in use. Returns the pool to the cache when it is destroyed.
-  class Lease {
-   public:
-    Lease(Pools* pools, int num_threads, PoolPointer pool)
-        : pools_(pools), num_threads_(num_threads), pool_(std::move(pool)) {}
-    Lease(Lease&&) = default;
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
-      if (pool_ != nullptr) pools_->Return(num_threads_, std::move(pool_));
-    }
-    pthreadpool_t get() const { return pool_.get(); }  // Null for one thread, the caller's.
+  // Returns ResourceExhausted if the threads cannot be started.
+  static absl::StatusOr<PoolLease> Take(int num_threads);
+  PoolLease(PoolLease&&) = default;
+  PoolLease& operator=(PoolLease&&) = delete;
+  ~PoolLease();
 
-   private:
-    Pools* pools_;
-    int num_threads_;
-    PoolPointer pool_;
-  };
-
-  // Leases a pool. Returns ResourceExhausted if the threads cannot be started.
-  absl::StatusOr<Lease> Take(int num_threads);
+  pthreadpool_t get() const { return pool_; }  // Null for one thread, the caller's.
 
  private:
-  void Return(int num_threads, PoolPointer pool);
+  explicit PoolLease(TeamLease lease) : lease_(std::move(lease)) {}
 
-  std::mutex mutex_;
-  std::map<int, std::vector<PoolPointer>> idle_;  // Idle pools by number of threads.
+  TeamLease lease_;
+  pthreadpool_t pool_ = nullptr;
 };
 
 }  // namespace xnnpack

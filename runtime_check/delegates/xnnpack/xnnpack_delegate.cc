@@ -7,7 +7,6 @@
 #include "runtime_check/delegates/xnnpack/compiled.h"
 #include "runtime_check/delegates/xnnpack/library.h"
 #include "runtime_check/delegates/xnnpack/operator.h"
-#include "runtime_check/delegates/xnnpack/pools.h"
 #include "runtime_check/delegates/xnnpack/translate.h"
 
 namespace permafrost {
@@ -41,11 +40,8 @@ class XnnpackDelegate final : public Delegate {
 
   absl::StatusOr<std::unique_ptr<CompiledPartition>> Compile(const Partition& partition,
                                                              int num_threads) const override {
-    return xnnpack::Compile(partition, num_threads, pools_);
+    return xnnpack::Compile(partition, num_threads);
   }
-
- private:
-  const std::shared_ptr<Pools> pools_ = std::make_shared<Pools>();
 };
 
 }  // namespace
