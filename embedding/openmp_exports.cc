@@ -5,17 +5,27 @@
 
 extern "C" {
 
-#define EXPORT(type, function, version, parameters, arguments)       \
-  type function parameters;                                          \
-  type exported_##function parameters { return function arguments; } \
-  __asm__(".symver exported_" #function "," #function "@" #version)
+void GOMP_parallel(void (*body)(void*), void* data, unsigned num_threads, unsigned flags);
+void GOMP_barrier();
+int omp_get_max_threads();
+int omp_get_num_threads();
+int omp_get_thread_num();
+int omp_in_parallel();
 
-EXPORT(void, GOMP_parallel, GOMP_4 .0, (void (*body)(void*), void* data, unsigned num_threads, unsigned flags),
-       (body, data, num_threads, flags));
-EXPORT(void, GOMP_barrier, GOMP_1 .0, (), ());
-EXPORT(int, omp_get_max_threads, OMP_1 .0, (), ());
-EXPORT(int, omp_get_num_threads, OMP_1 .0, (), ());
-EXPORT(int, omp_get_thread_num, OMP_1 .0, (), ());
-EXPORT(int, omp_in_parallel, OMP_1 .0, (), ());
+void ExportedParallel(void (*body)(void*), void* data, unsigned num_threads, unsigned flags) {
+  GOMP_parallel(body, data, num_threads, flags);
+}
+void ExportedBarrier() { GOMP_barrier(); }
+int ExportedMaxThreads() { return omp_get_max_threads(); }
+int ExportedNumThreads() { return omp_get_num_threads(); }
+int ExportedThreadNum() { return omp_get_thread_num(); }
+int ExportedInParallel() { return omp_in_parallel(); }
+
+__asm__(".symver ExportedParallel,GOMP_parallel@GOMP_4.0");
+__asm__(".symver ExportedBarrier,GOMP_barrier@GOMP_1.0");
+__asm__(".symver ExportedMaxThreads,omp_get_max_threads@OMP_1.0");
+__asm__(".symver ExportedNumThreads,omp_get_num_threads@OMP_1.0");
+__asm__(".symver ExportedThreadNum,omp_get_thread_num@OMP_1.0");
+__asm__(".symver ExportedInParallel,omp_in_parallel@OMP_1.0");
 
 }  // extern "C"
