@@ -13,9 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 
 namespace permafrost {
 namespace {
@@ -35,18 +33,34 @@ std::string ReadStart(const std::string& path) {
   char bytes[4096];
   const ssize_t size = read(file, bytes, sizeof(bytes));
   close(file);
-  return std::string(absl::StripTrailingAsciiWhitespace(absl::string_view(bytes, size > 0 ? size : 0)));
+  std::string content(bytes, size > 0 ? static_cast<size_t>(size) : 0);
+  while (!content.empty() && (content.back() == '\n' || content.back() == ' ')) content.pop_back();
+  return content;
+}
+
+// Removes the part before the first `end` from the text, with the `end`, and returns it; all of the text if it has
+// none.
+absl::string_view TakePart(absl::string_view* text, char end) {
+  const size_t size = std::min(text->find(end), text->size());
+  const absl::string_view part = text->substr(0, size);
+  text->remove_prefix(std::min(size + 1, text->size()));
+  return part;
 }
 
 // Returns the limit that a control group sets in its files, 0 for none.
 double LimitOf(const std::string& folder) {
   // Version 2 has one file with both numbers, of which the first may be "max"; version 1 has two, and -1.
-  std::vector<std::string> numbers = absl::StrSplit(ReadStart(folder + "/cpu.max"), ' ');
-  if (numbers.size() != 2) {
-    numbers = {ReadStart(folder + "/cpu.cfs_quota_us"), ReadStart(folder + "/cpu.cfs_period_us")};
+  const std::string both = ReadStart(folder + "/cpu.max");
+  const std::string only_quota = ReadStart(folder + "/cpu.cfs_quota_us");
+  const std::string only_period = ReadStart(folder + "/cpu.cfs_period_us");
+  absl::string_view period_text = both;
+  absl::string_view quota_text = TakePart(&period_text, ' ');
+  if (both.empty()) {
+    quota_text = only_quota;
+    period_text = only_period;
   }
   int64_t quota, period;
-  if (!absl::SimpleAtoi(numbers[0], &quota) || !absl::SimpleAtoi(numbers[1], &period)) return 0;
+  if (!absl::SimpleAtoi(quota_text, &quota) || !absl::SimpleAtoi(period_text, &period)) return 0;
   return quota > 0 && period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : 0;
 }
 
@@ -61,16 +75,20 @@ double ProcessorLimit(const std::string& root) {
   // Lines such as "4:cpu,cpuacct:/path", or "0::/path" for version 2. The groups above limit as well. A container may
   // show its own group as the top of the tree, under a path that does not exist there.
   const std::string groups = ReadStart(root + "/proc/self/cgroup");
-  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
-    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
-    const bool is_second_version = parts[0] == "0" && parts[1].empty();
-    if (!is_second_version && std::find(controllers.begin(), controllers.end(), "cpu") == controllers.end()) continue;
-    const std::string top = absl::StrCat(root, "/sys/fs/cgroup", is_second_version ? "" : absl::StrCat("/", parts[1]));
+  for (absl::string_view rest = groups; !rest.empty();) {
+    absl::string_view path = TakePart(&rest, '\n');
+    const absl::string_view number = TakePart(&path, ':');
+    const absl::string_view controllers = TakePart(&path, ':');
+    const bool is_second_version = number == "0" && controllers.empty();
+    bool has_processors = is_second_version;
+    for (absl::string_view left = controllers; !left.empty();) {
+      if (TakePart(&left, ',') == "cpu") has_processors = true;
+    }
+    if (!has_processors) continue;
+    const std::string top =
+        absl::StrCat(root, "/sys/fs/cgroup", is_second_version ? "" : absl::StrCat("/", controllers));
     apply(top);
-    for (absl::string_view path = parts[2]; path.size() > 1; path = path.substr(0, path.rfind('/'))) {
-      if (path[0] != '/') break;
+    for (; path.size() > 1 && path[0] == '/'; path = path.substr(0, path.rfind('/'))) {
       apply(absl::StrCat(top, path));
     }
   }
