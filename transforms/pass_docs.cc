@@ -63,7 +63,7 @@ std::string ExampleOf(absl::string_view pass) {
     const std::string transforms = absl::StrCat(cells[kBefore], cells[kBefore].empty() ? "" : " ", cells[kCall]);
     return absl::StrCat("\nExample:\n\n    transform_graph --in_graph=", graph, " --out_graph=out.pb --transforms='",
                         transforms, "'\n\n",
-                        cells[kBefore].empty() ? "" : "What this pass does there: ", Grouped(cells[kRewrites]),
+                        cells[kBefore].empty() ? "" : "Effect of this pass: ", Grouped(cells[kRewrites]),
                         cells[kRewrites] == "1" ? " rewrite; " : " rewrites; ",
                         Change(cells[kNodesBefore], cells[kNodesAfter], "nodes"), ", ",
                         Change(cells[kBytesBefore], cells[kBytesAfter], "bytes"), ".\n");
@@ -83,8 +83,8 @@ std::string PassDoc(const PassDefinition& pass) {
     absl::StrAppend(&doc, "\n| parameter | type | default | meaning |\n|---|---|---|---|\n");
     for (const ParamSpec& param : pass.params) absl::StrAppend(&doc, ParamRow(param));
   }
-  absl::StrAppend(&doc, "\nNumbers: ", pass.numerics.ToString(), ".");
-  if (pass.is_idempotent) absl::StrAppend(&doc, " A second run changes nothing.");
+  absl::StrAppend(&doc, "\nNumerics: ", pass.numerics.ToString(), ".");
+  if (pass.is_idempotent) absl::StrAppend(&doc, " The pass is idempotent.");
   if (!pass.interface_change.empty()) absl::StrAppend(&doc, " Interface: ", pass.interface_change, ".");
   if (!pass.aliases.empty()) absl::StrAppend(&doc, " Also known as `", absl::StrJoin(pass.aliases, "`, `"), "`.");
   return absl::StrCat(doc, "\n", ExampleOf(pass.name));
@@ -101,23 +101,20 @@ std::string PresetDoc(const Preset& preset) {
 std::string PassDocs() {
   std::string page =
       "# Passes\n\n"
-      "What `--transforms` may name, in the form `name(parameter=value, other=\"a value with blanks\") next_name`. "
-      "Every\n"
-      "pass also takes `ignore_errors=true`: if it fails, the graph stays as it was before it. Behind the passes come "
-      "the\n"
-      "presets, which are names for several. For each pass: what it does and why, the graph before and after, when it\n"
-      "leaves things alone, its parameters, what it promises about numbers, and what it did to a real model.\n"
-      "`transform_graph --explain` says where a pass almost applied, and what would make it.\n\n"
-      "Generated from the definitions in `transforms/passes/` and `transforms/pipeline/presets.cc`; the figures are "
-      "measured "
-      "by\n"
-      "`tests/bench/pass_figures.py`.\n";
+      "Passes and presets that `--transforms` accepts, in the form `name(parameter=value) next_name`; quote values\n"
+      "that contain blanks. Every pass also accepts `ignore_errors=true`: if the pass fails, the graph stays as it\n"
+      "was before the pass. Presets, which expand to several passes, follow the passes. Each entry gives the purpose\n"
+      "of the pass, the graph before and after, the conditions under which it leaves nodes unchanged, its\n"
+      "parameters, its guarantee about the outputs, and its effect on a real model.\n"
+      "`transform_graph --explain` reports near misses of a pass and their remedies.\n\n"
+      "Generated from the definitions in `transforms/passes/` and `transforms/pipeline/presets.cc`; the figures are\n"
+      "measured by `tests/bench/pass_figures.py`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));
   absl::StrAppend(
       &page,
       "\n# Presets\n\n"
-      "Names for transform strings. A preset stands where a pass may stand, alone or among passes, and takes\n"
-      "`ignore_errors=true`, which goes to each of its passes. To change one, write its transforms out.\n");
+      "Names for lists of passes. A preset can be used like a pass, alone or among passes, and accepts\n"
+      "`ignore_errors=true`, which applies to each of its passes. To modify a preset, write out its transforms.\n");
   for (const Preset& preset : AllPresets()) absl::StrAppend(&page, "\n", PresetDoc(preset));
   return page;
 }

@@ -1,4 +1,4 @@
-"""Writes permafrost/passes.py from what `transform_graph --list_passes --json` says on standard input."""
+"""Writes permafrost/passes.py from the output of `transform_graph --list_passes --json` on standard input."""
 
 import json
 import keyword
@@ -9,7 +9,7 @@ HEADER = '''"""A function for each pass and preset, for `Model.transform([...])`
 
     model.transform([passes.strip_unused_nodes(), passes.quantize_weights(minimum_size=1024)])
 
-Every function takes `ignore_errors`: when the pass fails, the graph stays as it was before it.
+Every function takes `ignore_errors`: if the pass fails, the graph stays as it was before the pass.
 """
 
 from typing import Sequence, Tuple, Union
@@ -23,7 +23,7 @@ TYPES = {'string': 'str', 'bool': 'bool', 'int32': 'int', 'int64': 'int', 'float
 
 
 def default(param):
-    """A parameter that is left out stays out of the call, so that the definition's default is the only one."""
+    """Returns the Python default. Absent parameters are omitted from the call; the definition has their defaults."""
     return '' if param['is_required'] else ' = None'
 
 
@@ -43,15 +43,15 @@ def docstring(entry, params):
     summary = ' '.join(filter(None, [entry['summary'], entry.get('why', '')]))
     lines = [wrap(summary, '    ').strip()]
     if entry.get('transforms'):
-        lines += ['', '    Stands for:', textwrap.indent(entry['transforms'].strip(), '        ')]
+        lines += ['', '    Expands to:', textwrap.indent(entry['transforms'].strip(), '        ')]
     if entry.get('numerics'):
-        lines += ['', wrap(f'Numbers: {entry["numerics"]}.', '    ')]
+        lines += ['', wrap(f'Numerics: {entry["numerics"]}.', '    ')]
     if params:
         lines += ['', '    Args:']
         for param in params:
             notes = param['help']
             if param['default'] and not param['is_required']:
-                notes += f' Left out: {param["default"]}.'
+                notes += f' Default: {param["default"]}.'
             if param['bounds']:
                 notes += f' Expected: {param["bounds"]}.'
             lines.append(textwrap.fill(f'{name_of(param)}: {notes}', 110, initial_indent='      ',

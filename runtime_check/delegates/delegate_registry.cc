@@ -23,14 +23,14 @@ struct Row {
 };
 
 DelegateInfo Reference() {
-  DelegateInfo info{kReferenceDelegate, "the built-in kernels: the truth that all others are compared with", {"f32"}};
+  DelegateInfo info{kReferenceDelegate, "the built-in kernels, the reference for all other delegates", {"f32"}};
   info.is_reference = true;
   return info;
 }
 
 DelegateInfo OneDnn() {
   DelegateInfo info{"onednn",
-                    "oneDNN and fused loops on all vector units: the fastest",
+                    "oneDNN and fused loops for all vector instruction sets; the fastest delegate",
                     {"f32", "bf16x3", "bf16"},
                     {"int8", "mixed"}};
   info.supports_auto = true;
@@ -38,7 +38,7 @@ DelegateInfo OneDnn() {
 }
 
 DelegateInfo Xnnpack() {
-  DelegateInfo info{"xnnpack", "XNNPACK: small; for finite numbers, of which it says so", {"f32"}};
+  DelegateInfo info{"xnnpack", "XNNPACK; small; rejects NaN and infinity where it would lose them", {"f32"}};
   info.supports_auto = true;
   info.is_finite_only = true;
   return info;
@@ -122,8 +122,9 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeDelegate(absl::string_view n
                                                    "', expected ", absl::StrJoin(precisions, ", ")));
   }
   if (row->info.NeedsPlan(options.precision) && options.plan == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("delegate '", name, "': precision '", options.precision,
-                                                   "' wants a plan for the model, which is made from sample inputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("delegate '", name, "': precision '", options.precision,
+                     "' needs a precision plan, which calibration with sample inputs creates"));
   }
   absl::StatusOr<std::shared_ptr<const Delegate>> made = row->make(options);
   PF_RETURN_IF_ERROR(Annotate(made.status(), absl::StrCat("delegate '", name, "'")));

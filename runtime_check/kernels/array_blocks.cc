@@ -290,11 +290,23 @@ absl::Status PrepareBatchToSpace(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(SpaceToDepth) { return MovingKernel<PrepareSpaceToDepth>("blocks of pixels become channels"); }
-DEFINE_KERNEL(DepthToSpace) { return MovingKernel<PrepareDepthToSpace>("channels become blocks of pixels"); }
-DEFINE_KERNEL(SpaceToBatchND) { return MovingKernel<PrepareSpaceToBatchND>("blocks of elements move to the batch"); }
-DEFINE_KERNEL(BatchToSpaceND) { return MovingKernel<PrepareBatchToSpaceND>("the batch moves to blocks of elements"); }
-DEFINE_KERNEL(SpaceToBatch) { return MovingKernel<PrepareSpaceToBatch>("blocks of pixels move to the batch"); }
-DEFINE_KERNEL(BatchToSpace) { return MovingKernel<PrepareBatchToSpace>("the batch moves to blocks of pixels"); }
+DEFINE_KERNEL(SpaceToDepth) {
+  return MovingKernel<PrepareSpaceToDepth>("the input with blocks of pixels rearranged into channels");
+}
+DEFINE_KERNEL(DepthToSpace) {
+  return MovingKernel<PrepareDepthToSpace>("the input with channels rearranged into blocks of pixels");
+}
+DEFINE_KERNEL(SpaceToBatchND) {
+  return MovingKernel<PrepareSpaceToBatchND>("the input with blocks of elements rearranged into the batch dimension");
+}
+DEFINE_KERNEL(BatchToSpaceND) {
+  return MovingKernel<PrepareBatchToSpaceND>("the input with the batch dimension rearranged into blocks of elements");
+}
+DEFINE_KERNEL(SpaceToBatch) {
+  return MovingKernel<PrepareSpaceToBatch>("the input with blocks of pixels rearranged into the batch dimension");
+}
+DEFINE_KERNEL(BatchToSpace) {
+  return MovingKernel<PrepareBatchToSpace>("the input with the batch dimension rearranged into blocks of pixels");
+}
 
 }  // namespace permafrost

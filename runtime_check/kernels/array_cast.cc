@@ -267,7 +267,7 @@ std::vector<DType> CastTypes() {
 }  // namespace
 
 DEFINE_KERNEL(Cast) {
-  return Kernel("x in another type; to integers towards zero")
+  return Kernel("x converted to another type; conversion to integers truncates")
       .TypeNumbers("SrcT", CastTypes())
       .TypeNumbers("DstT", CastTypes())
       .InPlace(0)
@@ -276,7 +276,7 @@ DEFINE_KERNEL(Cast) {
 }
 
 DEFINE_KERNEL(Bitcast) {
-  return Kernel("the same bytes under another type")
+  return Kernel("the bytes of the input reinterpreted as another type")
       .TypeNumbers("T", MovableTypes())
       .TypeNumbers("type", MovableTypes())
       .Alias()

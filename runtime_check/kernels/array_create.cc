@@ -241,10 +241,10 @@ std::vector<DType> OnesTypes() {
 
 }  // namespace
 
-DEFINE_KERNEL(Fill) { return MovingKernel<PrepareFill>("one value everywhere"); }
+DEFINE_KERNEL(Fill) { return MovingKernel<PrepareFill>("a tensor with the given shape, filled with one value"); }
 
 DEFINE_KERNEL(ZerosLike) {
-  return Kernel("zeros in the shape of x")
+  return Kernel("zeros with the shape of x")
       .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(0)
       .Prepare(PrepareNumbered<SameShape>)
@@ -252,7 +252,7 @@ DEFINE_KERNEL(ZerosLike) {
 }
 
 DEFINE_KERNEL(OnesLike) {
-  return Kernel("ones in the shape of x")
+  return Kernel("ones with the shape of x")
       .TypeNumbers("T", OnesTypes())
       .InPlace(0)
       .Prepare(SameShape)
@@ -260,21 +260,21 @@ DEFINE_KERNEL(OnesLike) {
 }
 
 DEFINE_KERNEL(Range) {
-  return Kernel("start, start + delta, ... before limit")
+  return Kernel("the numbers start, start + delta, ... before limit")
       .Types<int32_t, int64_t, float, double, Half, BFloat16>("Tidx")
       .Prepare(PrepareRange)
       .Compute(ComputeRange);
 }
 
 DEFINE_KERNEL(LinSpace) {
-  return Kernel("num values from start to stop in equal steps")
+  return Kernel("num evenly spaced values from start to stop")
       .Types<float, double>("T")
       .Prepare(PrepareLinSpace)
       .Compute(ComputeLinSpace);
 }
 
 DEFINE_KERNEL(OneHot) {
-  return Kernel("along a new axis: on where the position is the index, else off")
+  return Kernel("along a new axis, on_value at the position given by the index and off_value elsewhere")
       .Types<uint8_t, int8_t, int32_t, int64_t>("TI")
       .TypeNumbers("T", MovableAndStringTypes())
       .Prepare(PrepareNumbered<PrepareOneHot>)

@@ -215,7 +215,7 @@ DEFINE_KERNEL(GatherV2) {
 }
 
 DEFINE_KERNEL(GatherNd) {
-  return Kernel("the slices of params that the rows of indices address")
+  return Kernel("the slices of params addressed by the rows of indices")
       .TypeNumbers("Tparams", MovableAndStringTypes())
       .Types<int16_t, int32_t, int64_t>("Tindices")
       .Prepare(PrepareNumbered<PrepareGatherNd>)

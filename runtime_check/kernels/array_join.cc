@@ -168,16 +168,18 @@ absl::Status PrepareSplitV(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Pack) { return MovingKernel<PreparePack>("the inputs side by side along a new axis"); }
+DEFINE_KERNEL(Pack) { return MovingKernel<PreparePack>("the inputs stacked along a new axis"); }
 
-DEFINE_KERNEL(Unpack) { return MovingKernel<PrepareUnpack>("the slices along an axis, one output each"); }
+DEFINE_KERNEL(Unpack) {
+  return MovingKernel<PrepareUnpack>("the slices of the input along an axis, one for each output");
+}
 
-DEFINE_KERNEL(Concat) { return MovingKernel<PrepareConcat>("the inputs one after the other along an axis"); }
+DEFINE_KERNEL(Concat) { return MovingKernel<PrepareConcat>("the inputs concatenated along an axis"); }
 
-DEFINE_KERNEL(ConcatV2) { return MovingKernel<PrepareConcatV2>("the inputs one after the other along an axis"); }
+DEFINE_KERNEL(ConcatV2) { return MovingKernel<PrepareConcatV2>("the inputs concatenated along an axis"); }
 
-DEFINE_KERNEL(Split) { return MovingKernel<PrepareSplit>("equal parts along an axis"); }
+DEFINE_KERNEL(Split) { return MovingKernel<PrepareSplit>("equal parts of the input along an axis"); }
 
-DEFINE_KERNEL(SplitV) { return MovingKernel<PrepareSplitV>("parts of given sizes along an axis"); }
+DEFINE_KERNEL(SplitV) { return MovingKernel<PrepareSplitV>("parts of the input, of given sizes, along an axis"); }
 
 }  // namespace permafrost

@@ -121,10 +121,10 @@ absl::Status PrepareMirrorPad(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Pad) { return MovingKernel<PreparePad>("zeros around the input"); }
+DEFINE_KERNEL(Pad) { return MovingKernel<PreparePad>("the input padded with zeros"); }
 
-DEFINE_KERNEL(PadV2) { return MovingKernel<PreparePadV2>("a constant around the input"); }
+DEFINE_KERNEL(PadV2) { return MovingKernel<PreparePadV2>("the input padded with a constant"); }
 
-DEFINE_KERNEL(MirrorPad) { return MovingKernel<PrepareMirrorPad>("the input's mirror image around it"); }
+DEFINE_KERNEL(MirrorPad) { return MovingKernel<PrepareMirrorPad>("the input padded with its mirror image"); }
 
 }  // namespace permafrost

@@ -159,14 +159,14 @@ absl::Status ComputeBroadcastArgs(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Roll) {
-  return Kernel("the elements moved along the axes; those that leave come in at the other end")
+  return Kernel("the input shifted cyclically along the axes")
       .TypeNumbers("T", MovableAndStringTypes())
       .Prepare(PrepareNumbered<PrepareRoll>)
       .Compute(ComputeNumbered<ComputeRoll>);
 }
 
 DEFINE_KERNEL(MatrixBandPart) {
-  return Kernel("the matrices with zeros outside of a band round the diagonal")
+  return Kernel("the matrices with zeros outside a band around the diagonal")
       .TypeNumbers("T", MovableTypes())
       .TypeNumbers("Tindex", IndexTypes())
       .InPlace(0)
@@ -175,7 +175,7 @@ DEFINE_KERNEL(MatrixBandPart) {
 }
 
 DEFINE_KERNEL(BroadcastArgs) {
-  return Kernel("the shape that two shapes broadcast to")
+  return Kernel("the shape that results from broadcasting two shapes")
       .TypeNumbers("T", IndexTypes())
       .Prepare(PrepareBroadcastArgs)
       .Compute(ComputeBroadcastArgs);

@@ -193,7 +193,7 @@ Kernel TensorScatter(const char* formula, std::vector<DType> types, ComputeFunct
 }  // namespace
 
 DEFINE_KERNEL(ScatterNd) {
-  return Kernel("zeros, with the updates added, or texts appended, where the rows of indices address")
+  return Kernel("zeros, with the updates added at the positions in the rows of indices; strings are appended")
       .TypeNumbers("T", AddableTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(PrepareScatterNd)
@@ -201,29 +201,29 @@ DEFINE_KERNEL(ScatterNd) {
 }
 
 DEFINE_KERNEL(TensorScatterUpdate) {
-  return TensorScatter("tensor, with the updates where the rows of indices address", MovableAndStringTypes(),
-                       ComputeNumbered<ComputeUpdate>)
+  return TensorScatter("tensor, with the updates assigned at the positions in the rows of indices",
+                       MovableAndStringTypes(), ComputeNumbered<ComputeUpdate>)
       .Prepare(PrepareNumbered<PrepareTensorScatter>);
 }
 
 DEFINE_KERNEL(TensorScatterAdd) {
-  return TensorScatter("tensor, with the updates added where the rows of indices address", NumberAndComplexTypes(),
-                       ComputeSum<Plus>);
+  return TensorScatter("tensor, with the updates added at the positions in the rows of indices",
+                       NumberAndComplexTypes(), ComputeSum<Plus>);
 }
 
 DEFINE_KERNEL(TensorScatterSub) {
-  return TensorScatter("tensor, with the updates subtracted where the rows of indices address", NumberAndComplexTypes(),
-                       ComputeSum<Minus>);
+  return TensorScatter("tensor, with the updates subtracted at the positions in the rows of indices",
+                       NumberAndComplexTypes(), ComputeSum<Minus>);
 }
 
 DEFINE_KERNEL(TensorScatterMax) {
-  return TensorScatter("tensor, or the updates where they are larger, where the rows of indices address", NumberTypes(),
+  return TensorScatter("tensor, with max(tensor, updates) at the positions in the rows of indices", NumberTypes(),
                        ComputeExtreme<Larger>);
 }
 
 DEFINE_KERNEL(TensorScatterMin) {
-  return TensorScatter("tensor, or the updates where they are smaller, where the rows of indices address",
-                       NumberTypes(), ComputeExtreme<Smaller>);
+  return TensorScatter("tensor, with min(tensor, updates) at the positions in the rows of indices", NumberTypes(),
+                       ComputeExtreme<Smaller>);
 }
 
 }  // namespace permafrost

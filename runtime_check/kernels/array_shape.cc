@@ -152,23 +152,31 @@ absl::Status ComputeSize(ComputeContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Reshape) { return Kernel("the same elements under another shape").Alias().Prepare(PrepareReshape); }
+DEFINE_KERNEL(Reshape) {
+  return Kernel("the elements of the input with another shape").Alias().Prepare(PrepareReshape);
+}
 DEFINE_KERNEL(QuantizedReshape) {
-  return Kernel("the same codes under another shape")
+  return Kernel("the codes of the input with another shape")
       .Types<QInt8, QUint8, QInt16, QUint16, QInt32>("T")
       .InPlace(0)
       .Prepare(PrepareQuantizedReshape)
       .Compute(ComputeQuantizedReshape);
 }
-DEFINE_KERNEL(Squeeze) { return Kernel("without dimensions of 1").Alias().Prepare(PrepareSqueeze); }
-DEFINE_KERNEL(ExpandDims) { return Kernel("with a new dimension of 1").Alias().Prepare(PrepareExpandDims); }
-DEFINE_KERNEL(Shape) { return Kernel("the dimensions").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape); }
+DEFINE_KERNEL(Squeeze) { return Kernel("the input without dimensions of size 1").Alias().Prepare(PrepareSqueeze); }
+DEFINE_KERNEL(ExpandDims) {
+  return Kernel("the input with a new dimension of size 1").Alias().Prepare(PrepareExpandDims);
+}
+DEFINE_KERNEL(Shape) {
+  return Kernel("the shape of the input").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape);
+}
 DEFINE_KERNEL(ShapeN) {
-  return Kernel("the dimensions of each input").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape);
+  return Kernel("the shape of each input").ReadsShapesOnly().Prepare(PrepareShape).Compute(ComputeShape);
 }
 DEFINE_KERNEL(Rank) {
-  return Kernel("how many dimensions").ReadsShapesOnly().Prepare(PrepareScalar).Compute(ComputeRank);
+  return Kernel("the number of dimensions of the input").ReadsShapesOnly().Prepare(PrepareScalar).Compute(ComputeRank);
 }
-DEFINE_KERNEL(Size) { return Kernel("how many elements").ReadsShapesOnly().Prepare(PrepareSize).Compute(ComputeSize); }
+DEFINE_KERNEL(Size) {
+  return Kernel("the number of elements of the input").ReadsShapesOnly().Prepare(PrepareSize).Compute(ComputeSize);
+}
 
 }  // namespace permafrost

@@ -211,16 +211,20 @@ absl::Status PrepareReverse(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Slice) { return MovingKernel<PrepareSlice>("a block of the input: 'size' elements from 'begin' on"); }
-
-DEFINE_KERNEL(StridedSlice) {
-  return MovingKernel<PrepareStridedSlice>("the elements begin, begin + stride ... before end of each dimension");
+DEFINE_KERNEL(Slice) {
+  return MovingKernel<PrepareSlice>("a block of the input: `size` elements starting at `begin`, in each dimension");
 }
 
-DEFINE_KERNEL(ReverseV2) { return MovingKernel<PrepareReverseV2>("the elements in reverse order along the axes"); }
+DEFINE_KERNEL(StridedSlice) {
+  return MovingKernel<PrepareStridedSlice>("the elements begin, begin + stride, ... before end, in each dimension");
+}
+
+DEFINE_KERNEL(ReverseV2) {
+  return MovingKernel<PrepareReverseV2>("the input with its elements reversed along the axes");
+}
 
 DEFINE_KERNEL(Reverse) {
-  return MovingKernel<PrepareReverse>("the elements in reverse order along the dimensions that are marked");
+  return MovingKernel<PrepareReverse>("the input with its elements reversed along the dimensions marked true");
 }
 
 }  // namespace permafrost

@@ -97,8 +97,11 @@ absl::Status PrepareBroadcastTo(PrepareContext* context) {
 
 }  // namespace
 
-DEFINE_KERNEL(Transpose) { return MovingKernel<PrepareTranspose>("dimension d is dimension perm[d] of the input"); }
+DEFINE_KERNEL(Transpose) {
+  return MovingKernel<PrepareTranspose>(
+      "the input with permuted dimensions: dimension d of the output is dimension perm[d] of the input");
+}
 DEFINE_KERNEL(Tile) { return MovingKernel<PrepareTile>("the input repeated along each dimension"); }
-DEFINE_KERNEL(BroadcastTo) { return MovingKernel<PrepareBroadcastTo>("dimensions of 1 repeated"); }
+DEFINE_KERNEL(BroadcastTo) { return MovingKernel<PrepareBroadcastTo>("the input broadcast to the given shape"); }
 
 }  // namespace permafrost

@@ -113,9 +113,12 @@ Kernel UniqueKernel(const char* formula) {
 
 }  // namespace
 
-DEFINE_KERNEL(Unique) { return UniqueKernel("the different elements, and the number of that of each element"); }
+DEFINE_KERNEL(Unique) {
+  return UniqueKernel("the distinct elements, and for each element the index of its value among them");
+}
 DEFINE_KERNEL(UniqueWithCounts) {
-  return UniqueKernel("the different elements, the number of that of each element, and how often they come");
+  return UniqueKernel(
+      "the distinct elements, for each element the index of its value among them, and the count of each value");
 }
 
 }  // namespace permafrost

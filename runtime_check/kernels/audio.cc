@@ -198,15 +198,15 @@ absl::Status ComputeMfcc(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(AudioSpectrogram) {
-  return Kernel("the magnitudes, or their squares, of the frequencies in windows of window_size samples, stride apart")
+  return Kernel(
+             "the magnitudes, or squared magnitudes, of the spectra of windows of window_size samples, stride samples "
+             "apart")
       .Prepare(PrepareSpectrogram)
       .Compute(ComputeSpectrogram);
 }
 
 DEFINE_KERNEL(Mfcc) {
-  return Kernel("the cosine transform of the logarithms of what filters, even in pitch, let through of a spectrogram")
-      .Prepare(PrepareMfcc)
-      .Compute(ComputeMfcc);
+  return Kernel("the mel-frequency cepstral coefficients of a spectrogram").Prepare(PrepareMfcc).Compute(ComputeMfcc);
 }
 
 }  // namespace permafrost

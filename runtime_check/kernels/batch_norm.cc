@@ -195,7 +195,7 @@ absl::Status ComputeGlobal(ComputeContext* context) {
 
 // Defines FusedBatchNorm and its later versions, which differ only in their types.
 Kernel FusedKernel() {
-  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, channel by channel")
+  return Kernel("y = (x - mean) * scale / sqrt(variance + epsilon) + offset, per channel")
       .InPlace(0)
       .Prepare(PrepareWidened<PrepareFused>)
       .Compute(ComputeWidened<ComputeFused>);
@@ -208,7 +208,7 @@ DEFINE_KERNEL(FusedBatchNormV2) { return FusedKernel().Types<float, Half, BFloat
 DEFINE_KERNEL(FusedBatchNormV3) { return FusedKernel().Types<float, Half, BFloat16>("T").Types<float>("U"); }
 
 DEFINE_KERNEL(BatchNormWithGlobalNormalization) {
-  return Kernel("result = (t - m) * gamma / sqrt(v + epsilon) + beta, channel by channel")
+  return Kernel("result = (t - m) * gamma / sqrt(v + epsilon) + beta, per channel")
       .Types<float, double, Half>("T")
       .InPlace(0)
       .Prepare(PrepareWidened<PrepareGlobal>)

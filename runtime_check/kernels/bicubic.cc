@@ -96,7 +96,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(ResizeBicubic) {
-  return Kernel("the images at another size, cubic between pixels")
+  return Kernel("the images resized by bicubic interpolation")
       .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(Prepare)
       .Compute(Compute);

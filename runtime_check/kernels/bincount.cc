@@ -168,24 +168,24 @@ Kernel CountingKernel(const char* formula) { return Kernel(formula).Types<int32_
 }  // namespace
 
 DEFINE_KERNEL(Bincount) {
-  return CountingKernel("how often each number below size occurs, or the sum of its weights")
+  return CountingKernel("for each number below size, its count or the sum of its weights")
       .Prepare(PrepareDense)
       .Compute(ComputeDense);
 }
 DEFINE_KERNEL(DenseBincount) {
-  return CountingKernel("how often each number below size occurs in each row, or the sum of its weights, or whether")
+  return CountingKernel("for each row and number below size, its count, the sum of its weights, or whether it occurs")
       .Types<int32_t, int64_t>("Tidx")
       .Prepare(PrepareDense)
       .Compute(ComputeDense);
 }
 DEFINE_KERNEL(RaggedBincount) {
-  return CountingKernel("the same for the rows of a ragged tensor")
+  return CountingKernel("DenseBincount for the rows of a ragged tensor")
       .Types<int32_t, int64_t>("Tidx")
       .Prepare(PrepareRagged)
       .Compute(ComputeRagged);
 }
 DEFINE_KERNEL(SparseBincount) {
-  return CountingKernel("the same for the rows of a sparse tensor")
+  return CountingKernel("DenseBincount for the rows of a sparse tensor")
       .Types<int32_t, int64_t>("Tidx")
       .Prepare(PrepareSparse)
       .Compute(ComputeSparse);

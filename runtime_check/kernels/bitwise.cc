@@ -82,9 +82,9 @@ Kernel Bitwise(const char* summary, absl::Status (*prepare)(PrepareContext*)) {
 DEFINE_KERNEL(BitwiseAnd) { return Bitwise("x & y", PrepareBinary<kAnd>); }
 DEFINE_KERNEL(BitwiseOr) { return Bitwise("x | y", PrepareBinary<kOr>); }
 DEFINE_KERNEL(BitwiseXor) { return Bitwise("x ^ y", PrepareBinary<kXor>); }
-DEFINE_KERNEL(LeftShift) { return Bitwise("x << y, y between 0 and the type's bits less 1", PrepareShift<Left>); }
+DEFINE_KERNEL(LeftShift) { return Bitwise("x << y; y is clamped to [0, bits of the type - 1]", PrepareShift<Left>); }
 DEFINE_KERNEL(RightShift) {
-  return Bitwise("x >> y, with the sign's copies, y between 0 and the type's bits less 1", PrepareShift<Right>);
+  return Bitwise("x >> y, preserving the sign; y is clamped to [0, bits of the type - 1]", PrepareShift<Right>);
 }
 
 }  // namespace permafrost

@@ -45,7 +45,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Bucketize) {
-  return Kernel("how many of the boundaries are not greater than x")
+  return Kernel("the number of boundaries that are not greater than x")
       .Types<int32_t, int64_t, float, double>("T")
       .Prepare(Prepare)
       .Compute(Compute);

@@ -124,8 +124,8 @@ absl::Status Compute(ComputeContext* context) {
 
 DEFINE_KERNEL(CombinedNonMaxSuppression) {
   return Kernel(
-             "of each image the boxes of the highest scores, of whatever class, that no better one of their class "
-             "overlaps")
+             "for each image, the boxes with the highest scores over all classes, after non-maximum suppression within "
+             "each class")
       .Prepare(Prepare)
       .Compute(Compute);
 }

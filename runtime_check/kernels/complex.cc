@@ -116,7 +116,7 @@ DEFINE_KERNEL(Angle) {
 }
 
 DEFINE_KERNEL(Conj) {
-  return Kernel("real - i imag")
+  return Kernel("real - i * imag")
       .Types<std::complex<float>, std::complex<double>>("T")
       .InPlace(0)
       .Prepare(SameShape)
@@ -124,7 +124,7 @@ DEFINE_KERNEL(Conj) {
 }
 
 DEFINE_KERNEL(Complex) {
-  return Kernel("real + i imag").Types<float, double>("T").Prepare(PrepareComplex).Compute(ComputeComplex);
+  return Kernel("real + i * imag").Types<float, double>("T").Prepare(PrepareComplex).Compute(ComputeComplex);
 }
 
 }  // namespace permafrost

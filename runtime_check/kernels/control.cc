@@ -97,48 +97,59 @@ absl::Status ComputeCheckNumerics(ComputeContext* context) {
 
 // --- Control flow: see runtime_check/execution/flow_executor.cc
 
-DEFINE_KERNEL(Switch) { return Kernel("x on one of two outputs, as pred says; the other is dead").DoneBySession(); }
-DEFINE_KERNEL(RefSwitch) { return Kernel("as Switch").DoneBySession(); }
-DEFINE_KERNEL(_SwitchN) { return Kernel("x on the output of that number; the others are dead").DoneBySession(); }
-DEFINE_KERNEL(Merge) { return Kernel("the first input that is not dead, and its number").DoneBySession(); }
-DEFINE_KERNEL(RefMerge) { return Kernel("as Merge").DoneBySession(); }
+DEFINE_KERNEL(Switch) { return Kernel("x, at the output that pred selects; the other output is dead").DoneBySession(); }
+DEFINE_KERNEL(RefSwitch) { return Kernel("same as Switch").DoneBySession(); }
+DEFINE_KERNEL(_SwitchN) {
+  return Kernel("x, at the output with the given index; the other outputs are dead").DoneBySession();
+}
+DEFINE_KERNEL(Merge) { return Kernel("the first input that is not dead, and its index").DoneBySession(); }
+DEFINE_KERNEL(RefMerge) { return Kernel("same as Merge").DoneBySession(); }
 DEFINE_KERNEL(Enter) { return Kernel("x, inside the loop").DoneBySession(); }
-DEFINE_KERNEL(RefEnter) { return Kernel("as Enter").DoneBySession(); }
+DEFINE_KERNEL(RefEnter) { return Kernel("same as Enter").DoneBySession(); }
 DEFINE_KERNEL(Exit) { return Kernel("x, outside the loop").DoneBySession(); }
-DEFINE_KERNEL(RefExit) { return Kernel("as Exit").DoneBySession(); }
+DEFINE_KERNEL(RefExit) { return Kernel("same as Exit").DoneBySession(); }
 DEFINE_KERNEL(NextIteration) { return Kernel("x, in the next iteration of the loop").DoneBySession(); }
-DEFINE_KERNEL(RefNextIteration) { return Kernel("as NextIteration").DoneBySession(); }
+DEFINE_KERNEL(RefNextIteration) { return Kernel("same as NextIteration").DoneBySession(); }
 DEFINE_KERNEL(LoopCond) { return Kernel("x").Alias().Prepare(SameShape); }
-DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing, even after nodes that did not run").DoneBySession(); }
+DEFINE_KERNEL(ControlTrigger) { return Kernel("nothing; runs even if its control inputs are dead").DoneBySession(); }
 
 // --- Calls of functions: see runtime_check/program/calls.cc
 
-DEFINE_KERNEL(PartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
-DEFINE_KERNEL(StatefulPartitionedCall) { return Kernel("what the function computes").DoneBySession(); }
-DEFINE_KERNEL(If) { return Kernel("what one of two functions computes").DoneBySession(); }
-DEFINE_KERNEL(StatelessIf) { return Kernel("what one of two functions computes").DoneBySession(); }
-DEFINE_KERNEL(Case) { return Kernel("what the function of that number computes, else the last").DoneBySession(); }
-DEFINE_KERNEL(StatelessCase) { return Kernel("as Case").DoneBySession(); }
-DEFINE_KERNEL(While) { return Kernel("what body makes of the inputs, as often as cond holds").DoneBySession(); }
-DEFINE_KERNEL(StatelessWhile) { return Kernel("as While").DoneBySession(); }
+DEFINE_KERNEL(PartitionedCall) { return Kernel("the results of the called function").DoneBySession(); }
+DEFINE_KERNEL(StatefulPartitionedCall) { return Kernel("the results of the called function").DoneBySession(); }
+DEFINE_KERNEL(If) { return Kernel("the results of then_branch if cond holds, else of else_branch").DoneBySession(); }
+DEFINE_KERNEL(StatelessIf) {
+  return Kernel("the results of then_branch if cond holds, else of else_branch").DoneBySession();
+}
+DEFINE_KERNEL(Case) {
+  return Kernel("the results of the branch with the given index; of the last branch if the index is out of range")
+      .DoneBySession();
+}
+DEFINE_KERNEL(StatelessCase) { return Kernel("same as Case").DoneBySession(); }
+DEFINE_KERNEL(While) { return Kernel("the inputs after applying body repeatedly while cond holds").DoneBySession(); }
+DEFINE_KERNEL(StatelessWhile) { return Kernel("same as While").DoneBySession(); }
 
-DEFINE_KERNEL(ImmutableConst) { return Kernel("the tensor that a memory region holds").DoneBySession(); }
+DEFINE_KERNEL(ImmutableConst) {
+  return Kernel("the tensor stored in a region of a memory-mapped package").DoneBySession();
+}
 
 DEFINE_KERNEL(NoOp) { return Kernel("nothing").Prepare(PrepareNothing).Compute(ComputeNothing); }
 DEFINE_KERNEL(Identity) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(Snapshot) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(StopGradient) { return Kernel("x").Alias().Prepare(SameShape); }
 DEFINE_KERNEL(PreventGradient) { return Kernel("x").Alias().Prepare(SameShape); }
-DEFINE_KERNEL(PlaceholderWithDefault) { return Kernel("the default, unless it is fed").Alias().Prepare(SameShape); }
-
-DEFINE_KERNEL(EnsureShape) {
-  return Kernel("x; an error when its shape is another").Alias().Prepare(PrepareEnsureShape);
+DEFINE_KERNEL(PlaceholderWithDefault) {
+  return Kernel("the fed value, or the default if none is fed").Alias().Prepare(SameShape);
 }
 
-DEFINE_KERNEL(IdentityN) { return Kernel("all inputs").Prepare(PrepareIdentityN).Compute(ComputeIdentityN); }
+DEFINE_KERNEL(EnsureShape) {
+  return Kernel("x; an error if its shape does not match").Alias().Prepare(PrepareEnsureShape);
+}
+
+DEFINE_KERNEL(IdentityN) { return Kernel("the inputs").Prepare(PrepareIdentityN).Compute(ComputeIdentityN); }
 
 DEFINE_KERNEL(CheckNumerics) {
-  return Kernel("x; an error when an element is NaN or infinite")
+  return Kernel("x; an error if an element is NaN or infinite")
       .TypeNumbers("T", FloatingTypes())
       .InPlace(0)
       .Prepare(PrepareCheckNumerics)

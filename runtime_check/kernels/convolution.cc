@@ -396,7 +396,9 @@ DEFINE_KERNEL(Conv2D) {
 }
 
 DEFINE_KERNEL(_FusedConv2D) {
-  return Kernel("as Conv2D; then a bias or a batch norm of args, then an activation, as fused_ops says")
+  return Kernel(
+             "Conv2D followed by the ops in fused_ops: a bias or a batch norm with parameters from args, then an "
+             "activation")
       .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PrepareFused>)
       .Compute(ComputeWidened<ComputeConvolution>);

@@ -135,7 +135,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(CropAndResize) {
-  return Kernel("the boxes of the images, resized; extrapolation_value outside of the image")
+  return Kernel("the boxes cropped from the images and resized; extrapolation_value outside the image")
       .Types<float, double, Half, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(Prepare)
       .Compute(Compute);

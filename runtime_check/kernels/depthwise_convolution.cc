@@ -204,7 +204,9 @@ DEFINE_KERNEL(DepthwiseConv2dNative) {
 }
 
 DEFINE_KERNEL(_FusedDepthwiseConv2dNative) {
-  return Kernel("as DepthwiseConv2dNative; then a bias or a batch norm of args, then an activation, as fused_ops says")
+  return Kernel(
+             "DepthwiseConv2dNative followed by the ops in fused_ops: a bias or a batch norm with parameters from "
+             "args, then an activation")
       .Types<float, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PrepareDepthwise>)
       .Compute(ComputeWidened<ComputeDepthwise>);

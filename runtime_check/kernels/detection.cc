@@ -177,13 +177,15 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(NonMaxSuppression) {
-  return Kernel("the boxes [top, left, bottom, right] that no box of a higher score overlaps by more than a threshold")
+  return Kernel(
+             "the indices of the boxes [top, left, bottom, right] that no selected box with a higher score overlaps by "
+             "more than a threshold")
       .Prepare(PrepareV1)
       .Compute(Compute);
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV2) {
-  return Kernel("the boxes that no box of a higher score overlaps by more than a threshold")
+  return Kernel("NonMaxSuppression with the threshold as an input")
       .Types<float, Half>("T")
       .Types<float, Half>("T_threshold")
       .Prepare(PrepareWidened<PrepareV2>)
@@ -191,7 +193,7 @@ DEFINE_KERNEL(NonMaxSuppressionV2) {
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV3) {
-  return Kernel("the same of boxes whose score is above a threshold")
+  return Kernel("NonMaxSuppressionV2 for boxes whose score is above a threshold")
       .Types<float, Half>("T")
       .Types<float, Half>("T_threshold")
       .Prepare(PrepareWidened<PrepareV3>)
@@ -199,7 +201,7 @@ DEFINE_KERNEL(NonMaxSuppressionV3) {
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV4) {
-  return Kernel("the same, padded with zeros where asked, and how many there are")
+  return Kernel("NonMaxSuppressionV3 with optional padding, and the number of selected boxes")
       .Types<float, Half>("T")
       .Types<float, Half>("T_threshold")
       .Prepare(PrepareWidened<PrepareV4>)
@@ -207,7 +209,9 @@ DEFINE_KERNEL(NonMaxSuppressionV4) {
 }
 
 DEFINE_KERNEL(NonMaxSuppressionV5) {
-  return Kernel("the same with their scores, which fall by exp(-overlap^2 / (2 sigma)) where sigma is not 0")
+  return Kernel(
+             "NonMaxSuppressionV4 with the scores of the boxes, which overlaps scale by exp(-overlap^2 / (2 sigma)) if "
+             "sigma is not 0")
       .Types<float, Half>("T")
       .Prepare(PrepareWidened<PrepareV5>)
       .Compute(ComputeWidened<Compute>);

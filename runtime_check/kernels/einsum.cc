@@ -223,7 +223,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Einsum) {
-  return Kernel("the sum, over all labels that the output does not have, of the product of the inputs")
+  return Kernel("the product of the inputs, summed over all labels that the output does not have")
       .Types<float, double, Half, BFloat16, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(Prepare)
       .Compute(Compute);

@@ -338,20 +338,20 @@ absl::Status ComputeAddN(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Add) {
-  return BinaryKernel<kAdd>("x + y; strings are joined", AddTypes()).Prepare(PrepareAdd).Compute(ComputeAdd);
+  return BinaryKernel<kAdd>("x + y; strings are concatenated", AddTypes()).Prepare(PrepareAdd).Compute(ComputeAdd);
 }
 DEFINE_KERNEL(AddV2) { return NumberKernel<kAdd>("x + y"); }
 DEFINE_KERNEL(Sub) { return NumberKernel<kSub>("x - y"); }
 DEFINE_KERNEL(Mul) { return NumberKernel<kMul>("x * y"); }
-DEFINE_KERNEL(Div) { return NumberKernel<kDiv>("x / y; integers truncate"); }
+DEFINE_KERNEL(Div) { return NumberKernel<kDiv>("x / y; integer division truncates"); }
 DEFINE_KERNEL(RealDiv) { return NumberKernel<kDiv>("x / y"); }
-DEFINE_KERNEL(TruncateDiv) { return NumberKernel<kDiv>("x / y; integers truncate"); }
+DEFINE_KERNEL(TruncateDiv) { return NumberKernel<kDiv>("x / y; integer division truncates"); }
 DEFINE_KERNEL(FloorDiv) { return NumberKernel<kFloorDiv>("floor(x / y)"); }
 DEFINE_KERNEL(Mod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
 DEFINE_KERNEL(TruncateMod) { return NumberKernel<kMod>("x - trunc(x / y) * y"); }
 DEFINE_KERNEL(FloorMod) { return NumberKernel<kFloorMod>("x - floor(x / y) * y"); }
-DEFINE_KERNEL(Maximum) { return NumberKernel<kMaximum>("max(x, y); NaN if either is"); }
-DEFINE_KERNEL(Minimum) { return NumberKernel<kMinimum>("min(x, y); NaN if either is"); }
+DEFINE_KERNEL(Maximum) { return NumberKernel<kMaximum>("max(x, y); NaN if x or y is NaN"); }
+DEFINE_KERNEL(Minimum) { return NumberKernel<kMinimum>("min(x, y); NaN if x or y is NaN"); }
 DEFINE_KERNEL(Pow) { return NumberKernel<kPow>("x ^ y"); }
 DEFINE_KERNEL(SquaredDifference) { return NumberKernel<kSquaredDifference>("(x - y)^2"); }
 DEFINE_KERNEL(DivNoNan) { return FloatKernel<kDivNoNan>("y == 0 ? 0 : x / y"); }
@@ -359,7 +359,7 @@ DEFINE_KERNEL(MulNoNan) { return FloatKernel<kMulNoNan>("y == 0 ? 0 : x * y"); }
 DEFINE_KERNEL(Xdivy) { return FloatKernel<kXdivy>("x == 0 ? 0 : x / y"); }
 DEFINE_KERNEL(Xlogy) { return FloatKernel<kXlogy>("x == 0 ? 0 : x * ln(y)"); }
 DEFINE_KERNEL(Xlog1py) { return FloatKernel<kXlog1py>("x == 0 ? 0 : x * ln(1 + y)"); }
-DEFINE_KERNEL(Atan2) { return FloatKernel<kAtan2>("the angle of the point (x, y), from y and x"); }
+DEFINE_KERNEL(Atan2) { return FloatKernel<kAtan2>("the angle of the point (x, y)"); }
 DEFINE_KERNEL(RsqrtGrad) { return FloatKernel<kRsqrtGrad>("-dy / 2 * y^3"); }
 DEFINE_KERNEL(SqrtGrad) { return FloatKernel<kSqrtGrad>("dy / 2 / y"); }
 DEFINE_KERNEL(SigmoidGrad) { return FloatKernel<kSigmoidGrad>("dy * y * (1 - y)"); }

@@ -342,11 +342,11 @@ absl::Status ComputeClip(ComputeContext* context) {
 DEFINE_KERNEL(Abs) { return NumberKernel<kAbs>("|x|"); }
 DEFINE_KERNEL(Neg) { return NumberKernel<kNeg>("-x"); }
 DEFINE_KERNEL(Square) { return NumberKernel<kSquare>("x^2"); }
-DEFINE_KERNEL(Sign) { return NumberKernel<kSign>("-1, 0 or 1; NaN for NaN; x / |x| of complex numbers"); }
-DEFINE_KERNEL(Round) { return NumberKernel<kRound>("the nearest integer; halves to the even one"); }
-DEFINE_KERNEL(Rint) { return FloatKernel<kRint>("the nearest integer; halves to the even one"); }
-DEFINE_KERNEL(Floor) { return FloatKernel<kFloor>("the largest integer that is not above x"); }
-DEFINE_KERNEL(Ceil) { return FloatKernel<kCeil>("the smallest integer that is not below x"); }
+DEFINE_KERNEL(Sign) { return NumberKernel<kSign>("-1, 0 or 1; NaN for NaN; x / |x| for complex numbers"); }
+DEFINE_KERNEL(Round) { return NumberKernel<kRound>("the nearest integer; ties round to even"); }
+DEFINE_KERNEL(Rint) { return FloatKernel<kRint>("the nearest integer; ties round to even"); }
+DEFINE_KERNEL(Floor) { return FloatKernel<kFloor>("the largest integer not greater than x"); }
+DEFINE_KERNEL(Ceil) { return FloatKernel<kCeil>("the smallest integer not less than x"); }
 DEFINE_KERNEL(Sqrt) { return FloatKernel<kSqrt>("sqrt(x)"); }
 DEFINE_KERNEL(Rsqrt) { return FloatKernel<kRsqrt>("1 / sqrt(x)"); }
 DEFINE_KERNEL(Reciprocal) { return FloatKernel<kReciprocal>("1 / x"); }
@@ -373,7 +373,7 @@ DEFINE_KERNEL(IsInf) { return FloatKernel<kIsInf>("whether x is infinite"); }
 DEFINE_KERNEL(IsFinite) { return FloatKernel<kIsFinite>("whether x is neither infinite nor NaN"); }
 
 DEFINE_KERNEL(ClipByValue) {
-  return Kernel("max(min(t, upper), lower); of complex numbers by part")
+  return Kernel("max(min(t, upper), lower); by real and imaginary part for complex numbers")
       .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareClip)

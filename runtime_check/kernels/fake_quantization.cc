@@ -132,21 +132,21 @@ absl::Status ComputeFakeQuantChannels(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(FakeQuantWithMinMaxArgs) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max")
+  return Kernel("inputs rounded to the nearest of 2^num_bits levels from min to max")
       .InPlace(0)
       .Prepare(PrepareFakeQuantArgs)
       .Compute(ComputeFakeQuantArgs);
 }
 
 DEFINE_KERNEL(FakeQuantWithMinMaxVars) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max")
+  return Kernel("inputs rounded to the nearest of 2^num_bits levels from min to max")
       .InPlace(0)
       .Prepare(PrepareFakeQuantVars)
       .Compute(ComputeFakeQuantVars);
 }
 
 DEFINE_KERNEL(FakeQuantWithMinMaxVarsPerChannel) {
-  return Kernel("inputs rounded to the nearest of 2^num_bits steps from min to max, channel by channel")
+  return Kernel("inputs rounded to the nearest of 2^num_bits levels from min to max, per channel")
       .InPlace(0)
       .Prepare(PrepareFakeQuantChannels)
       .Compute(ComputeFakeQuantChannels);

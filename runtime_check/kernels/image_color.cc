@@ -241,31 +241,31 @@ absl::Status ComputeContrast(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(RGBToHSV) {
-  return Kernel("hue, saturation and value of red, green and blue")
+  return Kernel("RGB colours converted to HSV")
       .TypeNumbers("T", FloatingTypes())
       .Prepare(PrepareWidened<PrepareConversion>)
       .Compute(ComputeWidened<ComputeToHsv>);
 }
 DEFINE_KERNEL(HSVToRGB) {
-  return Kernel("red, green and blue of hue, saturation and value")
+  return Kernel("HSV colours converted to RGB")
       .TypeNumbers("T", FloatingTypes())
       .Prepare(PrepareWidened<PrepareConversion>)
       .Compute(ComputeWidened<ComputeToRgb>);
 }
 DEFINE_KERNEL(AdjustHue) {
-  return Kernel("the colours turned by delta of the whole circle")
+  return Kernel("RGB colours with delta, a fraction of the full circle, added to their hue")
       .Types<float, Half>("T")
       .Prepare(PrepareWidened<PrepareAdjustment>)
       .Compute(ComputeWidened<ComputeAdjustHue>);
 }
 DEFINE_KERNEL(AdjustSaturation) {
-  return Kernel("the colours with scale times their saturation, at most 1")
+  return Kernel("RGB colours with their saturation multiplied by scale, at most 1")
       .Types<float, Half>("T")
       .Prepare(PrepareWidened<PrepareAdjustment>)
       .Compute(ComputeWidened<ComputeAdjustSaturation>);
 }
 DEFINE_KERNEL(AdjustContrastv2) {
-  return Kernel("(x - mean) * contrast_factor + mean, with the mean of each channel of each image")
+  return Kernel("(x - mean) * contrast_factor + mean, where mean is per image and channel")
       .Types<float, Half>("T")
       .Prepare(PrepareWidened<PrepareContrast>)
       .Compute(ComputeWidened<ComputeContrast>);

@@ -26,9 +26,9 @@ std::string KernelDocs() {
   const std::vector<Op> ops = KernelOps();
   std::string page = absl::StrCat(
       "# Kernels\n\nThe ", ops.size(),
-      " ops that the reference runtime computes, for which values of their type attributes. Generated from the "
-      "definitions in\n`runtime_check/kernels/`. Const, Placeholder and the feeding of inputs belong to the "
-      "session.\n\n| op | computes | types |\n|---|---|---|\n");
+      " ops that the reference runtime supports, with the result of each op and the supported values of its type "
+      "attributes.\nThe session handles Const, Placeholder and fed inputs. Generated from the definitions in "
+      "`runtime_check/kernels/`.\n\n| op | computes | types |\n|---|---|---|\n");
   for (const Op op : ops) {
     const Kernel& kernel = *FindKernel(op);
     absl::StrAppend(&page, "| ", op.name(), " | ", absl::StrReplaceAll(kernel.formula(), {{"|", "\\|"}}), " | ",

@@ -64,7 +64,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(MatrixSolve) {
-  return Kernel("the x for which matrix x = rhs")
+  return Kernel("the solution x of matrix * x = rhs")
       .Types<float, double, std::complex<float>, std::complex<double>>("T")
       .Prepare(Prepare)
       .Compute(Compute);

@@ -68,7 +68,7 @@ absl::Status Compute(ComputeContext* context) {
 
 // Not in place: each element is also read by its neighbours.
 DEFINE_KERNEL(LRN) {
-  return Kernel("x / (bias + alpha * sum of the squares of depth_radius channels to either side)^beta")
+  return Kernel("x / (bias + alpha * sum of squares over depth_radius channels on either side)^beta")
       .Types<float, Half, BFloat16>("T")
       .Prepare(Prepare)
       .Compute(Compute);

@@ -122,16 +122,22 @@ absl::Status ComputeAssert(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Print) {
-  return Kernel("input; prints message and the first `summarize` values of each of data, at the first `first_n` runs")
+  return Kernel(
+             "input; prints message and the first `summarize` values of each tensor of data, in the first `first_n` "
+             "runs")
       .InPlace(0)
       .Prepare(PreparePrint)
       .Compute(ComputePrint);
 }
 
-DEFINE_KERNEL(PrintV2) { return Kernel("prints input and then end").Prepare(PreparePrintV2).Compute(ComputePrintV2); }
+DEFINE_KERNEL(PrintV2) {
+  return Kernel("nothing; prints input, then end").Prepare(PreparePrintV2).Compute(ComputePrintV2);
+}
 
 DEFINE_KERNEL(Assert) {
-  return Kernel("an error that shows data unless the condition holds").Prepare(PrepareAssert).Compute(ComputeAssert);
+  return Kernel("nothing; an error that shows data if the condition is false")
+      .Prepare(PrepareAssert)
+      .Compute(ComputeAssert);
 }
 
 }  // namespace permafrost

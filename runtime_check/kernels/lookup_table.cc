@@ -192,22 +192,25 @@ absl::Status ComputeSize(ComputeContext* context) {
 absl::Status PrepareEffect(PrepareContext*) { return absl::OkStatus(); }
 
 Kernel TableKernel() {
-  return Kernel("the table of that name").UsesState().Prepare(PrepareTable).Compute(ComputeTable);
+  return Kernel("the table with the given name").UsesState().Prepare(PrepareTable).Compute(ComputeTable);
 }
 Kernel InitializeKernel() {
-  return Kernel("the table gets its entries").UsesState().Prepare(PrepareEffect).Compute(ComputeInitialize);
+  return Kernel("nothing; initialises the table with the given entries")
+      .UsesState()
+      .Prepare(PrepareEffect)
+      .Compute(ComputeInitialize);
 }
 Kernel ImportKernel() {
-  return Kernel("the table gets these entries alone").UsesState().Prepare(PrepareEffect).Compute(ComputeInsert);
+  return Kernel("nothing; replaces all entries of the table").UsesState().Prepare(PrepareEffect).Compute(ComputeInsert);
 }
 Kernel FindKernelOf() {
-  return Kernel("the values of the keys; the default where there is none")
+  return Kernel("the values of the keys; the default value for absent keys")
       .UsesState()
       .Prepare(PrepareFind)
       .Compute(ComputeFind);
 }
 Kernel SizeKernel() {
-  return Kernel("how many entries the table has").UsesState().Prepare(PrepareSize).Compute(ComputeSize);
+  return Kernel("the number of entries of the table").UsesState().Prepare(PrepareSize).Compute(ComputeSize);
 }
 
 }  // namespace
@@ -221,7 +224,7 @@ DEFINE_KERNEL(InitializeTableV2) { return InitializeKernel(); }
 DEFINE_KERNEL(LookupTableImport) { return ImportKernel(); }
 DEFINE_KERNEL(LookupTableImportV2) { return ImportKernel(); }
 DEFINE_KERNEL(LookupTableInsertV2) {
-  return Kernel("the table gets these entries too").UsesState().Prepare(PrepareEffect).Compute(ComputeInsert);
+  return Kernel("nothing; adds entries to the table").UsesState().Prepare(PrepareEffect).Compute(ComputeInsert);
 }
 DEFINE_KERNEL(LookupTableFind) { return FindKernelOf(); }
 DEFINE_KERNEL(LookupTableFindV2) { return FindKernelOf(); }

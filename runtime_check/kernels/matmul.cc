@@ -209,7 +209,8 @@ DEFINE_KERNEL(MatMul) {
 }
 
 DEFINE_KERNEL(_FusedMatMul) {
-  return Kernel("f(product[i,j] + args[0][j]) with product[i,j] = sum over k of a[i,k] * b[k,j], and f an activation")
+  return Kernel(
+             "f(product[i,j] + args[0][j]), where product[i,j] = sum over k of a[i,k] * b[k,j] and f is an activation")
       .Types<float, Half, BFloat16>("T")
       .Prepare(PrepareMatMul)
       .Compute(ComputeMatMul);
@@ -223,7 +224,7 @@ DEFINE_KERNEL(BatchMatMul) {
 }
 
 DEFINE_KERNEL(BatchMatMulV2) {
-  return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j], the batches broadcast")
+  return Kernel("output[...,i,j] = sum over k of x[...,i,k] * y[...,k,j], with broadcast batch dimensions")
       .Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t, std::complex<float>, std::complex<double>>("T")
       .Prepare(PrepareBatchMatMul)
       .Compute(ComputeMatMul);

@@ -157,14 +157,14 @@ absl::Status ComputePadded(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(FusedPadConv2D) {
-  return Kernel("Conv2D of the input with its mirror image round it")
+  return Kernel("Conv2D of the input padded with its mirror image")
       .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PreparePadConvolution>)
       .Compute(ComputeWidened<ComputePadded>);
 }
 
 DEFINE_KERNEL(FusedResizeAndPadConv2D) {
-  return Kernel("Conv2D of the input, first resized bilinearly, then with its mirror image round it")
+  return Kernel("Conv2D of the input resized by bilinear interpolation, then padded with its mirror image")
       .Types<float, double, Half, BFloat16>("T")
       .Prepare(PrepareWidened<PrepareResizeAndPadConvolution>)
       .Compute(ComputeWidened<ComputePadded>);

@@ -226,21 +226,21 @@ absl::Status ComputeWithArgmax(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(AvgPool) {
-  return Kernel("mean of the pixels of the window that lie inside the image")
+  return Kernel("the mean of the pixels of the window that are inside the image")
       .TypeNumbers("T", FloatingTypes())
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputeAverage>);
 }
 
 DEFINE_KERNEL(MaxPool) {
-  return Kernel("largest of the pixels of the window that lie inside the image; NaN counts as none")
+  return Kernel("the maximum of the pixels of the window that are inside the image; NaN is ignored")
       .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>("T")
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputeMaximum>);
 }
 
 DEFINE_KERNEL(MaxPoolWithArgmax) {
-  return Kernel("largest of the pixels of the window, and the numbers of those elements; the first of equals")
+  return Kernel("the maximum of the pixels of the window, and its flat index; the first index if several are equal")
       .Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
           "T")
       .Types<int32_t, int64_t>("Targmax")

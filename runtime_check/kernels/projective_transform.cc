@@ -169,7 +169,7 @@ absl::Status Compute(ComputeContext* context) {
 }
 
 Kernel TransformKernel() {
-  return Kernel("pixel (x, y) read at (a x + b y + c, d x + e y + f) / (g x + h y + 1) of the image")
+  return Kernel("the images transformed: pixel (x, y) is read at (a x + b y + c, d x + e y + f) / (g x + h y + 1)")
       .TypeNumbers("dtype", {DType::kUint8, DType::kInt32, DType::kInt64, DType::kHalf, DType::kBFloat16, DType::kFloat,
                              DType::kDouble})
       .Prepare(Prepare)

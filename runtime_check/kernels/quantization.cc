@@ -247,7 +247,7 @@ absl::Status ComputeQuantize(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Dequantize) {
-  return Kernel("output = input * scale + offset, both from the range and the mode")
+  return Kernel("output = input * scale + offset, with scale and offset derived from the range and the mode")
       .Types<QInt8, QUint8, QInt16, QUint16, QInt32>("T")
       .Types<float, BFloat16>("dtype")
       .Prepare(PrepareDequantize)
@@ -255,7 +255,7 @@ DEFINE_KERNEL(Dequantize) {
 }
 
 DEFINE_KERNEL(QuantizeV2) {
-  return Kernel("output = round((input - offset) / scale), both from the range and the mode")
+  return Kernel("output = round((input - offset) / scale), with scale and offset derived from the range and the mode")
       .Types<QInt8, QUint8, QInt16, QUint16, QInt32>("T")
       .Prepare(PrepareQuantize)
       .Compute(ComputeQuantize);

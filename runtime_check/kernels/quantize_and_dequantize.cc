@@ -194,7 +194,7 @@ absl::Status ComputeRounding(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizeAndDequantize) {
-  return Kernel("input rounded to the nearest of 2^num_bits steps of its range, with 0 among them")
+  return Kernel("input rounded to the nearest of 2^num_bits levels of its range, which include 0")
       .Types<float, double>("T")
       .InPlace(0)
       .Prepare(PrepareFirst)
@@ -202,7 +202,7 @@ DEFINE_KERNEL(QuantizeAndDequantize) {
 }
 
 DEFINE_KERNEL(QuantizeAndDequantizeV2) {
-  return Kernel("input rounded to the nearest of 2^num_bits steps of its range, with 0 among them")
+  return Kernel("input rounded to the nearest of 2^num_bits levels of its range, which include 0")
       .Types<float, double>("T")
       .InPlace(0)
       .Prepare(PrepareWithRoundMode)
@@ -210,7 +210,7 @@ DEFINE_KERNEL(QuantizeAndDequantizeV2) {
 }
 
 DEFINE_KERNEL(QuantizeAndDequantizeV3) {
-  return Kernel("input rounded to the nearest of 2^num_bits steps of its range, with 0 among them")
+  return Kernel("input rounded to the nearest of 2^num_bits levels of its range, which include 0")
       .Types<float, double>("T")
       .InPlace(0)
       .Prepare(PrepareThird)
@@ -218,7 +218,7 @@ DEFINE_KERNEL(QuantizeAndDequantizeV3) {
 }
 
 DEFINE_KERNEL(QuantizeAndDequantizeV4) {
-  return Kernel("input rounded to the nearest of 2^num_bits steps of its range, with 0 among them")
+  return Kernel("input rounded to the nearest of 2^num_bits levels of its range, which include 0")
       .Types<float, double>("T")
       .InPlace(0)
       .Prepare(PrepareWithRoundMode)

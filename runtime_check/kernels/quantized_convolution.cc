@@ -145,7 +145,7 @@ absl::Status ComputeConvolution(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedConv2D) {
-  return Kernel("Conv2D of (input - zero of input) and (filter - zero of filter), in codes")
+  return Kernel("Conv2D of (input - zero point) and (filter - zero point), on codes")
       .Types<QUint8>("Tinput")
       .Types<QUint8, QInt8>("Tfilter")
       .Types<QInt32>("out_type")

@@ -191,7 +191,7 @@ absl::Status ComputeReluX(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedAdd) {
-  return Kernel("z = x + y in a range of 2^14 times the larger of both")
+  return Kernel("z = x + y, as codes of a range 2^14 times the larger of the two")
       .Types<QUint8>("T1")
       .Types<QUint8>("T2")
       .Types<QInt32>("Toutput")
@@ -200,7 +200,7 @@ DEFINE_KERNEL(QuantizedAdd) {
 }
 
 DEFINE_KERNEL(QuantizedMul) {
-  return Kernel("z = (x - zero of x) * (y - zero of y), in codes")
+  return Kernel("z = (x - zero point of x) * (y - zero point of y), on codes")
       .Types<QUint8>("T1")
       .Types<QUint8>("T2")
       .Types<QInt32>("Toutput")
@@ -209,7 +209,7 @@ DEFINE_KERNEL(QuantizedMul) {
 }
 
 DEFINE_KERNEL(QuantizedBiasAdd) {
-  return Kernel("output[..., c] = input[..., c] + bias[c] in a range of 2^17 times the larger of both")
+  return Kernel("output[..., c] = input[..., c] + bias[c], as codes of a range 2^17 times the larger of the two")
       .Types<QUint8, QInt8>("T1")
       .Types<QUint8, QInt8>("T2")
       .Types<QInt32>("out_type")
@@ -218,7 +218,7 @@ DEFINE_KERNEL(QuantizedBiasAdd) {
 }
 
 DEFINE_KERNEL(QuantizedRelu) {
-  return Kernel("max(features, 0) in the same range")
+  return Kernel("max(features, 0), on codes of the same range")
       .Types<QUint8, QInt32>("Tinput")
       .Types<QUint8, QInt32>("out_type")
       .InPlace(0)
@@ -227,7 +227,7 @@ DEFINE_KERNEL(QuantizedRelu) {
 }
 
 DEFINE_KERNEL(QuantizedRelu6) {
-  return Kernel("min(max(features, 0), 6) in the same range")
+  return Kernel("min(max(features, 0), 6), on codes of the same range")
       .Types<QUint8, QInt32>("Tinput")
       .Types<QUint8, QInt32>("out_type")
       .InPlace(0)
@@ -236,7 +236,7 @@ DEFINE_KERNEL(QuantizedRelu6) {
 }
 
 DEFINE_KERNEL(QuantizedReluX) {
-  return Kernel("min(max(features, 0), max_value) in the same range")
+  return Kernel("min(max(features, 0), max_value), on codes of the same range")
       .Types<QUint8, QInt32>("Tinput")
       .Types<QUint8, QInt32>("out_type")
       .InPlace(0)

@@ -118,7 +118,7 @@ absl::Status ComputeInstanceNorm(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedInstanceNorm) {
-  return Kernel("(x - mean) / sqrt(variance + variance_epsilon), over the pixels of each image and channel, in codes")
+  return Kernel("(x - mean) / sqrt(variance + variance_epsilon), with statistics per image and channel, on codes")
       .Types<QUint8>("T")
       .Prepare(PrepareInstanceNorm)
       .Compute(ComputeInstanceNorm);

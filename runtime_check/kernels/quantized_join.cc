@@ -104,7 +104,7 @@ absl::Status ComputeJoin(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedConcat) {
-  return Kernel("the inputs one after the other along an axis, in the range that holds all of theirs")
+  return Kernel("the inputs concatenated along an axis, requantised to a range that contains the ranges of all inputs")
       .Types<QUint8, QInt32>("T")
       .Prepare(PrepareJoin)
       .Compute(ComputeJoin);

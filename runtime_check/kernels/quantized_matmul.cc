@@ -73,7 +73,7 @@ absl::Status ComputeMatMul(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedMatMul) {
-  return Kernel("out[i, j] = sum over k of (a[i, k] - zero of a) * (b[k, j] - zero of b), in codes")
+  return Kernel("out[i, j] = sum over k of (a[i, k] - zero point of a) * (b[k, j] - zero point of b), on codes")
       .Types<QUint8>("T1")
       .Types<QUint8>("T2")
       .Types<QInt32>("Toutput")

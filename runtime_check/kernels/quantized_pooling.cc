@@ -106,14 +106,14 @@ absl::Status ComputeMaximum(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(QuantizedAvgPool) {
-  return Kernel("mean of the codes of the window that lie inside the image, rounded towards zero")
+  return Kernel("the mean of the codes of the window that are inside the image, rounded towards zero")
       .Types<QUint8, QInt8>("T")
       .Prepare(PreparePooling)
       .Compute(ComputeAverage);
 }
 
 DEFINE_KERNEL(QuantizedMaxPool) {
-  return Kernel("largest of the codes of the window that lie inside the image")
+  return Kernel("the maximum of the codes of the window that are inside the image")
       .Types<QUint8, QInt8>("T")
       .Prepare(PreparePooling)
       .Compute(ComputeMaximum);

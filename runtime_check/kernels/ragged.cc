@@ -441,27 +441,28 @@ absl::Status ComputeToSparse(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(RaggedRange) {
-  return Kernel("rows of numbers from starts to limits in steps of deltas")
+  return Kernel(
+             "a ragged tensor with a row start, start + delta, ... before limit for each of starts, limits and deltas")
       .Types<float, double, int32_t, int64_t>("T")
       .TypeNumbers("Tsplits", IndexTypes())
       .Prepare(PrepareRange)
       .Compute(ComputeRange);
 }
 DEFINE_KERNEL(RaggedGather) {
-  return Kernel("the rows of a ragged tensor that the indices name")
+  return Kernel("the rows of a ragged tensor at the given indices")
       .TypeNumbers("Tvalues", MovableAndStringTypes())
       .TypeNumbers("Tsplits", IndexTypes())
       .Prepare(PrepareGather)
       .Compute(ComputeGather);
 }
 DEFINE_KERNEL(RaggedTensorToTensor) {
-  return Kernel("a dense tensor with the rows of a ragged one, cut or filled with a default value")
+  return Kernel("a dense tensor with the rows of a ragged tensor, truncated or padded with a default value")
       .TypeNumbers("T", MovableAndStringTypes())
       .Prepare(PrepareToTensor)
       .Compute(ComputeToTensor);
 }
 DEFINE_KERNEL(RaggedTensorToSparse) {
-  return Kernel("the values of a ragged tensor, and the index of each in a dense one")
+  return Kernel("a ragged tensor converted to a sparse tensor: indices, values and dense shape")
       .TypeNumbers("T", MovableAndStringTypes())
       .TypeNumbers("Tsplits", IndexTypes())
       .Prepare(PrepareToSparse)

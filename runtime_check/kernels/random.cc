@@ -96,28 +96,29 @@ absl::Status ComputeIntegers(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(RandomUniform) {
-  return Kernel("random numbers in [0, 1), those of TensorFlow where a seed is set")
+  return Kernel("uniform random numbers in [0, 1); identical to TensorFlow's if a seed is set")
       .TypeNumbers("dtype", FloatingTypes())
       .Prepare(Prepare)
       .Compute(Compute<Distribution::kUniform>);
 }
 
 DEFINE_KERNEL(RandomUniformInt) {
-  return Kernel("random integers in [minval, maxval), those of TensorFlow where a seed is set")
+  return Kernel("uniform random integers in [minval, maxval); identical to TensorFlow's if a seed is set")
       .TypeNumbers("Tout", IndexTypes())
       .Prepare(PrepareIntegers)
       .Compute(ComputeIntegers);
 }
 
 DEFINE_KERNEL(RandomStandardNormal) {
-  return Kernel("random numbers of mean 0 and deviation 1, those of TensorFlow where a seed is set")
+  return Kernel(
+             "normal random numbers with mean 0 and standard deviation 1; identical to TensorFlow's if a seed is set")
       .TypeNumbers("dtype", FloatingTypes())
       .Prepare(Prepare)
       .Compute(Compute<Distribution::kNormal>);
 }
 
 DEFINE_KERNEL(TruncatedNormal) {
-  return Kernel("as RandomStandardNormal, without numbers of 2 or more; those of TensorFlow where a seed is set")
+  return Kernel("RandomStandardNormal, redrawing magnitudes of 2 or more; identical to TensorFlow's if a seed is set")
       .TypeNumbers("dtype", FloatingTypes())
       .Prepare(Prepare)
       .Compute(Compute<Distribution::kTruncated>);

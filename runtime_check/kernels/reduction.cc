@@ -244,23 +244,27 @@ Kernel NumberReduction(const char* formula) {
 }  // namespace
 
 DEFINE_KERNEL(Sum) { return NumberReduction<reduction::SumOf>("the sum along the axes"); }
-DEFINE_KERNEL(Mean) { return NumberReduction<reduction::MeanOf>("the mean along the axes; of integers truncated"); }
+DEFINE_KERNEL(Mean) { return NumberReduction<reduction::MeanOf>("the mean along the axes; truncated for integers"); }
 DEFINE_KERNEL(Prod) { return NumberReduction<reduction::ProductOf>("the product along the axes"); }
-DEFINE_KERNEL(Max) { return NumberReduction<reduction::MaximumOf>("the largest along the axes; NaN if there is one"); }
-DEFINE_KERNEL(Min) { return NumberReduction<reduction::MinimumOf>("the smallest along the axes; NaN if there is one"); }
+DEFINE_KERNEL(Max) {
+  return NumberReduction<reduction::MaximumOf>("the maximum along the axes; NaN if an element is NaN");
+}
+DEFINE_KERNEL(Min) {
+  return NumberReduction<reduction::MinimumOf>("the minimum along the axes; NaN if an element is NaN");
+}
 
 DEFINE_KERNEL(EuclideanNorm) {
-  return NumberReduction<reduction::NormOf>("the root of the sum of squares along the axes");
+  return NumberReduction<reduction::NormOf>("the square root of the sum of squares along the axes");
 }
 
 DEFINE_KERNEL(All) {
-  return Kernel("whether all hold along the axes")
+  return Kernel("whether all elements along the axes are true")
       .Prepare(PrepareReduction<reduction::AllOf>)
       .Compute(ComputeReduction);
 }
 
 DEFINE_KERNEL(Any) {
-  return Kernel("whether one holds along the axes")
+  return Kernel("whether any element along the axes is true")
       .Prepare(PrepareReduction<reduction::AnyOf>)
       .Compute(ComputeReduction);
 }

@@ -127,14 +127,14 @@ absl::Status ComputeShrink(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(RequantizationRange) {
-  return Kernel("the least and the largest number in input, the former at most 0")
+  return Kernel("the minimum, at most 0, and the maximum of the values of input")
       .Types<QInt32>("Tinput")
       .Prepare(PrepareRequantizationRange)
       .Compute(ComputeRequantizationRange);
 }
 
 DEFINE_KERNEL(Requantize) {
-  return Kernel("the same numbers in codes of the requested range; to quint8 in fixed point, to qint8 in float")
+  return Kernel("input as codes of the requested range; quint8 in fixed-point arithmetic, qint8 in float")
       .Types<QInt32>("Tinput")
       .Types<QUint8, QInt8>("out_type")
       .Prepare(PrepareRequantize)
@@ -142,7 +142,7 @@ DEFINE_KERNEL(Requantize) {
 }
 
 DEFINE_KERNEL(QuantizeDownAndShrinkRange) {
-  return Kernel("Requantize to the range of RequantizationRange")
+  return Kernel("Requantize to the range that RequantizationRange computes")
       .Types<QInt32>("Tinput")
       .Types<QUint8>("out_type")
       .Prepare(PrepareShrink)

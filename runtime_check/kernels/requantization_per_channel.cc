@@ -136,14 +136,15 @@ absl::Status ComputeRequantize(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(RequantizationRangePerChannel) {
-  return Kernel("the largest number in input, at most clip_value_max, and its negative if there are negative numbers")
+  return Kernel(
+             "a symmetric range for input, or [0, max] if no value is negative; the maximum is at most clip_value_max")
       .Types<QInt32>("T")
       .Prepare(PrepareRange)
       .Compute(ComputeRange);
 }
 
 DEFINE_KERNEL(RequantizePerChannel) {
-  return Kernel("the same numbers in codes of the requested range, where 0 is code 0")
+  return Kernel("input as codes of the requested range, with zero point 0")
       .Types<QInt32>("T")
       .Types<QInt8, QUint8>("out_type")
       .Prepare(PrepareRequantize)

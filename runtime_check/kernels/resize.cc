@@ -135,21 +135,21 @@ absl::Status ComputeQuantizedBilinear(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(ResizeBilinear) {
-  return Kernel("each output pixel is interpolated between the four input pixels round its position")
+  return Kernel("the images resized by bilinear interpolation between the four nearest pixels")
       .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>("T")
       .Prepare(PrepareBilinear)
       .Compute(ComputeBilinear);
 }
 
 DEFINE_KERNEL(QuantizedResizeBilinear) {
-  return Kernel("as ResizeBilinear, on codes: fractions in 2^-7 (quint8) or 2^-30 (qint32)")
+  return Kernel("ResizeBilinear on codes, with fractions in units of 2^-7 (quint8) or 2^-30 (qint32)")
       .Types<QUint8, QInt32, float>("T")
       .Prepare(PrepareQuantizedBilinear)
       .Compute(ComputeQuantizedBilinear);
 }
 
 DEFINE_KERNEL(ResizeNearestNeighbor) {
-  return Kernel("each output pixel is the input pixel nearest to its position")
+  return Kernel("the images resized; each output pixel is the nearest input pixel")
       .Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, int64_t>("T")
       .Prepare(PrepareNearest)
       .Compute(ComputeNearest);

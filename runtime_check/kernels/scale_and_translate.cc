@@ -234,7 +234,9 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(ScaleAndTranslate) {
-  return Kernel("each pixel a weighted sum of those around (its place - translation) / scale")
+  return Kernel(
+             "the images resampled: each pixel is a weighted sum of the input pixels around (position - translation) / "
+             "scale")
       .TypeNumbers("T", {DType::kInt8, DType::kUint8, DType::kInt16, DType::kUint16, DType::kInt32, DType::kInt64,
                          DType::kBFloat16, DType::kHalf, DType::kFloat, DType::kDouble})
       .Prepare(Prepare)

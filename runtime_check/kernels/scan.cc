@@ -66,7 +66,7 @@ absl::Status ComputeScan(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Cumsum) {
-  return Kernel("the sum of the elements so far along an axis")
+  return Kernel("the cumulative sum along an axis")
       .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareScan)
@@ -74,7 +74,7 @@ DEFINE_KERNEL(Cumsum) {
 }
 
 DEFINE_KERNEL(Cumprod) {
-  return Kernel("the product of the elements so far along an axis")
+  return Kernel("the cumulative product along an axis")
       .TypeNumbers("T", NumberAndComplexTypes())
       .InPlace(0)
       .Prepare(PrepareScan)

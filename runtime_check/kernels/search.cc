@@ -193,7 +193,7 @@ std::vector<DType> ArgTypes() {
 }  // namespace
 
 DEFINE_KERNEL(ArgMax) {
-  return Kernel("the index of the largest along an axis; the first of equals")
+  return Kernel("the index of the maximum along an axis; the first index if several are equal")
       .TypeNumbers("T", ArgTypes())
       .Types<int16_t, uint16_t, int32_t, int64_t>("output_type")
       .Prepare(PrepareArgMax)
@@ -201,7 +201,7 @@ DEFINE_KERNEL(ArgMax) {
 }
 
 DEFINE_KERNEL(ArgMin) {
-  return Kernel("the index of the smallest along an axis; the first of equals")
+  return Kernel("the index of the minimum along an axis; the first index if several are equal")
       .TypeNumbers("T", ArgTypes())
       .TypeNumbers("output_type", IndexTypes())
       .Prepare(PrepareArgMin)
@@ -209,7 +209,7 @@ DEFINE_KERNEL(ArgMin) {
 }
 
 DEFINE_KERNEL(TopKV2) {
-  return Kernel("the k largest of the last dimension, in order, and their indices")
+  return Kernel("the k largest elements along the last dimension in descending order, and their indices")
       .TypeNumbers("T", NumberTypes())
       .Prepare(PrepareTopKV2)
       .Compute(ComputeTopK);

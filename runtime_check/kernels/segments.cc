@@ -209,7 +209,7 @@ absl::Status ComputeStitch(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(SegmentSum) {
-  return Kernel("output[i] = the sum of the rows of data with the segment_id i, which ascend")
+  return Kernel("output[i] = sum of the rows of data with segment id i; ids are in ascending order")
       .TypeNumbers("T", NumberAndComplexTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(PrepareWidened<PrepareSorted>)
@@ -217,7 +217,7 @@ DEFINE_KERNEL(SegmentSum) {
 }
 
 DEFINE_KERNEL(UnsortedSegmentSum) {
-  return Kernel("output[i] = the sum of the rows of data with the segment_id i")
+  return Kernel("output[i] = sum of the rows of data with segment id i")
       .TypeNumbers("T", NumberAndComplexTypes())
       .Types<int16_t, int32_t, int64_t>("Tindices")
       .TypeNumbers("Tnumsegments", IndexTypes())
@@ -233,7 +233,7 @@ DEFINE_KERNEL(DynamicPartition) {
 }
 
 DEFINE_KERNEL(DynamicStitch) {
-  return Kernel("merged[indices[i]] = data[i], the last where several have the same index")
+  return Kernel("merged[indices[i]] = data[i]; the last value for a repeated index")
       .TypeNumbers("T", MovableAndStringTypes())
       .Prepare(PrepareNumbered<PrepareStitch>)
       .Compute(ComputeNumbered<ComputeStitch>);

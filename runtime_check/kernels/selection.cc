@@ -159,7 +159,7 @@ std::vector<DType> WhereTypes() {
 }  // namespace
 
 DEFINE_KERNEL(Select) {
-  return Kernel("condition ? t : e; a vector chooses slices")
+  return Kernel("condition ? t : e; a vector condition selects slices")
       .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(1)
       .InPlace(2)
@@ -168,7 +168,7 @@ DEFINE_KERNEL(Select) {
 }
 
 DEFINE_KERNEL(SelectV2) {
-  return Kernel("condition ? t : e, broadcast")
+  return Kernel("condition ? t : e, with broadcasting")
       .TypeNumbers("T", MovableAndStringTypes())
       .InPlace(1)
       .InPlace(2)
@@ -177,7 +177,7 @@ DEFINE_KERNEL(SelectV2) {
 }
 
 DEFINE_KERNEL(Where) {
-  return Kernel("the indices of the elements that are not zero")
+  return Kernel("the indices of the nonzero elements")
       .TypeNumbers("T", WhereTypes())
       .Prepare(PrepareWhere)
       .Compute(ComputeWhere);

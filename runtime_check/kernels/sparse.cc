@@ -114,7 +114,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(SparseToDense) {
-  return Kernel("default_value everywhere, but sparse_values at sparse_indices")
+  return Kernel("a dense tensor with sparse_values at sparse_indices and default_value elsewhere")
       .TypeNumbers("T", MovableAndStringTypes())
       .TypeNumbers("Tindices", IndexTypes())
       .Prepare(Prepare)

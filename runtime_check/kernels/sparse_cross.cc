@@ -167,7 +167,7 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(SparseCross) {
-  return Kernel("for each row all combinations of a feature of each input, hashed or joined")
+  return Kernel("for each row, all combinations of one feature from each input, hashed or joined")
       .TypeNumbers("out_type", {DType::kInt64, DType::kString})
       .Prepare(Prepare)
       .Compute(Compute);

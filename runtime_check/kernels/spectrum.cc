@@ -332,14 +332,14 @@ DEFINE_KERNEL(IFFT) {
 }
 
 DEFINE_KERNEL(RFFT) {
-  return Kernel("the first fft_length / 2 + 1 numbers of the transform of the first fft_length real ones")
+  return Kernel("the discrete Fourier transform of fft_length real numbers: its first fft_length / 2 + 1 values")
       .Types<float, double>("Treal")
       .Prepare(PrepareRfft)
       .Compute(ComputeRfft);
 }
 
 DEFINE_KERNEL(IRFFT) {
-  return Kernel("the real numbers whose transform begins with fft_length / 2 + 1 given ones")
+  return Kernel("the inverse of RFFT: fft_length real numbers from fft_length / 2 + 1 complex values")
       .Types<float, double>("Treal")
       .Prepare(PrepareIrfft)
       .Compute(ComputeIrfft);
@@ -360,14 +360,14 @@ DEFINE_KERNEL(IFFT2D) {
 }
 
 DEFINE_KERNEL(RFFT2D) {
-  return Kernel("the first fft_length[1] / 2 + 1 columns of the transform of the first fft_length real numbers")
+  return Kernel("the two-dimensional Fourier transform of real numbers: its first fft_length[1] / 2 + 1 columns")
       .Types<float, double>("Treal")
       .Prepare(PreparePlane<PlaneKind::kFromReal>)
       .Compute(ComputePlaneFromReal);
 }
 
 DEFINE_KERNEL(IRFFT2D) {
-  return Kernel("the real numbers whose transform begins with fft_length[1] / 2 + 1 given columns")
+  return Kernel("the inverse of RFFT2D: real numbers from fft_length[1] / 2 + 1 columns of complex values")
       .Types<float, double>("Treal")
       .Prepare(PreparePlane<PlaneKind::kToReal>)
       .Compute(ComputePlaneToReal);

@@ -366,31 +366,32 @@ Kernel FloatingKernel(const char* formula) {
   return Kernel(formula).TypeNumbers("dtype", FloatingTypes()).Prepare(Prepare).Compute(Compute<distribution>);
 }
 Kernel BetweenKernel() {
-  return Kernel("integers in [minval, maxval) that the seed or key determines")
+  return Kernel("uniform random integers in [minval, maxval), determined by the seed or key")
       .TypeNumbers("dtype", IndexTypes())
       .Prepare(PrepareBetween)
       .Compute(ComputeBetween);
 }
 Kernel BitsKernel() {
-  return Kernel("integers of any value that the seed or key determines")
+  return Kernel("uniform random integers over the range of the type, determined by the seed or key")
       .TypeNumbers("dtype", IntegerBitTypes())
       .Prepare(Prepare)
       .Compute(ComputeBits);
 }
 Kernel GammaKernel() {
-  return Kernel("numbers of the gamma distribution with shape alpha that the seed or key determines")
+  return Kernel("random numbers from the gamma distribution with shape alpha, determined by the seed or key")
       .Types<float, double, Half>("dtype")
       .Prepare(PrepareGamma)
       .Compute(ComputeGamma);
 }
 Kernel UniformKernel() {
-  return FloatingKernel<Distribution::kUniform>("numbers in [0, 1) that the seed or key determines");
+  return FloatingKernel<Distribution::kUniform>("uniform random numbers in [0, 1), determined by the seed or key");
 }
 Kernel NormalKernel() {
-  return FloatingKernel<Distribution::kNormal>("numbers of mean 0 and deviation 1 that the seed or key determines");
+  return FloatingKernel<Distribution::kNormal>(
+      "normal random numbers with mean 0 and standard deviation 1, determined by the seed or key");
 }
 Kernel TruncatedKernel() {
-  return FloatingKernel<Distribution::kTruncated>("as StatelessRandomNormal, without numbers of 2 or more");
+  return FloatingKernel<Distribution::kTruncated>("StatelessRandomNormal, redrawing magnitudes of 2 or more");
 }
 Kernel MultinomialKernel(const char* formula) {
   return Kernel(formula)
@@ -415,19 +416,22 @@ DEFINE_KERNEL(StatelessRandomUniformFullIntV2) { return BitsKernel(); }
 DEFINE_KERNEL(StatelessRandomGammaV2) { return GammaKernel(); }
 DEFINE_KERNEL(StatelessRandomGammaV3) { return GammaKernel(); }
 DEFINE_KERNEL(StatelessMultinomial) {
-  return MultinomialKernel("classes drawn with probabilities softmax(logits), which the seed determines");
+  return MultinomialKernel("classes sampled with probabilities softmax(logits), determined by the seed");
 }
 DEFINE_KERNEL(Multinomial) {
-  return MultinomialKernel("classes drawn with probabilities softmax(logits), those of TensorFlow where a seed is set");
+  return MultinomialKernel(
+      "classes sampled with probabilities softmax(logits); identical to TensorFlow's if a seed is set");
 }
 DEFINE_KERNEL(StatelessRandomGetKeyCounter) {
-  return Kernel("the key and counter that the seed becomes").Prepare(PrepareKey).Compute(ComputeKey);
+  return Kernel("the key and counter derived from the seed").Prepare(PrepareKey).Compute(ComputeKey);
 }
 DEFINE_KERNEL(StatelessRandomGetKeyCounterAlg) {
-  return Kernel("the key and counter that the seed becomes, and 1 for Philox").Prepare(PrepareKey).Compute(ComputeKey);
+  return Kernel("the key and counter derived from the seed, and 1, the id of the Philox algorithm")
+      .Prepare(PrepareKey)
+      .Compute(ComputeKey);
 }
 DEFINE_KERNEL(StatelessRandomGetAlg) {
-  return Kernel("1 for Philox").Prepare(PrepareAlgorithm).Compute(ComputeAlgorithm);
+  return Kernel("1, the id of the Philox algorithm").Prepare(PrepareAlgorithm).Compute(ComputeAlgorithm);
 }
 
 }  // namespace permafrost

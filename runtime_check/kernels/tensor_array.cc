@@ -205,7 +205,7 @@ absl::Status ComputeClose(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(TensorArrayV3) {
-  return Kernel("an array of so many elements, none of them set")
+  return Kernel("an array of the given number of unset elements")
       .UsesState()
       .Prepare(PrepareObjects)
       .Compute(ComputeNew);
@@ -214,10 +214,10 @@ DEFINE_KERNEL(TensorArrayWriteV3) {
   return Kernel("array[index] = value").UsesState().Prepare(PrepareObjects).Compute(ComputeWrite);
 }
 DEFINE_KERNEL(TensorArrayReadV3) {
-  return Kernel("array[index]; zeros when it is not set").UsesState().Prepare(PrepareObjects).Compute(ComputeRead);
+  return Kernel("array[index]; zeros if it is not set").UsesState().Prepare(PrepareObjects).Compute(ComputeRead);
 }
 DEFINE_KERNEL(TensorArrayGatherV3) {
-  return Kernel("the elements at the indices under a new first axis")
+  return Kernel("the elements at the indices, stacked along a new first axis")
       .UsesState()
       .Prepare(PrepareObjects)
       .Compute(ComputeGather);
@@ -226,19 +226,25 @@ DEFINE_KERNEL(TensorArrayScatterV3) {
   return Kernel("array[indices[i]] = value[i]").UsesState().Prepare(PrepareObjects).Compute(ComputeScatter);
 }
 DEFINE_KERNEL(TensorArraySplitV3) {
-  return Kernel("the elements are pieces of these lengths").UsesState().Prepare(PrepareObjects).Compute(ComputeSplit);
+  return Kernel("value split into array elements of the given lengths")
+      .UsesState()
+      .Prepare(PrepareObjects)
+      .Compute(ComputeSplit);
 }
 DEFINE_KERNEL(TensorArrayConcatV3) {
-  return Kernel("the elements one after the other, and their lengths")
+  return Kernel("the elements concatenated, and their lengths")
       .UsesState()
       .Prepare(PrepareObjects)
       .Compute(ComputeConcat);
 }
 DEFINE_KERNEL(TensorArraySizeV3) {
-  return Kernel("how many elements the array has").UsesState().Prepare(PrepareObjects).Compute(ComputeSize);
+  return Kernel("the number of elements of the array").UsesState().Prepare(PrepareObjects).Compute(ComputeSize);
 }
 DEFINE_KERNEL(TensorArrayCloseV3) {
-  return Kernel("the array is of no more use").UsesState().Prepare(PrepareObjects).Compute(ComputeClose);
+  return Kernel("nothing; releases the elements of the array")
+      .UsesState()
+      .Prepare(PrepareObjects)
+      .Compute(ComputeClose);
 }
 
 }  // namespace permafrost

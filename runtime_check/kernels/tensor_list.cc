@@ -305,52 +305,56 @@ absl::Status ComputeElementShape(ComputeContext* context) {
 
 DEFINE_KERNEL(EmptyTensorList) { return Kernel("an empty list").Prepare(PrepareObjects).Compute(ComputeEmpty); }
 DEFINE_KERNEL(TensorListReserve) {
-  return Kernel("a list of so many elements, none of them set").Prepare(PrepareObjects).Compute(ComputeReserve);
+  return Kernel("a list of the given number of unset elements").Prepare(PrepareObjects).Compute(ComputeReserve);
 }
 DEFINE_KERNEL(TensorListFromTensor) {
-  return Kernel("the list of the rows").Prepare(PrepareObjects).Compute(ComputeFromTensor);
+  return Kernel("a list of the rows of tensor").Prepare(PrepareObjects).Compute(ComputeFromTensor);
 }
 DEFINE_KERNEL(TensorListScatter) {
-  return Kernel("the list with the rows at the indices").Prepare(PrepareObjects).Compute(ComputeScatter);
+  return Kernel("a list with the rows of tensor at the given indices").Prepare(PrepareObjects).Compute(ComputeScatter);
 }
 DEFINE_KERNEL(TensorListScatterV2) {
-  return Kernel("the list with the rows at the indices").Prepare(PrepareObjects).Compute(ComputeScatter);
+  return Kernel("a list with the rows of tensor at the given indices").Prepare(PrepareObjects).Compute(ComputeScatter);
 }
 DEFINE_KERNEL(TensorListGetItem) {
-  return Kernel("list[index]; zeros when it is not set").Prepare(PrepareObjects).Compute(ComputeGetItem);
+  return Kernel("list[index]; zeros if it is not set").Prepare(PrepareObjects).Compute(ComputeGetItem);
 }
 DEFINE_KERNEL(TensorListSetItem) {
   return Kernel("the list with list[index] = item").Prepare(PrepareObjects).Compute(ComputeSetItem);
 }
 DEFINE_KERNEL(TensorListPushBack) {
-  return Kernel("the list with one more element").Prepare(PrepareObjects).Compute(ComputePushBack);
+  return Kernel("the list with an element appended").Prepare(PrepareObjects).Compute(ComputePushBack);
 }
 DEFINE_KERNEL(TensorListPopBack) {
-  return Kernel("the list without its last element, and that").Prepare(PrepareObjects).Compute(ComputePopBack);
+  return Kernel("the list without its last element, and that element").Prepare(PrepareObjects).Compute(ComputePopBack);
 }
 DEFINE_KERNEL(TensorListResize) {
-  return Kernel("the list with another length").Prepare(PrepareObjects).Compute(ComputeResize);
+  return Kernel("the list resized to another length").Prepare(PrepareObjects).Compute(ComputeResize);
 }
 DEFINE_KERNEL(TensorListStack) {
-  return Kernel("the elements under a new first axis").Prepare(PrepareObjects).Compute(ComputeStack);
+  return Kernel("the elements stacked along a new first axis").Prepare(PrepareObjects).Compute(ComputeStack);
 }
 DEFINE_KERNEL(TensorListGather) {
-  return Kernel("the elements at the indices under a new first axis").Prepare(PrepareObjects).Compute(ComputeGather);
+  return Kernel("the elements at the indices, stacked along a new first axis")
+      .Prepare(PrepareObjects)
+      .Compute(ComputeGather);
 }
 DEFINE_KERNEL(TensorListConcat) {
-  return Kernel("the elements one after the other, and their lengths").Prepare(PrepareObjects).Compute(ComputeConcat);
+  return Kernel("the elements concatenated, and their lengths").Prepare(PrepareObjects).Compute(ComputeConcat);
 }
 DEFINE_KERNEL(TensorListConcatV2) {
-  return Kernel("the elements one after the other, and their lengths").Prepare(PrepareObjects).Compute(ComputeConcat);
+  return Kernel("the elements concatenated, and their lengths").Prepare(PrepareObjects).Compute(ComputeConcat);
 }
 DEFINE_KERNEL(TensorListSplit) {
-  return Kernel("the list of pieces of these lengths").Prepare(PrepareObjects).Compute(ComputeSplit);
+  return Kernel("tensor split into list elements of the given lengths").Prepare(PrepareObjects).Compute(ComputeSplit);
 }
 DEFINE_KERNEL(TensorListLength) {
-  return Kernel("how many elements the list has").Prepare(PrepareLength).Compute(ComputeLength);
+  return Kernel("the number of elements of the list").Prepare(PrepareLength).Compute(ComputeLength);
 }
 DEFINE_KERNEL(TensorListElementShape) {
-  return Kernel("the shape of every element; -1 where unknown").Prepare(PrepareObjects).Compute(ComputeElementShape);
+  return Kernel("the shape of the elements; -1 for unknown dimensions")
+      .Prepare(PrepareObjects)
+      .Compute(ComputeElementShape);
 }
 
 }  // namespace permafrost

@@ -481,45 +481,44 @@ std::vector<DType> PrintableTypes() {
 }  // namespace
 
 DEFINE_KERNEL(StringLower) {
-  return Kernel("the strings with small letters; of ASCII alone").Prepare(SameShape).Compute(ComputeLower);
+  return Kernel("the strings in lower case; ASCII letters only").Prepare(SameShape).Compute(ComputeLower);
 }
 DEFINE_KERNEL(StringUpper) {
-  return Kernel("the strings with capital letters; of ASCII alone").Prepare(SameShape).Compute(ComputeUpper);
+  return Kernel("the strings in upper case; ASCII letters only").Prepare(SameShape).Compute(ComputeUpper);
 }
 DEFINE_KERNEL(StringStrip) {
-  return Kernel("the strings without spaces at both ends").Prepare(SameShape).Compute(ComputeStrip);
+  return Kernel("the strings without leading and trailing white space").Prepare(SameShape).Compute(ComputeStrip);
 }
 DEFINE_KERNEL(StringLength) {
-  return Kernel("how many bytes or characters of UTF-8 the strings have").Prepare(SameShape).Compute(ComputeLength);
+  return Kernel("the length of each string in bytes or UTF-8 characters").Prepare(SameShape).Compute(ComputeLength);
 }
 DEFINE_KERNEL(StringJoin) {
-  return Kernel("the strings of the inputs, one after the other, a separator between them")
-      .Prepare(PrepareJoin)
-      .Compute(ComputeJoin);
+  return Kernel("the strings of the inputs, joined with a separator").Prepare(PrepareJoin).Compute(ComputeJoin);
 }
 DEFINE_KERNEL(ReduceJoin) {
-  return Kernel("the strings along the axes, one after the other, a separator between them")
-      .Prepare(PrepareReduce)
-      .Compute(ComputeReduce);
+  return Kernel("the strings along the axes, joined with a separator").Prepare(PrepareReduce).Compute(ComputeReduce);
 }
 DEFINE_KERNEL(Substr) {
-  return Kernel("len bytes or characters of each string, from pos on").Prepare(PrepareSubstr).Compute(ComputeSubstr);
+  return Kernel("the substring of len bytes or UTF-8 characters at pos of each string")
+      .Prepare(PrepareSubstr)
+      .Compute(ComputeSubstr);
 }
 DEFINE_KERNEL(AsString) {
-  return Kernel("numbers as text").TypeNumbers("T", PrintableTypes()).Prepare(PrepareAsString).Compute(ComputeAsString);
+  return Kernel("the numbers formatted as strings")
+      .TypeNumbers("T", PrintableTypes())
+      .Prepare(PrepareAsString)
+      .Compute(ComputeAsString);
 }
 DEFINE_KERNEL(StringToNumber) {
-  return Kernel("the numbers that the strings are the text of").Prepare(SameShape).Compute(ComputeToNumber);
+  return Kernel("the strings parsed as numbers").Prepare(SameShape).Compute(ComputeToNumber);
 }
 DEFINE_KERNEL(StaticRegexReplace) {
-  return Kernel("the strings with what matches the pattern replaced")
+  return Kernel("the strings with matches of the pattern replaced")
       .Prepare(PrepareStaticExpression)
       .Compute(ComputeStaticReplace);
 }
 DEFINE_KERNEL(RegexReplace) {
-  return Kernel("the strings with what matches the pattern replaced")
-      .Prepare(PrepareExpression)
-      .Compute(ComputeReplace);
+  return Kernel("the strings with matches of the pattern replaced").Prepare(PrepareExpression).Compute(ComputeReplace);
 }
 DEFINE_KERNEL(StaticRegexFullMatch) {
   return Kernel("whether the pattern matches the whole string")
@@ -530,17 +529,17 @@ DEFINE_KERNEL(RegexFullMatch) {
   return Kernel("whether the pattern matches the whole string").Prepare(PrepareExpression).Compute(ComputeMatch);
 }
 DEFINE_KERNEL(StringToHashBucketFast) {
-  return Kernel("FarmHash's fingerprint of each string, modulo num_buckets")
+  return Kernel("the FarmHash fingerprint of each string, modulo num_buckets")
       .Prepare(PrepareBuckets)
       .Compute(ComputeFastBuckets);
 }
 DEFINE_KERNEL(StringToHashBucketStrong) {
-  return Kernel("SipHash of each string under a key, modulo num_buckets")
+  return Kernel("the SipHash of each string under a key, modulo num_buckets")
       .Prepare(PrepareBuckets)
       .Compute(ComputeStrongBuckets);
 }
 DEFINE_KERNEL(StringToHashBucket) {
-  return Kernel("MurmurHash of each string, modulo num_buckets").Prepare(PrepareBuckets).Compute(ComputeOldBuckets);
+  return Kernel("the MurmurHash of each string, modulo num_buckets").Prepare(PrepareBuckets).Compute(ComputeOldBuckets);
 }
 
 }  // namespace permafrost

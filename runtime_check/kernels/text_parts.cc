@@ -404,28 +404,28 @@ DEFINE_KERNEL(StringSplit) {
       .Compute(ComputeSplit);
 }
 DEFINE_KERNEL(StringSplitV2) {
-  return Kernel("the parts of each string between separators or spaces, as a sparse matrix")
+  return Kernel("the parts of each string between separators or white space, as a sparse matrix")
       .Prepare(PrepareSplit)
       .Compute(ComputeSplitV2);
 }
 DEFINE_KERNEL(StringNGrams) {
-  return Kernel("the runs of so many strings of each row, joined")
+  return Kernel("the n-grams of the strings of each row, joined with a separator")
       .TypeNumbers("Tsplits", IndexTypes())
       .Prepare(PrepareNGrams)
       .Compute(ComputeNGrams);
 }
-DEFINE_KERNEL(UnicodeDecode) { return DecodeKernel("the code points of each string of UTF-8"); }
+DEFINE_KERNEL(UnicodeDecode) { return DecodeKernel("the code points of each UTF-8 string"); }
 DEFINE_KERNEL(UnicodeDecodeWithOffsets) {
-  return DecodeKernel("the code points of each string of UTF-8, and the bytes where they start");
+  return DecodeKernel("the code points of each UTF-8 string, and their byte offsets");
 }
 DEFINE_KERNEL(UnicodeEncode) {
-  return Kernel("strings of UTF-8 from code points")
+  return Kernel("UTF-8 strings encoded from code points")
       .TypeNumbers("Tsplits", IndexTypes())
       .Prepare(PrepareEncode)
       .Compute(ComputeEncode);
 }
 DEFINE_KERNEL(UnicodeTranscode) {
-  return Kernel("the strings in valid UTF-8").Prepare(PrepareTranscode).Compute(ComputeTranscode);
+  return Kernel("the strings converted to valid UTF-8").Prepare(PrepareTranscode).Compute(ComputeTranscode);
 }
 
 }  // namespace permafrost

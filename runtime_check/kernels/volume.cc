@@ -268,7 +268,7 @@ absl::Status ComputePooling(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(Conv3D) {
-  return Kernel("as Conv2D, with windows of depth too")
+  return Kernel("Conv2D with a third spatial dimension, depth")
       .TypeNumbers("T", FloatingTypes())
       .Prepare(PrepareWidened<PrepareConvolution>)
       .Compute(ComputeWidened<ComputeConvolution>);
@@ -280,13 +280,13 @@ DEFINE_KERNEL(Conv3DBackpropInputV2) {
       .Compute(ComputeWidened<ComputeTransposed>);
 }
 DEFINE_KERNEL(AvgPool3D) {
-  return Kernel("mean of the elements of the window that lie inside the volume")
+  return Kernel("the mean of the elements of the window that are inside the volume")
       .TypeNumbers("T", FloatingTypes())
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputePooling<true>>);
 }
 DEFINE_KERNEL(MaxPool3D) {
-  return Kernel("largest element of the window")
+  return Kernel("the maximum of the elements of the window")
       .TypeNumbers("T", {DType::kFloat, DType::kHalf, DType::kBFloat16})
       .Prepare(PrepareWidened<PreparePooling>)
       .Compute(ComputeWidened<ComputePooling<false>>);

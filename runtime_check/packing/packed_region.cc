@@ -39,10 +39,10 @@ absl::StatusOr<DelegateOptions> AsPacked(std::shared_ptr<WeightCache> cache) {
   DelegateOptions options;
   options.precision = maker.precision;
   if (!maker.plan.empty()) {
-    absl::StatusOr<SavedPlan> saved = ParsePrecisionPlanBytes(maker.plan);
-    PF_RETURN_IF_ERROR(Annotate(saved.status(), "the plan that is packed in the model"));
-    options.precision = saved->precision;
-    options.plan = saved->plan;
+    absl::StatusOr<PrecisionPlanRecord> record = ParsePrecisionPlanBytes(maker.plan);
+    PF_RETURN_IF_ERROR(Annotate(record.status(), "the plan that is packed in the model"));
+    options.precision = record->precision;
+    options.plan = record->plan;
   }
   options.packed = std::move(cache);
   return options;

@@ -78,20 +78,20 @@ absl::Status ReadTensor(absl::string_view message, PrecisionPlan* plan) {
 
 }  // namespace
 
-std::string PrecisionPlanBytes(const SavedPlan& saved) {
+std::string PrecisionPlanBytes(const PrecisionPlanRecord& record) {
   std::string message;
-  AppendBytesField(kModel, saved.model, &message);
-  AppendBytesField(kDelegate, saved.delegate, &message);
-  AppendBytesField(kPrecision, saved.precision, &message);
-  if (saved.plan != nullptr) {
-    AppendVarintField(kOthers, static_cast<uint64_t>(saved.plan->precision), &message);
-    for (const auto& [name, precision] : saved.plan->nodes) {
+  AppendBytesField(kModel, record.model, &message);
+  AppendBytesField(kDelegate, record.delegate, &message);
+  AppendBytesField(kPrecision, record.precision, &message);
+  if (record.plan != nullptr) {
+    AppendVarintField(kOthers, static_cast<uint64_t>(record.plan->precision), &message);
+    for (const auto& [name, precision] : record.plan->nodes) {
       std::string node;
       AppendBytesField(kNodeName, name, &node);
       AppendVarintField(kNodePrecision, static_cast<uint64_t>(precision), &node);
       AppendBytesField(kNode, node, &message);
     }
-    for (const auto& [name, statistics] : saved.plan->tensors) {
+    for (const auto& [name, statistics] : record.plan->tensors) {
       std::string tensor;
       AppendBytesField(kTensorName, name, &tensor);
       AppendFixed32Field(kLeast, absl::bit_cast<uint32_t>(statistics.least), &tensor);
@@ -105,7 +105,7 @@ std::string PrecisionPlanBytes(const SavedPlan& saved) {
   return absl::StrCat(kMark, HashBytes(message), message);
 }
 
-absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes) {
+absl::StatusOr<PrecisionPlanRecord> ParsePrecisionPlanBytes(absl::string_view bytes) {
   if (!absl::StartsWith(bytes, kMark)) {
     return absl::InvalidArgumentError(absl::StrCat("found no '", kMark, "' at the start, expected a precision plan"));
   }
@@ -113,7 +113,7 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes) {
   const absl::string_view hash = bytes.substr(0, kHashBytes);
   bytes.remove_prefix(hash.size());
   if (hash != HashBytes(bytes)) return absl::DataLossError("the precision plan is damaged");
-  SavedPlan saved;
+  PrecisionPlanRecord record;
   std::shared_ptr<PrecisionPlan> plan;
   const auto made = [&]() -> PrecisionPlan* {
     if (plan == nullptr) plan = std::make_shared<PrecisionPlan>();
@@ -126,13 +126,13 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes) {
     if (field.type != WireType::kLengthDelimited) return absl::OkStatus();
     switch (field.number) {
       case kModel:
-        saved.model = std::string(field.bytes);
+        record.model = std::string(field.bytes);
         return absl::OkStatus();
       case kDelegate:
-        saved.delegate = std::string(field.bytes);
+        record.delegate = std::string(field.bytes);
         return absl::OkStatus();
       case kPrecision:
-        saved.precision = std::string(field.bytes);
+        record.precision = std::string(field.bytes);
         return absl::OkStatus();
       case kNode:
         return ReadNode(field.bytes, made());
@@ -142,8 +142,8 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes) {
         return absl::OkStatus();
     }
   }));
-  saved.plan = std::move(plan);
-  return saved;
+  record.plan = std::move(plan);
+  return record;
 }
 
 }  // namespace permafrost

@@ -12,7 +12,8 @@
 
 namespace permafrost {
 
-struct SavedPlan {
+// A stored precision plan with the model, delegate and precision for which it was made.
+struct PrecisionPlanRecord {
   std::string model;     // ModelFingerprint of the model; empty if the fingerprint is stored beside the plan.
   std::string delegate;  // Name of the delegate.
   std::string precision;
@@ -20,11 +21,11 @@ struct SavedPlan {
 };
 
 // Encodes a plan, in the format of docs/formats/packed_weights.md.
-std::string PrecisionPlanBytes(const SavedPlan& saved);
+std::string PrecisionPlanBytes(const PrecisionPlanRecord& record);
 
 // Decodes a plan. DataLoss for bytes that are damaged or truncated, InvalidArgument for those of another kind or
 // version.
-absl::StatusOr<SavedPlan> ParsePrecisionPlanBytes(absl::string_view bytes);
+absl::StatusOr<PrecisionPlanRecord> ParsePrecisionPlanBytes(absl::string_view bytes);
 
 }  // namespace permafrost
 

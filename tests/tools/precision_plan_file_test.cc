@@ -9,7 +9,7 @@
 namespace permafrost {
 namespace {
 
-SavedPlan SomePlan() {
+PrecisionPlanRecord SomePlan() {
   auto plan = std::make_shared<PrecisionPlan>();
   plan->precision = Precision::kBf16;
   plan->nodes = {{"a", Precision::kInt8}, {"b \"quoted\"", Precision::kF32}, {"c", Precision::kInt8}};
@@ -19,16 +19,16 @@ SavedPlan SomePlan() {
 }
 
 TEST(PrecisionPlanFileTest, ReadsWhatItWrites) {
-  const SavedPlan saved = SomePlan();
-  const auto read = ParsePrecisionPlan(PrecisionPlanText(saved));
+  const PrecisionPlanRecord record = SomePlan();
+  const auto read = ParsePrecisionPlan(PrecisionPlanText(record));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->model, saved.model);
-  EXPECT_EQ(read->delegate, saved.delegate);
-  EXPECT_EQ(read->precision, saved.precision);
+  EXPECT_EQ(read->model, record.model);
+  EXPECT_EQ(read->delegate, record.delegate);
+  EXPECT_EQ(read->precision, record.precision);
   ASSERT_NE(read->plan, nullptr);
-  EXPECT_EQ(read->plan->precision, saved.plan->precision);
-  EXPECT_EQ(read->plan->nodes, saved.plan->nodes);
-  EXPECT_EQ(read->plan->tensors, saved.plan->tensors);
+  EXPECT_EQ(read->plan->precision, record.plan->precision);
+  EXPECT_EQ(read->plan->nodes, record.plan->nodes);
+  EXPECT_EQ(read->plan->tensors, record.plan->tensors);
   const auto plain = ParsePrecisionPlan(PrecisionPlanText({"0", "onednn", "f32", nullptr}));
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(plain->plan, nullptr);

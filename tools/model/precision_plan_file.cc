@@ -90,24 +90,24 @@ std::string ModelFingerprint(const Graph& graph) {
   return absl::StrFormat("%016x", fingerprint.value());
 }
 
-std::string PrecisionPlanText(const SavedPlan& saved) {
+std::string PrecisionPlanText(const PrecisionPlanRecord& record) {
   std::ostringstream out;
   JsonWriter json(out);
   json.BeginObject().Key("format").Text(kFormat).Key("version").Integer(kVersion);
-  json.Key("model").Text(saved.model).Key("delegate").Text(saved.delegate).Key("precision").Text(saved.precision);
-  if (saved.plan != nullptr) {
-    json.Key("others").Text(NameOf(saved.plan->precision));
+  json.Key("model").Text(record.model).Key("delegate").Text(record.delegate).Key("precision").Text(record.precision);
+  if (record.plan != nullptr) {
+    json.Key("others").Text(NameOf(record.plan->precision));
     json.Key("nodes").BeginObject();
     for (const Precision precision : kPrecisions) {
       std::vector<std::string> names;
-      for (const auto& [name, of_node] : saved.plan->nodes) {
+      for (const auto& [name, of_node] : record.plan->nodes) {
         if (of_node == precision) names.push_back(name);
       }
       if (!names.empty()) json.Key(NameOf(precision)).Texts(names);
     }
     json.End();
     json.Key("tensors").BeginObject();
-    for (const auto& [name, statistics] : saved.plan->tensors) {
+    for (const auto& [name, statistics] : record.plan->tensors) {
       json.Key(name).BeginObject();
       json.Key("least").Number(statistics.least).Key("most").Number(statistics.most);
       json.Key("bound").Number(statistics.bound);
@@ -121,7 +121,7 @@ std::string PrecisionPlanText(const SavedPlan& saved) {
   return out.str();
 }
 
-absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text) {
+absl::StatusOr<PrecisionPlanRecord> ParsePrecisionPlan(absl::string_view text) {
   absl::StatusOr<JsonValue> parsed = ParseJson(text);
   PF_RETURN_IF_ERROR(Annotate(parsed.status(), "precision plan"));
   const JsonValue& file = *parsed;
@@ -134,14 +134,14 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text) {
   }
   PF_ASSIGN_OR_RETURN(const JsonValue* version, Member(file, "", "version", Kind::kNumber, absl::StrCat(kVersion)));
   if (version->number != kVersion) return Unexpected("version", absl::StrCat(version->number), absl::StrCat(kVersion));
-  SavedPlan saved;
+  PrecisionPlanRecord record;
   const std::pair<const char*, std::string*> texts[] = {
-      {"model", &saved.model}, {"delegate", &saved.delegate}, {"precision", &saved.precision}};
+      {"model", &record.model}, {"delegate", &record.delegate}, {"precision", &record.precision}};
   for (const auto& [key, member] : texts) {
     PF_ASSIGN_OR_RETURN(const JsonValue* value, Member(file, "", key, Kind::kText, "a text"));
     *member = value->text;
   }
-  if (file.Find("others") == nullptr) return saved;
+  if (file.Find("others") == nullptr) return record;
   auto plan = std::make_shared<PrecisionPlan>();
   PF_ASSIGN_OR_RETURN(const JsonValue* others, Member(file, "", "others", Kind::kText, "a text"));
   PF_ASSIGN_OR_RETURN(plan->precision, ParsePrecision(others->text, "others"));
@@ -160,8 +160,8 @@ absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text) {
   for (const auto& [name, value] : tensors->members) {
     PF_ASSIGN_OR_RETURN(plan->tensors[name], ParseStatistics(value, absl::StrCat("tensors.", name)));
   }
-  saved.plan = std::move(plan);
-  return saved;
+  record.plan = std::move(plan);
+  return record;
 }
 
 }  // namespace permafrost

@@ -16,11 +16,11 @@ namespace permafrost {
 std::string ModelFingerprint(const Graph& graph);
 
 // Returns the plan as JSON, in the format of docs/guide/delegates.md.
-std::string PrecisionPlanText(const SavedPlan& saved);
+std::string PrecisionPlanText(const PrecisionPlanRecord& record);
 
 // Parses a plan. InvalidArgument for another format or version, or for numbers that calibration never produces; the
 // message names the member, and gives found and expected.
-absl::StatusOr<SavedPlan> ParsePrecisionPlan(absl::string_view text);
+absl::StatusOr<PrecisionPlanRecord> ParsePrecisionPlan(absl::string_view text);
 
 }  // namespace permafrost
 

@@ -33,27 +33,28 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Conso
 }
 
 // The file given by the user is readable text; a file in --cache_dir is binary, for a fast start.
-absl::StatusOr<ResolvedPrecision> ReadSavedPlan(const RunFlags& run, const std::string& path,
-                                                const std::string& fingerprint, FileSystem& files, Console& console) {
+absl::StatusOr<ResolvedPrecision> ReadPrecisionPlan(const RunFlags& run, const std::string& path,
+                                                    const std::string& fingerprint, FileSystem& files,
+                                                    Console& console) {
   PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
-  PF_ASSIGN_OR_RETURN(const SavedPlan saved,
+  PF_ASSIGN_OR_RETURN(const PrecisionPlanRecord record,
                       run.precision_plan.empty() ? ParsePrecisionPlanBytes(text) : ParsePrecisionPlan(text));
   const auto check = [](absl::string_view what, absl::string_view found, absl::string_view expected) {
     if (found == expected) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
                                                       expected, "'; remove the file to have it made again"));
   };
-  PF_RETURN_IF_ERROR(check("the model", saved.model, fingerprint));
-  PF_RETURN_IF_ERROR(check("the delegate", saved.delegate, run.delegate));
-  if (run.precision != kAutoPrecision) PF_RETURN_IF_ERROR(check("the precision", saved.precision, run.precision));
-  console.err << "precision " << saved.precision << ": as '" << Printable(path) << "' says\n";
-  return ResolvedPrecision{saved.precision, saved.plan};
+  PF_RETURN_IF_ERROR(check("the model", record.model, fingerprint));
+  PF_RETURN_IF_ERROR(check("the delegate", record.delegate, run.delegate));
+  if (run.precision != kAutoPrecision) PF_RETURN_IF_ERROR(check("the precision", record.precision, run.precision));
+  console.err << "precision " << record.precision << ": as '" << Printable(path) << "' says\n";
+  return ResolvedPrecision{record.precision, record.plan};
 }
 
-absl::Status WriteSavedPlan(const RunFlags& run, const std::string& path, const std::string& fingerprint,
-                            const ResolvedPrecision& resolved, FileSystem& files) {
-  const SavedPlan saved{fingerprint, run.delegate, resolved.precision, resolved.plan};
-  const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(saved) : PrecisionPlanText(saved);
+absl::Status WritePrecisionPlan(const RunFlags& run, const std::string& path, const std::string& fingerprint,
+                                const ResolvedPrecision& resolved, FileSystem& files) {
+  const PrecisionPlanRecord record{fingerprint, run.delegate, resolved.precision, resolved.plan};
+  const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(record) : PrecisionPlanText(record);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, text.size()));
   PF_RETURN_IF_ERROR(writer->Append(text));
   return writer->Commit();
@@ -104,17 +105,17 @@ absl::StatusOr<ResolvedPrecision> ResolvePrecision(const RunFlags& run, const Mo
                            : cache_dir.empty() ? ""
                                                : CachedPlanPath(run, model, samples, session.num_threads, fingerprint);
   if (!path.empty() && files.Exists(path)) {
-    absl::StatusOr<ResolvedPrecision> saved = ReadSavedPlan(run, path, fingerprint, files, console);
-    if (saved.ok()) return saved;
-    const absl::Status error = Annotate(saved.status(), absl::StrCat("'", path, "'"));
+    absl::StatusOr<ResolvedPrecision> stored = ReadPrecisionPlan(run, path, fingerprint, files, console);
+    if (stored.ok()) return stored;
+    const absl::Status error = Annotate(stored.status(), absl::StrCat("'", path, "'"));
     if (is_named) return error;
     PrintNotes({absl::StrCat("not used, and made again: ", error.message())}, console);
   }
   PF_ASSIGN_OR_RETURN(ResolvedPrecision resolved, Choose(run, model, samples, session, console));
-  if (is_named) PF_RETURN_IF_ERROR(WriteSavedPlan(run, path, fingerprint, resolved, files));
+  if (is_named) PF_RETURN_IF_ERROR(WritePrecisionPlan(run, path, fingerprint, resolved, files));
   if (is_named || path.empty()) return resolved;
   absl::Status written = files.MakeDirectory(cache_dir);
-  if (written.ok()) written = WriteSavedPlan(run, path, fingerprint, resolved, files);
+  if (written.ok()) written = WritePrecisionPlan(run, path, fingerprint, resolved, files);
   if (!written.ok()) PrintNotes({absl::StrCat("--cache_dir: ", written.message())}, console);
   return resolved;
 }

@@ -20,16 +20,16 @@ namespace permafrost {
 // For example "onednn:bf16". Without a precision: the delegate's first.
 struct PackRequest {
   std::string delegate, precision;
-  bool wants_samples = false;  // The precision needs a plan made with inputs.
+  bool wants_samples = false;  // The precision needs calibration inputs.
 };
 
 // Parses a request. InvalidArgument for a delegate that packs no weights, and for a precision that it does not have.
 absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text);
 
 // Plans the model once for the shapes of each sample, and collects the weights that the delegate packs. A precision
-// that needs a plan is planned with `calibration`, or with the samples if that is empty. The maker of the result names
-// no model. FailedPrecondition if the delegate takes no part of the model that has weights; errors of ChoosePrecision
-// and of the session.
+// that needs a precision plan is calibrated with `calibration`, or with the samples if that is empty. The maker of the
+// result names no model. FailedPrecondition if the delegate takes no part of the model that has weights; errors of
+// ChoosePrecision and of the session.
 absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
                                                                absl::Span<const std::vector<Tensor>> samples,
                                                                absl::Span<const std::vector<Tensor>> calibration,

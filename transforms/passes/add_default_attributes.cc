@@ -109,19 +109,18 @@ absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* con
 
 }  // namespace
 
-// Gives every node, also in the bodies of functions, the attributes for which its op has a default and that it lacks.
+// Gives every node, also in function bodies, the attributes that it lacks and for which its op has a default.
 //
 //   LRN(x)   =>   LRN(x) {depth_radius: 5, bias: 1, alpha: 1, beta: 0.5, T: float}
 //
-// For readers that know ops but not their defaults. Values that are there stay. A node of an op that is neither in the
-// table of ops nor in the graph's function library is an error, unless skip_unknown is true; in the body of a function
-// it is left alone.
+// Existing values are kept. A node whose op is neither in the op table nor in the function library of the graph is an
+// error, unless skip_unknown is true. In a function body, such a node is left unchanged.
 DEFINE_PASS(add_default_attributes) {
-  return Pass<Params>("Writes out the attributes that nodes leave to the defaults of their ops.")
+  return Pass<Params>("Writes default attribute values out explicitly.")
       .Why(
-          "A reader that does not know the defaults of an op, such as an older TensorFlow or a converter, then needs "
-          "to know none.")
-      .Param("skip_unknown", &Params::skip_unknown, "Leave nodes of unknown ops alone instead of failing.")
+          "Readers that do not know the defaults of an op, such as older TensorFlow versions and converters, can then "
+          "read the graph.")
+      .Param("skip_unknown", &Params::skip_unknown, "Leave nodes of unknown ops unchanged instead of failing.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Add);

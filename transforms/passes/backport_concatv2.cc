@@ -99,15 +99,15 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
 
 }  // namespace
 
-// Turns ConcatV2 into the older Concat, whose axis is its first input.
+// Replaces ConcatV2 by the older Concat, whose axis is its first input.
 //
 //   ConcatV2(a, b, axis, ^c)   =>   Concat(axis, a, b, ^c)
 //
-// Concat takes only an int32 axis: a constant int64 one becomes int32, or gets a twin if others read it too; any other
-// one gets a Cast. The bodies of functions are left alone.
+// Concat accepts only an int32 axis. A constant int64 axis is converted to int32, or copied if it has other readers;
+// any other int64 axis gets a Cast. Function bodies are left unchanged.
 DEFINE_PASS(backport_concatv2) {
-  return Pass<NoParams>("Turns ConcatV2 into Concat, for runtimes that know nothing newer.")
-      .Why("The quantised kernels, and runtimes from before ConcatV2, read the older form only.")
+  return Pass<NoParams>("Replaces ConcatV2 by Concat, for runtimes that support only the older op.")
+      .Why("Quantised kernels, and runtimes that predate ConcatV2, support only Concat.")
       .LooksFor({ops::kConcatV2})
       .Numerics(Exact())
       .Idempotent()

@@ -274,18 +274,19 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
 
 }  // namespace
 
-// Turns TensorArrayV3 and the ops that work on it into those of V2. V2 has no flow as an output: its readers get a
-// constant that waits for the node. Handles are strings instead of resources, which every node that passes one on is
-// told.
+// Replaces TensorArrayV3 and the ops that use it by their V2 forms. TensorArrayV2 has no flow output: readers of the
+// flow get a constant with a control dependency on the node. Handles become strings instead of resources, and the types
+// of all nodes that pass on a handle are updated.
 //
 //   TensorArrayWriteV3(TensorArrayV3 a, i, x, a:1)
 //     =>   TensorArrayWriteV2(TensorArrayV2 a, i, x, Const a/replacement_flow_node(^a))
 //
-// Attributes that V2 lacks, such as identical_element_shapes, go. An error when a handle goes into a function or an
-// unknown op, or when the flow is a declared output.
+// Attributes that V2 lacks, such as identical_element_shapes, are removed. It is an error if a handle is passed to a
+// function or an unknown op, or if the flow is a declared output.
 DEFINE_PASS(backport_tensor_array_v3) {
-  return Pass<NoParams>("Turns TensorArrayV3 and its ops into those of V2, for runtimes that know nothing newer.")
-      .Why("A model trained with a newer TensorFlow then runs where only the older ops exist.")
+  return Pass<NoParams>(
+             "Replaces TensorArrayV3 and its ops by their V2 forms, for runtimes that support only the older ops.")
+      .Why("A model trained with a newer TensorFlow then runs on a runtime with only the older ops.")
       .Numerics(Exact())
       .Idempotent()
       .ChangesInterface("a declared handle becomes a string instead of a resource")

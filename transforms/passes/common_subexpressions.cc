@@ -11,17 +11,15 @@ absl::StatusOr<int64_t> Merge(Graph* graph, const NoParams&, PassContext* contex
 
 }  // namespace
 
-// Computes once what the graph computes several times: merge_duplicate_nodes, for which also the order of the operands
-// of Add, Mul, Maximum, Minimum, SquaredDifference, Equal, NotEqual and the logical and bitwise ops means nothing.
+// Merges nodes that compute the same value, as merge_duplicate_nodes does, and also treats Add, Mul, Maximum, Minimum,
+// SquaredDifference, Equal, NotEqual and the logical and bitwise ops as commutative.
 //
 //   Sub(Mul(a, b), Mul(b, a))   =>   m = Mul(a, b); Sub(m, m)
 //
-// One run reaches the fixed point: nodes whose inputs are merged are compared after their inputs.
+// One run reaches the fixed point: nodes are compared after their inputs have been merged.
 DEFINE_PASS(common_subexpressions) {
-  return Pass<NoParams>("Computes once what the graph computes several times.")
-      .Why(
-          "Exporters write the same shape arithmetic and scales again for each layer; each copy costs a node to load "
-          "and to run.")
+  return Pass<NoParams>("Eliminates common subexpressions.")
+      .Why("Exporters repeat shape arithmetic and scales for each layer; each copy costs load time and run time.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Merge);

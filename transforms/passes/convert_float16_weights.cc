@@ -138,26 +138,27 @@ absl::StatusOr<int64_t> ConvertWeights(Graph* graph, const Params& params, PassC
 
 }  // namespace
 
-// Puts each float constant into the file as half and widens it when the model is loaded.
+// Stores each float constant as half precision (float16) in the file, and converts it to float when the model is
+// loaded.
 //
 //   Const n (float)   =>   Cast n (half to float) of Const n/half
 //
-// Constants in the bodies of functions that the graph may call are converted too.
+// Constants in the bodies of functions that the graph may call are converted as well.
 //
-// Half keeps eleven bits of a number between 6.1e-05 and 65504, about three digits; smaller ones lose more, down to
-// 6e-08. NaN and infinities stay what they are.
+// Half precision keeps eleven significant bits, about three decimal digits, for magnitudes between 6.1e-05 and 65504.
+// Smaller magnitudes have lower precision, down to 6e-08. NaN and infinities are preserved.
 //
-// Left alone when it has fewer than minimum_size elements, holds a number that is too large for half, loses more than
-// max_error (the root of the mean square of the errors, relative to that of the values), is excluded, is fed, or is the
-// range of a Dequantize. Run fold_constants before it: after it, that would undo it.
+// Leaves a constant unchanged if it has fewer than minimum_size elements, holds a value too large for half precision,
+// exceeds max_error (the RMS of the errors relative to the RMS of the values), is excluded, is fed, or is the range of
+// a Dequantize. Run fold_constants before this pass; running it afterwards undoes the conversion.
 DEFINE_PASS(convert_float16_weights) {
-  return Pass<Params>("Stores float constants in sixteen bits, half of their size.")
-      .Why("Halves the download with three digits of each weight left, which few models notice.")
+  return Pass<Params>("Stores float constants as float16, which halves their size.")
+      .Why("Halves the download size at a precision of three decimal digits, which rarely affects accuracy.")
       .Param("minimum_size", &Params::minimum_size, kMinimumSizeHelp, AtLeast(0))
       .Param("exclude_node", &Params::exclude_node, kExcludeNodeHelp)
       .Param("exclude_op", &Params::exclude_op, kExcludeOpHelp)
-      .Param("max_error", &Params::max_error, "The largest relative error of a constant; 0: any.", AtLeast(0))
-      .Numerics(Changes("weights keep eleven bits"))
+      .Param("max_error", &Params::max_error, "Maximum relative error of a constant; 0: no limit.", AtLeast(0))
+      .Numerics(Changes("weights keep eleven significant bits"))
       .Idempotent()
       .Run(ConvertWeights);
 }

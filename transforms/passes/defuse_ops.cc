@@ -177,19 +177,18 @@ absl::StatusOr<int64_t> Defuse(Graph* graph, const Params& /*params*/, PassConte
 
 }  // namespace
 
-// Takes a fused convolution or matrix product apart.
+// Splits a fused convolution or matrix product into the ops that it consists of.
 //
 //   _FusedConv2D y(x, w, b) with fused_ops BiasAdd, Relu   =>   Relu y(BiasAdd(Conv2D(x, w), b))
 //
-// The same for _FusedMatMul and _FusedDepthwiseConv2dNative; fused may be BiasAdd or FusedBatchNorm, and behind it
-// Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid. The fused ops are internal to TensorFlow: not every version, and hardly
-// any converter, knows them, and most other passes do not look into them. What fuse_activations makes, this undoes.
+// Also handles _FusedMatMul and _FusedDepthwiseConv2dNative. The fused ops may be BiasAdd or FusedBatchNorm, followed
+// by Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid. Fused ops are internal to TensorFlow: some versions and most
+// converters do not support them, and most other passes do not match them. This pass undoes fuse_activations.
 //
-// Left alone when something else is fused to the op, when it has other inputs than that needs, or a filter_format other
-// than HWIO.
+// Leaves an op unchanged if it fuses other ops, has additional inputs, or has a filter_format other than HWIO.
 DEFINE_PASS(defuse_ops) {
-  return Pass<Params>("Takes fused convolutions and matrix products apart.")
-      .Why("Plain ops are what every version of TensorFlow, every converter and every other pass knows.")
+  return Pass<Params>("Splits fused convolutions and matrix products into plain ops.")
+      .Why("Plain ops are supported by every version of TensorFlow, every converter and every other pass.")
       .LooksFor({ops::k_FusedConv2D, ops::k_FusedDepthwiseConv2dNative, ops::k_FusedMatMul})
       .Numerics(Within(1e-5))
       .Idempotent()

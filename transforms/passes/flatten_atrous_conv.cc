@@ -208,25 +208,26 @@ absl::StatusOr<int64_t> Flatten(Graph* graph, const Params& params, PassContext*
 
 }  // namespace
 
-// Turns a convolution between SpaceToBatchND and BatchToSpaceND into one with zeros between the taps of its filter.
+// Replaces SpaceToBatchND, convolution and BatchToSpaceND by one convolution with a dilated filter.
 //
 //   BatchToSpaceND y(conv(SpaceToBatchND(x), w))   =>   conv y(x, w with block - 1 zeros between its taps)
 //
-// For Conv2D and DepthwiseConv2dNative. The filter keeps its name, unless others read it too: then it stays and the
-// convolution gets a copy. The padding becomes what the paddings less the crops amount to: SAME, VALID, or a Pad named
-// <y>_pad and VALID. With dilations=true the filter stays as it is and the convolution gets the attribute `dilations`,
-// which is exact, smaller and faster; only for DepthwiseConv2dNative TensorFlow's own CPU kernels lack it.
+// Applies to Conv2D and DepthwiseConv2dNative. The filter keeps its name; if it has other readers, it is left unchanged
+// and the convolution reads a copy. The paddings minus the crops become the padding of the convolution: SAME, VALID, or
+// a Pad named <y>_pad followed by VALID. With dilations=true the filter is left unchanged and the convolution gets the
+// attribute `dilations`, which is exact, smaller and faster; TensorFlow's CPU kernels do not support it for
+// DepthwiseConv2dNative.
 //
-// Left alone when the convolution has another user or is an output, has strides, dilations, a padding other than VALID
-// or the data_format NCHW; when block shapes, paddings or crops are not constant or do not fit each other; and when
-// the stuffed filter would take more than 256 MB.
+// Leaves the convolution unchanged if it has another reader or is an output; if it has strides, dilations, a padding
+// other than VALID or data_format NCHW; if block shapes, paddings or crops are not constant or inconsistent; or if the
+// dilated filter would exceed 256 MB.
 DEFINE_PASS(flatten_atrous_conv) {
-  return Pass<Params>("Makes one convolution of SpaceToBatchND, convolution and BatchToSpaceND.")
+  return Pass<Params>("Replaces SpaceToBatchND, convolution and BatchToSpaceND by one dilated convolution.")
       .Why(
-          "Exporters write a dilated convolution as three nodes, two of which only move data; one convolution needs no "
-          "copies, and runs where the other two ops do not exist.")
+          "Exporters write a dilated convolution as three nodes, two of which only move data. One convolution needs no "
+          "copies and does not depend on the other two ops.")
       .Param("dilations", &Params::dilations,
-             "Set the attribute `dilations` of the convolution instead of putting zeros into its filter.")
+             "Set the attribute `dilations` of the convolution instead of inserting zeros into its filter.")
       .LooksFor({ops::kBatchToSpaceND})
       .Numerics(Within(1e-5))
       .Idempotent()

@@ -91,17 +91,17 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 //
 //   Mul m(Conv2D c(x, w), s)   =>   Conv2D m(x, w * s)
 //
-// Also for DepthwiseConv2dNative, Conv2DBackpropInput and MatMul, with the factor on either side, in either
-// data_format, and for weights that are read through Identity nodes. The weights keep their name, the convolution takes
-// that of the Mul. Weights that others read too stay as they are, and the convolution gets a copy.
+// Also applies to DepthwiseConv2dNative, Conv2DBackpropInput and MatMul, to a factor on either side, to both data
+// formats, and to weights that are read through Identity nodes. The weights keep their name; the convolution takes the
+// name of the Mul. Weights with other readers are left unchanged, and the convolution reads a copy.
 //
-// Left alone when the convolution has another user or is an output, when weights or factor are not float constants, or
-// when the factor is not one finite value per channel.
+// Leaves the Mul unchanged if the convolution has another reader or is an output, if the weights or the factor are not
+// float constants, or if the factor is not one finite value per channel.
 DEFINE_PASS(fold_batch_norms) {
-  return Pass<NoParams>("Folds a constant per-channel Mul into the weights of the convolution or MatMul before it.")
+  return Pass<NoParams>("Folds a constant per-channel Mul into the weights of the preceding convolution or MatMul.")
       .Why(
-          "What batch normalisation leaves of itself in a trained model is a multiplication per channel: in the "
-          "weights it costs nothing.")
+          "In a trained model, batch normalisation is a multiplication per channel, which has no run-time cost once it "
+          "is part of the weights.")
       .Numerics(Within(1e-5))
       .Idempotent()
       .LooksFor({ops::kMul})

@@ -351,28 +351,29 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 
 }  // namespace
 
-// Computes each node that does not depend on the inputs, once, here, and keeps the result.
+// Computes each node that does not depend on the inputs and replaces it by a constant.
 //
 //   Relu r(Add a(Const, Const), x)   =>   Relu r(Const a/_0__cf__0, x)
 //
-// Shape, Rank and Size count as constant where the shape of their input is known, and what computes with shapes
-// (slices, Pack, ConcatV2, arithmetic) where the dimensions that it needs are known. A Reshape to dimensions of which
-// all but one are known has -1 in the place of the other. An output that is constant becomes a Const under its own
-// name. Nodes that no output needs go. What reads one Const through several Identity nodes shares it. A call of a
-// function, an If, Case or While whose inputs are constant is computed as one node; and the same is done in the bodies
-// of the functions that the graph may call.
+// Shape, Rank and Size are constant if the shape of their input is known. Shape arithmetic (slices, Pack, ConcatV2,
+// elementwise ops) is constant if the dimensions that it needs are known. If all dimensions but one in the shape of a
+// Reshape are known, the other becomes -1. A constant output becomes a Const with the name of the output. Nodes that no
+// output needs are removed. Readers of one Const through several Identity nodes share it. A function call, If, Case or
+// While with constant inputs is computed as one node. Nodes in the bodies of functions that the graph may call are
+// folded as well.
 //
-// Left alone: nodes that are random, stateful or control flow, that are excluded, whose result is larger than the
-// limit, or that cannot be computed here; each is a miss, and the rest is folded.
+// Leaves unchanged nodes that are random, stateful or control flow, that are excluded, whose result exceeds the size
+// limit, or that the runtime cannot compute. Each of these is reported as a near miss, and the other nodes are folded.
 DEFINE_PASS(fold_constants) {
-  return Pass<Params>("Computes what does not depend on the inputs and drops what the outputs do not need.")
-      .Why("What never changes need not be computed at each run, and what only served it need not be shipped.")
+  return Pass<Params>(
+             "Computes nodes that do not depend on the inputs, and removes nodes that the outputs do not need.")
+      .Why("Constant subgraphs need not be computed in every run, and nodes used only there need not be shipped.")
       .Param("clear_output_shapes", &Params::clear_output_shapes,
-             "Drop the attribute _output_shapes, which is stale in old graphs.")
-      .Param("exclude_op", &Params::exclude_op, "An op that is not computed.")
-      .Param("exclude_node", &Params::exclude_node, "Name of a node that is not computed.")
-      .Param("max_constant_size_in_bytes", &Params::max_constant_size_in_bytes, "Larger results are not kept.",
-             AtLeast(0))
+             "Remove the attribute _output_shapes, which may be stale in old graphs.")
+      .Param("exclude_op", &Params::exclude_op, "An op whose nodes are not folded.")
+      .Param("exclude_node", &Params::exclude_node, "Name of a node that is not folded.")
+      .Param("max_constant_size_in_bytes", &Params::max_constant_size_in_bytes,
+             "Maximum size of a result; nodes with larger results are not folded.", AtLeast(0))
       .Numerics(Within(1e-5))
       .Idempotent()
       .NeedsEvaluator()

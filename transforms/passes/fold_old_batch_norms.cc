@@ -360,8 +360,8 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 
 }  // namespace
 
-// Folds BatchNormWithGlobalNormalization and FusedBatchNorm, V2 and V3, into Conv2D, DepthwiseConv2dNative,
-// Conv2DBackpropInput and MatMul.
+// Folds BatchNormWithGlobalNormalization, FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3 into Conv2D,
+// DepthwiseConv2dNative, Conv2DBackpropInput and MatMul.
 //
 //   norm n(conv c(x, w))                          =>   BiasAdd n(conv c(x, w * scale), Const c_bn_offset)
 //   norm n(BiasAdd(conv c(x, w), b))              =>   the same, with b * scale in the offset
@@ -370,17 +370,17 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context
 //   norm n(Concat k(conv, conv ...))              =>   Concat n(BiasAdd k_bn_in0(conv), BiasAdd k_bn_in1(conv) ...)
 //   conv c(norm(x), w)                            =>   BiasAdd c(conv c_without_bias(x, w * scale), Const c_bn_offset)
 //
-// Constants that others read too are copied, never changed; constants may be read through Identity nodes.
+// Constants with other readers are copied. Constants may be read through Identity nodes.
 //
-// Left alone when the norm is training, when another of its outputs is used, when its parameters or the weights are not
-// float constants, when they make a factor that is not finite (a variance of 0 with an epsilon of 0), when what lies
-// between norm and convolution has another user or is an output, when data formats differ, and, for a norm before a
-// convolution, when that pads with zeros, to which the offset would not apply.
+// Leaves a norm unchanged if is_training is true; if its other outputs are read; if its parameters or the weights are
+// not float constants; if the resulting factor is not finite (variance 0 with epsilon 0); if a node between norm and
+// convolution has another reader or is an output; or if the data formats differ. A norm before a convolution is also
+// left unchanged if the convolution pads with zeros, to which the offset would not apply.
 DEFINE_PASS(fold_old_batch_norms) {
-  return Pass<NoParams>("Folds batch norms into the weights of the convolutions before or behind them.")
+  return Pass<NoParams>("Folds batch norms into the weights of the preceding or following convolutions.")
       .Why(
-          "A batch norm in a trained model scales and shifts each channel: in the weights and a bias that costs "
-          "nothing.")
+          "In a trained model, a batch norm scales and shifts each channel, which has no run-time cost once it is part "
+          "of the weights and the bias.")
       .Numerics(Within(1e-4))
       .Idempotent()
       .LooksFor({ops::kBatchNormWithGlobalNormalization, ops::kFusedBatchNorm, ops::kFusedBatchNormV2,

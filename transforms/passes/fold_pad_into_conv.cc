@@ -169,26 +169,28 @@ absl::StatusOr<int64_t> Fold(Graph* graph, const Params& params, PassContext* co
 
 }  // namespace
 
-// Folds a Pad with zeros into the padding of the convolution behind it, and one with -inf into that of a MaxPool.
+// Folds a Pad with zeros into the padding of the convolution that reads it, and a Pad with -inf into the padding of a
+// MaxPool.
 //
-//   conv c(Pad(x, paddings), w)   =>   conv c(x, w), with padding SAME where that is the same, else EXPLICIT
+//   conv c(Pad(x, paddings), w)   =>   conv c(x, w), with padding SAME where equivalent, otherwise EXPLICIT
 //
-// For Conv2D, _FusedConv2D and MaxPool, and where SAME or VALID will do for DepthwiseConv2dNative and
-// _FusedDepthwiseConv2dNative; for Pad and PadV2, and for several in a row. What the convolution pads itself is added.
-// Padding SAME with strides depends on the size of the image: where that is not known, paddings are explicit. A Pad
-// that others read too stays for them.
+// Applies to Conv2D, _FusedConv2D and MaxPool, and to DepthwiseConv2dNative and _FusedDepthwiseConv2dNative if the
+// padding can be expressed as SAME or VALID; to Pad and PadV2, and to several Pads in a row. The existing padding of
+// the convolution is added. SAME padding with strides depends on the size of the image; if the size is unknown, the
+// paddings become explicit. A Pad with other readers is kept for them.
 //
-// With explicit_depthwise=true DepthwiseConv2dNative gets explicit paddings too. TensorFlow's kernels run them,
-// but 2.21 aborts when its optimizer finds a bias behind such a node and fuses the two, as it does by default on x86.
+// With explicit_depthwise=true, DepthwiseConv2dNative gets explicit paddings as well. TensorFlow's kernels support
+// them, but TensorFlow 2.21 aborts if its optimizer fuses such a node with a following bias, as it does by default on
+// x86.
 //
-// Left alone when the paddings or the value are not constant, when they pad batch or channels, when the value is
-// another (a MaxPool ignores -inf alone: zeros would win over negative values), when the node pads SAME with strides
-// over an image of unknown size, and before a MaxPool when some window would lie in the padding.
+// Leaves a Pad unchanged if the paddings or the value are not constant; if it pads batch or channels; if the value is
+// another one (a MaxPool ignores only -inf: zeros would exceed negative values); if the convolution has SAME padding
+// and strides and the image size is unknown; or, before a MaxPool, if a window would lie completely in the padding.
 DEFINE_PASS(fold_pad_into_conv) {
-  return Pass<Params>("Folds a Pad into the padding of the convolution or MaxPool behind it.")
-      .Why("A Pad copies the whole image; a convolution that pads itself reads it where it lies.")
+  return Pass<Params>("Folds a Pad into the padding of the convolution or MaxPool that reads it.")
+      .Why("A Pad copies the whole image; a convolution with padding reads the original.")
       .Param("explicit_depthwise", &Params::explicit_depthwise,
-             "Give depthwise convolutions explicit paddings too, with which TensorFlow may abort.")
+             "Also give depthwise convolutions explicit paddings, on which some TensorFlow versions abort.")
       .LooksFor({ops::kPad, ops::kPadV2})
       .Numerics(Exact())
       .Idempotent()

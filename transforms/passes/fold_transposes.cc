@@ -149,21 +149,22 @@ absl::StatusOr<int64_t> FoldTransposes(Graph* graph, const NoParams&, PassContex
 
 }  // namespace
 
-// Takes out Transpose nodes that undo each other.
+// Removes Transpose nodes that cancel each other.
 //
 //   Transpose(Relu(AddV2(Transpose(x, NCHW), c)), NHWC)   =>   Relu(AddV2(x, c in the order of x))
 //
-// Two in a row become one, or none. Between them may lie ops that do not care about the order of dimensions:
-// elementwise ops, AddN, ConcatV2, Pad, and reductions that keep their dimensions; their constants and axes follow.
-// What enters or leaves such a region without a Transpose gets one, and the region is only changed when fewer are left
-// than before.
+// Two consecutive Transposes become one, or none. They may be separated by ops that are independent of the order of
+// dimensions: elementwise ops, AddN, ConcatV2, Pad, and reductions that keep their dimensions. The constants and axes
+// of these ops are permuted. An edge that enters or leaves such a region without a Transpose gets one, and the region
+// is changed only if the total number of Transposes decreases.
 //
-// Left alone are declared inputs and outputs, tensors whose rank is not known, and orders that are not constant.
+// Leaves unchanged declared inputs and outputs, tensors of unknown rank, and permutations that are not constant.
 DEFINE_PASS(fold_transposes) {
-  return Pass<NoParams>("Takes out Transpose nodes that undo each other, also across ops that do not care.")
+  return Pass<NoParams>(
+             "Removes Transpose nodes that cancel each other, also across ops that are independent of the layout.")
       .Why(
-          "A model that was trained in one data format and exported in another is full of them, and each moves all of "
-          "its data.")
+          "A model trained in one data format and exported in another contains many Transposes, and each one copies "
+          "its whole input.")
       .LooksFor({ops::kTranspose})
       .Numerics(Within(1e-5))  // Reductions may add in another order.
       .Idempotent()

@@ -155,25 +155,23 @@ absl::StatusOr<int64_t> FreezeAll(Graph* graph, const Params& params, PassContex
 
 }  // namespace
 
-// Replaces each RequantizationRange by the range that it had in earlier runs, as a log of them says. See insert_logging
-// for how to get the log; each line is `;<node>__print__;__requant_min_max:[<min>][<max>]`, whatever stands before it.
+// Replaces each RequantizationRange by the range recorded in a log of earlier runs. insert_logging produces the log.
+// Each record is a line that ends with `;<node>__print__;__requant_min_max:[<min>][<max>]`.
 //
 //   Requantize(x, RequantizationRange r (x))   =>   Requantize(x, Const r/frozen_min, Const r/frozen_max)
 //
-// Left alone are nodes that are not in the log. Records that are malformed, or hold NaN, an infinity or a minimum above
-// the maximum, are skipped, and a note says so. An error: no record at all, a logged node that is not in the graph or
-// is something else, percentiles that leave nothing of a range.
+// Leaves nodes unchanged that the log does not mention. Skips records that are malformed or hold NaN, an infinity, or a
+// minimum above the maximum, and reports them in a note. It is an error if there is no valid record, if a logged node
+// is absent or has another op, or if the percentiles leave an empty range.
 DEFINE_PASS(freeze_requantization_ranges) {
-  return Pass<Params>("Puts constants in the place of ranges that are found at each run, learnt from a log.")
-      .Why(
-          "Finding the range of the values costs a walk over all of them; a range that was learnt from earlier runs "
-          "costs nothing.")
+  return Pass<Params>("Replaces ranges that are computed in each run by constants taken from a log.")
+      .Why("Computing a range reads all values of a tensor in every run; a recorded range has no run-time cost.")
       .LooksFor({ops::kRequantizationRange})
-      .Param("min_max_log_file", &Params::min_max_log_file, "The log.", Required())
-      .Param("min_percentile", &Params::min_percentile, "How many percent of the minima may lie below the range.",
-             Between(0, 100))
-      .Param("max_percentile", &Params::max_percentile, "How many percent of the maxima may lie above it.",
-             Between(0, 100))
+      .Param("min_max_log_file", &Params::min_max_log_file, "Path of the log.", Required())
+      .Param("min_percentile", &Params::min_percentile,
+             "Percentage of the recorded minima that may lie below the range.", Between(0, 100))
+      .Param("max_percentile", &Params::max_percentile,
+             "Percentage of the recorded maxima that may lie above the range.", Between(0, 100))
       .Numerics(Changes("results are clamped to the ranges in the log"))
       .Run(FreezeAll);
 }

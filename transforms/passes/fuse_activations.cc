@@ -230,29 +230,30 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const Params& params, PassContext* co
 
 }  // namespace
 
-// Fuses a bias, and an activation behind it, into the Conv2D or MatMul before them.
+// Fuses a bias, and an activation that follows it, into the preceding Conv2D or MatMul.
 //
 //   Relu y(BiasAdd(Conv2D(x, w), b))   =>   _FusedConv2D y(x, w, b) with fused_ops BiasAdd, Relu
 //   Add y(MatMul(x, w), Const b)       =>   _FusedMatMul y(x, w, b) with fused_ops BiasAdd
 //
-// The bias is a BiasAdd, or an Add or AddV2 of one constant value per channel, on either side; the activation Relu,
-// Relu6, Elu or LeakyRelu, and behind a MatMul also Tanh or Sigmoid, or there is none: the forms that TensorFlow's CPU
-// kernels run. The fused ops are internal to TensorFlow: a file loads and runs (in the versions that have the attribute
-// TArgs, 2.21 among them), but no Python function makes them. Make this the last pass: others do not know them.
+// The bias is a BiasAdd, or an Add or AddV2 with one constant value per channel on either side. The activation is
+// absent or one of Relu, Relu6, Elu and LeakyRelu, or after a MatMul also Tanh or Sigmoid. These are the forms that
+// TensorFlow's CPU kernels support. The fused ops are internal to TensorFlow: versions that have the attribute TArgs,
+// such as 2.21, load and run them, but no Python function creates them. Run this pass last, because other passes do not
+// match the fused ops.
 //
-// With depthwise=true also DepthwiseConv2dNative, with Relu, Relu6 or Elu. TensorFlow runs that only with its oneDNN
-// kernels switched on, as they are by default on x86; our runtime always does.
+// With depthwise=true, the pass also fuses DepthwiseConv2dNative, with Relu, Relu6 or Elu. TensorFlow runs that op only
+// with its oneDNN kernels enabled, which is the default on x86; the runtime of this project always supports it.
 //
-// Left alone when convolution or MatMul has another user or is an output, is not float, is NCHW, has groups or may have
-// some because the channels of its input are not known. An activation stays where it is when the sum has another user
+// Leaves a convolution or MatMul unchanged if it has another reader or is an output, is not float, is NCHW, or has or
+// may have groups (the number of input channels is unknown). An activation is not fused if the sum has another reader
 // or is an output.
 DEFINE_PASS(fuse_activations) {
-  return Pass<Params>("Fuses bias and activation into the convolution or MatMul before them.")
+  return Pass<Params>("Fuses bias and activation into the preceding convolution or MatMul.")
       .Why(
-          "A bias and an activation are applied while a result is still in the cache, instead of in two walks through "
+          "Bias and activation are then applied while the result is in the cache, instead of in two more passes over "
           "memory.")
       .Param("depthwise", &Params::depthwise,
-             "Fuse depthwise convolutions too, which TensorFlow runs only with its oneDNN kernels.")
+             "Also fuse depthwise convolutions, which TensorFlow runs only with its oneDNN kernels enabled.")
       .LooksFor({ops::kConv2D, ops::kMatMul})
       .Numerics(Within(1e-5))
       .Idempotent()

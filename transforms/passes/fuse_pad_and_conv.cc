@@ -26,20 +26,20 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 
 }  // namespace
 
-// Fuses a MirrorPad into the Conv2D behind it, so that the padded image need not be in memory.
+// Fuses a MirrorPad into the Conv2D that reads it, so that the padded image is never stored.
 //
 //   Conv2D c(MirrorPad(x, paddings), w)   =>   FusedPadConv2D c(x, paddings, w)
 //
-// Run fuse_resize_pad_and_conv and fuse_resize_and_conv first: they take a resizing too. For a Pad with zeros see
-// fold_pad_into_conv.
+// Run fuse_resize_pad_and_conv and fuse_resize_and_conv first, because they also fuse a resize. For a Pad with zeros,
+// see fold_pad_into_conv.
 //
-// Left alone when the MirrorPad has another user or is an output, when the paddings are not constant or pad batch or
-// channels, and when the convolution is NCHW or has dilations, explicit paddings or groups, none of which the fused op
-// has; and for a batch that is known to have more than one image, of which TensorFlow's kernel of the fused op computes
-// only the first right.
+// Leaves the nodes unchanged if the MirrorPad has another reader or is an output; if the paddings are not constant or
+// pad batch or channels; if the convolution is NCHW or has dilations, explicit paddings or groups, which the fused op
+// does not support; or if the batch is known to contain more than one image, because TensorFlow's kernel for the fused
+// op computes only the first image correctly.
 DEFINE_PASS(fuse_pad_and_conv) {
-  return Pass<NoParams>("Fuses a MirrorPad into the Conv2D behind it.")
-      .Why("The padded image need not be in memory.")
+  return Pass<NoParams>("Fuses a MirrorPad into the Conv2D that reads it.")
+      .Why("The padded image is never stored in memory.")
       .LooksFor({ops::kMirrorPad})
       .Numerics(Within(1e-5))
       .Idempotent()

@@ -33,17 +33,17 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 
 }  // namespace
 
-// Fuses a ResizeBilinear into the Conv2D behind it, so that the resized image need not be in memory.
+// Fuses a ResizeBilinear into the Conv2D that reads it, so that the resized image is never stored.
 //
 //   Conv2D c(ResizeBilinear(x, size), w)   =>   FusedResizeAndPadConv2D c(x, size, Const c_dummy_paddings, w)
 //
-// Left alone when the ResizeBilinear has another user or is an output, has half_pixel_centers or images of another type
-// than the convolution; when the convolution is NCHW or has dilations, explicit paddings or groups, none of which the
-// fused op has; and for a batch that is known to have more than one image, of which TensorFlow's kernel of the fused op
-// computes only the first right.
+// Leaves the nodes unchanged if the ResizeBilinear has another reader or is an output, has half_pixel_centers, or reads
+// images of another type than the convolution; if the convolution is NCHW or has dilations, explicit paddings or
+// groups, which the fused op does not support; or if the batch is known to contain more than one image, because
+// TensorFlow's kernel for the fused op computes only the first image correctly.
 DEFINE_PASS(fuse_resize_and_conv) {
-  return Pass<NoParams>("Fuses a ResizeBilinear into the Conv2D behind it.")
-      .Why("The resized image need not be in memory.")
+  return Pass<NoParams>("Fuses a ResizeBilinear into the Conv2D that reads it.")
+      .Why("The resized image is never stored in memory.")
       .LooksFor({ops::kResizeBilinear})
       .Numerics(Within(1e-5))
       .Idempotent()

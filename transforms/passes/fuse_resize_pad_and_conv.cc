@@ -37,21 +37,21 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
 
 }  // namespace
 
-// Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them, so that neither the resized nor the padded image
-// need be in memory.
+// Fuses a ResizeBilinear and a MirrorPad into the Conv2D that reads them, so that neither the resized nor the padded
+// image is stored.
 //
 //   Conv2D c(MirrorPad(ResizeBilinear(x, size), paddings), w)   =>   FusedResizeAndPadConv2D c(x, size, paddings, w)
 //
-// Run it before fuse_pad_and_conv, which would take the MirrorPad alone.
+// Run this pass before fuse_pad_and_conv, which would fuse only the MirrorPad.
 //
-// Left alone when MirrorPad or ResizeBilinear has another user or is an output, when the paddings are not constant or
-// pad batch or channels, when the ResizeBilinear has half_pixel_centers or images of another type than the convolution;
-// when the convolution is NCHW or has dilations, explicit paddings or groups, none of which the fused op has; and for a
-// batch that is known to have more than one image, of which TensorFlow's kernel of the fused op computes only the first
-// right.
+// Leaves the nodes unchanged if the MirrorPad or the ResizeBilinear has another reader or is an output; if the paddings
+// are not constant or pad batch or channels; if the ResizeBilinear has half_pixel_centers or reads images of another
+// type than the convolution; if the convolution is NCHW or has dilations, explicit paddings or groups, which the fused
+// op does not support; or if the batch is known to contain more than one image, because TensorFlow's kernel for the
+// fused op computes only the first image correctly.
 DEFINE_PASS(fuse_resize_pad_and_conv) {
-  return Pass<NoParams>("Fuses a ResizeBilinear and a MirrorPad into the Conv2D behind them.")
-      .Why("Neither the resized nor the padded image need be in memory.")
+  return Pass<NoParams>("Fuses a ResizeBilinear and a MirrorPad into the Conv2D that reads them.")
+      .Why("Neither the resized nor the padded image is stored in memory.")
       .LooksFor({ops::kMirrorPad})
       .Numerics(Within(1e-5))
       .Idempotent()

@@ -52,26 +52,28 @@ absl::StatusOr<int64_t> Inline(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Puts the body of the called function in the place of each PartitionedCall and StatefulPartitionedCall, and so on for
-// the calls in it.
+// Replaces each PartitionedCall and StatefulPartitionedCall by the body of the called function, and repeats this for
+// calls in the body.
 //
 //   y = Neg(call(x)), with f(a) = Relu(Abs(a))   =>   y = Neg(call/Relu(call/Abs(x)))
 //
-// Nodes of the body are named `<call>/<node>`, their attributes have the values that the call gives, loops get frames
-// of their own. What waited for the call waits for all that it did; nothing of the body but constants runs before what
-// the call waited for. Where reading an output must make something else happen (a Print in the body), an Identity of
-// the call's name sees to it; one also stays in the place of a call that is a declared output (IdentityN if it has
-// several outputs).
+// Nodes of the body are named `<call>/<node>`, their attributes have the values given by the call, and loops get new
+// frame names. Control edges from the call become control edges from the outputs and control outputs of the body. No
+// node of the body except constants runs before the control inputs of the call. If reading an output must trigger
+// another node (a Print in the body), an Identity with the name of the call enforces it. A call that is a declared
+// output is also replaced by an Identity (or by an IdentityN if it has several outputs).
 //
-// Left alone: calls that are declared inputs, and calls of functions in which an op that is not known has outputs that
-// are read, since only its definition says which output `n:name:0` is. A function that calls itself is an error.
+// Leaves unchanged calls that are declared inputs, and calls of functions in which outputs of an unknown op are read,
+// because the output number of `n:name:0` is unknown without the definition of the op. A recursive function is an
+// error.
 DEFINE_PASS(inline_partitionedcall) {
-  return Pass<Params>("Puts the bodies of functions in the place of the calls.")
-      .Why("What TensorFlow 2 exports is mostly calls, behind which the other passes see nothing.")
-      .Param("stateful", &Params::stateful, "Also StatefulPartitionedCall, not only PartitionedCall.")
-      .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
+  return Pass<Params>("Replaces function calls by the bodies of the functions.")
+      .Why("Graphs exported by TensorFlow 2 consist mostly of calls, and other passes do not look into functions.")
+      .Param("stateful", &Params::stateful, "Inline StatefulPartitionedCall as well as PartitionedCall.")
+      .Param("prune_functions", &Params::prune_functions, "Remove the functions that are no longer called.")
       .Param("max_nodes", &Params::max_nodes,
-             "Calls of calls of calls can make any number of nodes of a small file: more than this is an error.",
+             "Maximum number of nodes of the result; nested calls can expand a small file without limit, so more is an "
+             "error.",
              AtLeast(1))
       .LooksFor({ops::kPartitionedCall, ops::kStatefulPartitionedCall})
       .Numerics(Exact())

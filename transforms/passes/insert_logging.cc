@@ -132,26 +132,27 @@ absl::StatusOr<int64_t> Insert(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Puts a Print behind every node, or behind those of some ops or names, that is read within the graph.
+// Inserts a Print after each selected node whose outputs are read within the graph.
 //
 //   x -> y   =>   x -> Print x__print__ -> y
 //
-// The Print writes the message and, in brackets, each output that is read. With show_op and show_name the message
-// begins with `;<op>;` and `;<name>__print__;`. To learn the ranges that freeze_requantization_ranges needs:
-// insert_logging(op=RequantizationRange, show_name=true, message="__requant_min_max:").
+// The Print writes the message and then, in brackets, each output that is read. With show_op and show_name the message
+// starts with `;<op>;` and `;<name>__print__;`. The following call produces the log for freeze_requantization_ranges:
 //
-// Left alone are nodes that no node reads (declared outputs are still read at the node itself), nodes without outputs,
-// or with a reference, resource or variant, and NextIteration.
+//   insert_logging(op=RequantizationRange, show_name=true, message="__requant_min_max:")
+//
+// Leaves unchanged nodes that no other node reads (declared outputs are still read from the node itself), nodes without
+// outputs, nodes with a reference, resource or variant output, and NextIteration.
 DEFINE_PASS(insert_logging) {
-  return Pass<Params>("Puts a Print behind nodes, so that a run shows their values.")
-      .Why("Shows where values go wrong, and gives freeze_requantization_ranges the ranges to learn from.")
-      .Param("op", &Params::op, "Only nodes of this op.")
-      .Param("prefix", &Params::prefix, "Only nodes whose name begins so.")
-      .Param("message", &Params::message, "What is printed before the values.")
-      .Param("show_name", &Params::show_name, "Print the node's name too.")
-      .Param("show_op", &Params::show_op, "Print the node's op too.")
-      .Param("first_n", &Params::first_n, "Print only so many times; -1 is without end.")
-      .Param("summarize", &Params::summarize, "How many elements of a tensor to print; -1 is all.")
+  return Pass<Params>("Inserts a Print after nodes, so that a run prints their values.")
+      .Why("Helps to locate incorrect values, and records the ranges that freeze_requantization_ranges reads.")
+      .Param("op", &Params::op, "Restrict the pass to nodes of this op.")
+      .Param("prefix", &Params::prefix, "Restrict the pass to nodes whose name starts with this prefix.")
+      .Param("message", &Params::message, "Text printed before the values.")
+      .Param("show_name", &Params::show_name, "Also print the name of the node.")
+      .Param("show_op", &Params::show_op, "Also print the op of the node.")
+      .Param("first_n", &Params::first_n, "Number of times that a node prints; -1: no limit.")
+      .Param("summarize", &Params::summarize, "Number of elements printed per tensor; -1: all.")
       .Numerics(Exact())
       .Run(Insert);
 }

@@ -280,26 +280,28 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const Params& params, PassContext* c
 
 }  // namespace
 
-// Puts the functions between which StatelessIf, If, StatelessCase and Case choose, and those which StatelessWhile and
-// While repeat, into the graph, with the control flow of TensorFlow's first version round them: what runs everywhere,
-// and what other passes see into.
+// Replaces StatelessIf, If, StatelessCase, Case, StatelessWhile and While by the bodies of their functions, connected
+// by the control flow ops of TensorFlow 1. All runtimes support these ops, and other passes can optimise across them.
 //
 //   If(c, x; then=f, else=g)   =>   Merge(g(Switch(x, c):0), f(Switch(x, c):1))
 //   While(x; cond=c, body=b)   =>   Exit(s:0), with m = Merge(Enter(x), NextIteration(b(s:1))) and
 //                                   s = Switch(m, LoopCond(c(m)))
 //
-// Where a constant decides, the branch that it chooses takes the node's place. Calls in the bodies are put in their
-// place too, and what is nested in them is lowered in turn. A number decides by not being 0. A loop variable that the
-// body hands on as it is becomes a constant of the frame.
+// If the condition is constant, the node is replaced by the selected branch. Calls and control flow inside the bodies
+// are replaced as well. A numeric condition is true if it is not 0. A loop variable that the body does not change
+// becomes a constant of the frame.
 //
-// Left alone: declared inputs; conditions that are strings; functions that come back to themselves; functions in which
-// an op that is not known has outputs that are read. What PartitionedCalls of the graph call is not looked at.
+// Leaves unchanged declared inputs, string conditions, recursive functions, and functions in which outputs of an
+// unknown op are read. Functions called by a PartitionedCall of the graph are not processed.
 DEFINE_PASS(lower_control_flow) {
-  return Pass<Params>("Turns If, Case and While over functions into Switch, Merge, Enter and Exit.")
-      .Why("Runtimes that know no functions then run the model, and the other passes see into branches and loops.")
-      .Param("prune_functions", &Params::prune_functions, "Drop the functions that nothing calls any more.")
+  return Pass<Params>("Converts If, Case and While with functions into Switch, Merge, Enter and Exit.")
+      .Why(
+          "Runtimes without support for functions can then run the model, and other passes can optimise inside "
+          "branches and loops.")
+      .Param("prune_functions", &Params::prune_functions, "Remove the functions that are no longer called.")
       .Param("max_nodes", &Params::max_nodes,
-             "Functions in functions can make any number of nodes of a small file: more than this is an error.",
+             "Maximum number of nodes of the result; nested functions can expand a small file without limit, so more "
+             "is an error.",
              AtLeast(1))
       .Numerics(Exact())
       .Idempotent()

@@ -11,16 +11,16 @@ absl::StatusOr<int64_t> Merge(Graph* graph, const NoParams&, PassContext* contex
 
 }  // namespace
 
-// Merges nodes that compute the same from the same inputs: same op, device, attributes and control inputs. Tensors are
-// compared by value, a missing attribute equals its default, and `_class` is not compared. The first in the file stays.
+// Merges nodes with equal op, device, attributes, inputs and control inputs. Tensors are compared by value, a missing
+// attribute equals its default, and `_class` is ignored. The first node in the file is kept.
 //
 //   Add(Relu(x), Relu(x))   =>   r = Relu(x); Add(r, r)
 //
-// Left alone are declared inputs and outputs, placeholders, ops with state, side effects or random results, ops outside
-// the op table, and a Merge that closes a loop.
+// Leaves unchanged declared inputs and outputs, placeholders, ops with state, side effects or random results, ops
+// outside the op table, and a Merge that closes a loop.
 DEFINE_PASS(merge_duplicate_nodes) {
-  return Pass<NoParams>("Merges nodes that compute the same from the same inputs.")
-      .Why("Exporters write the same constants and the same computations again; each copy costs space and time.")
+  return Pass<NoParams>("Merges nodes that compute the same value from the same inputs.")
+      .Why("Exporters repeat constants and computations; each copy costs space and time.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Merge);

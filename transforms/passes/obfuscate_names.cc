@@ -134,20 +134,21 @@ absl::StatusOr<int64_t> Obfuscate(Graph* graph, const Params& params, PassContex
 
 }  // namespace
 
-// Replaces the names of nodes by short ids: the place in the file in base 62 (0-9, a-z, A-Z). Inputs and `_class`
-// follow; entries of `_class` that name no node are dropped.
+// Replaces the names of nodes by short ids: the position in the file in base 62 (0-9, a-z, A-Z). Inputs and `_class`
+// are updated; entries of `_class` that name no node are removed.
 //
 //   conv = Conv2D(image, weights)   =>   1 = Conv2D(image, 0)
 //
-// Left alone are declared inputs and outputs, whose names no id repeats, the names of functions and what is in them,
-// and, unless obfuscate_attributes is true, the names of variables, tables, loops and the like in `shared_name`,
-// `container`, `frame_name`, `stack_name`, `tensor_array_name` and `var_name`. This makes names short and dull; it does
-// not encrypt anything.
+// Leaves unchanged declared inputs and outputs (ids never collide with their names), the names of functions and of the
+// nodes in them, and, unless obfuscate_attributes is true, the names of variables, tables, loops and other resources in
+// `shared_name`, `container`, `frame_name`, `stack_name`, `tensor_array_name` and `var_name`. Names become short and
+// meaningless; nothing is encrypted.
 DEFINE_PASS(obfuscate_names) {
-  return Pass<Params>("Replaces the names of nodes, save those of inputs and outputs, by short ids.")
-      .Why("Names tell how a model is built and take space; without them the file is smaller and harder to read.")
+  return Pass<Params>("Replaces the names of all nodes except inputs and outputs by short ids.")
+      .Why(
+          "Names reveal how a model is built and take space; without them the file is smaller and harder to interpret.")
       .Param("obfuscate_attributes", &Params::obfuscate_attributes,
-             "Replace names in attributes too, equal ones by equal ids.")
+             "Also replace names in attributes; equal names get equal ids.")
       .Alias("obsfucate_names")
       .Numerics(Exact())
       .Idempotent()

@@ -164,33 +164,34 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 
 }  // namespace
 
-// Replaces float ops by ops on eight-bit codes, with conversions around them, and drops the conversions between
-// neighbours. The range of each result is found when the graph runs, unless training, or the caller, says what it is.
+// Replaces float ops by ops on eight-bit codes, inserts conversions around them, and removes conversions between
+// adjacent quantised ops. The range of each result is computed at run time, unless it is known from training or given
+// by a parameter.
 //
 //   Relu n (Conv2D c (x, w))   =>   Dequantize n of QuantizedRelu n/eightbit of Requantize c/eightbit/requantize,
 //                                   RequantizationRange c/eightbit/requant_range of QuantizedConv2D c/eightbit
 //                                   of QuantizeV2 c_eightbit/x/quantize, c_eightbit/w/quantize
 //
-// Converted are Add, AvgPool, BiasAdd, Concat, Conv2D, MatMul, MaxPool, Mul, Relu, Relu6, Reshape and ResizeBilinear on
-// floats. A FakeQuantWithMinMaxVars with a constant range gives the range of the result before it. Equal nodes are
-// merged, as merge_duplicate_nodes does.
+// Converts Add, AvgPool, BiasAdd, Concat, Conv2D, MatMul, MaxPool, Mul, Relu, Relu6, Reshape and ResizeBilinear on
+// floats. A FakeQuantWithMinMaxVars with a constant range sets the range of its input. Equal nodes are merged, as by
+// merge_duplicate_nodes.
 //
-// Left alone are ops that the eight-bit form has no attribute for (NCHW, dilations, explicit paddings, strides that
-// differ), operands that broadcast otherwise than along the end of a shape, constants that are empty or hold NaN or
-// infinity, and declared inputs. Fold batch norms before, and constants behind.
+// Leaves unchanged ops with attributes that the eight-bit op does not support (NCHW, dilations, explicit paddings,
+// unequal strides), operands that broadcast other than along the trailing dimensions, constants that are empty or hold
+// NaN or infinity, and declared inputs. Fold batch norms before this pass, and constants after it.
 DEFINE_PASS(quantize_nodes) {
-  return Pass<Params>("Computes in eight bits: replaces float ops by quantised ones.")
+  return Pass<Params>("Converts float ops to quantised ops that compute in eight bits.")
       .Why(
-          "Arithmetic in eight bits is several times as fast where the hardware has it, and moves a quarter of the "
+          "Eight-bit arithmetic is several times faster where the hardware supports it, and moves a quarter of the "
           "bytes.")
       .Param(
           "input_min", &Params::input_min,
-          "The least number that placeholders are fed with; with input_max, they take its quint8 codes from then on.")
-      .Param("input_max", &Params::input_max, "The largest such number.")
-      .Param(
-          "fallback_min", &Params::fallback_min,
-          "With fallback_max, the range of every result for which no FakeQuant gives one, instead of that of the run.")
-      .Param("fallback_max", &Params::fallback_max, "The upper end of that range.")
+          "Minimum of the values fed to placeholders. With input_max, the placeholders are fed quint8 codes instead.")
+      .Param("input_max", &Params::input_max, "Maximum of the values fed to placeholders.")
+      .Param("fallback_min", &Params::fallback_min,
+             "With fallback_max, the range of every result without a FakeQuant op, instead of a range computed at run "
+             "time.")
+      .Param("fallback_max", &Params::fallback_max, "Upper end of the range that starts at fallback_min.")
       .Param("ignore_op", &Params::ignore_op, "An op that stays in float.")
       .Numerics(Changes("ops compute in eight bits"))
       .Idempotent()

@@ -394,52 +394,54 @@ absl::StatusOr<int64_t> Quantize(Graph* graph, const Params& params, PassContext
 
 }  // namespace
 
-// Puts each large float constant into the file as one byte per element and decodes it when the model is loaded.
+// Stores each large float constant with one byte per element, and decodes it when the model is loaded.
 //
 //   Const n (float)   =>   Dequantize n (MIN_FIRST) of Const n_quantized_const (quint8), n_quantized_min,
 //   n_quantized_max
 //
-// Constants in the bodies of functions that the graph may call are coded too.
+// Constants in the bodies of functions that the graph may call are quantised as well.
 //
-// One range for a tensor of weights is too coarse where channels differ in size, as those of depthwise convolutions do.
-// per_channel=true gives each output channel a range, and rounds so that each channel's weights keep their sum, which
-// halves what deep networks lose:
+// One range per tensor is too coarse if the channels differ in magnitude, as in depthwise convolutions.
+// per_channel=true uses one range per output channel, and rounds such that the sum of the weights of each channel is
+// preserved, which halves the loss of accuracy of deep networks:
 //
 //   Const n (float)   =>   Dequantize n (SCALED, axis) of Const n/codes (qint8), n/range, n/range
 //
-// and max_error has it measure what each constant loses: one that loses more takes twice as many bits, up to 16, and
-// otherwise stays in float, with a note. The error of a constant is, for each channel, the root of the mean square of
-// the errors relative to that of its values, and of these the root of the mean square; a vector is measured by element.
-// Weights take about 0.01 in eight bits per channel and 0.15 in four. Ranges of many channels are stored as bfloat16,
-// rounded up, behind a Cast.
+// max_error limits the error of each constant: a constant that exceeds it gets twice as many bits, up to 16, and
+// otherwise stays in float; a note reports it. The error of a channel is the RMS of the errors relative to the RMS of
+// its values. The error of a constant is the RMS over its channels; a vector is measured per element. Typical weights
+// have an error of 0.01 with eight bits per channel and 0.15 with four. Ranges of many channels are stored as bfloat16,
+// rounded up, followed by a Cast.
 //
-// min_output_sqnr runs the graph, on the inputs that the result is verified with, and measures the signal to noise
-// ratio of each output. Constants whose codes add the most noise take sixteen bits, or stay in float in the mode
-// MIN_FIRST, until each output keeps so many dB.
+// min_output_sqnr runs the graph on the inputs used for verification and measures the signal-to-quantisation-noise
+// ratio of each output. Constants whose codes add the most noise get sixteen bits, or stay in float in the mode
+// MIN_FIRST, until each output reaches the given ratio.
 //
-// bits=4 packs two codes into each byte, which LeftShift, BitwiseAnd, ConcatV2 and Bitcast unpack, since TensorFlow
-// decodes no fewer than eight; constants without a dimension of even length, or of fewer than 2048 elements, take
-// eight. TensorFlow decodes MIN_COMBINED (a range that need not hold zero in its middle, at twice the ranges) by
-// channel too, but not MIN_FIRST.
+// bits=4 packs two codes into each byte. LeftShift, BitwiseAnd, ConcatV2 and Bitcast unpack them, because TensorFlow
+// cannot decode fewer than eight bits. Constants without a dimension of even length, or with fewer than 2048 elements,
+// use eight bits. TensorFlow supports per-channel ranges for SCALED and MIN_COMBINED (ranges that need not be symmetric
+// and take twice the space), but not for MIN_FIRST.
 //
-// Left alone when it has fewer than minimum_size elements, is of another type, holds NaN or infinity, spans a range
-// that float cannot divide into steps, loses too much, is excluded, or is fed. Run fold_constants before it, which
-// would undo it.
+// Leaves a constant unchanged if it has fewer than minimum_size elements, has another type, holds NaN or infinity, has
+// a range that float cannot divide into steps, exceeds the error limits, is excluded, or is fed. Run fold_constants
+// before this pass; running it afterwards undoes the quantisation.
 DEFINE_PASS(quantize_weights) {
-  return Pass<Params>("Stores large float constants in eight bits, a quarter of their size, or in four.")
-      .Why("Weights are most of a file: a quarter of the download for an error that most models do not notice.")
+  return Pass<Params>("Stores large float constants in eight bits, a quarter of their size, or in four bits.")
+      .Why(
+          "Weights make up most of a file: the download shrinks to a quarter, at an error that rarely affects "
+          "accuracy.")
       .Param("minimum_size", &Params::minimum_size, kMinimumSizeHelp, AtLeast(0))
       .Param("exclude_node", &Params::exclude_node, kExcludeNodeHelp)
       .Param("exclude_op", &Params::exclude_op, kExcludeOpHelp)
-      .Param("per_channel", &Params::per_channel, "A range for each output channel instead of one for the tensor.")
-      .Param("symmetric", &Params::symmetric, "The range spans as far below zero as above.")
-      .Param("bits", &Params::bits, "Bits of a code: 4, 8 or 16.", Between(4, 16))
+      .Param("per_channel", &Params::per_channel, "Use one range per output channel instead of one per tensor.")
+      .Param("symmetric", &Params::symmetric, "Use a range that is symmetric around zero.")
+      .Param("bits", &Params::bits, "Number of bits of a code: 4, 8 or 16.", Between(4, 16))
       .Param("mode", &Params::mode,
-             "How codes are decoded: MIN_FIRST, SCALED or MIN_COMBINED. Without it, MIN_FIRST, or SCALED where "
+             "Mode of the Dequantize ops: MIN_FIRST, SCALED or MIN_COMBINED. Default: MIN_FIRST, or SCALED if "
              "per_channel, symmetric or bits is given.")
-      .Param("max_error", &Params::max_error, "The largest relative error of a constant; 0: any.", AtLeast(0))
+      .Param("max_error", &Params::max_error, "Maximum relative error of a constant; 0: no limit.", AtLeast(0))
       .Param("min_output_sqnr", &Params::min_output_sqnr,
-             "The SQNR in dB that each output of the graph keeps, as measured by running it; 0: any.", AtLeast(0))
+             "Minimum SQNR in dB of each output of the graph, measured by running it; 0: no limit.", AtLeast(0))
       .Numerics(Changes("weights keep few bits"))
       .Idempotent()
       .Run(Quantize);

@@ -66,16 +66,17 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Takes attributes off the nodes that have them.
+// Removes attributes from the nodes that have them.
 //
 //   MatMul(x, w) {T: float, _output_shapes: [...]}   =>   MatMul(x, w) {T: float}
 //
-// Where an op has a default for the attribute, that counts from then on, which may change the numbers. An attribute
-// without which the graph is not valid is an error; one without which TensorFlow does not load it is a note.
+// If the op has a default for the attribute, the default applies afterwards, which may change the outputs. Removing an
+// attribute that a valid graph requires is an error. Removing one that TensorFlow requires to load the graph is
+// reported in a note.
 DEFINE_PASS(remove_attribute) {
-  return Pass<Params>("Takes attributes off nodes.")
-      .Why("Takes out what only training or one tool needed, and what an older reader trips over.")
-      .Param("attribute_name", &Params::attribute_name, "The attribute.", Required())
+  return Pass<Params>("Removes attributes from nodes.")
+      .Why("Removes attributes that only training or a single tool needs, or that older readers reject.")
+      .Param("attribute_name", &Params::attribute_name, "Name of the attribute.", Required())
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())

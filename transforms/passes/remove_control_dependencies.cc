@@ -113,25 +113,24 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Removes all control edges: what only had to happen before, and gave no data.
+// Removes all control edges, which only order nodes and carry no data.
 //
 //   MatMul(x, w, ^assert, ^log)   =>   MatMul(x, w)
 //
-// Nothing waits for assertions, prints, assignments and initialisers any more, and a NoOp that groups them groups
-// nothing. With keep_stateful only those edges go that order nothing: edges from a node that has no state or side
-// effect, behind which there is none either, and which does not lie in a branch or loop.
+// Assertions, prints, assignments and initialisers are no longer triggered, and a NoOp that groups nodes becomes empty.
+// With keep_stateful=true, only redundant edges are removed: edges from a node without state or side effects, whose
+// ancestors have none either, and which is not in a branch or a loop.
 //
 //   y(x, ^NoOp(^moving_mean, ^moving_variance))   =>   y(x)
 //
-// Edges to ops that have state or side effects, or of which nothing is known, stay then, and so do those that hold a
-// node without other inputs in a loop or a branch, and those of a NoOp that is an output or that nothing reads.
+// With keep_stateful=true the pass also keeps edges to ops that have state or side effects or are unknown, edges that
+// place a node without other inputs in a loop or a branch, and edges to a NoOp that is an output or has no readers.
 DEFINE_PASS(remove_control_dependencies) {
   return Pass<Params>("Removes control edges.")
       .Why(
-          "In a model that only answers, nothing has to wait for what it does not read, and other passes leave alone "
-          "what others wait for.")
-      .Param("keep_stateful", &Params::keep_stateful,
-             "Keep the edges through which ops with state or side effects are ordered.")
+          "Inference does not need to wait for nodes whose outputs it does not read, and other passes skip nodes with "
+          "control edges.")
+      .Param("keep_stateful", &Params::keep_stateful, "Keep the edges that order ops with state or side effects.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Remove);

@@ -27,14 +27,14 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Takes nodes off the devices that they were placed on, so that the machine that runs the graph decides.
+// Clears the devices of nodes, so that the machine that runs the graph places them.
 //
 //   MatMul(x, w) on "/job:worker/device:GPU:3"   =>   MatMul(x, w)
 //
-// `_class`, which places nodes beside others, stays.
+// `_class`, which colocates nodes, is kept.
 DEFINE_PASS(remove_device) {
-  return Pass<Params>("Takes nodes off the devices that they were placed on.")
-      .Why("A model that was trained on many machines then runs on any one.")
+  return Pass<Params>("Clears the devices that nodes are placed on.")
+      .Why("A model trained on several machines then runs on any single machine.")
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())

@@ -76,16 +76,16 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 
 }  // namespace
 
-// After quantised training and freezing: the ranges of fake quantisation are read from the constants that the moving
-// averages have become, and what updated them goes.
+// Cleans up a frozen graph after quantisation-aware training: fake quantisation ops read the frozen moving averages of
+// their ranges directly, and the nodes that updated the averages are removed.
 //
 //   FakeQuantWithMinMaxVars(x, Assign(min, average of Min), Assign(max, average of Max))
 //     =>   FakeQuantWithMinMaxVars(x, Const min, Const max)
 //
-// Left alone where the averages are still variables, and where something else reads what would go.
+// Leaves nodes unchanged if the averages are still variables, or if other nodes read the nodes to be removed.
 DEFINE_PASS(remove_ema) {
   return Pass<NoParams>("Replaces the moving averages that feed fake quantisation by their frozen values.")
-      .Why("Fake quantisation that still averages its ranges changes its answers from run to run.")
+      .Why("Fake quantisation that still updates its ranges changes its outputs from run to run.")
       .Numerics(Changes("ranges are those at the end of the training, not of the batch"))
       .Idempotent()
       .Run(Remove);

@@ -360,19 +360,19 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
 
 }  // namespace
 
-// Takes out nodes that compute what they read: Identity, IdentityN port by port, StopGradient, Snapshot; Cast and
-// Bitcast to the same type; Concat, AddN and Split of one; Reshape, Slice, Pad, Tile, a reduction or a resize that
-// leaves the shape as it is; Transpose in the order 0, 1, 2 ...; a second Relu, Floor or the like; adding zeros,
-// multiplying by ones; Select with one answer; and what dropout leaves when nothing is dropped. Of two Reshape in a row
-// the first goes.
+// Removes nodes whose output equals an input: Identity, IdentityN port by port, StopGradient, Snapshot; Cast and
+// Bitcast to the same type; Concat, AddN and Split with one part; Reshape, Slice, Pad, Tile, a reduction or a resize
+// that does not change the shape; Transpose with the identity permutation; a repeated idempotent op such as Relu or
+// Floor; addition of zeros and multiplication by ones; Select with equal branches; and the remains of dropout with rate
+// 0. Of two consecutive Reshapes, the first is removed.
 //
 //   Add(Mul(Reshape(x, shape of x), 1), 0)   =>   x
 //
-// Shapes are inferred; where they are not known, what may widen its input by broadcasting stays, and so does everything
-// that remove_nodes leaves alone. The sign of a zero may change: -0 + 0 is 0.
+// Shapes are inferred. If a shape is unknown, ops that may broadcast their input are kept, and so are all nodes that
+// remove_nodes leaves unchanged. The sign of a zero may change: -0 + 0 is 0.
 DEFINE_PASS(remove_no_ops) {
-  return Pass<NoParams>("Takes out nodes that compute what they read.")
-      .Why("They cost a node each to load and to run, and hide from other passes what stands side by side.")
+  return Pass<NoParams>("Removes nodes whose output equals their input.")
+      .Why("Each of these nodes costs load time and run time, and hides adjacent ops from other passes.")
       .Numerics(Exact())
       .Idempotent()
       .Run(Remove);

@@ -38,23 +38,23 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Takes nodes of the given ops out of the graph; their consumers read what they read first. What computed its
-// other inputs goes too, if nobody else needs it. Its control inputs become control inputs of its consumers, and who
-// waited for it waits for what it read.
+// Removes nodes of the given ops; their readers read the first input of the node instead. Nodes that computed only the
+// other inputs are removed as well. The control inputs of the node become control inputs of its readers, and control
+// edges from the node are replaced by control edges from its input.
 //
 //   Relu(Identity(x, ^init))   =>   Relu(x, ^init)
 //
-// Left alone are declared inputs and outputs; nodes whose second or later output is used; nodes that carry control
-// edges of a branch, right behind Switch or Merge; nodes with control inputs right before a Merge; and, unless named,
-// ops of control flow. Exact for Identity and the like; removing an op that computes something is up to the caller, and
-// a check of the results tells the difference.
+// Leaves unchanged declared inputs and outputs; nodes whose second or later output is read; nodes that carry control
+// edges of a branch, directly after Switch or Merge; nodes with control inputs directly before a Merge; and, unless
+// named explicitly, control flow ops. The pass is exact for Identity and similar ops. Removing an op that computes
+// something changes the outputs, which verification reports.
 DEFINE_PASS(remove_nodes) {
-  return Pass<Params>("Takes nodes of the given ops out of the graph; their consumers read what they read.")
+  return Pass<Params>("Removes nodes of the given ops and connects their readers to their inputs.")
       .Why(
-          "Identity, CheckNumerics and the like serve training; in a model that only answers they cost time, and hide "
-          "from other passes what stands side by side.")
+          "Identity, CheckNumerics and similar ops serve training; in inference they cost time and hide adjacent ops "
+          "from other passes.")
       .Param("op", &Params::op, "The ops to remove: \"A\", \"A|B\" for several, \"*\" for all.", Required())
-      .Param("max_inputs", &Params::max_inputs, "Nodes with more data inputs than this stay.", AtLeast(1))
+      .Param("max_inputs", &Params::max_inputs, "Maximum number of data inputs of a node to remove.", AtLeast(1))
       .Numerics(Exact())
       .Idempotent()
       .Run(Remove);

@@ -59,16 +59,17 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Gives an attribute another name on the nodes that have it; the value stays.
+// Renames an attribute of the nodes that have it; the value is kept.
 //
 //   Custom(x) {stride: 2}   =>   Custom(x) {strides: 2}
 //
-// Where the op reads one of the two names, the numbers may change. A node that has the new name already is an error.
+// If the op reads either name, the outputs may change. It is an error if a node already has an attribute with the new
+// name.
 DEFINE_PASS(rename_attribute) {
-  return Pass<Params>("Gives an attribute of nodes another name.")
-      .Why("Makes a model fit a runtime that calls the attribute something else.")
-      .Param("old_attribute_name", &Params::old_attribute_name, "The attribute.", Required())
-      .Param("new_attribute_name", &Params::new_attribute_name, "Its name from then on.", Required())
+  return Pass<Params>("Renames an attribute of nodes.")
+      .Why("Adapts a model to a runtime that uses another name for the attribute.")
+      .Param("old_attribute_name", &Params::old_attribute_name, "Current name of the attribute.", Required())
+      .Param("new_attribute_name", &Params::new_attribute_name, "New name of the attribute.", Required())
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())

@@ -60,19 +60,20 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Gives a node another name. Inputs that read it, entries of `_class` and declared inputs and outputs follow.
+// Renames a node. Inputs that read it, entries of `_class`, and declared inputs and outputs are updated.
 //
 //   Add(splitter, splitter:1)   =>   Add(demux, demux:1)
 //
-// An error when another node has the new name. Left alone are names in constants, function bodies and other attributes.
+// It is an error if another node has the new name. Names in constants, function bodies and other attributes are left
+// unchanged.
 DEFINE_PASS(rename_node) {
-  return Pass<Params>("Gives a node another name.")
+  return Pass<Params>("Renames a node.")
       .Why("Gives inputs and outputs the names that an application expects.")
-      .Param("old_node_name", &Params::old_node_name, "The node.", Required())
-      .Param("new_node_name", &Params::new_node_name, "Its name from then on.", Required())
+      .Param("old_node_name", &Params::old_node_name, "Current name of the node.", Required())
+      .Param("new_node_name", &Params::new_node_name, "New name of the node.", Required())
       .Numerics(Exact())
       .Idempotent()
-      .ChangesInterface("an input or output that is renamed goes by its new name")
+      .ChangesInterface("a renamed input or output has its new name")
       .Run(Rename);
 }
 

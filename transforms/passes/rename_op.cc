@@ -59,17 +59,17 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Makes nodes of one op nodes of another. Inputs and attributes stay as they are.
+// Changes the op of all nodes that have a given op. Inputs and attributes are kept.
 //
 //   Mul(a, b)   =>   Multiply(a, b)
 //
-// An error when the new op is known and does not fit the inputs and attributes of such a node.
+// It is an error if the new op is known and does not accept the inputs and attributes of such a node.
 DEFINE_PASS(rename_op) {
-  return Pass<Params>("Makes nodes of one op nodes of another.")
-      .Why("Swaps in an op of the same form: a kernel of your own, or the name that an older runtime knows.")
-      .Param("old_op_name", &Params::old_op_name, "The op.", Required())
-      .Param("new_op_name", &Params::new_op_name, "The op from then on.", Required())
-      .Numerics(Changes("the new op computes what it computes"))
+  return Pass<Params>("Replaces one op by another in all nodes.")
+      .Why("Substitutes an op with the same signature, such as a custom kernel or the name used by an older runtime.")
+      .Param("old_op_name", &Params::old_op_name, "Current op.", Required())
+      .Param("new_op_name", &Params::new_op_name, "New op.", Required())
+      .Numerics(Changes("the outputs depend on the new op"))
       .Idempotent()
       .MayInvalidate()
       .Run(Rename);

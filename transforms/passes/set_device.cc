@@ -44,16 +44,17 @@ absl::StatusOr<int64_t> Set(Graph* graph, const Params& params, PassContext* con
 
 }  // namespace
 
-// Places nodes on a device, or, without one, takes them off theirs.
+// Places nodes on a device; without a device, clears their device.
 //
 //   MatMul(x, w) on ""   =>   MatMul(x, w) on "/device:GPU:0"
 //
-// With if_default, nodes that have a device stay where they are. `_class`, which places nodes beside others, stays.
+// With if_default=true, nodes that have a device are left unchanged. `_class`, which colocates nodes, is kept.
 DEFINE_PASS(set_device) {
   return Pass<Params>("Places nodes on a device.")
-      .Why("Says where a model runs when the runtime is not to choose.")
-      .Param("device", &Params::device, "The device, such as \"/device:GPU:0\"; none to leave the choice open.")
-      .Param("if_default", &Params::if_default, "Only nodes without a device.")
+      .Why("Determines where a model runs if the runtime should not decide.")
+      .Param("device", &Params::device,
+             "The device, such as \"/device:GPU:0\"; if absent, the runtime places the nodes.")
+      .Param("if_default", &Params::if_default, "Restrict the pass to nodes without a device.")
       .Param("op_name", &Params::op_name, kOpNameHelp)
       .Param("prefix", &Params::prefix, kPrefixHelp)
       .Numerics(Exact())

@@ -378,9 +378,9 @@ absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* con
 
 }  // namespace
 
-// Does with one node what several do, by computing with their constants.
+// Combines several ops with constants into one.
 //
-//   Mul(Mul(x, a), b)                   =>   Mul(x, a * b), and so for additions and biases
+//   Mul(Mul(x, a), b)                   =>   Mul(x, a * b), and likewise for additions and biases
 //   Sub(x, a), RealDiv(x, a)            =>   AddV2(x, -a), Mul(x, 1 / a)
 //   Mul(BiasAdd(Conv2D(x, w), b), s)    =>   BiasAdd(Conv2D(x, w * s), b * s)
 //   Conv2D(Mul(x, s), w)                =>   Conv2D(x, s * w)
@@ -388,14 +388,12 @@ absl::StatusOr<int64_t> Simplify(Graph* graph, const NoParams&, PassContext* con
 //   Pow(x, 2), Mul(x, x)                =>   Square(x); also Sqrt, Rsqrt and Reciprocal
 //   AddV2(a, Neg(b)), Sub(a, Neg(b))    =>   Sub(a, b), AddV2(a, b)
 //
-// Left alone: types other than float, except casts; what another node reads too; factors that are not one value per
-// channel; constants that together overflow, underflow, or would be larger than both. Weights that others read too stay
-// as they are, and the convolution gets a copy.
+// Leaves unchanged types other than float, except in casts; values with other readers; factors that are not one value
+// per channel; and constants whose combination overflows, underflows, or is larger than both. Weights with other
+// readers are left unchanged, and the convolution reads a copy.
 DEFINE_PASS(simplify_arithmetic) {
-  return Pass<NoParams>("Does with one node what several do, by computing with their constants.")
-      .Why(
-          "Chains of scales and shifts are left when other passes have folded what they can; constants can take them "
-          "in.")
+  return Pass<NoParams>("Combines chains of arithmetic with constants into fewer nodes.")
+      .Why("Other passes leave chains of scales and shifts, whose constants can be combined.")
       .Numerics(Within(1e-5))
       .Idempotent()
       .Run(Simplify);

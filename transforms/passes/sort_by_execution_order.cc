@@ -35,18 +35,20 @@ absl::StatusOr<int64_t> Sort(Graph* graph, const Params& params, PassContext* co
 
 }  // namespace
 
-// Sorts the nodes so that each comes after the nodes it reads, by data or by control input. Nothing but the order
-// changes. A Merge comes after one of the nodes it reads, as loops need.
+// Sorts the nodes so that each one follows the nodes that it reads, by data or control edges. Only the order changes. A
+// Merge follows one of the nodes that it reads, which allows loops.
 //
 //   y = Relu(x); x = Placeholder()   =>   x = Placeholder(); y = Relu(x)
 //
-// Left alone when the nodes are in such an order already. A cycle that is no loop is an error that names it.
+// Leaves a graph unchanged if it is already sorted. A cycle that is not a loop is an error that lists its nodes.
 DEFINE_PASS(sort_by_execution_order) {
-  return Pass<Params>("Sorts the nodes so that each comes after the nodes it reads.")
-      .Why("A simple runtime may run the nodes as they come, and a reader finds what a node reads above it.")
+  return Pass<Params>("Sorts the nodes topologically.")
+      .Why(
+          "A simple runtime can run the nodes in file order, and a file is easier to read if inputs precede their "
+          "readers.")
       .Param("order", &Params::order,
-             "stable: of the nodes that could be next, the one that comes first in the file; original: the order of "
-             "the original tool, in which the nodes that could be next form a stack.")
+             "Order of the nodes that are ready at the same time. stable: file order; original: last in, first out, as "
+             "in the original tool.")
       .Numerics(Exact())
       .Run(Sort);
 }

@@ -418,29 +418,30 @@ absl::StatusOr<int64_t> Sparsify(Graph* graph, const Params& params, PassContext
 
 }  // namespace
 
-// Replaces gathers from a column of mostly zero float weights by lookups in a hash table of those that are not zero.
+// Replaces gathers from a column of mostly zero float weights by lookups in a hash table of the nonzero weights.
 //
 //   Gather g(Const w, ids)   =>   ExpandDims g(LookupTableFind(HashTable w/HashTable, ids, 0), -1)
 //
-// The table is filled by the NoOp group_init_node, which must run once before the outputs do. An id outside the weights
-// gives 0, where a gather fails. int32 ids get a Cast; several gathers of the same weights share a table.
+// The NoOp group_init_node fills the table; run it once before the outputs. An id out of range yields 0, whereas a
+// gather fails. int32 ids get a Cast. Gathers from the same weights share a table.
 //
-// With input_checkpoint, weights may be variables too: their values are what a saver of the graph would restore, part
-// of a partitioned variable included, or what the checkpoint has under the variable's name. The variable goes, with its
-// initialiser, unless something saves it.
+// With input_checkpoint, the weights may also be variables. Their values are the ones that a saver in the graph would
+// restore, including parts of partitioned variables, or else the values stored under the name of the variable. The
+// variable and its initialiser are removed, unless a node saves the variable.
 //
-// Nodes that read the weights and that no output needs go with them, unless they assign or save.
+// Nodes that read the weights and that no output needs are removed with them, unless they assign or save.
 //
-// Left alone are weights that are no constant of the shape [n, 1] (freeze the graph, or give the checkpoint), that an
-// output needs otherwise or that are a declared output, and gathers along another axis or with batch_dims.
+// Leaves unchanged weights that are not constants of shape [n, 1] (freeze the graph, or set input_checkpoint), that an
+// output needs in another way, or that are a declared output, and gathers along another axis or with batch_dims.
 DEFINE_PASS(sparsify_gather) {
-  return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the others.")
-      .Why("Weights of a wide model that are nearly all zero take their space in the file and in memory for nothing.")
+  return Pass<Params>("Replaces gathers from mostly zero weights by lookups in a table of the nonzero weights.")
+      .Why("Zero weights of a wide model take space in the file and in memory.")
       .Param("input_checkpoint", &Params::input_checkpoint,
-             "A training checkpoint that has the values of variables: its prefix, one of its files or its folder.")
-      .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; made if it is absent.")
-      .Param("threshold", &Params::threshold, "Weights smaller than this in magnitude count as zero.", AtLeast(0))
-      .Param("min_sparsity", &Params::min_sparsity, "Weights of which a smaller share is zero stay.", Between(0, 1))
+             "A training checkpoint with the values of variables: its prefix, one of its files or its folder.")
+      .Param("group_init_node", &Params::group_init_node, "The NoOp that fills the tables; created if absent.")
+      .Param("threshold", &Params::threshold, "Weights with a magnitude below this value count as zero.", AtLeast(0))
+      .Param("min_sparsity", &Params::min_sparsity, "Minimum fraction of zeros; denser weights are left unchanged.",
+             Between(0, 1))
       .Param("hash_table_v2", &Params::hash_table_v2, "Use the table ops of TensorFlow 2, with resource handles.")
       .LooksFor({ops::kGather, ops::kGatherV2})
       .Numerics(Changes("weights smaller than the threshold become 0"))

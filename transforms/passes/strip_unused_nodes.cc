@@ -304,28 +304,30 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
 
 }  // namespace
 
-// Keeps the nodes that the declared outputs need, over data and control inputs, back to the declared inputs. An input
-// that is not a Placeholder becomes one, and what computed it goes. Its type and shape are the ones given, or else
-// those of what it replaces. An input declared as `name:1` becomes a Placeholder named `name_1`, which is the input
-// from then on.
+// Keeps the nodes that the declared outputs need, by data and control edges, back to the declared inputs. A declared
+// input that is not a Placeholder becomes one, and the nodes that computed it are removed. Its type and shape are the
+// given ones, or otherwise those of the replaced node. An input declared as `name:1` becomes a Placeholder named
+// `name_1`, which replaces it as a declared input.
 //
 //   Decode(file) -> x -> y -> z   with --inputs=x --outputs=y   =>   Placeholder x -> y
 //
-// Left alone are declared inputs, even if nothing reads them, and a Placeholder's own type and shape. An error: a cut
-// node whose second or later output is used and is not declared as an input.
+// Leaves unchanged declared inputs, even if no node reads them, and the type and shape of existing Placeholders. It is
+// an error if a later output of a replaced node is read and not declared as an input.
 DEFINE_PASS(strip_unused_nodes) {
-  return Pass<Params>("Keeps what the declared outputs need, and makes the declared inputs placeholders.")
-      .Why("A checkpoint has all that training needed; an application needs the way from its inputs to its outputs.")
-      .Param("type", &Params::type, "The type of new placeholders; when absent, that of what they replace.")
+  return Pass<Params>(
+             "Removes nodes that the declared outputs do not need, and turns the declared inputs into placeholders.")
+      .Why(
+          "A training graph contains nodes that inference does not need; an application needs only the path from its "
+          "inputs to its outputs.")
+      .Param("type", &Params::type, "Type of new placeholders. Default: the type of the replaced node.")
       .Param("shape", &Params::shape,
-             "The shape of new placeholders, as in \"1,224,224,3\"; ? or -1 is an unknown dimension, [] a scalar, "
-             "unknown an "
-             "unknown rank. When absent, the shape of what they replace.")
-      .Param("name", &Params::name, "An input with a type and a shape of its own; the next two must be given as often.")
-      .Param("type_for_name", &Params::type_for_name, "The type of the input `name` in the same place.")
-      .Param("shape_for_name", &Params::shape_for_name, "The shape of the input `name` in the same place.")
-      .Param("prune_functions", &Params::prune_functions,
-             "Drop the functions of which it is certain that no node calls them.")
+             "Shape of new placeholders, such as \"1,224,224,3\"; ? or -1: unknown dimension, []: scalar, unknown: "
+             "unknown rank. Default: the shape of the replaced node.")
+      .Param("name", &Params::name,
+             "An input with its own type and shape; give type_for_name and shape_for_name equally often.")
+      .Param("type_for_name", &Params::type_for_name, "Type of the input at the same position in `name`.")
+      .Param("shape_for_name", &Params::shape_for_name, "Shape of the input at the same position in `name`.")
+      .Param("prune_functions", &Params::prune_functions, "Remove functions that certainly no node calls.")
       .Numerics(Exact())
       .Idempotent()
       .ChangesInterface("an input declared as `name:port`, with a port other than 0, becomes a node `name_port`")

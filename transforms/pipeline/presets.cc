@@ -12,12 +12,11 @@ namespace permafrost {
 namespace {
 
 constexpr Preset kPresets[] = {
-    {"optimize_for_inference", "The same answers from fewer nodes: what training leaves behind goes.",
-     "Start here. Drops control edges that order nothing, cuts the graph down to what the outputs need, takes out\n"
-     "nodes that only pass values on or watch over training, computes what is constant, puts batch norms and\n"
-     "padding into the convolutions, and keeps one of each group of equal nodes. Constants are folded first, because a "
-     "batch norm is only recognised\n"
-     "when its factors are constants. It brings in no fused ops, so whatever ran the model runs it.",
+    {"optimize_for_inference", "Computes the same outputs with fewer nodes; removes remains of training.",
+     "The recommended start. Removes redundant control edges and nodes that the outputs do not need; removes nodes\n"
+     "that only forward values or serve training; folds constants; folds batch norms and padding into convolutions;\n"
+     "and merges equal nodes. Constants are folded first, because a batch norm is recognised only if its factors are\n"
+     "constant. No fused ops are introduced, so every runtime that runs the original runs the result.",
      R"(remove_control_dependencies(keep_stateful=true)
 strip_unused_nodes
 remove_nodes(op=Identity, op=CheckNumerics, op=StopGradient, op=PreventGradient)
@@ -30,31 +29,31 @@ fold_pad_into_conv
 fold_transposes
 common_subexpressions
 sort_by_execution_order)"},
-    {"optimize_for_deployment", "optimize_for_inference, and nothing that ties the file to where it was trained.",
-     "For a model that goes to other machines: they decide on devices themselves, and shapes that were noted for\n"
-     "people are inferred when needed. The answers stay what they are.",
+    {"optimize_for_deployment", "optimize_for_inference without placement and annotations from training.",
+     "For a model that is deployed to other machines: they choose devices themselves, and infer the shapes that\n"
+     "annotations record. The outputs do not change.",
      R"(optimize_for_inference
 remove_device
 remove_attribute(attribute_name=_class, attribute_name=_output_shapes))"},
-    {"quantize", "A quarter of the size: weights in eight bits, where measurement allows.",
-     "Batch norms are folded first, because their variances do not survive eight bits. Then each channel of each\n"
-     "constant has a range of its own; what still loses more than 3 % takes sixteen bits or stays in float, and a\n"
-     "note says which. The model is run to hold each output to an SQNR of 20 dB: constants that would take it lower\n"
-     "take sixteen bits. Give real inputs to measure with (--verify_inputs), and compare on your own data before you\n"
-     "ship.",
+    {"quantize", "Stores weights in eight bits, a quarter of their size, where the measured error allows it.",
+     "Folds batch norms first, because their variances lose too much accuracy in eight bits. Each channel of each\n"
+     "constant then has its own range. A constant with an error above 3 % gets sixteen bits or stays in float, and a\n"
+     "note reports it. The model is run to keep the SQNR of each output at 20 dB or more: constants that would reduce\n"
+     "it further get sixteen bits. Provide real inputs with --verify_inputs, and evaluate the result on your own data\n"
+     "before release.",
      R"(optimize_for_inference
 quantize_weights(per_channel=true, max_error=0.03, min_output_sqnr=20))"},
-    {"smallest_download", "The smallest file that still answers alike, to be compressed on its way.",
-     "As quantize, for smaller constants too; what stays in float is rounded to half, and names become short.\n"
-     "Names of inputs and outputs stay. Compress the file with zstd or gzip on its way.",
+    {"smallest_download", "Minimises the compressed size of the file.",
+     "Extends quantize to smaller constants, stores the remaining float constants as float16, and shortens names. The\n"
+     "names of inputs and outputs are kept. Compress the file with zstd or gzip for distribution.",
      R"(optimize_for_deployment
 quantize_weights(minimum_size=256, per_channel=true, max_error=0.03, min_output_sqnr=20)
 convert_float16_weights(minimum_size=32)
 sort_by_execution_order
 obfuscate_names)"},
-    {"fuse_convolutions", "Resizing and mirrored padding inside the convolutions that they feed.",
-     "For TensorFlow on a CPU, which then keeps no enlarged copy of the image. The ops with both come first, since\n"
-     "the others would take a part of what they fuse. Other runtimes mostly lack the fused ops.",
+    {"fuse_convolutions", "Fuses resizing and mirror padding into the convolutions that read them.",
+     "For TensorFlow on CPUs, which then does not store the enlarged image. The pass that fuses both runs first,\n"
+     "because the other passes would fuse only one of the two ops. Most other runtimes do not support the fused ops.",
      R"(fuse_resize_pad_and_conv
 fuse_resize_and_conv
 fuse_pad_and_conv)"},

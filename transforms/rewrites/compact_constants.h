@@ -20,9 +20,10 @@ struct CompactionFilter {
   std::vector<std::string> exclude_op;
 };
 
-inline constexpr char kMinimumSizeHelp[] = "Constants with fewer elements stay as they are.";
-inline constexpr char kExcludeNodeHelp[] = "Name of a constant that stays as it is.";
-inline constexpr char kExcludeOpHelp[] = "Constants that such an op reads, directly or through Identity, stay.";
+inline constexpr char kMinimumSizeHelp[] = "Minimum number of elements; smaller constants are left unchanged.";
+inline constexpr char kExcludeNodeHelp[] = "Name of a constant that is left unchanged.";
+inline constexpr char kExcludeOpHelp[] =
+    "An op whose constant inputs, read directly or through Identity, are left unchanged.";
 
 // Returns the float constants to compact, in the order of the graph. Skips declared inputs and constants that the
 // filter excludes, both with a miss; empty constants; and constants that only bound the range of a Dequantize. Returns

@@ -98,21 +98,21 @@ absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::RunLoop(const Node& node
 absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::RunFunction(const Node& node, const FunctionRef& function,
                                                                     absl::Span<const Tensor> inputs, int depth) {
   PF_ASSIGN_OR_RETURN(const CallInlining::Body* body, inlining_.BodyOf(node, function));
-  const Plan& plan = PlanOf(*body);
-  PF_RETURN_IF_ERROR(Annotate(plan.obstacle, absl::StrCat("function '", function.name, "'")));
-  const std::vector<Node*> args = ArgsOf(*plan.body);
+  const Schedule& schedule = ScheduleOf(*body);
+  PF_RETURN_IF_ERROR(Annotate(schedule.obstacle, absl::StrCat("function '", function.name, "'")));
+  const std::vector<Node*> args = ArgsOf(*schedule.body);
   if (args.size() != inputs.size()) {
     return absl::InvalidArgumentError(absl::StrCat(node.Describe(), ": has ", inputs.size(),
                                                    " arguments, but function '", function.name, "' takes ",
                                                    args.size()));
   }
-  std::vector<std::vector<Tensor>> values(plan.body->id_limit());
-  std::vector<uint32_t> reads = plan.reads;
+  std::vector<std::vector<Tensor>> values(schedule.body->id_limit());
+  std::vector<uint32_t> reads = schedule.reads;
   for (size_t i = 0; i < args.size(); ++i) values[args[i]->id()] = {inputs[i]};
   std::vector<Tensor> outputs;
-  steps_ +=
-      static_cast<int64_t>(1 + plan.body->id_limit() / 8);  // Cost of the lists above, which are built for each call.
-  for (const Node* each : plan.order) {
+  steps_ += static_cast<int64_t>(1 + schedule.body->id_limit() /
+                                         8);  // Cost of the lists above, which are built for each call.
+  for (const Node* each : schedule.order) {
     if (++steps_ > kMostSteps) {
       return absl::ResourceExhaustedError(
           absl::StrCat("what functions compute takes more than ", kMostSteps, " steps"));
@@ -140,26 +140,26 @@ absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::RunFunction(const Node& 
   return outputs;
 }
 
-const FunctionEvaluation::Plan& FunctionEvaluation::PlanOf(const CallInlining::Body& body) {
-  std::unique_ptr<Plan>& plan = plans_[&body];
-  if (plan != nullptr) return *plan;
-  plan = std::make_unique<Plan>();
+const FunctionEvaluation::Schedule& FunctionEvaluation::ScheduleOf(const CallInlining::Body& body) {
+  std::unique_ptr<Schedule>& schedule = schedules_[&body];
+  if (schedule != nullptr) return *schedule;
+  schedule = std::make_unique<Schedule>();
   if (body.graph == nullptr) {
-    plan->obstacle = absl::UnimplementedError(body.obstacle);
+    schedule->obstacle = absl::UnimplementedError(body.obstacle);
   } else if (body.has_effect) {
-    plan->obstacle = absl::UnimplementedError("has side effects");
+    schedule->obstacle = absl::UnimplementedError("has side effects");
   } else {
-    plan->obstacle = MakePlan(*body.graph, plan.get());
+    schedule->obstacle = MakeSchedule(*body.graph, schedule.get());
   }
-  return *plan;
+  return *schedule;
 }
 
-absl::Status FunctionEvaluation::MakePlan(const Graph& body, Plan* plan) {
-  plan->body = &body;
+absl::Status FunctionEvaluation::MakeSchedule(const Graph& body, Schedule* schedule) {
+  schedule->body = &body;
   const std::vector<Node*> retvals = RetvalsOf(body);
   const std::vector<bool> needed = ReachedBackwards(body, retvals, {});
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(body));
-  plan->reads.assign(body.id_limit(), 0);
+  schedule->reads.assign(body.id_limit(), 0);
   for (const Node* node : order) {
     if (!needed[node->id()] || node->op() == ops::k_Retval) continue;
     const OpSchema* schema = FindSchema(node->op());
@@ -170,12 +170,12 @@ absl::Status FunctionEvaluation::MakePlan(const Graph& body, Plan* plan) {
       return absl::UnimplementedError(absl::StrCat(node->Describe(), " is excluded by exclude_op"));
     }
     if (node->op() != ops::k_Arg && !IsCall(*node)) PF_RETURN_IF_ERROR(evaluator_.Supports(*node));
-    plan->order.push_back(node);
+    schedule->order.push_back(node);
   }
   // The outputs in their order.
-  plan->order.insert(plan->order.end(), retvals.begin(), retvals.end());
-  for (const Node* node : plan->order) {
-    for (int i = 0; i < node->num_data_inputs(); ++i) ++plan->reads[node->input(i).node->id()];
+  schedule->order.insert(schedule->order.end(), retvals.begin(), retvals.end());
+  for (const Node* node : schedule->order) {
+    for (int i = 0; i < node->num_data_inputs(); ++i) ++schedule->reads[node->input(i).node->id()];
   }
   return absl::OkStatus();
 }

@@ -38,7 +38,7 @@ class FunctionEvaluation {
 
  private:
   // The nodes of a body that its outputs depend on, in topological order.
-  struct Plan {
+  struct Schedule {
     const Graph* body = nullptr;
     std::vector<const Node*> order;
     std::vector<uint32_t> reads;  // By node id: number of inputs of these nodes that read it.
@@ -49,13 +49,13 @@ class FunctionEvaluation {
   absl::StatusOr<std::vector<Tensor>> RunLoop(const Node& node, absl::Span<const Tensor> inputs, int depth);
   absl::StatusOr<std::vector<Tensor>> RunFunction(const Node& node, const FunctionRef& function,
                                                   absl::Span<const Tensor> inputs, int depth);
-  const Plan& PlanOf(const CallInlining::Body& body);
-  absl::Status MakePlan(const Graph& body, Plan* plan);
+  const Schedule& ScheduleOf(const CallInlining::Body& body);
+  absl::Status MakeSchedule(const Graph& body, Schedule* schedule);
 
   CallInlining inlining_;
   const absl::flat_hash_set<absl::string_view>& exclude_ops_;
   const Evaluator& evaluator_;
-  absl::flat_hash_map<const CallInlining::Body*, std::unique_ptr<Plan>> plans_;
+  absl::flat_hash_map<const CallInlining::Body*, std::unique_ptr<Schedule>> schedules_;
   int64_t steps_ = 0;
 };
 

@@ -51,8 +51,9 @@ class NodeFilter {
 };
 
 // Help texts of the two parameters of a NodeFilter.
-inline constexpr char kOpNameHelp[] = "Only nodes of these ops: \"A\", \"A|B\" for several, \"*\" for all.";
-inline constexpr char kPrefixHelp[] = "Only nodes whose name begins so.";
+inline constexpr char kOpNameHelp[] =
+    "Restrict the pass to nodes of these ops: \"A\", \"A|B\" for several, \"*\" for all.";
+inline constexpr char kPrefixHelp[] = "Restrict the pass to nodes whose name starts with this prefix.";
 
 }  // namespace permafrost
 

@@ -40,16 +40,16 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
 
 }  // namespace
 
-// Replaces a value that is negated twice with the value.
+// Replaces a value that is negated twice by the value itself.
 //
 //   Neg(Neg(x))   =>   x
 //
-// The Neg nodes stay where other nodes read them; strip_unused_nodes removes the rest. Left alone when the outer Neg is
+// Neg nodes with other readers are kept; strip_unused_nodes removes the others. Leaves the outer Neg unchanged if it is
 // an output of the graph.
 DEFINE_PASS(remove_double_negation) {
-  return Pass<Params>("Replaces Neg(Neg(x)) with x.")
-      .Why("Exporters that spell out subtractions leave such pairs.")
-      .Param("keep_outputs", &Params::keep_outputs, "Leave a Neg alone that is an output of the graph.")
+  return Pass<Params>("Replaces Neg(Neg(x)) by x.")
+      .Why("Exporters that write subtraction as addition of a negated value create such pairs.")
+      .Param("keep_outputs", &Params::keep_outputs, "Keep a Neg that is an output of the graph.")
       .Numerics(Exact())
       .Idempotent()
       .LooksFor({ops::kNeg})

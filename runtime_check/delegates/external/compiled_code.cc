@@ -16,10 +16,11 @@ absl::StatusOr<std::unique_ptr<CompiledCode>> CompiledCode::Take(const permafros
                                                                  std::shared_ptr<const void> library) {
   std::unique_ptr<CompiledCode> code(new CompiledCode(compiled, std::move(constants), std::move(library)));
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (compiled.run == nullptr) return absl::InternalError("the library gives nothing to run");
+  if (compiled.run == nullptr) return absl::InternalError("the library returns no function to run");
   if (compiled.scratch_bytes > kMost || compiled.constant_bytes > kMost) {
-    return absl::InternalError(absl::StrCat("the library asks for ", compiled.scratch_bytes, " bytes and says that it ",
-                                            "keeps ", compiled.constant_bytes, ", expected less than 2^63"));
+    return absl::InternalError(absl::StrCat("the library requests ", compiled.scratch_bytes,
+                                            " bytes of scratch memory and reports ", "keeps ", compiled.constant_bytes,
+                                            ", expected less than 2^63"));
   }
   return code;
 }

@@ -118,7 +118,7 @@ absl::Status CallEntry(void* symbol, LoadedDelegate* loaded) {
   PF_RETURN_IF_ERROR(CheckAbiVersion(delegate.major, delegate.minor));
   loaded->is_made = true;
   const auto missing = [](absl::string_view member) {
-    return absl::InternalError(absl::StrCat("permafrost_delegate_entry gives no '", member, "'"));
+    return absl::InternalError(absl::StrCat("permafrost_delegate_entry does not set '", member, "'"));
   };
   if (delegate.name == nullptr || *delegate.name == '\0') return missing("name");
   if (delegate.supports == nullptr) return missing("supports");

@@ -14,7 +14,7 @@ namespace {
 
 std::string LastError() {
   const char* text = dlerror();
-  return text == nullptr ? "the loader does not say why" : text;
+  return text == nullptr ? "the loader gives no reason" : text;
 }
 
 }  // namespace
@@ -42,14 +42,14 @@ absl::Status CheckAbiVersion(int32_t major, int32_t minor) {
   if (major == PERMAFROST_ABI_MAJOR) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("is built for version ", major, ".", minor,
                                                     " of the interface, expected ", PERMAFROST_ABI_MAJOR,
-                                                    ".x; build it anew with the header of this version"));
+                                                    ".x; rebuild it with the header of this version"));
 }
 
 absl::Status ErrorBuffer::ToStatus(int32_t result) {
   if (result == PERMAFROST_OK) return absl::OkStatus();
   text_[sizeof(text_) - 1] = '\0';
   std::string text = text_;
-  if (text.empty()) text = absl::StrCat("the library gives no reason (answer ", result, ")");
+  if (text.empty()) text = absl::StrCat("the library gives no reason (result ", result, ")");
   return result == PERMAFROST_NO ? absl::UnimplementedError(text) : absl::InternalError(text);
 }
 

@@ -216,7 +216,7 @@ class Pieces final : public CompiledPartition {
       const Piece& piece = *pieces_[i];
       for (size_t j = 0; j < piece.reads.size(); ++j) {
         if (!is_given[piece.reads[j]] && buffer_of[piece.reads[j]] == kNone) {
-          return absl::InternalError(absl::StrCat(piece.name, " reads what nobody has made"));
+          return absl::InternalError(absl::StrCat(piece.name, " reads a value that no earlier piece computes"));
         }
         if (!is_given[piece.reads[j]] && stretch_at[i].begin != kNone) {
           users[buffer_of[piece.reads[j]]].push_back(position);

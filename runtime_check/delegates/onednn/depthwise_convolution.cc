@@ -58,7 +58,7 @@ class Depthwise final : public Piece {
     num_threads_ = work < (source_.IsInt8() ? kWorthAThreadOfBytes : kWorthAThread) ? 1 : num_threads;
     for (const Step& step : op.post_steps) {
       if (step.other >= 0 && step.meeting != Meeting::kSame) {
-        return absl::UnimplementedError("operands of its post-steps do not lie as the result does");
+        return absl::UnimplementedError("operands of its post-ops have another layout than the result");
       }
       absl::StrAppend(&description_, " + ", NameOf(step.op));
     }
@@ -152,7 +152,7 @@ class Depthwise final : public Piece {
     if (!source_.IsInt8()) {
       const std::vector<float> weights = ScaledWeights(op);
       if (HasNonFinite(reinterpret_cast<const char*>(weights.data()), static_cast<int64_t>(weights.size()))) {
-        return absl::UnimplementedError("weights that are not finite would make NaN of the padding");
+        return absl::UnimplementedError("nonfinite weights would turn the padding into NaN");
       }
       results.addends = op.bias;
       results.addends.resize(channels, 0.0f);

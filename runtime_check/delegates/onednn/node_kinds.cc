@@ -30,7 +30,7 @@ class Reader {
     const int data = parsed_.kind == NodeKind::kTransposedConvolution ? 2
                      : parsed_.kind == NodeKind::kElementwise         ? parsed_.left
                                                                       : 0;
-    if (In(data).constant.has_value()) return No("what it works on is constant");
+    if (In(data).constant.has_value()) return No("its data input is constant");
     if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
     for (size_t i = 1; i < from_.outputs.size(); ++i) {
       const int output = from_.outputs[i];
@@ -132,7 +132,7 @@ class Reader {
       case ops::kFusedBatchNormV3:
         return BatchNorm();
       default:
-        return No(absl::StrCat(op.name(), " is left to the reference kernel"));
+        return No("it is not implemented by this delegate");
     }
   }
 
@@ -206,7 +206,7 @@ class Reader {
     const bool left_fits = In(0).shape.num_elements() == Out(0).shape.num_elements() && !In(0).constant.has_value();
     const bool right_fits = In(1).shape.num_elements() == Out(0).shape.num_elements() && !In(1).constant.has_value();
     if (!left_fits) {
-      if (!right_fits) return No("neither operand is a value of the run that has the shape of the result");
+      if (!right_fits) return No("neither operand is a nonconstant tensor with the shape of the result");
       // c - x is -x + c.
       if (op == LoopOp::kSub && In(0).constant.has_value() && In(0).shape.num_elements() == 1) {
         parsed_.left = 1;
@@ -223,7 +223,7 @@ class Reader {
         MeetingOf(In(parsed_.left).shape, In(parsed_.right).shape, In(parsed_.right).constant.has_value());
     if (!meeting.has_value()) {
       return No(absl::StrCat("operands of shapes ", In(0).shape.ToString(), " and ", In(1).shape.ToString(),
-                             " meet in an unusual way"));
+                             " broadcast in an unsupported way"));
     }
     parsed_.meeting = *meeting;
     if (parsed_.meeting == Meeting::kScalar && In(parsed_.right).constant.has_value()) {
@@ -260,7 +260,7 @@ class Reader {
         parsed_.beta = op == LoopOp::kMin ? number : kInfinity;
         break;
       default:
-        return No("squared difference with a number");
+        return No("it subtracts a scalar constant");
     }
     parsed_.left = left;
     return parsed_;
@@ -268,7 +268,7 @@ class Reader {
 
   absl::StatusOr<ParsedNode> AddN() {
     if (from_.inputs.size() == 1) return parsed_;
-    if (from_.inputs.size() > 2) return No("it adds more than two");
+    if (from_.inputs.size() > 2) return No("it adds more than two tensors");
     return Binary(LoopOp::kAdd);
   }
 
@@ -349,7 +349,7 @@ class Reader {
     PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(node_, "transpose_a"));
     PF_ASSIGN_OR_RETURN(parsed_.transpose_b, BoolAttr(node_, "transpose_b"));
     if (transpose_a) return No("the left matrix is transposed");
-    if (In(0).shape.rank() != 2) return No("the left operand is no matrix");
+    if (In(0).shape.rank() != 2) return No("the left operand is not a matrix");
     parsed_.rows = In(0).shape.dim(0);
     parsed_.depth = In(0).shape.dim(1);
     parsed_.columns = Out(0).shape.dim(1);
@@ -372,11 +372,12 @@ class Reader {
     const DelegateTensor& axes = In(1);
     if (In(0).shape.rank() != 4 || !axes.constant.has_value() || axes.dtype != DType::kInt32 ||
         axes.shape.num_elements() != 2) {
-      return No("it is not over height and width of an image");
+      return No("it does not reduce exactly the height and width of an image");
     }
     const UnalignedSpan<int32_t> values(axes.constant->bytes().data(), 2);
     const auto axis = [&](size_t i) { return values[i] < 0 ? values[i] + 4 : values[i]; };
-    if (axis(0) + axis(1) != 3 || axis(0) * axis(1) != 2) return No("it is not over height and width of an image");
+    if (axis(0) + axis(1) != 3 || axis(0) * axis(1) != 2)
+      return No("it does not reduce exactly the height and width of an image");
     return parsed_;
   }
 
@@ -384,11 +385,11 @@ class Reader {
     parsed_.kind = NodeKind::kConcat;
     parsed_.num_values = static_cast<int>(from_.inputs.size()) - 1;
     const DelegateTensor& axis = In(parsed_.num_values);
-    if (!axis.constant.has_value() || axis.dtype != DType::kInt32) return No("its axis is no int32 constant");
+    if (!axis.constant.has_value() || axis.dtype != DType::kInt32) return No("its axis is not an int32 constant");
     parsed_.axis = UnalignedSpan<int32_t>(axis.constant->bytes().data(), 1)[0];
     if (parsed_.axis < 0) parsed_.axis += Out(0).shape.rank();
     for (int i = 0; i < parsed_.num_values; ++i) {
-      if (In(i).constant.has_value()) return No("it joins a constant");
+      if (In(i).constant.has_value()) return No("it concatenates a constant");
     }
     return parsed_;
   }
@@ -397,10 +398,10 @@ class Reader {
     parsed_.kind = NodeKind::kPad;
     const DelegateTensor& pads = In(1);
     if (In(0).shape.rank() != 4 || !pads.constant.has_value() || pads.dtype != DType::kInt32) {
-      return No("it does not pad an image by constants");
+      return No("it does not pad an image with constant paddings");
     }
     if (node_.op() == ops::kPadV2 && !(In(2).constant.has_value() && FloatsOf(*In(2).constant)[0] == 0)) {
-      return No("it pads with something else than 0");
+      return No("its padding value is not 0");
     }
     const UnalignedSpan<int32_t> values(pads.constant->bytes().data(), 8);
     if (values[0] != 0 || values[1] != 0 || values[6] != 0 || values[7] != 0) {
@@ -416,10 +417,10 @@ class Reader {
   absl::StatusOr<ParsedNode> Resize(bool is_bilinear) {
     parsed_.kind = NodeKind::kResize;
     parsed_.is_bilinear = is_bilinear;
-    if (In(0).dtype != DType::kFloat) return No("the image is not of floats");
+    if (In(0).dtype != DType::kFloat) return No("the image is not float");
     PF_ASSIGN_OR_RETURN(parsed_.align_corners, BoolAttr(node_, "align_corners"));
     PF_ASSIGN_OR_RETURN(parsed_.half_pixel_centers, BoolAttr(node_, "half_pixel_centers"));
-    if (!is_bilinear) return No("nearest neighbours are left to the reference kernel");
+    if (!is_bilinear) return No("nearest-neighbour resizing is not implemented by this delegate");
     return parsed_;
   }
 

@@ -53,7 +53,7 @@ absl::StatusOr<EightBitWeights> QuantizeWeights(const WeightedOp& op, const std:
   constexpr float kLast = 127.0f;
   constexpr float kParts[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f, 0.7f};
   if (HasNonFinite(reinterpret_cast<const char*>(weights.data()), static_cast<int64_t>(weights.size()))) {
-    return absl::UnimplementedError("weights that are not finite have no eight bits");
+    return absl::UnimplementedError("nonfinite weights cannot be quantised");
   }
   const OutputsOf output_of(op);
   std::vector<float> most(output_of.outputs, 0.0f);

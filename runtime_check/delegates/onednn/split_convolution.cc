@@ -318,11 +318,11 @@ absl::StatusOr<std::unique_ptr<Piece>> MakeSplitConvolution(const WeightedOp& op
                                                             int num_threads) {
   for (const Step& step : op.post_steps) {
     if (step.other >= 0 && step.meeting != Meeting::kSame) {
-      return absl::UnimplementedError("operands of its post-steps do not lie as the result does");
+      return absl::UnimplementedError("operands of its post-ops have another layout than the result");
     }
   }
   if (HasNonFinite(op.weights.bytes().data(), op.weights.num_elements())) {
-    return absl::UnimplementedError("weights that are not finite have no parts");
+    return absl::UnimplementedError("nonfinite weights cannot be split into bf16 parts");
   }
   return std::unique_ptr<Piece>(std::make_unique<SplitConvolution>(op, types, num_threads));
 }

@@ -131,7 +131,8 @@ Chosen Choose(const ParsedNode& parsed, const Descs& descs, const dnnl::primitiv
                                       descs.bias, descs.target, strides, dilations, before, after);
   dnnl::convolution_forward::primitive_desc choice(desc, attributes, CpuEngine());
   while (WritesBeyondTarget(choice.impl_info_str(), parsed.window)) {
-    if (!choice.next_impl()) throw dnnl::error(dnnl_unimplemented, "no implementation that keeps to its target");
+    if (!choice.next_impl())
+      throw dnnl::error(dnnl_unimplemented, "no implementation that does not write beyond its output");
   }
   return ChosenOf<dnnl::convolution_forward>(choice);
 }
@@ -260,13 +261,14 @@ class Weighted final : public Piece {
     if (!op.post_steps.empty()) attributes.set_post_ops(PostOps(op, descs.target, &operands));
     const Chosen chosen = Choose(op.parsed, descs, attributes);
     if (IsReferenceImplementation(chosen.implementation.c_str())) {
-      return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+      return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for this op"));
     }
     for (const Step& step : op.post_steps) {
-      if (types_.Of(step.other).IsInt8()) return absl::UnimplementedError("operands of post-ops have no scales");
+      if (types_.Of(step.other).IsInt8()) return absl::UnimplementedError("oneDNN does not scale operands of post-ops");
     }
     if (LosesOperands(chosen.implementation) && HasOperands(op)) {
-      return absl::UnimplementedError(absl::StrCat("'", chosen.implementation, "' misreads operands of post-ops"));
+      return absl::UnimplementedError(
+          absl::StrCat("'", chosen.implementation, "' reads operands of post-ops incorrectly"));
     }
     primitive_.Set(chosen.make());
     implementation_ = chosen.implementation;
@@ -365,7 +367,7 @@ class Weighted final : public Piece {
         scale.op = LoopOp::kAffine;
         scale.alpha = factor;
         if (!AppendPostStep(scale, /*takes_slopes=*/false, &steps)) {
-          return absl::UnimplementedError("its post-steps leave no way to scale");
+          return absl::UnimplementedError("its post-ops cannot be combined with a scale");
         }
       }
     }
@@ -599,13 +601,13 @@ int64_t Products(const ParsedNode& parsed) {
 absl::Status CheckFast(const ParsedNode& parsed) {
   if (IsNarrow(parsed)) return absl::OkStatus();
   Chosen chosen;
-  PF_RETURN_IF_ERROR(Guarded("oneDNN does not take it", [&] {
+  PF_RETURN_IF_ERROR(Guarded("oneDNN does not support it", [&] {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     chosen = Choose(parsed, DescsOf(parsed, true), attributes);
   }));
   if (!IsReferenceImplementation(chosen.implementation.c_str())) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for it"));
+  return absl::UnimplementedError(absl::StrCat("oneDNN has only '", chosen.implementation, "' for this op"));
 }
 
 absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const StorageTypes& types, int num_threads,
@@ -615,7 +617,7 @@ absl::StatusOr<std::unique_ptr<Piece>> MakeWeighted(WeightedOp op, const Storage
     return MakeNarrow(op, num_threads);
   }
   if (std::any_of(op.post_steps.begin(), op.post_steps.end(), IsSlopes)) {
-    return absl::UnimplementedError("oneDNN has no fast implementation with slopes by channel");
+    return absl::UnimplementedError("oneDNN has no fast implementation with per-channel slopes");
   }
   auto piece = std::make_unique<Weighted>();
   const std::string name = op.name;

@@ -35,7 +35,7 @@ absl::Status CheckInfinitePads(const std::vector<Operation>& operations) {
         continue;
       }
       return absl::UnimplementedError(
-          absl::StrCat("'", operation.nodes[0]->name(), "' reads what is padded with infinity"));
+          absl::StrCat("'", operation.nodes[0]->name(), "' reads a tensor padded with infinity"));
     }
     if (operation.kind == OperationKind::kPad && std::isinf(operation.alpha)) {
       infinite.insert(operation.outputs.begin(), operation.outputs.end());
@@ -276,9 +276,9 @@ absl::Status Compiled::CheckInputs(absl::Span<const char* const> inputs) const {
   if (!loses_nan_) return absl::OkStatus();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (AreFinite({inputs[i], places_[input_places_[i]].bytes})) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "xnnpack: what goes into the partition that begins with '", steps_[0].operation.nodes[0]->name(),
-        "' holds NaN or infinity, of which XNNPACK makes other numbers than TensorFlow; choose another delegate"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("xnnpack: an input of the partition that begins with '", steps_[0].operation.nodes[0]->name(),
+                     "' holds NaN or infinity, for which XNNPACK and TensorFlow differ; choose another delegate"));
   }
   return absl::OkStatus();
 }

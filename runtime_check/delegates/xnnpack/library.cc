@@ -54,7 +54,7 @@ const char* Describe(enum xnn_status status) {
     case xnn_status_unsupported_hardware:
       return "the processor is unsupported";
     case xnn_status_out_of_memory:
-      return "memory ran out";
+      return "out of memory";
   }
   return "an unknown error";
 }
@@ -78,7 +78,7 @@ absl::Status ToStatus(enum xnn_status status, absl::string_view call) {
 absl::Status InitializeLibrary() {
   static const struct xnn_allocator allocator = {nullptr,     &Allocate,        &Reallocate,
                                                  &Deallocate, &AllocateAligned, &Deallocate};
-  static const absl::Status status = ToStatus(xnn_initialize(&allocator), "to get ready");
+  static const absl::Status status = ToStatus(xnn_initialize(&allocator), "to initialise");
   return status;
 }
 

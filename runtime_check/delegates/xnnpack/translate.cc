@@ -21,7 +21,7 @@ absl::Status No(absl::string_view reason) { return absl::UnimplementedError(reas
 
 absl::Status CheckTensor(const DelegateTensor& tensor) {
   if (tensor.dtype != DType::kFloat) {
-    return No(absl::StrCat("it has a tensor of type ", DTypeName(tensor.dtype), ", and only float is computed"));
+    return No(absl::StrCat("it has a tensor of type ", DTypeName(tensor.dtype), ", expected float"));
   }
   const absl::StatusOr<int64_t> elements = tensor.shape.CheckedNumElements();
   if (!elements.ok() || *elements >= kMostElements) return No("it has a tensor of 2^31 elements or more");
@@ -37,7 +37,7 @@ Operation ElementByElement(OperationKind kind, const NodeView& view) {
 }
 
 absl::StatusOr<Operation> Clamp(const NodeView& view, float min, float max) {
-  if (!(min < max)) return No("its bounds leave one value at most");
+  if (!(min < max)) return No("its bounds allow at most one value");
   Operation operation = ElementByElement(OperationKind::kClamp, view);
   operation.min = min;
   operation.max = max;
@@ -55,9 +55,9 @@ absl::StatusOr<Operation> Binary(OperationKind kind, const NodeView& view) {
     if (operation.input_shapes[i].empty()) operation.input_shapes[i].push_back(1);
   }
   if (kind == OperationKind::kDivide) {
-    if (!view.is_constant(1)) return No("its divisor is not constant, and for 0 / 0 XNNPACK gives no NaN");
+    if (!view.is_constant(1)) return No("its divisor is not constant, and XNNPACK does not compute NaN for 0 / 0");
     for (const float divisor : Floats(*view.input_tensor(1).constant)) {
-      if (divisor == 0) return No("its divisor has zeros, and for 0 / 0 XNNPACK gives no NaN");
+      if (divisor == 0) return No("its divisor has zeros, and XNNPACK does not compute NaN for 0 / 0");
     }
   }
   return operation;
@@ -87,7 +87,7 @@ absl::StatusOr<Operation> BiasAdd(const NodeView& view) {
 }
 
 absl::StatusOr<Operation> AddN(const NodeView& view) {
-  if (view.num_inputs() != 2) return No("it has not exactly two operands");
+  if (view.num_inputs() != 2) return No("it does not have exactly two operands");
   return Binary(OperationKind::kAdd, view);
 }
 
@@ -123,7 +123,7 @@ absl::StatusOr<Operation> Mean(const NodeView& view) {
   int begin = shape.rank() - 1;
   while (begin > 0 && (is_reduced[begin - 1] || shape.dim(begin - 1) == 1)) --begin;
   for (int i = 0; i < begin; ++i) {
-    if (is_reduced[i]) return No("it does not reduce exactly the axes before the last, or some of them up to there");
+    if (is_reduced[i]) return No("the reduced axes are not a contiguous group that ends before the last axis");
   }
   if (shape.rank() < 2 || (is_reduced[shape.rank() - 1] && shape.dim(shape.rank() - 1) != 1)) {
     return No("it reduces the last axis");
@@ -142,7 +142,7 @@ absl::StatusOr<Operation> Pad(const NodeView& view) {
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> paddings, view.Integers(1, "the sizes of its padding"));
   if (view.num_inputs() > 2) {
     // Infinities are allowed because of max pooling, which ignores them.
-    PF_ASSIGN_OR_RETURN(operation.alpha, view.OneFloat(2, "what it pads with", /*may_be_infinite=*/true));
+    PF_ASSIGN_OR_RETURN(operation.alpha, view.OneFloat(2, "its padding value", /*may_be_infinite=*/true));
   }
   const Shape& shape = view.input_shape(0);
   if (shape.rank() > kMostDims) return No("it has a tensor of more than 6 dimensions");
@@ -352,10 +352,10 @@ size_t Product(const Shape& shape, int begin, int end) {
 absl::StatusOr<Operation> Translate(const Partition& partition, const DelegateNode& node) {
   const Op op = node.node->op();
   if (op == ops::kSqrt || op == ops::kRsqrt) {
-    return No("of negative numbers it makes NaN, which XNNPACK's other operators lose");
+    return No("it computes NaN for negative numbers, which other XNNPACK operators lose");
   }
   const Translator translator = FindTranslator(op);
-  if (translator == nullptr) return No("XNNPACK has no operator for it");
+  if (translator == nullptr) return No("XNNPACK has no such operator");
   for (const int tensor : node.inputs) {
     if (!partition.tensors[tensor].constant.has_value()) PF_RETURN_IF_ERROR(CheckTensor(partition.tensors[tensor]));
   }
@@ -365,7 +365,7 @@ absl::StatusOr<Operation> Translate(const Partition& partition, const DelegateNo
   if (operation.inputs.empty()) operation.inputs = {node.inputs[0]};
   operation.outputs = node.outputs;
   if (operation.inputs.size() == 1 && partition.tensors[operation.inputs[0]].constant.has_value()) {
-    return No("what it computes from is constant");
+    return No("its inputs are constant");
   }
   return operation;
 }

@@ -100,7 +100,7 @@ absl::StatusOr<Operation> TranslateSlice(const NodeView& view) {
   const Shape& output = view.output_shape(0);
   if (input.rank() > kMostBlockDims) return No("it has a tensor of more than 6 dimensions");
   const bool is_strided = view.node().op() == ops::kStridedSlice;
-  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> begin, view.Integers(1, "the positions where it begins"));
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> begin, view.Integers(1, "the start positions"));
   int64_t begin_mask = 0, shrink_mask = 0;
   std::vector<int64_t> strides(begin.size(), 1);
   if (is_strided) {

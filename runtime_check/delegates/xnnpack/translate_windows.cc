@@ -80,7 +80,7 @@ absl::StatusOr<Operation> TranslateTransposedConvolution(const NodeView& view) {
   };
   // Explicit padding can cut off more of the output after the last window than the library can omit.
   if (adjustment(window.y) >= window.y.stride || adjustment(window.x) >= window.x.stride) {
-    return No("a stride or more of its output lies behind its last window");
+    return No("its output extends a stride or more beyond its last window");
   }
   geometry.adjustment_height = static_cast<uint32_t>(adjustment(window.y));
   geometry.adjustment_width = static_cast<uint32_t>(adjustment(window.x));
@@ -112,7 +112,8 @@ absl::StatusOr<Operation> TranslatePool(const NodeView& view) {
   const Shape& input = view.input_shape(0);
   PF_ASSIGN_OR_RETURN(const Window window, ReadWindow(view.node(), layout, kernel, input.dim(1), input.dim(2)));
   for (const WindowAxis& axis : {window.y, window.x}) {
-    if (axis.pad_before >= axis.taps || PadAfter(axis) >= axis.taps) return No("a window lies in the padding alone");
+    if (axis.pad_before >= axis.taps || PadAfter(axis) >= axis.taps)
+      return No("a window lies completely in the padding");
   }
   SetImages(input, view.output_shape(0), &operation.window);
   SetAxes(window, &operation.window);

@@ -161,9 +161,9 @@ TEST(ConformanceTest, TheTableTellsWhatRunsAndWhatDoesNot) {
   report.ops["Elu"] = {2, 0, {{"no | such", 2}}};
   report.ops["Selu"] = {1, 0, {{"no | such", 1}}};
   EXPECT_EQ(ConformanceTable(report),
-            "| op | recorded cases that it runs | of | refuses, in how many cases |\n|---|---|---|---|\n"
+            "| op | supported cases | recorded cases | reasons for refusals (number of cases) |\n|---|---|---|---|\n"
             "| Conv2D | 5 | 7 | a (2); b (1) |\n"
-            "\nIt runs no case of these ops:\n\n| reason | ops |\n|---|---|\n"
+            "\nOps without a supported case:\n\n| reasons | ops |\n|---|---|\n"
             "| no \\| such | Elu Selu |\n");
 }
 

@@ -139,13 +139,13 @@ TEST(ExternalDelegateTest, RefusesWhatIsNoDelegate) {
   check("docs/writing_a_delegate.md", absl::StatusCode::kInvalidArgument, "cannot be loaded as a shared library: ");
   check(Faulty("HAS_NO_ENTRY"), absl::StatusCode::kInvalidArgument, ".so' does not export 'permafrost_delegate_entry'");
   check(Faulty("IS_OF_ANOTHER_MAJOR_VERSION"), absl::StatusCode::kFailedPrecondition,
-        ".so': is built for version 2.7 of the interface, expected 1.x; build it anew with the header of this version");
+        ".so': is built for version 2.7 of the interface, expected 1.x; rebuild it with the header of this version");
   check(Faulty("SAYS_NO_VERSION"), absl::StatusCode::kFailedPrecondition, "is built for version 0.0");
   check(Faulty("FAILS"), absl::StatusCode::kInternal,
         "FAILS.so': permafrost_delegate_entry failed: the device does not answer");
-  check(Faulty("HAS_NO_NAME"), absl::StatusCode::kInternal, "permafrost_delegate_entry gives no 'name'");
-  check(Faulty("HAS_NO_SUPPORTS"), absl::StatusCode::kInternal, "permafrost_delegate_entry gives no 'supports'");
-  check(Faulty("HAS_NO_COMPILE"), absl::StatusCode::kInternal, "permafrost_delegate_entry gives no 'compile'");
+  check(Faulty("HAS_NO_NAME"), absl::StatusCode::kInternal, "permafrost_delegate_entry does not set 'name'");
+  check(Faulty("HAS_NO_SUPPORTS"), absl::StatusCode::kInternal, "permafrost_delegate_entry does not set 'supports'");
+  check(Faulty("HAS_NO_COMPILE"), absl::StatusCode::kInternal, "permafrost_delegate_entry does not set 'compile'");
 }
 
 void Negations(SmallGraph* small) {
@@ -170,13 +170,14 @@ TEST(ExternalDelegateTest, FaultsEndWithTheReferenceKernels) {
   EXPECT_THAT(report.failure, EndsWith("node 'a...a#0' (faulty): the device is gone"));
   report = ReportOf("GIVES_NOTHING_TO_RUN");
   EXPECT_THAT(report.partitions, IsEmpty());
-  EXPECT_EQ(report.left[0].reason, "the delegate failed to compile its partition: the library gives nothing to run");
+  EXPECT_EQ(report.left[0].reason,
+            "the delegate failed to compile its partition: the library returns no function to run");
   report = ReportOf("ASKS_FOR_TOO_MUCH");
-  EXPECT_THAT(report.left[0].reason, HasSubstr("the library asks for 18446744073709551615 bytes"));
+  EXPECT_THAT(report.left[0].reason, HasSubstr("the library requests 18446744073709551615 bytes"));
 }
 
 TEST(ExternalDelegateTest, ReasonsAreTextsWhateverTheLibraryWrites) {
-  EXPECT_EQ(ReportOf("GIVES_NO_REASON").left[0].reason, "the library gives no reason (answer 1)");
+  EXPECT_EQ(ReportOf("GIVES_NO_REASON").left[0].reason, "the library gives no reason (result 1)");
   EXPECT_EQ(ReportOf("FORGETS_THE_END_OF_TEXTS").left[0].reason, std::string(1023, 'x'));
 }
 

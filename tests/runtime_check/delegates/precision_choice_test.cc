@@ -108,7 +108,8 @@ TEST_F(PrecisionChoiceTest, MixedKeepsToTheBudget) {
 TEST_F(PrecisionChoiceTest, SaysWhichPrecisionsThereAre) {
   EXPECT_THAT(std::string(Choose({}, "onednn", {"int4"}).status().message()),
               HasSubstr("found precision 'int4', expected f32, bf16x3, bf16, int8, mixed"));
-  EXPECT_THAT(std::string(MakeDelegate("onednn", {"int8", nullptr}).status().message()), HasSubstr("wants a plan"));
+  EXPECT_THAT(std::string(MakeDelegate("onednn", {"int8", nullptr}).status().message()),
+              HasSubstr("needs a precision plan"));
 }
 
 TEST_F(PrecisionChoiceTest, RefusesToCalibrateOnWhatIsNotFinite) {

@@ -1,4 +1,4 @@
-// Reads the registry, and adds what is particular.
+// Lists the registered delegates with the options of their conformance tests.
 #include "tests/runtime_check/delegates/registered_delegates.h"
 
 #include "absl/strings/match.h"
@@ -11,9 +11,9 @@ namespace {
 // The consequences of a capability, for the page.
 const char* NoteOn(const DelegateInfo& info) {
   if (!info.is_finite_only) return "";
-  return " Its kernels turn NaN into a number\nwhere they clamp, so a partition that has one of these is for finite "
-         "numbers: a run with NaN or infinity in what goes in is an\nerror, and nodes that make NaN of finite numbers "
-         "are refused. A sum that overflows inside is not noticed.";
+  return "\nIts kernels replace NaN by a number where they clamp, so a partition with such a kernel accepts only\n"
+         "finite numbers: a run with NaN or infinity in an input of the partition fails with an error, and nodes\n"
+         "that compute NaN from finite numbers are refused. Overflow inside the partition is not detected.";
 }
 
 }  // namespace
