@@ -1,4 +1,4 @@
-// Looks for the models, first where the environment says, then upwards from the workspace.
+// Finds the models, first by the environment variable, then in the parent folders of the workspace.
 #include "tests/shared_models.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool HasModels(const fs::path& folder) {
   return fs::is_directory(folder / "models", error);
 }
 
-// `shared` beside `place` or beside any folder above it.
+// Returns the folder `shared` beside `place` or beside one of its parent folders.
 std::string FindUpwards(fs::path place) {
   for (; place.has_relative_path(); place = place.parent_path()) {
     const fs::path candidate = place.parent_path() / "shared";
@@ -30,7 +30,7 @@ std::string FindUpwards(fs::path place) {
 std::string DataFile(const std::string& path) {
   const char* root = std::getenv("TEST_SRCDIR");
   const char* workspace = std::getenv("TEST_WORKSPACE");
-  if (root == nullptr || workspace == nullptr) return path;  // Run by hand, from the top folder.
+  if (root == nullptr || workspace == nullptr) return path;  // Run manually, from the top folder.
   return (fs::path(root) / workspace / path).string();
 }
 

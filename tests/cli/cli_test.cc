@@ -1,19 +1,19 @@
-// Runs the command lines in cases/*.txt and compares what a shell sees: exit code, standard output, standard error.
+// Runs the command lines in cases/*.txt and compares exit code, standard output and standard error.
 //
 // A case is a text file:
-//     # What it shows.
-//     % head -c 500 digits/digits.pb > cut.pb        commands that prepare (any number of lines)
+//     # Purpose of the case.
+//     % head -c 500 digits/digits.pb > cut.pb        preparatory commands (any number of lines)
 //     $ transform_graph --in_graph=cut.pb ...           the command under test
 //     --- exit 255
 //     --- stdout
 //     --- stderr
 //     transform_graph: ...
-// It runs in a folder of its own that holds only links: digits, to the bundled model, graphs, to those beside this
-// file, and, where ls does not show them, .examples, to those of the guides, .libraries, to faulty ones, .models, to
-// those with variables, and .images, to pictures of digits; the tools are on the PATH. In what is expected a line "..."
-// stands for any lines, and times and runs of blanks are made equal before the comparison. `UPDATE_CASES=1 bazel run
-// //tests/cli:cli_test` writes what the tools print into the cases in the source tree, except where the expectation
-// already matches: look at the diff before you commit it.
+// Each case runs in its own folder, which holds only links: digits, to the bundled model; graphs, to those beside this
+// file; and, hidden from ls, .examples, to those of the guides; .libraries, to faulty libraries; .models, to models
+// with variables; and .images, to pictures of digits. The tools are on the PATH. A line "..." of the expectation
+// matches any lines. Times and runs of blanks are normalised before the comparison. `UPDATE_CASES=1 bazel run
+// //tests/cli:cli_test` writes the output of the tools into the cases in the source tree, unless the expectation
+// already matches; check the diff before you commit it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -45,7 +45,7 @@ struct Result {
 };
 
 struct Case {
-  std::string head;  // Comment, preparation and command as they stand in the file.
+  std::string head;  // Comment, preparation and command, verbatim.
   std::vector<std::string> preparation;
   std::string command;
   Result expected;
@@ -87,7 +87,7 @@ Case ParseCase(const std::string& text) {
   return parsed;
 }
 
-// What differs from run to run: times, and the blanks round columns of other widths.
+// Replaces text that differs between runs: times, and the blanks around columns of varying width.
 std::string Normalized(const std::string& line) {
   static const std::regex* const kTime = new std::regex("[0-9]+(\\.[0-9]+)? (us|ms|s)\\b");
   static const std::regex* const kSeconds = new std::regex("\"([a-z0-9_]*seconds)\": [0-9.e+-]+");
@@ -103,9 +103,10 @@ std::vector<std::string> Normalized(const std::vector<std::string>& lines) {
   return normalized;
 }
 
-// Whether `actual` is `expected`, in which a line "..." stands for any number of lines.
+// Returns whether `actual` matches `expected`, in which a line "..." matches any number of lines.
 bool Matches(const std::vector<std::string>& expected, const std::vector<std::string>& actual) {
-  std::vector<bool> reached(actual.size() + 1, false);  // After the expected lines so far.
+  std::vector<bool> reached(actual.size() + 1,
+                            false);  // reached[i]: the expected lines so far match the first i lines.
   reached[0] = true;
   for (const std::string& line : expected) {
     std::vector<bool> next(actual.size() + 1, false);

@@ -1,11 +1,11 @@
-// Picture files: the pixels that TensorFlow reads, and files that were made to hurt.
+// Tests of picture files: pixels equal to TensorFlow's, and malicious files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-// After <cstdio>, whose FILE it needs.
+// Included after <cstdio>, because it needs FILE.
 #include <jpeglib.h>
 #include <png.h>
 
@@ -46,7 +46,7 @@ std::string WritePng(const Image& image) {
   return bytes;
 }
 
-// Four inks, stored as they are or, with Adobe's marker, inverted.
+// Four inks, stored directly or, with Adobe's marker, inverted.
 std::string WriteCmyk(const std::vector<uint8_t>& inks, int width, int height, bool adobe) {
   jpeg_compress_struct codec = {};
   jpeg_error_mgr errors;
@@ -102,7 +102,7 @@ TEST(PngTest, ReadsWhatLibpngWrites) {
 
 TEST(PngTest, EveryCutIsAnErrorOfOneLine) {
   const std::string whole = Content("colour.png");
-  for (size_t size = 8; size + 12 < whole.size(); size += 13) {  // The last 12 bytes only say that it ends.
+  for (size_t size = 8; size + 12 < whole.size(); size += 13) {  // The last 12 bytes are only the end marker.
     const absl::Status status = DecodePng(absl::string_view(whole).substr(0, size), {}).status();
     ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss) << size;
     EXPECT_THAT(std::string(status.message()), HasSubstr("damaged PNG"));
@@ -121,7 +121,7 @@ TEST(PngTest, ChangedBytesDoNoHarm) {
   }
 }
 
-// The header of a file that says it is so large, with a checksum that is right.
+// Returns a file header with the given size and a correct checksum.
 std::string PngHeader(uint32_t width, uint32_t height) {
   const auto number = [](uint32_t value) {
     return std::string({static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
@@ -184,7 +184,7 @@ TEST(JpegTest, HugeDimensionsAreRefusedBeforeMemoryIsTaken) {
 }
 
 TEST(JpegTest, InksBecomeLight) {
-  // A picture of one colour, which JPEG keeps within a step or two.
+  // A picture of one colour, which JPEG preserves within a few steps.
   std::vector<uint8_t> inks;
   for (int i = 0; i < 8 * 8; ++i) inks.insert(inks.end(), {200, 100, 40, 180});
   const auto first_pixel = [](const std::string& file) {
