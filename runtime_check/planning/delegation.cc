@@ -164,12 +164,10 @@ class Splitter {
         }
         // Constants of a loop or branch keep their nodes, which determine whether they are dead.
         const bool is_kept = liveness.live[i] || liveness.guarded[i] || state.kind == NodeState::Kind::kFolded;
-        runners_.push_back(is_kept ? Runner::kFlow : Runner::kNobody);
+        runners_.push_back(is_kept ? Runner::kFlow : Runner::kNone);
         continue;
       }
-      runners_.push_back(!liveness.live[i]    ? Runner::kNobody
-                         : state.is_candidate ? Runner::kDelegate
-                                              : Runner::kKernel);
+      runners_.push_back(!liveness.live[i] ? Runner::kNone : state.is_candidate ? Runner::kDelegate : Runner::kKernel);
     }
     return absl::OkStatus();
   }
@@ -199,7 +197,7 @@ class Splitter {
   void FindReaders() {
     readers_.assign(program_.tensors.size(), 0);
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (runners_[i] == Runner::kNobody || state_.nodes[i].kind == NodeState::Kind::kFolded) continue;
+      if (runners_[i] == Runner::kNone || state_.nodes[i].kind == NodeState::Kind::kFolded) continue;
       for (const int tensor : program_.InputsOf(program_.nodes[i])) ++readers_[tensor];
     }
     for (const int tensor : program_.fetches) ++readers_[tensor];
@@ -423,7 +421,7 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
   for (size_t i = 0; i < count; ++i) {
     const ProgramNode& node = program.nodes[i];
     if (runners[i] == Runner::kFlow) continue;
-    if (runners[i] != Runner::kNobody) {
+    if (runners[i] != Runner::kNone) {
       for (const int tensor : program.InputsOf(node)) {
         if (producer[tensor] != kNone) depend(i, producer[tensor]);
       }
@@ -433,12 +431,12 @@ std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vect
       if (found != positions.end()) depend(i, found->second);
     }
   }
-  // Nodes of Runner::kNobody are skipped immediately.
+  // Nodes of Runner::kNone are skipped immediately.
   using Ready = std::priority_queue<int, std::vector<int>, std::greater<int>>;
   std::vector<int> passed;
   Ready ready[2];
   const auto settle = [&](int position) {
-    if (runners[position] == Runner::kNobody) {
+    if (runners[position] == Runner::kNone) {
       passed.push_back(position);
     } else {
       ready[runners[position] == Runner::kDelegate ? 1 : 0].push(position);

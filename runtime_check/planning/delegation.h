@@ -20,7 +20,7 @@ Partition PartitionOf(const Program& program, const PlanState& state, int positi
 
 // Selects what runs a node.
 enum class Runner : uint8_t {
-  kNobody,  // Computed before the run, or not needed.
+  kNone,  // Computed before the run, or not needed.
   kKernel,
   kDelegate,
   kFlow,  // A kernel or the frame executor, after all other nodes: the node is behind a branch or in a loop.
@@ -29,7 +29,7 @@ enum class Runner : uint8_t {
 // Splits the nodes that run into as few groups as the order of the graph allows. Groups alternate between all nodes
 // that are ready for their kernels and all nodes that are ready for the delegate. Returns the groups in execution
 // order, each a list of ascending positions; the first, third and so on are for kernels, and only the first may be
-// empty. Control inputs count as inputs. A node of Runner::kNobody is in no group, and orders other nodes only by its
+// empty. Control inputs count as inputs. A node of Runner::kNone is in no group, and orders other nodes only by its
 // control inputs. Nodes of Runner::kFlow end the last group for kernels, in the order of the program. Linear in nodes
 // and edges except for a heap. REQUIRES: no other node depends on a node of Runner::kFlow.
 std::vector<std::vector<int>> GroupNodes(const Program& program, const std::vector<Runner>& runners);

@@ -38,7 +38,7 @@ std::vector<Runner> RunnersOf(const Program& program) {
   std::vector<Runner> runners;
   for (const ProgramNode& node : program.nodes) {
     const absl::string_view op = node.node->op().name();
-    runners.push_back(node.node->name()[0] == 'n'  ? Runner::kNobody
+    runners.push_back(node.node->name()[0] == 'n'  ? Runner::kNone
                       : op == "Mul" || op == "Neg" ? Runner::kDelegate
                                                    : Runner::kKernel);
   }
@@ -63,7 +63,7 @@ std::vector<std::vector<int>> DependenciesOf(const Program& program, const std::
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = *program.nodes[i].node;
     for (int j = 0; j < node.num_inputs(); ++j) {
-      if (runners[i] == Runner::kNobody && j < node.num_data_inputs()) continue;
+      if (runners[i] == Runner::kNone && j < node.num_data_inputs()) continue;
       const auto found = positions.find(node.input(j).node);
       if (found != positions.end()) result[i].push_back(found->second);
     }
@@ -93,7 +93,7 @@ void CheckGroups(const Program& program) {
   int most = 0;
   for (size_t i = 0; i < count; ++i) {
     for (const int on : dependencies[i]) least[i] = std::max(least[i], least[on]);
-    if (runners[i] == Runner::kNobody) {
+    if (runners[i] == Runner::kNone) {
       EXPECT_EQ(group_of[i], -1);
       continue;
     }
@@ -181,7 +181,7 @@ TEST(GroupNodesTest, ControlInputsOrder) {
 }
 
 // A node with a known shape separates no groups, but its control inputs still order the nodes after it.
-TEST(GroupNodesTest, WhatNobodyRunsOrdersByControlAlone) {
+TEST(GroupNodesTest, SkippedNodesOrderByControlEdgesOnly) {
   SmallGraph small;
   small.Placeholder("x", DType::kFloat, {2});
   Op(&small, "a", "Neg", {"x"});
