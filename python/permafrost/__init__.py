@@ -7,8 +7,8 @@
     small = model.transform([passes.fold_constants(), passes.quantize_weights(minimum_size=1024)])
     small.save('small.pb')
 
-Code for `tensorflow.tools.graph_transforms` finds TransformGraph in `permafrost.graph_transforms`. TensorFlow is neither
-needed nor imported.
+For code that uses `tensorflow.tools.graph_transforms`, TransformGraph is in `permafrost.graph_transforms`. TensorFlow is
+neither needed nor imported.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ __all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 
            'PassCall', 'PassReport', 'Session', 'Shape', 'Verification', 'delegates', 'empty', 'load', 'pass_', 'passes',
            '__version__')
 
-# The originals' functions, imported when somebody asks for them.
+# The functions of the original tools, imported on first use.
 _ORIGINALS = ('freeze_graph', 'graph_transforms', 'optimize_for_inference_lib', 'strip_unused_lib')
 
 

@@ -1,4 +1,4 @@
-"""Checks of what users give, with messages that say what was found and what was expected."""
+"""Checks of arguments, with messages that state the found and the expected value."""
 
 import math
 import os
@@ -17,7 +17,7 @@ def text(value, name):
 
 
 def path(value, name='path'):
-    """The file system's name of `value` as a str."""
+    """Returns `value` as a str that names a file."""
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a path')
     result = os.fsdecode(value)
@@ -27,19 +27,19 @@ def path(value, name='path'):
 
 
 def _items(value, name, expected):
-    # A text is a sequence too, of characters.
+    # A str is a sequence of characters, too.
     if isinstance(value, (str, bytes)) or not hasattr(value, '__iter__'):
         raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a list of {expected}')
     return enumerate(value)
 
 
 def paths(value, name):
-    """A list of the file system's names out of a sequence of paths."""
+    """Returns a list of file names from a sequence of paths."""
     return [path(item, f'{name}[{i}]') for i, item in _items(value, name, 'paths')]
 
 
 def names(value, name):
-    """A list of names out of a sequence of str, or None."""
+    """Returns a list of names from a sequence of str, or None."""
     if value is None:
         return None
     return [text(item, f'{name}[{i}]') for i, item in _items(value, name, 'names')]
@@ -56,12 +56,12 @@ def integer(value, name, low=0):
 
 
 def integers(**values):
-    """`integer` of each value, by name."""
+    """Applies `integer` to each value, by name."""
     return {name: integer(value, name) for name, value in values.items()}
 
 
 def number(value, name):
-    """A float that is not negative; infinity stands for no bound."""
+    """Returns a nonnegative float; infinity means no bound."""
     if isinstance(value, (bool, str, bytes)) or not (hasattr(value, '__float__') or hasattr(value, '__index__')):
         raise errors.InvalidTypeError(f'{name}: found {type_name(value)}, expected a number')
     result = float(value)

@@ -1,10 +1,10 @@
-"""What holds something native that can be let go of early."""
+"""Objects that own native resources and can release them early."""
 
 from permafrost import errors
 
 
 class Closable:
-    """The base of what has a `close` and works in a `with`. Subclasses set `_native`, and say in `_what` what they are."""
+    """Base of classes with `close` that are context managers. Subclasses set `_native`, and `_what` for error messages."""
 
     _what = 'the object'
 
@@ -18,7 +18,7 @@ class Closable:
         return self._native
 
     def close(self):
-        """Lets go of what is native. What was made of it stays as it is."""
+        """Releases the native object. Objects created from it remain valid."""
         self._native = None
 
     def __enter__(self):

@@ -1,4 +1,4 @@
-"""Loads the extension module so that no other library of the process takes the place of the ones it is linked to."""
+"""Loads the extension module such that its symbols are resolved in the libraries that it is linked to."""
 
 import ctypes
 import importlib
@@ -6,8 +6,8 @@ import os
 import sys
 from types import ModuleType
 
-# Functions of protobuf, which TensorFlow and other packages carry in versions of their own: the oldest function that every
-# version has, and one for reading text.
+# Functions of protobuf, of which TensorFlow and other packages contain their own versions: the oldest function that
+# every version has, and one for reading text.
 _SYMBOLS = ('_ZN6google8protobuf8internal13VerifyVersionEiiPKc', '_ZN6google8protobuf7Message8CopyFromERKS1_',
             '_ZN6google8protobuf10TextFormat6ParserC1Ev')
 
@@ -21,13 +21,13 @@ def _is_global(symbol: str) -> bool:
 
 
 def load_extension(name: str) -> ModuleType:
-    """Imports the module `name`, which is an extension.
+    """Imports the extension module `name`.
 
-    The loader looks for a symbol among the global ones first. Where those have a protobuf, the extension and its libraries
-    are loaded with their own symbols before the global ones. Not always: then a replacement of malloc that was loaded
-    before (LD_PRELOAD) would serve only a part of the calls.
+    The loader searches global symbols first. If those contain protobuf, the extension and its libraries are loaded with
+    their own symbols before the global ones. This is not done in general, because a preloaded replacement of malloc
+    (LD_PRELOAD) would then serve only a part of the calls.
     """
-    # A process with AddressSanitizer's runtime refuses the flag.
+    # A process with AddressSanitizer rejects the flag.
     if not hasattr(os, 'RTLD_DEEPBIND') or _is_global('__asan_init') or not any(map(_is_global, _SYMBOLS)):
         return importlib.import_module(name)
     flags = sys.getdlopenflags()

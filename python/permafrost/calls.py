@@ -1,4 +1,4 @@
-"""Calls of passes: what the functions in `permafrost.passes` return and `Model.transform` takes."""
+"""Calls of passes, which the functions in `permafrost.passes` return and `Model.transform` accepts."""
 
 from typing import Iterable, List, NamedTuple, Sequence, Tuple, Union
 
@@ -6,7 +6,7 @@ from permafrost import _checks, errors
 
 
 class PassCall(NamedTuple):
-    """A pass with its arguments, as texts. `str()` gives it as a transform string has it."""
+    """A pass with its arguments as strings. `str()` returns it in the syntax of transform strings."""
 
     name: str
     arguments: Tuple[Tuple[str, str], ...] = ()
@@ -20,7 +20,7 @@ class PassCall(NamedTuple):
 
 
 def text_of(value, name):
-    """The value of an argument as a transform string has it."""
+    """Returns the value of an argument in the syntax of transform strings."""
     if isinstance(value, bool):
         return 'true' if value else 'false'
     if isinstance(value, str):
@@ -35,7 +35,7 @@ def text_of(value, name):
 
 
 def call(name: str, arguments: Iterable[Tuple[str, object]], ignore_errors: bool = False) -> PassCall:
-    """A call of the pass `name`: arguments that are None are left out, those that are lists are given many times."""
+    """Returns a call of the pass `name`. Arguments that are None are omitted; lists become repeated arguments."""
     texts: List[Tuple[str, str]] = []
     for key, value in arguments:
         if value is None:
@@ -51,7 +51,7 @@ Transforms = Union[str, PassCall, Sequence[Union[str, PassCall]]]
 
 
 def normalized(transforms) -> list:
-    """`transforms` as the native side takes them: a list of transform strings and calls."""
+    """Returns `transforms` as a list of transform strings and calls."""
     if isinstance(transforms, (str, PassCall)) or callable(transforms):
         transforms = [transforms]
     if isinstance(transforms, bytes) or not hasattr(transforms, '__iter__'):

@@ -1,4 +1,4 @@
-"""The tools on the command line: what the console scripts of the wheel run."""
+"""The command line tools, as run by the console scripts of the wheel."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import sys
 
 
 def main():
-    """Runs the tool that the script is named after, as its own executable would, and exits with its status."""
-    # Ctrl-C ends the process, unless a tool sees to it itself; Python's handler would wait for the tool.
+    """Runs the tool with the name of the script, and exits with its status."""
+    # Ctrl-C ends the process, unless the tool handles it. Python's handler would wait for the tool.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     from permafrost import _native

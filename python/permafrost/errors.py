@@ -8,12 +8,12 @@ OSError needs no other type. Looking up a missing node raises KeyError, as in a 
 import re
 
 
-# What fits on a few screens; longer messages choke logs.
+# Fits on a few screens; longer messages clutter logs.
 _LONGEST_MESSAGE = 10_000
 
 
 def brief(message):
-    """A message without its middle, where that is very long."""
+    """Returns a message with the middle cut out if it is very long."""
     if len(message) <= _LONGEST_MESSAGE:
         return message
     half = _LONGEST_MESSAGE // 2
@@ -24,9 +24,9 @@ class Error(Exception):
     """An error of the toolchain.
 
     Attributes:
-      code: the kind of error as the C++ side names it, such as 'INVALID_ARGUMENT'.
-      pass_name: the pass that was running, or whose arguments were wrong; None outside of passes.
-      node: the first node that the message names; None where it names none.
+      code: the kind of error as in C++, such as 'INVALID_ARGUMENT'.
+      pass_name: the pass that was running, or whose arguments were invalid; None outside of passes.
+      node: the first node that the message names; None if there is none.
     """
 
     code = 'UNKNOWN'
@@ -38,13 +38,13 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """What the caller gave is wrong."""
+    """An argument is invalid."""
 
     code = 'INVALID_ARGUMENT'
 
 
 class InvalidTypeError(Error, TypeError):
-    """An argument is of a type that the function does not take."""
+    """An argument has a type that the function does not accept."""
 
     code = 'INVALID_ARGUMENT'
 
@@ -56,25 +56,25 @@ class DataLossError(Error, ValueError):
 
 
 class OutOfRangeError(Error, ValueError):
-    """Something ends beyond what it is part of."""
+    """An index or offset is out of range."""
 
     code = 'OUT_OF_RANGE'
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """There is no such file, or nothing of that name in the model."""
+    """A file does not exist, or the model contains nothing with that name."""
 
     code = 'NOT_FOUND'
 
 
 class AlreadyExistsError(Error, FileExistsError):
-    """There is something of that name."""
+    """An object with that name exists already."""
 
     code = 'ALREADY_EXISTS'
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """The system does not allow it, or no key opens the model."""
+    """The system denies access, or no key decrypts the model."""
 
     code = 'PERMISSION_DENIED'
 
@@ -86,48 +86,48 @@ class UnavailableError(Error, OSError):
 
 
 class ResourceExhaustedError(Error, MemoryError):
-    """Memory, the disk, or a limit that was set does not suffice."""
+    """Memory, disk space or a configured limit is exhausted."""
 
     code = 'RESOURCE_EXHAUSTED'
 
 
 class UnimplementedError(Error, NotImplementedError):
-    """The runtime has no kernel for a node, or a format no way to be written."""
+    """The runtime has no kernel for a node, or a format cannot be written."""
 
     code = 'UNIMPLEMENTED'
 
 
 class FailedPreconditionError(Error, RuntimeError):
-    """The model lacks what the work needs."""
+    """The model does not meet a precondition of the operation."""
 
     code = 'FAILED_PRECONDITION'
 
 
 class AbortedError(Error, RuntimeError):
-    """A check failed: the model no longer answers as it did."""
+    """A check failed: the outputs of the model have changed."""
 
     code = 'ABORTED'
 
 
 class CancelledError(Error, RuntimeError):
-    """Somebody asked for the end."""
+    """The operation was cancelled."""
 
     code = 'CANCELLED'
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake of this package, or of a pass that is not what it says of itself."""
+    """A bug in this package, or in a pass that does not keep its declared guarantees."""
 
     code = 'INTERNAL'
 
 
-# The first class of a code is that of errors of the C++ side.
+# The first class listed for a code is used for errors of C++.
 _BY_CODE = {kind.code: kind for kind in reversed(Error.__subclasses__())}
 _NODE = re.compile(r"node '([^']*)'")
 
 
 def from_status(code, message, pass_name):
-    """The exception for a status of the C++ side; `pass_name` is empty where none was running."""
+    """Returns the exception for a status of C++; `pass_name` is empty if no pass was running."""
     kind = _BY_CODE.get(code, Error)
     named = _NODE.search(message)
     return kind(brief(message), pass_name=pass_name or None, node=named.group(1) if named else None)

@@ -1,4 +1,4 @@
-"""The original's freeze_graph, by its names: `tensorflow.python.tools.freeze_graph`."""
+"""Replacement of freeze_graph with its original names: `tensorflow.python.tools.freeze_graph`."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ def _flag(name, value):
 
 
 def _optional_text(value, name):
-    """A path or names separated by commas; None, and an empty text, stand for none."""
+    """Returns a path, or names separated by commas. None and '' mean that it is absent."""
     if value is None:
         return ''
     return _checks.path(value, name)
@@ -23,18 +23,17 @@ def freeze_graph(input_graph, input_saver, input_binary, input_checkpoint, outpu
                  filename_tensor_name, output_graph, clear_devices, initializer_nodes, variable_names_whitelist='',
                  variable_names_blacklist='', input_meta_graph=None, input_saved_model_dir=None, saved_model_tags='serve',
                  checkpoint_version=2, *, variable_names_denylist=''):
-    """Turns a graph and the values of its variables into one file without variables.
+    """Combines a graph and the values of its variables into one file without variables.
 
-    The arguments are the original's, in its order: texts, of which `output_node_names`, `initializer_nodes` and the lists
-    of variables are separated by commas; None or '' for what there is not. `input_binary`, `filename_tensor_name` and
-    `checkpoint_version` have no effect: the content tells. `variable_names_denylist` is the name that
-    `variable_names_blacklist` got later.
+    The arguments are those of the original, in its order. `output_node_names`, `initializer_nodes` and the lists of
+    variables are separated by commas; None or '' means absent. `input_binary`, `filename_tensor_name` and
+    `checkpoint_version` have no effect, because formats are detected. `variable_names_denylist` is the later name of `variable_names_blacklist`.
 
     Returns:
-      The frozen graph as bytes, which are also written to `output_graph`, if that is not empty.
+      The frozen graph as bytes, which are also written to `output_graph`, unless that is empty.
 
     Raises:
-      permafrost.Error: FileNotFoundError and ValueError are bases of its kinds.
+      permafrost.Error: its classes derive from FileNotFoundError and ValueError.
     """
     del filename_tensor_name, input_binary
     if checkpoint_version not in (1, 2):
@@ -66,7 +65,7 @@ def freeze_graph_with_def_protos(input_graph_def, input_saver_def, input_checkpo
                                  variable_names_whitelist='', variable_names_blacklist='', input_meta_graph_def=None,
                                  input_saved_model_dir=None, saved_model_tags=None, checkpoint_version=2, *,
                                  variable_names_denylist=''):
-    """The same for messages instead of files, or bytes. Returns a GraphDef of the kind of `input_graph_def`, or bytes."""
+    """Like freeze_graph, for messages or bytes instead of files. Returns the type of `input_graph_def`, or bytes."""
     with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
 
         def file_of(message, name):

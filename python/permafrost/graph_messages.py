@@ -1,4 +1,4 @@
-"""GraphDefs as callers hold them: messages of TensorFlow, bytes, or paths. TensorFlow is never imported."""
+"""GraphDefs in the forms that callers pass: messages of TensorFlow, bytes, or paths. Never imports TensorFlow."""
 
 import os
 
@@ -6,11 +6,11 @@ from permafrost import _checks, errors
 
 
 def to_bytes(graph, name='input_graph_def'):
-    """The serialised GraphDef. A path is read; what has SerializeToString is a message; bytes are as they are."""
+    """Returns the serialised GraphDef of a path, of bytes, or of a message (an object with SerializeToString)."""
     if isinstance(graph, (bytes, bytearray, memoryview)):
         return bytes(graph)
     if isinstance(graph, (str, os.PathLike)):
-        # Through the toolchain, so that a text file, or a compressed one, is as good.
+        # Read by the toolchain, which also supports text and compressed files.
         from permafrost import model
         return model.load(graph).to_bytes()
     serialize = getattr(graph, 'SerializeToString', None)
@@ -23,7 +23,7 @@ def to_bytes(graph, name='input_graph_def'):
 
 
 def like(original, data):
-    """`data` as what `original` is: a message of the same type, or bytes, which a path gives too."""
+    """Returns `data` in the form of `original`: a message of the same type, or bytes. A path gives bytes."""
     if callable(getattr(original, 'SerializeToString', None)):
         parse = getattr(type(original), 'FromString', None)
         if callable(parse):

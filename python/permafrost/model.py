@@ -1,4 +1,4 @@
-"""Models: opening them, looking into them, transforming and writing them."""
+"""Models: loading, inspection, transformation and saving."""
 
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -13,7 +13,7 @@ _SECRET = 'AGE-SECRET-KEY-'
 
 
 class Endpoint(NamedTuple):
-    """An input or output of a model: `dtype` is '' where the graph does not tell, `shape` has None for what is free."""
+    """An input or output of a model. `dtype` is '' if unknown; `shape` has None for unknown dimensions."""
 
     name: str
     dtype: str
@@ -21,7 +21,7 @@ class Endpoint(NamedTuple):
 
 
 class PassReport(NamedTuple):
-    """What a pass did."""
+    """The results of a pass."""
 
     name: str
     call: str
@@ -35,7 +35,7 @@ class PassReport(NamedTuple):
 
 
 class Node:
-    """A node of a model. It stays readable when the model is closed."""
+    """A node of a model. It stays valid when the model is closed."""
 
     __slots__ = ('_native', 'name', 'op', 'device', 'inputs')
 
@@ -46,12 +46,12 @@ class Node:
 
     @property
     def attributes(self) -> Dict[str, Any]:
-        """Attributes by name: bool, int, float, bytes, `DType`, `Shape`, a numpy array, a list, or a `Function`."""
+        """The attributes by name: bool, int, float, bytes, `DType`, `Shape`, a numpy array, a list, or a `Function`."""
         return self._native.attributes()
 
     @property
     def value(self):
-        """The array of a constant, a read-only view of the model's own memory. An error for other nodes."""
+        """The array of a constant, a read-only view of the model's memory. An error for other nodes."""
         return values.array_of(self._native.constant())
 
     def __repr__(self):
@@ -59,7 +59,7 @@ class Node:
 
 
 class Nodes(Sequence):
-    """The nodes of a model, in its order; also by name."""
+    """The nodes of a model, in order, or by name."""
 
     def __init__(self, model):
         self._model = model
@@ -92,7 +92,7 @@ class Nodes(Sequence):
 
 
 class Constants(Mapping):
-    """The constants of a model by name: numpy arrays that view its memory, which they keep alive."""
+    """The constants of a model by name: numpy arrays that view its memory and keep it alive."""
 
     def __init__(self, model):
         self._nodes = {node.describe()[0]: node for node in model.native.constants()}
@@ -108,7 +108,7 @@ class Constants(Mapping):
 
 
 def _identities(key: Keys) -> List[Union[str, bytes]]:
-    """Contents of identity files: `key` is such a content itself or the path of one, or a list of these."""
+    """Returns the contents of identity files: `key` is the content, the path of a file, or a list of these."""
     if key is None:
         return []
     keys = key if isinstance(key, (list, tuple)) else [key]
@@ -125,7 +125,7 @@ def _identities(key: Keys) -> List[Union[str, bytes]]:
 
 
 class Model(_closing.Closable):
-    """A frozen model. It never changes: `transform` gives a new one. Threads may share it."""
+    """A frozen model. Immutable: `transform` returns a new one. Thread-safe."""
 
     _what = 'the model'
 
@@ -137,10 +137,10 @@ class Model(_closing.Closable):
         self.passes = list(passes)
 
     def close(self):
-        """Lets go of the model. Arrays, sessions and models made of it stay as they are."""
+        """Releases the model. Arrays, sessions and models created from it remain valid."""
         super().close()
 
-    # --- What is in it ---------------------------------------------------------------------------------------------
+    # --- Inspection ------------------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> Nodes:
@@ -155,12 +155,12 @@ class Model(_closing.Closable):
 
     @property
     def inputs(self) -> List[Endpoint]:
-        """What the model is fed. InvalidArgumentError, with the candidates, where that was not given and is in doubt."""
+        """The inputs. Raises InvalidArgumentError, with candidates, if they were not given and are ambiguous."""
         return [Endpoint(*item) for item in self.native.inputs()]
 
     @property
     def outputs(self) -> List[Endpoint]:
-        """What the model answers, in the same way."""
+        """The outputs. Raises InvalidArgumentError, with candidates, if they were not given and are ambiguous."""
         return [Endpoint(*item) for item in self.native.outputs()]
 
     @property
@@ -170,7 +170,7 @@ class Model(_closing.Closable):
 
     @property
     def notes(self) -> List[str]:
-        """What the user should know of a model that opened all the same, a line each."""
+        """Warnings from loading the model, one per line."""
         return self.native.notes
 
     def __len__(self):
@@ -181,21 +181,21 @@ class Model(_closing.Closable):
             return '<permafrost.Model, closed>'
         return f'<permafrost.Model {self.source!r}: {len(self)} nodes>'
 
-    # --- Changing and writing --------------------------------------------------------------------------------------
+    # --- Transforming and saving -----------------------------------------------------------------------------------
 
     def transform(self, transforms: calls.Transforms, *, explain: bool = False, threads: int = 0,
                   progress: Optional[Callable[[int, int, str], object]] = None) -> 'Model':
-        """Runs passes and returns the model that they make of this one, which stays as it is.
+        """Runs passes and returns the resulting model. This model does not change.
 
         Args:
-          transforms: a transform string, or a list of such strings, of calls of functions in `permafrost.passes`, and of
-            functions that `permafrost.pass_` made passes. Presets count as passes.
-          explain: also record where a pass almost applied (`PassReport.misses`).
-          threads: for heavy arithmetic; 0 for one a core. The result does not depend on it.
-          progress: called before each pass with its index, the number of passes, and its name. What it raises ends the
-            transformation and arrives at the caller.
+          transforms: a transform string, or a list of transform strings, calls of functions in `permafrost.passes`, and
+            functions decorated with `permafrost.pass_`. Presets count as passes.
+          explain: also record near misses of passes (`PassReport.misses`).
+          threads: number of threads for heavy arithmetic; 0: one per core. The result does not depend on it.
+          progress: called before each pass with its index, the number of passes, and its name. An exception that it raises
+            ends the transformation and is passed to the caller.
 
-        Errors carry the pass that was running (`pass_name`).
+        Errors contain the pass that was running (`pass_name`).
         """
         if progress is not None and not callable(progress):
             raise errors.InvalidTypeError(f'progress: found {_checks.type_name(progress)}, expected a function')
@@ -205,19 +205,19 @@ class Model(_closing.Closable):
 
     def save(self, path, *, format: str = 'pb', compress: Optional[str] = None,
              encrypt_to: Union[None, str, Sequence[str]] = None) -> None:
-        """Writes the model, whole or not at all.
+        """Writes the model. The file is written completely or not at all.
 
         Args:
-          path: the file; one that is there is replaced.
-          format: 'pb', 'pbtxt', 'package' and the others of convert_model.
+          path: the file; an existing file is replaced.
+          format: 'pb', 'pbtxt', 'package' or another format of convert_model.
           compress: 'zstd' or 'zstd:LEVEL'.
-          encrypt_to: public keys (age1...) of those who may read it.
+          encrypt_to: public keys (age1...) of the recipients.
         """
         self.native.save(_checks.path(path), *_writing(format, compress, encrypt_to))
 
     def to_bytes(self, *, format: str = 'pb', compress: Optional[str] = None,
                  encrypt_to: Union[None, str, Sequence[str]] = None) -> bytes:
-        """What `save` would write."""
+        """Returns the bytes that `save` would write."""
         return self.native.to_bytes(*_writing(format, compress, encrypt_to))
 
     # --- Running and comparing -------------------------------------------------------------------------------------
@@ -225,19 +225,17 @@ class Model(_closing.Closable):
     def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0, inter_op_threads: int = 1,
                 outputs: Optional[Sequence[str]] = None, custom_ops: Sequence[str] = (),
                 samples=None) -> session_module.Session:
-        """Makes the model ready to run.
+        """Creates a session that runs the model.
 
         Args:
-          delegate: who computes as much as it can: one of `permafrost.delegates()`, or the path of a shared library.
-          precision: what the delegate computes with: 'f32', 'bf16x3', 'bf16', 'int8', 'mixed', or 'auto'; '' for its
-            default.
-          threads: to compute with; 0 for one a core.
-          inter_op_threads: how many nodes may run at the same time, each on one thread, where that is faster; 0 for as
+          delegate: runs all nodes that it supports: one of `permafrost.delegates()`, or the path of a shared library.
+          precision: number format of the delegate: 'f32', 'bf16x3', 'bf16', 'int8', 'mixed', or 'auto'; '': the default.
+          threads: number of threads; 0: one per core.
+          inter_op_threads: maximum number of nodes that run at the same time, each on one thread, where that is faster; 0: as
             many as `threads`.
-          outputs: what to fetch instead of the model's outputs: names of any nodes, with a port where it is not 0.
+          outputs: nodes to fetch instead of the model's outputs, with a port if it is not 0.
           custom_ops: paths of shared libraries with kernels.
-          samples: inputs, as `verify` takes them, with which 'int8', 'mixed' and 'auto' are planned; random ones
-            otherwise.
+          samples: inputs, as in `verify`, that calibrate 'int8', 'mixed' and 'auto'. Default: random inputs.
         """
         native = self.native
         endpoints = self.inputs
@@ -248,36 +246,37 @@ class Model(_closing.Closable):
                             _checks.paths(custom_ops, 'custom_ops'), _checks.names(outputs, 'outputs'), sets))
 
     def run(self, inputs) -> Dict[str, Any]:
-        """Runs the model once with the reference kernels. For more runs make a session."""
+        """Runs the model once with the reference kernels. For repeated runs, create a session."""
         with self.session() as session:
             return session.run(inputs)
 
     def benchmark(self, inputs=None, *, delegate: str = 'reference', precision: str = '', threads: int = 0, runs: int = 20,
                   warm_up: int = 2, max_seconds: float = 10.0) -> session_module.Benchmark:
-        """Times runs of the model, with random inputs where none are given (see `Session.benchmark`)."""
+        """Measures the time of runs, with random inputs by default (see `Session.benchmark`)."""
         if inputs is None:
             inputs = self.random_inputs()
         with self.session(delegate=delegate, precision=precision, threads=threads, samples=[inputs]) as session:
             return session.benchmark(inputs, runs=runs, warm_up=warm_up, max_seconds=max_seconds)
 
     def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
-        """Random inputs, the same for the same seed; a free first dimension is 1. InvalidArgumentError where the graph
-        leaves another one free."""
+        """Returns random inputs, reproducible by seed. An unknown first dimension is 1; raises InvalidArgumentError if
+        another dimension is unknown.
+        """
         arrays = _native.random_inputs(self.native, _checks.integer(seed, 'seed'))
         return {name: values.array_of(array) for name, array in arrays}
 
     def verify(self, other: 'Model', inputs=None, *, tolerance: float = 1e-4, seed: int = 1, count: int = 2,
                threads: int = 1) -> session_module.Verification:
-        """Runs this model and another on the same inputs and compares their outputs, which answer to each other in order.
+        """Runs this model and another one on the same inputs and compares their outputs in order.
 
         Args:
-          other: the model to be held against this one.
-          inputs: a dict of arrays by name, the array of the only input, or a list of these. Left out: `count` random ones.
-          tolerance: how far an output may be off, relative to its own scale (its largest magnitude and
-            root mean square over all inputs, at least 1e-6).
+          other: the model to compare with.
+          inputs: a dict of arrays by name, the array of the only input, or a list of these. Default: `count` random inputs.
+          tolerance: maximum difference of an output, relative to its scale (its largest magnitude and root mean square over
+            all inputs, at least 1e-6).
 
         Returns:
-          A Verification, which is true when the models agree.
+          A Verification, which is true if the models agree.
         """
         if not isinstance(other, Model):
             raise errors.InvalidTypeError(f'other: found {_checks.type_name(other)}, expected a Model')
@@ -292,8 +291,9 @@ class Model(_closing.Closable):
 
     def compare(self, other: 'Model', *, tolerance: Optional[float] = None,
                 strict: bool = False) -> List[session_module.Difference]:
-        """What is different in this graph from `other`, node by node; empty when they are equal. With `tolerance`,
-        tensors may differ by so much; `strict` also compares versions, the library, and attributes that begin with '_'."""
+        """Returns the differences of this graph from `other` by node; empty if they are equal. With `tolerance`, tensors
+        may differ by that much. `strict` also compares versions, the library, and attributes that begin with '_'.
+        """
         if not isinstance(other, Model):
             raise errors.InvalidTypeError(f'other: found {_checks.type_name(other)}, expected a Model')
         most = None if tolerance is None else _checks.number(tolerance, 'tolerance')
@@ -301,8 +301,9 @@ class Model(_closing.Closable):
                 for item in _native.compare(self.native, other.native, most, bool(strict))]
 
     def report(self) -> Dict[str, Any]:
-        """What there is to say about the model: counts of ops, weights by type, floating point operations, and so on,
-        as `summarize_graph --json` says it (docs/guide/summarize_graph.md)."""
+        """Returns statistics of the model, such as counts of ops, weights by type and floating-point operations, in the
+        format of `summarize_graph --json` (docs/guide/summarize_graph.md).
+        """
         import json
         import tempfile
         with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
@@ -326,19 +327,19 @@ def _writing(format, compress, encrypt_to):
 def load(source: ModelSource, *, key: Keys = None, passphrase: Union[None, str, bytes] = None,
          inputs: Optional[Sequence[str]] = None, outputs: Optional[Sequence[str]] = None,
          tags: Sequence[str] = ('serve',), signature: str = '', max_bytes: Optional[int] = None) -> Model:
-    """Opens a model: a GraphDef, a SavedModel folder, a package, a tfjs model, compressed or encrypted; the content tells.
+    """Loads a GraphDef, SavedModel folder, package or tfjs model, compressed or encrypted. Detects the format.
 
     Args:
-      source: a path, or the bytes of a model, which are viewed and not copied.
-      key: opens an encrypted model: the text of an age identity, the path of a file with some, or a list of these.
-      passphrase: opens a model that was encrypted with one.
-      inputs, outputs: names of what is fed and fetched, with a port where it is not 0 ('x:1'). Left out: as a SavedModel's
-        signature says, or found in the graph.
-      tags, signature: which graph and which signature of a SavedModel.
-      max_bytes: what a compressed model may grow to; one that would be larger is refused.
+      source: a path, or the bytes of a model, which are not copied.
+      key: for an encrypted model: the text of an age identity, the path of a file with identities, or a list of these.
+      passphrase: for a model that is encrypted with a passphrase.
+      inputs, outputs: names of the inputs and outputs, with a port if it is not 0 ('x:1'). Default: those of a SavedModel's
+        signature, or those found in the graph.
+      tags, signature: select a graph and a signature of a SavedModel.
+      max_bytes: maximum size of a decompressed model; larger ones are rejected.
 
     Raises:
-      permafrost.Error: FileNotFoundError, ValueError and others are bases of its kinds.
+      permafrost.Error: its classes derive from FileNotFoundError, ValueError and others.
     """
     if isinstance(source, (str, os.PathLike)):
         source = name = _checks.path(source, 'source')

@@ -1,4 +1,4 @@
-"""How objects look in a notebook."""
+"""HTML representations of objects for notebooks."""
 
 import html
 from typing import Dict
@@ -16,7 +16,7 @@ def _endpoint(endpoint):
 
 
 def model_html(model):
-    """The size, the interface, the commonest ops, and what passes did."""
+    """Shows the size, the interface, the most frequent ops, and the results of passes."""
     if model._native is None:  # pylint: disable=protected-access
         return '<p>a model that is closed</p>'
     counts: Dict[str, int] = {}
@@ -38,7 +38,7 @@ def model_html(model):
 
 
 def verification_html(verification):
-    """The differences of the outputs."""
+    """Shows the differences of the outputs."""
     if not verification.was_run:
         return f'<p>not run: {html.escape(verification.why_not)}</p>'
     rows = [(item.name, f'{item.relative:.3g}', '' if item.sqnr_db is None else f'{item.sqnr_db:.1f}',

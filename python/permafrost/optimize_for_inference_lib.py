@@ -1,4 +1,4 @@
-"""The original's optimize_for_inference, by its names: `tensorflow.python.tools.optimize_for_inference_lib`."""
+"""Replacement of `tensorflow.python.tools.optimize_for_inference_lib` with its original names."""
 
 from permafrost import _native, graph_messages
 from permafrost.strip_unused_lib import check_inputs, names_of, type_numbers
@@ -8,18 +8,18 @@ __all__ = ('fold_batch_norms', 'optimize_for_inference')
 
 def optimize_for_inference(input_graph_def, input_node_names, output_node_names, placeholder_type_enum,
                            toco_compatible=False):
-    """Removes what only training needs, folds batch norms, and fuses padding and resizing into convolutions.
+    """Removes nodes that only training needs, folds batch norms, and fuses padding and resizing into convolutions.
 
     Args:
       input_graph_def: a GraphDef message, bytes, or a path.
       input_node_names: names of the nodes that are fed, which become placeholders.
-      output_node_names: names of the nodes whose values are wanted.
+      output_node_names: names of the nodes that are fetched.
       placeholder_type_enum: the type of the placeholders as a number of TensorFlow's DataType (1 is float), or a list with
-        one for each.
-      toco_compatible: fuse nothing that TensorFlow's converter to TFLite does not know.
+        one number for each.
+      toco_compatible: restrict fusions to those that TensorFlow's converter to TFLite supports.
 
     Returns:
-      A GraphDef of the kind that was given, or bytes.
+      A GraphDef of the given type, or bytes.
     """
     inputs = names_of(input_node_names, 'input_node_names')
     outputs = names_of(output_node_names, 'output_node_names')
@@ -33,7 +33,7 @@ def optimize_for_inference(input_graph_def, input_node_names, output_node_names,
 
 
 def fold_batch_norms(input_graph_def, output_node_names):
-    """Folds batch norms into the convolutions before them, on the way to the outputs."""
+    """Folds batch norms into the preceding convolutions, for all nodes that the outputs need."""
     outputs = names_of(output_node_names, 'output_node_names')
     data = graph_messages.to_bytes(input_graph_def)
     result = _native.transform_bytes(data, [], outputs, ['fold_old_batch_norms'], {})

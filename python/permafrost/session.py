@@ -7,7 +7,7 @@ from permafrost import _checks, _closing, _native, errors, values
 
 
 class Delegate(NamedTuple):
-    """Who computes: what `Model.session(delegate=...)` takes, with its precisions."""
+    """A delegate for `Model.session(delegate=...)`, with its precisions."""
 
     name: str
     description: str
@@ -15,12 +15,12 @@ class Delegate(NamedTuple):
 
 
 def delegates() -> List[Delegate]:
-    """The delegates that are built in. `Model.session` also takes the path of a shared library."""
+    """Returns the built-in delegates. `Model.session` also accepts the path of a shared library."""
     return [Delegate(*item) for item in _native.delegates()]
 
 
 def empty(shape: Sequence[int], dtype='float32'):
-    """An array like `numpy.empty`, aligned such that a session reads and writes it without a copy (64 bytes)."""
+    """Returns an array like `numpy.empty`, aligned to 64 bytes so that a session accesses it without a copy."""
     import numpy
     element = numpy.dtype(dtype)
     if not hasattr(shape, '__iter__'):
@@ -35,13 +35,13 @@ def empty(shape: Sequence[int], dtype='float32'):
 
 
 def feed(value, name, dtype):
-    """`value` as the native side takes it: an object with the buffer protocol, or shape and strings."""
+    """Returns `value` in its native form: an object with the buffer protocol, or a shape and strings."""
     import numpy
     if value is None:
         raise errors.InvalidTypeError(f"input '{name}': found None, expected an array")
     if not isinstance(value, numpy.ndarray):
         if isinstance(value, (str, bytes, list, tuple, int, float, complex)) or not hasattr(value, '__array__'):
-            # Literals have no type of their own.
+            # Python literals have no element type.
             wanted = object if dtype == 'string' else values.numpy_dtype(dtype) if dtype else None
             try:
                 value = numpy.asarray(value, wanted)
@@ -53,7 +53,7 @@ def feed(value, name, dtype):
     kind = value.dtype.kind
     if kind in 'OSU':
         return (value.shape, [_string(item, name) for item in value.ravel()])
-    # Types from elsewhere are of the kind V; only those are asked for their names, which numpy puts together each time.
+    # Types of other packages have kind V. Only their names are queried, since numpy builds a name at each access.
     if kind == 'V' and value.dtype.name == 'bfloat16':
         return value.view(numpy.uint16)
     return value
@@ -66,22 +66,22 @@ def _string(item, name):
 
 
 class Benchmark(NamedTuple):
-    """Times of runs."""
+    """The times of runs."""
 
     seconds: List[float]
 
     @property
     def median(self) -> float:
-        """The median run, in seconds."""
+        """The median time of a run, in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def best(self) -> float:
-        """The quickest run, in seconds."""
+        """The shortest time of a run, in seconds."""
         return min(self.seconds)
 
     def percentile(self, share: float) -> float:
-        """What `share` percent of the runs took at most, in seconds."""
+        """The time that `share` percent of the runs do not exceed, in seconds."""
         if not 0 <= share <= 100:
             raise errors.InvalidArgumentError(f'share: found {share}, expected 0 to 100')
         ordered = sorted(self.seconds)
@@ -98,9 +98,9 @@ class Benchmark(NamedTuple):
 
 
 class Session(_closing.Closable):
-    """A model that is ready to run. Made by `Model.session`.
+    """A model that is ready to run. Created by `Model.session`.
 
-    Threads may share one, but its runs follow each other; for runs at the same time make a session for each thread.
+    Thread-safe, but runs are sequential. For concurrent runs, create a session for each thread.
     """
 
     _what = 'the session'
@@ -112,17 +112,17 @@ class Session(_closing.Closable):
         self._fetches = list(native.fetches)
 
     def close(self):
-        """Lets go of the session. Arrays that it gave stay as they are."""
+        """Releases the session. Arrays that it returned remain valid."""
         super().close()
 
     @property
     def inputs(self) -> List[str]:
-        """Names of what `run` takes."""
+        """The names of the inputs of `run`."""
         return list(self._names)
 
     @property
     def outputs(self) -> List[str]:
-        """Names of what `run` gives."""
+        """The names of the outputs of `run`."""
         return list(self._fetches)
 
     def _feeds(self, inputs):
@@ -130,16 +130,16 @@ class Session(_closing.Closable):
         return [feed(array, name, dtype) for array, name, dtype in zip(arrays, self._names, self._dtypes)]
 
     def run(self, inputs, outputs: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Runs the model once, without the interpreter's lock.
+        """Runs the model once and releases the GIL meanwhile.
 
         Args:
-          inputs: arrays by the names of the inputs, or the array of the only input. They must have the type and shape of
-            the input and be contiguous; they are not copied where they start at a multiple of 64 bytes (`empty`).
-          outputs: arrays to write the outputs into, by name, for all of them: contiguous, writable, of the exact type and
-            shape. Strings cannot be written into one.
+          inputs: arrays by the names of the inputs, or the array of the only input. They must have the type and shape of the
+            input and be contiguous. Arrays aligned to 64 bytes (`empty`) are not copied.
+          outputs: arrays for all outputs by name: contiguous, writable, of the exact type and shape. String outputs are not
+            supported.
 
         Returns:
-          The outputs by name: `outputs`, or new arrays, which are read only, since the model may share them.
+          The outputs by name: `outputs`, or new arrays, which are read-only because the model may share them.
         """
         native = self.native
         feeds = self._feeds(inputs)
@@ -153,8 +153,9 @@ class Session(_closing.Closable):
         return dict(outputs)
 
     def allocate_outputs(self, inputs) -> Dict[str, Any]:
-        """Arrays for `run` to write into, for inputs of the shapes of these. UnimplementedError where a shape depends on
-        the values of the inputs."""
+        """Returns arrays for the outputs of `run` for inputs with the shapes of these. Raises UnimplementedError if a shape
+        depends on the values of the inputs.
+        """
         import numpy
         shapes = [numpy.shape(array) for array in by_name(inputs, self._names, 'inputs')]
         arrays = {}
@@ -165,14 +166,15 @@ class Session(_closing.Closable):
         return arrays
 
     def benchmark(self, inputs, *, runs: int = 20, warm_up: int = 2, max_seconds: float = 10.0) -> Benchmark:
-        """Times `runs` runs after `warm_up` others, or as many as fit into `max_seconds`."""
+        """Measures `runs` runs after `warm_up` other runs, or as many as fit into `max_seconds`."""
         return Benchmark(self.native.benchmark(self._feeds(inputs), _checks.integer(warm_up, 'warm_up'),
                                                _checks.integer(runs, 'runs', 1),
                                                _checks.number(max_seconds, 'max_seconds')))
 
     def report(self) -> Dict[str, Any]:
-        """What became of the model's nodes in the last run: steps, memory in bytes, what the delegate took
-        (`partitions`), what it left, with the reasons (`left`), and why it takes no part (`failure`)."""
+        """The execution of the model's nodes in the last run: steps, memory in bytes, partitions of the delegate
+        (`partitions`), nodes that it left, with reasons (`left`), and why it is not used (`failure`).
+        """
         return self.native.report()
 
     def __repr__(self):
@@ -181,7 +183,7 @@ class Session(_closing.Closable):
 
 
 class OutputDifference(NamedTuple):
-    """How far an output of two models is apart; see docs/guide/validate_model.md for the measures."""
+    """The difference between outputs of two models; docs/guide/validate_model.md defines the measures."""
 
     name: str
     relative: float
@@ -191,12 +193,12 @@ class OutputDifference(NamedTuple):
     cosine: Optional[float]
     top1_agreement: Optional[float]
     top5_agreement: Optional[float]
-    quality: str  # 'fine', 'visible' or 'ruined'; docs/guide/transform_graph.md has the bounds.
+    quality: str  # 'fine', 'visible' or 'ruined'; docs/guide/transform_graph.md has the thresholds.
     text: str
 
 
 class Verification(NamedTuple):
-    """What became of an attempt to verify."""
+    """The result of a verification."""
 
     was_run: bool
     why_not: str
@@ -206,12 +208,12 @@ class Verification(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest difference of an output, relative to the scale of that output."""
+        """The largest difference of an output, relative to its scale."""
         return max((output.relative for output in self.outputs), default=0.0)
 
     @property
     def passes(self) -> bool:
-        """Whether the models were run, and differ by no more than the tolerance."""
+        """True if the models were run and differ by no more than the tolerance."""
         return self.was_run and self.worst <= self.tolerance
 
     def __bool__(self):
@@ -230,7 +232,7 @@ class Verification(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Something that differs between two graphs."""
+    """A difference between two graphs."""
 
     kind: str
     node: str
@@ -238,7 +240,7 @@ class Difference(NamedTuple):
 
 
 def by_name(arrays, names: Sequence[str], what: str) -> List[Any]:
-    """The arrays of a dict in the order of `names`, which are all its keys; or the array of the only name."""
+    """Returns the arrays of a dict in the order of `names`, which must be its keys, or the array of the only name."""
     if not isinstance(arrays, Mapping):
         if len(names) != 1:
             raise errors.InvalidTypeError(
@@ -251,7 +253,7 @@ def by_name(arrays, names: Sequence[str], what: str) -> List[Any]:
 
 
 def sample_sets(inputs, names: Sequence[str], dtypes: Sequence[str]) -> List[List[Any]]:
-    """Lists with an array for each name, out of a dict, an array, or a list of these."""
+    """Returns lists with an array for each name, from a dict, an array, or a list of these."""
     if inputs is None:
         return []
     sets = inputs if isinstance(inputs, (list, tuple)) else [inputs]

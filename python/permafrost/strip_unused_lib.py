@@ -1,4 +1,4 @@
-"""The original's strip_unused, by its names: `tensorflow.python.tools.strip_unused_lib`."""
+"""Replacement of `tensorflow.python.tools.strip_unused_lib` with its original names."""
 
 from permafrost import _checks, _native, errors, graph_messages, model
 
@@ -6,7 +6,7 @@ __all__ = ('strip_unused', 'strip_unused_from_files')
 
 
 def type_numbers(placeholder_type_enum, count):
-    """The numbers of TensorFlow's DataType, one for each of `count` inputs, as texts."""
+    """Returns the numbers of TensorFlow's DataType, one for each of `count` inputs, as strings."""
     if isinstance(placeholder_type_enum, (list, tuple)):
         numbers = list(placeholder_type_enum)
         if len(numbers) not in (1, count):
@@ -25,21 +25,21 @@ def names_of(value, name):
 
 
 def strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum):
-    """Cuts a graph down to what its outputs need of its inputs, which become placeholders.
+    """Reduces a graph to the nodes between its inputs and outputs. The inputs become placeholders.
 
     Args:
       input_graph_def: a GraphDef message, bytes, or a path.
-      input_node_names: names of the nodes to be placeholders; a ':' in one is a ValueError, as in the original.
-      output_node_names: names of the nodes whose values are wanted.
+      input_node_names: names of the nodes to turn into placeholders; a name with ':' is a ValueError, as in the original.
+      output_node_names: names of the nodes that are fetched.
       placeholder_type_enum: the type of the placeholders as a number of TensorFlow's DataType (1 is float), or a list with
-        one for each.
+        one number for each.
 
     Returns:
-      A GraphDef of the kind that was given, or bytes.
+      A GraphDef of the given type, or bytes.
 
     Raises:
       KeyError: an input is not in the graph.
-      ValueError: an output is not in the graph, or a name has a ':'.
+      ValueError: an output is not in the graph, or a name contains ':'.
     """
     inputs = names_of(input_node_names, 'input_node_names')
     outputs = names_of(output_node_names, 'output_node_names')
@@ -50,7 +50,7 @@ def strip_unused(input_graph_def, input_node_names, output_node_names, placehold
 
 
 def check_inputs(data, inputs):
-    """What the original says of names that it cannot use."""
+    """Raises the errors of the original for invalid names."""
     for name in inputs:
         if ':' in name:
             raise errors.InvalidArgumentError(f"Name '{name}' appears to refer to a Tensor, not an Operation.")
@@ -66,7 +66,7 @@ def _separated(value, name):
 
 def strip_unused_from_files(input_graph, input_binary, output_graph, output_binary, input_node_names,
                             output_node_names, placeholder_type_enum):
-    """The same from file to file; names are separated by commas. `input_binary` is ignored: the content tells."""
+    """Like strip_unused, from file to file. Names are separated by commas. `input_binary` has no effect."""
     del input_binary
     if not input_graph:
         raise errors.InvalidArgumentError('input_graph is empty')

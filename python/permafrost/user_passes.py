@@ -1,4 +1,4 @@
-"""Passes that are written in Python, which run in the pipeline beside the others and with the same checks after them.
+"""Passes written in Python. They run in the pipeline like other passes, with the same checks afterwards.
 
     @permafrost.pass_('drop_double_negation', pattern='outer=Neg(inner=Neg(x=*))')
     def drop_double_negation(match, graph):
@@ -19,12 +19,12 @@ _registered: Dict[str, '_Definition'] = {}
 
 
 def registered():
-    """The passes by name, as the native side takes them."""
+    """Returns the registered passes by name."""
     return _registered
 
 
 class Node:
-    """A node of the graph that a pass edits. Usable while the pass runs and the node is there."""
+    """A node of the graph that a pass edits. Valid while the pass runs and the node exists."""
 
     __slots__ = ('_native',)
 
@@ -53,7 +53,7 @@ class Node:
 
     @property
     def inputs(self) -> List[str]:
-        """'x' for output 0 of x, 'x:1', or '^x' for a control input; data inputs come first."""
+        """The inputs: 'x' for output 0 of x, 'x:1', or '^x' for a control input. Data inputs come first."""
         return list(self._native.describe()[3])
 
     @inputs.setter
@@ -66,15 +66,15 @@ class Node:
 
     @property
     def attributes(self) -> Dict[str, Any]:
-        """A copy; `set_attribute` changes one."""
+        """A copy of the attributes; `set_attribute` changes one."""
         return self._native.attributes()
 
     def set_attribute(self, key: str, value: Any) -> None:
-        """Takes what `attributes` gives: bool, int, float, str, bytes, `DType`, `Shape`, an array, or a list."""
+        """Sets an attribute to a bool, int, float, str, bytes, `DType`, `Shape`, array, or list."""
         self._native.set_attribute(_checks.text(key, 'key'), value)
 
     def remove_attribute(self, key: str) -> bool:
-        """False when there was none."""
+        """Removes an attribute. Returns False if it does not exist."""
         return self._native.remove_attribute(_checks.text(key, 'key'))
 
     @property
@@ -88,19 +88,19 @@ class Node:
 
     @property
     def num_uses(self) -> int:
-        """How many inputs of other nodes this one feeds, control inputs included."""
+        """The number of inputs of other nodes, including control inputs, that read this node."""
         return self._native.num_uses
 
     @property
     def is_endpoint(self) -> bool:
-        """Whether the node is an input or output of the model, which a pass must keep."""
+        """True if the node is an input or output of the model, which a pass must keep."""
         return self._native.is_endpoint
 
     def rename(self, name: str) -> None:
         self._native.rename(_checks.text(name, 'name'))
 
     def remove(self) -> None:
-        """An error while the node is used, or an endpoint."""
+        """Removes the node. An error if the node has readers or is an endpoint."""
         self._native.remove()
 
     def __repr__(self):
@@ -109,7 +109,7 @@ class Node:
 
 
 class Graph:
-    """The graph that a pass edits. Usable while the pass runs."""
+    """The graph that a pass edits. Valid while the pass runs."""
 
     __slots__ = ('_native',)
 
@@ -118,11 +118,11 @@ class Graph:
 
     @property
     def nodes(self) -> List[Node]:
-        """The nodes as they are now, in order."""
+        """The current nodes, in order."""
         return [Node(native) for native in self._native.nodes()]
 
     def find(self, name: str) -> Optional[Node]:
-        """None when there is no such node."""
+        """Returns the node, or None if it does not exist."""
         native = self._native.find(_checks.text(name, 'name'))
         return None if native is None else Node(native)
 
@@ -131,7 +131,7 @@ class Graph:
 
     def add_node(self, name: str, op: str, inputs=(), attributes: Optional[Dict[str, Any]] = None,
                  before: Optional[Node] = None) -> Node:
-        """Adds a node, at the end or before another one."""
+        """Adds a node, at the end or before another node."""
         return Node(self._native.add_node(_checks.text(name, 'name'), _checks.text(op, 'op'),
                                           _checks.names(inputs, 'inputs') or [], dict(attributes or {}),
                                           None if before is None else before._native))  # pylint: disable=protected-access
@@ -143,22 +143,22 @@ class Graph:
             numpy.shape(array)), None if before is None else before._native))  # pylint: disable=protected-access
 
     def replace_uses(self, old: str, new: str) -> None:
-        """Every input that is `old` ('x', 'x:1', or '^x' for control inputs) becomes `new`."""
+        """Replaces every input `old` ('x', 'x:1', or '^x' for control inputs) by `new`."""
         self._native.replace_uses(_checks.text(old, 'old'), _checks.text(new, 'new'))
 
     def note(self, text: str) -> None:
-        """A line on what was done, for PassReport.notes."""
+        """Adds a line to PassReport.notes."""
         self._native.note(_checks.text(text, 'text'))
 
 
 class _Pattern(NamedTuple):
-    label: str  # '' for none.
-    ops: List[str]  # Empty for anything.
-    inputs: Optional[List['_Pattern']]  # None for any.
+    label: str  # '' if absent.
+    ops: List[str]  # Empty for any op.
+    inputs: Optional[List['_Pattern']]  # None for any inputs.
 
 
 class _PatternParser:
-    """Reads `[label=]op[|op ...][(pattern, ...)]`, with * for any node."""
+    """Parses `[label=]op[|op ...][(pattern, ...)]`, with * for any node."""
 
     _TOKEN = re.compile(r'\s*([A-Za-z0-9_]+|[*|=(),])')
 
@@ -224,7 +224,7 @@ class _PatternParser:
 
 
 class Match:
-    """The nodes that a pattern found: `match['label']`, or `match.head` for the outermost one."""
+    """The nodes matched by a pattern: `match['label']`, or `match.head` for the outermost one."""
 
     __slots__ = ('head', '_nodes', 'tensors')
 
@@ -247,7 +247,7 @@ def _split(tensor):
 
 
 def _match(graph, pattern, tensor, match):
-    """Whether `tensor` fits; what it has matched goes into `match`."""
+    """Returns whether `tensor` matches, and adds the matched nodes to `match`."""
     node = graph.find(_split(tensor)[0])
     if node is None:
         return False
@@ -267,7 +267,7 @@ def _match(graph, pattern, tensor, match):
 
 
 class _Definition:
-    """A pass as the native side calls it."""
+    """The definition of a pass."""
 
     def __init__(self, function, name, pattern):
         self._function = function
@@ -285,7 +285,7 @@ class _Definition:
                     f"pass '{name}': parameter '{parameter}' has no default that is a bool, int, float or str")
 
     def check(self, arguments):
-        """Raises ValueError for arguments that the pass does not take."""
+        """Raises ValueError for invalid arguments."""
         self._parse(arguments)
 
     def _parse(self, arguments):
@@ -312,7 +312,7 @@ class _Definition:
         raise errors.InvalidArgumentError(f"{self._name}: parameter '{key}' is '{text}', expected a {kind.__name__}")
 
     def run(self, editor, arguments):
-        """Runs the function, for each match where there is a pattern, and returns the number of rewrites."""
+        """Runs the function, for each match if there is a pattern, and returns the number of rewrites."""
         given = self._parse(arguments)
         graph = Graph(editor)
         if self._pattern is None:
@@ -327,7 +327,7 @@ class _Definition:
         for name in [native.describe()[0] for native in editor.nodes()]:
             head = graph.find(name)
             if head is None:
-                continue  # A rewrite removed it.
+                continue  # Removed by a previous rewrite.
             match = Match(head)
             if not _match(graph, self._pattern, name, match):
                 continue
@@ -339,17 +339,17 @@ class _Definition:
 
 
 def pass_(name: Optional[str] = None, *, pattern: Optional[str] = None) -> Callable:
-    """Makes a function a pass, known by `name` (its own, if left out) to transform strings in this process.
+    """Decorates a function as a pass with the given `name` (default: its own) for transform strings in this process.
 
-    With a pattern the function is called as `function(match, graph, **arguments)` for each place that fits, and returns
-    whether it made a rewrite. Without one it is called once as `function(graph, **arguments)` and returns how many rewrites
-    it made. Its further parameters, which need defaults of type bool, int, float or str, are those of the pass. After it,
-    the graph is validated and the number of rewrites is held against what changed, as after every pass.
+    With a pattern, the function is called as `function(match, graph, **arguments)` for each match, and returns whether it
+    rewrote the match. Without a pattern, it is called once as `function(graph, **arguments)` and returns the number of
+    rewrites. Its other parameters, which need defaults of type bool, int, float or str, are the parameters of the pass.
+    Afterwards the graph is validated, and the number of rewrites is compared with the changes, as after every pass.
 
-    A pattern is `[label=]op[|op ...][(pattern, ...)]` with * for any op; patterns in parentheses stand for all data inputs.
+    A pattern is `[label=]op[|op ...][(pattern, ...)]` with * for any op; patterns in parentheses match all data inputs.
 
-    The decorated function takes the pass's arguments and gives a call of it, as those in `permafrost.passes` do; the
-    function itself is its `function`.
+    The decorated function takes the arguments of the pass and returns a call of it, like those in `permafrost.passes`. The
+    original function is its attribute `function`.
     """
     if callable(name):
         return pass_()(name)
@@ -365,7 +365,7 @@ def pass_(name: Optional[str] = None, *, pattern: Optional[str] = None) -> Calla
         def call(*, ignore_errors=False, **arguments):
             return calls.call(chosen, arguments.items(), ignore_errors)
 
-        make: Any = call  # Functions may have attributes; mypy knows of none.
+        make: Any = call  # Functions may have attributes, which mypy does not support.
         make.__doc__ = function.__doc__
         make.__name__ = chosen
         make.function = function

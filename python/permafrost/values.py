@@ -1,4 +1,4 @@
-"""Attribute values that Python has no type for, and arrays of what the native side shares."""
+"""Attribute values without a corresponding Python type, and arrays that share native memory."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
@@ -13,7 +13,7 @@ class DType(str):
 
 
 class Shape:
-    """The shape of a tensor: `dims` is a tuple with None for an unknown dimension, or None for an unknown rank."""
+    """The shape of a tensor: `dims` is a tuple with None for unknown dimensions, or None for unknown rank."""
 
     __slots__ = ('dims',)
 
@@ -31,19 +31,19 @@ class Shape:
 
 
 class Function(NamedTuple):
-    """A function of the library that an attribute names, with values for the attributes of its signature."""
+    """A function of the library, named by an attribute, with values for the attributes of its signature."""
 
     name: str
     attributes: Dict[str, Any]
 
 
 class Placeholder(str):
-    """The name of a function's attribute whose value belongs here."""
+    """The name of a function attribute that supplies the value."""
 
     __slots__ = ()
 
 
-# The names that numpy has for element types where they differ; those without one show as integers of their size.
+# Names of element types in numpy where they differ. Types without one appear as integers of the same size.
 NUMPY_NAMES = {
     'float': 'float32',
     'double': 'float64',
@@ -59,13 +59,13 @@ NUMPY_NAMES = {
 
 
 def numpy_dtype(name):
-    """The numpy type of arrays for elements of the type `name`."""
+    """Returns the numpy type of arrays with elements of type `name`."""
     import numpy
     return numpy.dtype(NUMPY_NAMES.get(name, name))
 
 
 def array_of(native):
-    """A numpy array that views a tensor of the native side; a tensor of strings is copied, as an array of bytes."""
+    """Returns a numpy array that views a native tensor. A string tensor is copied to an array of bytes."""
     import numpy
     if isinstance(native, tuple):
         shape, strings = native

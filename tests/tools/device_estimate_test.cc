@@ -36,8 +36,8 @@ TEST(NodeWorkTest, FusesStepsThatNobodyElseNeeds) {
   EXPECT_THAT(Heads(fused), ElementsAre("pool", "again"));
   EXPECT_EQ(fused.groups[0].members.size(), 3u);
   EXPECT_EQ(fused.groups[0].step_elements, 4);      // Two elements by Mul and by Relu.
-  EXPECT_EQ(fused.groups[0].weight_bytes, 8);       // `known`: what made it ran before.
-  EXPECT_EQ(fused.groups[0].activation_bytes, 16);  // x and what leaves the group.
+  EXPECT_EQ(fused.groups[0].weight_bytes, 8);       // `known`: an earlier group computes its input.
+  EXPECT_EQ(fused.groups[0].activation_bytes, 16);  // x and the output of the group.
   EXPECT_EQ(fused.group_of[graph->Find("same")->id()], 0);
   EXPECT_EQ(fused.group_of[graph->Find("known")->id()], -1);
   const ModelWork apart = DivideWork(*graph, {}, false).value();
