@@ -3,7 +3,7 @@
 #
 #   bazel run //:install -- --prefix=/usr/local
 #
-#   --prefix=DIR   the folder that gets bin, include, lib and share. Required.
+#   --prefix=DIR   the folder for bin, include, lib and share. Required.
 #   --dry_run      list the files without installing them.
 #
 # DESTDIR, if set, is prepended to the prefix, for building packages. Each file is replaced atomically.

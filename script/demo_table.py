@@ -1,4 +1,4 @@
-"""Prints the demo's table: what each step of the bundled model costs and how well it does.
+"""Prints the table of the demo: size, latency and accuracy of the bundled model after each step.
 
 Usage: demo_table.py TOOLS DIGITS ORIGINAL STEP...
   TOOLS   folder of the built tools

@@ -1,4 +1,4 @@
-"""Writes protobuf's wire format by hand, for files that protobuf would not make, or not as fast."""
+"""Writes protobuf's wire format directly, for files that protobuf does not produce, or not as fast."""
 
 
 def varint(value):
@@ -11,7 +11,7 @@ def varint(value):
 
 
 def field(number, payload):
-    """A field whose payload is an integer of at least 0, or bytes."""
+    """Returns a field whose payload is a nonnegative integer, or bytes."""
     if isinstance(payload, int):
         return varint(number << 3) + varint(payload)
     return varint(number << 3 | 2) + varint(len(payload)) + payload

@@ -14,7 +14,7 @@ def proto_cc_library(name, srcs, visibility = None):
     headers = [stem + ".pb.h" for stem in stems]
     sources = [stem + ".pb.cc" for stem in stems]
 
-    # In a workspace that uses this one, the top folder of this one lies in a folder of its own.
+    # In a workspace that depends on this one, the files of this workspace are in a subfolder.
     repository = native.repository_name().lstrip("@")
     top = "external/" + repository if repository else "."
     native.genrule(

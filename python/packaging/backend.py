@@ -23,7 +23,7 @@ def _bazel(*arguments):
 def build(out):
     """Builds the package for the running interpreter and returns the path of its wheel in the folder `out`."""
     flags = os.environ.get('PERMAFROST_BAZEL_FLAGS', '--config=release').split()
-    # Not the link of a virtual environment, which may be gone tomorrow: Bazel would fetch the headers anew.
+    # Resolves the link of a virtual environment, which may be temporary: Bazel would fetch the headers again.
     flags.append(f'--repo_env=PYTHON_BIN_PATH={os.path.realpath(sys.executable)}')
     _bazel('build', *flags, '//python/permafrost', '//tools:documents')
     built = pathlib.Path(_bazel('info', *flags, 'bazel-bin').strip())

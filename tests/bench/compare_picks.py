@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often benchmark_model --compare picks the configuration that is truly fastest.
+"""Measures how often benchmark_model --compare selects the fastest configuration.
 
     tests/bench/compare_picks.py MODEL [--picks=10] [--seconds=30] [--truth_seconds=120]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the shares of tools/measuring/device_estimate.cc, and says how good estimates are for models left out of the fit.
+"""Fits the shares of tools/measuring/device_estimate.cc, and prints the accuracy for models excluded from the fit.
 
     tests/bench/device_estimates.py MODELS [--delegate=onednn] [--runs=60] [--only=a,b] [--keep=FOLDER]
 
@@ -42,7 +42,7 @@ def measure(binary, model, delegate, runs):
 
 
 def device_of(found):
-    """The best of what was measured of this machine each time."""
+    """Returns the best values of all measurements of this machine."""
     devices = [model["estimate"]["device"] for model in found.values()]
     best = {key: max(device[key] for device in devices)
             for key in ("flops_per_second", "bytes_per_second", "cache_bytes_per_second")}
@@ -53,13 +53,13 @@ def device_of(found):
 
 
 def rows_of(model, device):
-    """For each group: what its time is made of, and how long it took."""
+    """Returns for each group the terms of its estimate and its measured time."""
     groups = model["estimate"]["groups"]
     weights = sum(group["weight_bytes"] for group in groups)
     cache_rate = max(device["cache_bytes_per_second"], device["bytes_per_second"])
 
     def seconds_of(size, of):
-        """What passing `size` bytes takes that are part of so many that are needed in turn."""
+        """Returns the time to move `size` bytes out of a working set of the given size."""
         near = min(1.0, device["cache_bytes"] / of) if of else 1.0
         return size * (near / cache_rate + (1 - near) / device["bytes_per_second"])
 
@@ -77,13 +77,13 @@ def rows_of(model, device):
         for member in group["members"]:
             by_node[member] = i
     for node in model["nodes"]:
-        # What belongs to no group is on a row without work: nobody can explain it.
+        # Time outside all groups is on a row without work, because no term explains it.
         seconds[by_node.get(node["name"], len(groups))] += node["least_seconds"]
     return rows, seconds
 
 
 def solve(rows, wanted, start):
-    """Least squares with no negative coefficient, one coordinate after the other."""
+    """Computes nonnegative least squares by coordinate descent."""
     x = start.copy()
     gram, target = rows.T @ rows, rows.T @ wanted
     for _ in range(6000):

@@ -1,4 +1,4 @@
-"""The original engine behind the protocol of pass_server: engine_server.py MODEL INPUTS OUTPUTS OUT.
+"""The original engine with the protocol of pass_server: engine_server.py MODEL INPUTS OUTPUTS OUT.
 
 Reads transform strings from standard input, one a line, and answers each with one line of JSON: {"seconds": ...} for
 parsing the model's bytes, transforming and writing OUT; or {"error": ...}.

@@ -1,4 +1,4 @@
-"""What the benchmarks share: building what they measure, and a process that answers requests line by line."""
+"""Shared parts of the benchmarks: building of programs, and a process that answers requests line by line."""
 
 import json
 import os
@@ -15,7 +15,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build(*targets, static=False):
-    """Builds what is measured, at will with the distribution's libraries linked in; returns the folder of the binaries."""
+    """Builds the measured programs, optionally linked with the distribution's libraries. Returns their folder."""
     flags = ["--config=release", *(["--config=static"] if static else []), "--noshow_progress"]
     subprocess.run(["bazel", "build", *flags, *targets], check=True, cwd=REPOSITORY, stdout=sys.stderr)
     printed = subprocess.run(["bazel", "info", *flags, "bazel-bin"], check=True, cwd=REPOSITORY, capture_output=True,
@@ -29,7 +29,7 @@ def machine():
 
 
 def status(pid, field):
-    """A size in /proc/PID/status, in bytes; 0 when the process has ended."""
+    """Returns a size from /proc/PID/status in bytes; 0 if the process has ended."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     except OSError:
@@ -55,7 +55,7 @@ class LineServer:
         return self.answer()
 
     def send(self, *lines):
-        """Requests, the answers to which are read later."""
+        """Sends requests whose answers are read later."""
         self.process.stdin.write("".join(line + "\n" for line in lines).encode())
 
     def answer(self, seconds=None):
@@ -75,7 +75,7 @@ class LineServer:
         return status(self.process.pid, field)
 
     def growth(self, *lines):
-        """Bytes by which the anonymous memory grows at most while it answers `lines`, sampled once a millisecond."""
+        """Returns the peak growth of anonymous memory, in bytes, while the process answers `lines`; sampled every millisecond."""
         before = self.status("RssAnon")
         peak = [before]
         done = threading.Event()

@@ -1,4 +1,4 @@
-"""Measures memory-mapped packages: how fast they load, whose memory their weights are, and how fast they are written.
+"""Measures memory-mapped packages: load time, memory shared between processes, and write time.
 
     bazel build --config=release //tests/bench:package_load //tools:convert_graphdef_memmapped_format
     python3 tests/bench/packages.py [--bin bazel-bin] [--model MODEL INPUT OUTPUT] [--rounds 7] [--scratch FOLDER]
@@ -41,7 +41,7 @@ def shape(*dims):
 
 
 def generate(path, matrices, regions):
-    """A chain of matrix products: a GraphDef, or a package when `regions`."""
+    """Returns a chain of matrix products as a GraphDef, or as a package if `regions`."""
     type_float, square = field(6, 1), shape(SIDE, SIDE)
     rng, block = random.Random(1), SIDE * SIDE * 4
     graph = node('x', 'Placeholder', dtype=type_float, shape=field(7, shape(1, SIDE)))
@@ -91,7 +91,7 @@ class Bench:
                           f'{figures["Private_Dirty"] / MB:.2f}', f'{100 * figures["Private_Dirty"] / weights:.2f} %'))
 
     def shared(self, path, first, last):
-        """Proportional share of each of several processes that have run the model, and what they would have alone."""
+        """Returns the proportional set size of each of several processes that run the model, and that of a single process."""
         alone = self.loads(path, first, last, 'run')
         processes = [subprocess.Popen([self.load, path, first, last, 'run', 'wait'], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE) for _ in range(PROCESSES)]
@@ -108,7 +108,7 @@ class Bench:
         return alone, pss, dirty, clean
 
     def writes(self, model, out):
-        """Seconds of our writing and of cp with a sync, in turns; and the most anonymous memory that ours had."""
+        """Returns the seconds to write the package, those of cp with a sync, alternating, and the peak anonymous memory."""
         ours, theirs, peak = [], [], 0
         for _ in range(self.options.rounds):
             for command, times in (([self.convert, f'--in_graph={model}', f'--out_graph={out}'], ours),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what each pass does to a real model, for the examples of docs/passes.md. See README.md beside this file.
+"""Measures the effect of each pass on a real model, for the examples in docs/passes.md. See README.md beside this file.
 
     python tests/bench/pass_figures.py [--shared DIR] [--tool FILE] > docs/pass_figures.tsv
 
@@ -18,7 +18,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 FROZEN = 'strip_unused_nodes fold_constants'
 COLUMNS = ['pass', 'graph', 'call', 'before it', 'nodes before', 'nodes after', 'bytes before', 'bytes after', 'rewrites']
 
-# By pass: the model to try first, what runs before it, and the call. A pass without a line is shown on a golden case.
+# By pass: the model to try first, the transforms before the pass, and its call. Other passes use a golden case.
 EXAMPLES = {
     'add_default_attributes': ('mobilenet_v2', '', 'add_default_attributes'),
     'backport_concatv2': ('inception_v3', '', 'backport_concatv2'),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the Python package as users get it: a wheel, built for release and installed into a fresh environment.
+"""Measures the Python package as distributed: a release wheel installed into a new environment.
 
     python_figures.py [--model MODEL --inputs NAMES --outputs NAMES] [--rounds 7] [--wheel WHEEL] [--server PASS_SERVER]
 
@@ -26,7 +26,7 @@ CYCLES = 1000
 
 
 def environment(folder, wheel):
-    """The interpreter of an environment with the wheel in it. numpy is the system's."""
+    """Returns the interpreter of an environment with the wheel. numpy is the system's."""
     subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=True)
     subprocess.run([folder / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel], check=True)
     return folder / "bin/python"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what storing weights in few bits does to outputs and to the file's size. See README.md beside this file.
+"""Measures the effect of storing weights in few bits on outputs and file size. See README.md beside this file.
 
     python tests/bench/quantization.py [--shared DIR] [--tool FILE] [--transforms STRING ...] [--synthetic] [NAME ...]
 

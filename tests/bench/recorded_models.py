@@ -1,4 +1,4 @@
-"""The models of ../shared with their recorded inputs and outputs, and how far other outputs are off."""
+"""The models of ../shared with their recorded inputs and outputs, and errors of other outputs."""
 
 import dataclasses
 import json
@@ -40,7 +40,7 @@ def recorded_models(shared, names=()):
 @dataclasses.dataclass
 class OutputError:
     rms: float   # Root of the mean square of the difference; infinite when a number is not finite.
-    size: float  # The same of what was expected.
+    size: float  # The same measure of the expected output.
 
     @property
     def relative(self):

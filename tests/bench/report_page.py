@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long the page of report_model takes to be drawn in headless Chromium.
+"""Measures how long headless Chromium takes to draw the page of report_model.
 
     tests/bench/report_page.py MODEL [MODEL ...] [--rounds=5]
 

@@ -21,7 +21,7 @@ from measuring import REPOSITORY, LineServer, build, machine
 sys.path.insert(0, str(REPOSITORY / "tests"))
 from protobuf_wire import field  # noqa: E402
 
-# What the issue that introduced each measurement asks for: (transforms, largest ratio to the original engine's time).
+# Targets of each measurement: (transforms, largest ratio to the original engine's time).
 TRANSFORMS = {
     "fold": ("fold_constants fold_batch_norms fold_old_batch_norms", 1 / 8),
     "quantize_weights": ("quantize_weights", 1 / 8),
@@ -202,7 +202,7 @@ def bench_runtime(arguments, folder):
 
 
 def ratio_row(name, ratios, limit, note):
-    """A row for the geometric mean of ratios to the original engine, which has no milliseconds."""
+    """Returns a row for the geometric mean of ratios to the original engine; it has no milliseconds."""
     ratio = statistics.geometric_mean(ratios)
     return {"name": name, "ours": None, "peer": None, "peer_name": "original engine", "ratio": ratio, "limit": limit,
             "met": ratio <= limit, "note": note}
@@ -247,7 +247,7 @@ def bench_passes(arguments, folder):
             path.unlink()
         memory.rmdir()
     every = [ratio for values in ratios.values() for ratio in values]
-    # Ratios of sums: many of ours are zero.
+    # Ratios of sums, because many of the individual times are zero.
     grown = {name: sum(mine for mine, _ in pairs) / sum(other for _, other in pairs) for name, pairs in growths.items()}
     total = [sum(sizes) for sizes in zip(*(pair for pairs in growths.values() for pair in pairs))]
     rows.append(ratio_row(f"all passes, all large models ({len(every)} pairs)", every, 1 / 8,

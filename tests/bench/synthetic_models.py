@@ -1,4 +1,4 @@
-"""Networks of random weights for quantization.py: architectures that nobody tuned a pass on.
+"""Networks with random weights for quantization.py: architectures that no pass was tuned on.
 
 Weights have what makes trained ones hard to store in few bits: channels whose sizes differ, as folding a batch norm leaves
 them, heavy tails, channels and tensors of zeros, biases, and activations whose means are not zero.

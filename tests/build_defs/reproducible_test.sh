@@ -21,7 +21,7 @@ build() {
 
 first=$TEST_TMPDIR/a second=$TEST_TMPDIR/another/place/of/the/same
 build "$first"
-sleep 1 # For what writes the time.
+sleep 1 # Detects outputs that contain the time.
 export LC_ALL=C.UTF-8 TZ=Asia/Tokyo HOME=/nowhere USER=somebody TMPDIR="$first"
 taskset -p -c "$(taskset -p -c $$ | sed 's/.*: \([0-9]*\).*/\1/')" $$ >/dev/null || true
 build "$second"

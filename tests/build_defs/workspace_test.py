@@ -1,4 +1,4 @@
-"""Analyses the example workspace as one of its own, with a Bazel of its own, and what users of the rules get wrong.
+"""Analyses the example workspace with a separate Bazel server, and the errors for incorrect uses of the rules.
 
 Only the classes of protobuf are compiled, whose rule depends on the place of the sources. For the rest, the same BUILD file
 is also a package of this workspace, whose tests build and run it.
@@ -21,7 +21,7 @@ class WorkspaceTest(unittest.TestCase):
     def setUpClass(cls):
         if shutil.which('bazel') is None:
             raise unittest.SkipTest('there is no bazel')
-        # Where the tests' own folder lies does not matter: a server's paths must be short.
+        # Independent of the test's folder, because the server requires short paths.
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix='pf_workspace_'))
         cls.app = cls.folder / 'app'
         shutil.copytree(EXAMPLE, cls.app)

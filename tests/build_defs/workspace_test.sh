@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# Runs workspace_test.py, which lies in the checkout that it is about.
+# Runs workspace_test.py of the tested checkout.
 set -euo pipefail
 exec python3 "$(dirname "$0")/workspace_test.py"

@@ -1,4 +1,4 @@
-"""Ctrl-C while a tool is at work: it ends soon, says so by its status, and leaves nothing half-written.
+"""Tests that Ctrl-C ends a working tool soon, with the right status, and leaves no partial files.
 
 The work would never end by itself, so a tool that does not notice the signal runs into the test's time limit.
 """
@@ -34,7 +34,7 @@ class InterruptTest(unittest.TestCase):
         self.inputs.write_bytes(npy(-1))
 
     def interrupt(self, tool, *flags, at):
-        """Runs the tool in a terminal, presses Ctrl-C once it shows `at`: its status, and all that it showed."""
+        """Runs the tool in a terminal, sends Ctrl-C after the output `at`, and returns its status and all of its output."""
         terminal, other_end = pty.openpty()
         process = subprocess.Popen([str(HERE / 'tools' / tool), *map(str, flags)], stdin=subprocess.DEVNULL,
                                    stdout=other_end, stderr=other_end, cwd=self.folder,
@@ -44,7 +44,7 @@ class InterruptTest(unittest.TestCase):
         while True:
             try:
                 more = os.read(terminal, 4096)
-            except OSError:  # What a terminal says when nobody is at its other end any more.
+            except OSError:  # The terminal's error after its other end is closed.
                 more = b''
             if not more:
                 break

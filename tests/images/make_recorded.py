@@ -1,4 +1,4 @@
-"""Records what TensorFlow makes of pictures, for tests/images: python3 tests/images/make_recorded.py FOLDER.
+"""Records the results of TensorFlow on pictures, for tests/images: python3 tests/images/make_recorded.py FOLDER.
 
 Needs TensorFlow and numpy. The folder gets picture files, and for each what tf.io.decode_png or decode_jpeg gives as NPY; and a picture
 resized by tf.image.resize in all ways and to several sizes.
@@ -20,7 +20,7 @@ SIZES = [(4, 3), (5, 16), (20, 31), (13, 11)]
 
 
 def smooth_picture(height, width, channels, seed):
-    """Waves with a little noise, so that JPEG has something to keep."""
+    """Returns waves with a little noise, which JPEG does not compress away."""
     rng = np.random.default_rng(seed)
     y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(channels), indexing='ij')
     waves = 127 + 80 * np.sin(y / 3.1 + c) * np.cos(x / 4.3 - c)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what TensorFlow computes for small inputs: the vectors that vectors_test.cc holds our kernels to.
+"""Records the outputs of TensorFlow for small inputs: the vectors that vectors_test.cc compares kernels with.
 
     python3 tests/kernels/make_vectors.py [family ...]      (needs TensorFlow; results are the same at every run)
 
@@ -39,12 +39,12 @@ class Case:
     inputs: Sequence[Any]
     attrs: Dict[str, Any] = dataclasses.field(default_factory=dict)
     ask: Optional[Callable[..., List[np.ndarray]]] = None
-    outputs: Optional[int] = None  # Only the first so many are recorded.
+    outputs: Optional[int] = None  # Number of recorded outputs, from the first; None: all.
     producer: Optional[int] = None  # The GraphDef version of a graph that may have the op, where today's may not.
 
 
 def _tensor(value, dtype=None):
-    """A TensorProto with one typed value for each element: readable, and short for small tensors."""
+    """Returns a TensorProto with one typed value per element: readable, and short for small tensors."""
     array = np.asarray(value)
     dtype = tf.as_dtype(dtype or array.dtype)
     proto = tf.compat.v1.make_tensor_proto([], dtype=dtype, shape=[0])
@@ -66,13 +66,13 @@ def _tensor(value, dtype=None):
     else:
         values = flat.tolist()
     if len(values) > 1 and len(set(map(repr, values))) == 1 and field not in ("scomplex_val", "dcomplex_val"):
-        values = values[:1]  # The last value stands for the rest.
+        values = values[:1]  # The last value is repeated for the rest.
     getattr(proto, field).extend(values)
     return proto
 
 
 def _run(case):
-    """What TensorFlow computes, as (array, dtype) for each output, and the node with its attributes."""
+    """Returns the outputs of TensorFlow, each as (array, dtype), and the node with its attributes."""
     graph = tf.Graph()
     with graph.as_default():
         feeds = []
@@ -111,7 +111,7 @@ def _run(case):
 
 
 def _run_imported(case, feeds):
-    """The same for an op that Python has no function for, or that new graphs may not have: from a GraphDef."""
+    """Runs an op through a GraphDef, because it has no Python function or is not allowed in new graphs."""
     imported = tf.compat.v1.GraphDef()
     imported.versions.producer = case.producer or tf.version.GRAPH_DEF_VERSION
     node = imported.node.add(name="op", op=case.op)
@@ -170,7 +170,7 @@ def _input_names(op):
 
 
 def _codes(array):
-    """Quantised numpy types are structures of one field: their plain integers."""
+    """Returns the plain integers of quantised numpy types, which are structures of one field."""
     return array.view(array.dtype[0]) if array.dtype.names else array
 
 
@@ -202,7 +202,7 @@ def build(cases):
 
 
 def to_text(graph):
-    """Text format, with each run of values of one repeated field as one list."""
+    """Returns text format in which the values of a repeated field form one list."""
     lines = text_format.MessageToString(graph).splitlines()
     out, i = [], 0
     while i < len(lines):

@@ -55,7 +55,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def problem(path, delimiter, header):
-    """Returns what is wrong with `path` including `header`, or None."""
+    """Returns why `path` must not include `header`, or None."""
     if header.startswith(PROJECT) and not header.endswith('.pb.h'):
         for folder, allowed in LAYERS:
             if path.startswith(folder):
@@ -108,7 +108,7 @@ class LayeringTest(unittest.TestCase):
     def test_kernels_reach_elements_through_views(self):
         """The views of ComputeContext check types and sizes; the members of a Value do not."""
         members = re.compile(r'\b\w+(?:\.|->)(?:data|strings|objects)\b(?![(<])')
-        # These take a Value as it is, whatever its type.
+        # These use a Value regardless of its type.
         whole_values = ('element_store.cc', 'element_store.h', 'lookup_table.cc', 'stand_in.cc', 'tensor_text.cc')
         problems = [f'{path.name}: {found.group()}' for path in sources()
                     if path.parts[-3:-1] == ('runtime_check', 'kernels') and path.name not in whole_values

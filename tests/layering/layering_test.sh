@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# Runs layering_test.py over the sources that it lies beside.
+# Runs layering_test.py on the sources of its checkout.
 set -euo pipefail
 exec python3 "$(dirname "$0")/layering_test.py"

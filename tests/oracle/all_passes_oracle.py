@@ -1,4 +1,4 @@
-"""Runs every pass over every large model, as a user would, and what comes out in TensorFlow.
+"""Runs every pass over every large model with the tool, and runs the results in TensorFlow.
 
 For each pass and model: transform_graph succeeds, its own check ran and agreed with what the pass declares, and
 TensorFlow loads the result and runs it on a recorded input. Where the pass does not declare that it changes numbers,
@@ -21,7 +21,7 @@ import passes_oracle
 import tensorflow as tf
 from models_oracle import MODELS, Model
 
-# Arguments for passes that need some, and what must run before.
+# Arguments for passes that need some, and the transforms that run first.
 CALLS = {
     'freeze_requantization_ranges': None,  # Needs the log of a run: tested on its own.
     'quantize_nodes': 'add_default_attributes quantize_nodes',
@@ -37,7 +37,7 @@ TOLERANCE = 1e-4  # Relative to the largest value of an output: TensorFlow's own
 
 
 def calls():
-    """(name, transform string, whether numbers may change) of every pass and preset."""
+    """Yields (name, transform string, whether numbers may change) of every pass and preset."""
     printed = subprocess.run([passes_oracle.TOOL, '--list_passes', '--json'], check=True, capture_output=True, text=True)
     for entry in json.loads(printed.stdout):
         name = entry['name']
@@ -46,12 +46,12 @@ def calls():
             raise AssertionError(f'{name} needs {missing}: add a call to CALLS')
         call = CALLS.get(name, name)
         if call is not None:
-            # A preset has no promise of its own: its text names passes, and some of those may change numbers.
+            # A preset declares no tolerance: some of its passes may change numbers.
             yield name, call, entry.get('numerics', 'changes').startswith('changes')
 
 
 def transform(model, call, out):
-    """The report of transform_graph; it exits with 0 only when its check passed."""
+    """Returns the report of transform_graph, which exits with 0 only if its check passed."""
     command = [passes_oracle.TOOL, f'--in_graph={model.folder / "model.pb"}', f'--out_graph={out}', '--json',
                f'--inputs={",".join(model.inputs)}', f'--outputs={",".join(model.outputs)}', f'--transforms={call}']
     done = subprocess.run(command, capture_output=True, text=True)
@@ -78,7 +78,7 @@ def largest_error(found, expected):
 
 
 def folders():
-    """Those of the models to run."""
+    """Returns the models to run."""
     every = sorted(MODELS.iterdir())
     wanted = [name for name in os.environ.get('PERMAFROST_ORACLE_MODELS', '').split(',') if name]
     unknown = set(wanted) - {folder.name for folder in every}
@@ -88,7 +88,7 @@ def folders():
 
 
 def record(model, outcomes):
-    """Writes what became of one model into OUTCOMES."""
+    """Writes the outcome of one model into OUTCOMES."""
     records = json.loads(OUTCOMES.read_text(encoding='utf-8')) if OUTCOMES.exists() else {}
     records[model] = outcomes
     OUTCOMES.write_text(json.dumps(records, indent=1, sort_keys=True) + '\n', encoding='utf-8')
@@ -104,7 +104,7 @@ class AllPassesTest(unittest.TestCase):
             expected = run(model.graph, model)
             outcomes = {}
             for name, call, changes_numbers in calls():
-                # The names of inputs and outputs stay, save where a pass says otherwise.
+                # The names of inputs and outputs are kept, unless the pass declares otherwise.
                 with self.subTest(f'{folder.name}: {name}'), tempfile.TemporaryDirectory() as scratch:
                     out = pathlib.Path(scratch) / 'out.pb'
                     report = transform(model, call, out)

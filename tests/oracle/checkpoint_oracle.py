@@ -1,4 +1,4 @@
-"""Compares what we read from checkpoints with what TensorFlow reads from them: random ones of both versions, with all types,
+"""Compares checkpoint readers with TensorFlow's: random checkpoints of both versions, with all types,
 many variables, parts cut along one dimension or several, and what Savers and tf.train.Checkpoint write."""
 
 import os
@@ -22,14 +22,14 @@ NOT_IN_VERSION_1 = [tf.bfloat16]
 
 
 def flat(value):
-    """The bytes as dump_checkpoint writes them."""
+    """Returns the bytes as dump_checkpoint writes them."""
     if value.dtype == tf.string:
         return b''.join(struct.pack('<Q', len(text)) + text for text in np.ravel(np.array(value.numpy(), dtype=object)))
     return value.numpy().tobytes()
 
 
 class Maker:
-    """Random variables, whole and in parts."""
+    """Returns random variables, whole and partitioned."""
 
     def __init__(self, seed, types):
         self.random, self.types = np.random.default_rng(seed), types
@@ -51,12 +51,12 @@ class Maker:
         return tf.saturate_cast(tf.constant(numbers, tf.float64, shape), dtype)
 
     def cuts(self, size):
-        """Ranges that make up [0, size)."""
+        """Returns ranges that partition [0, size)."""
         places = sorted(set(self.random.integers(1, size, self.random.integers(1, 4)))) if size > 1 else []
         return list(zip([0] + places, places + [size]))
 
     def parts(self, value):
-        """(specification, part) of each, for SaveV2; one whole where it cannot be cut."""
+        """Returns (specification, part) of each part for SaveV2; a single part if the variable cannot be partitioned."""
         if value.shape.rank == 0 or 0 in value.shape or self.random.random() < 0.6:
             return [('', value)]
         grid = [[(0, size)] for size in value.shape]

@@ -1,4 +1,4 @@
-"""Freezes models with freeze_graph and with TensorFlow, and holds nodes and answers against each other.
+"""Freezes models with freeze_graph and with TensorFlow, and compares nodes and outputs.
 
 The models are those of tests/freeze/models, some that are too large to keep, and the one in the package basic-pitch, which
 is downloaded where there is a network (BASIC_PITCH names its folder otherwise).
@@ -23,19 +23,19 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 MODELS = WORKSPACE / 'tests/freeze/models'
 TOOL = os.environ.get('FREEZE_GRAPH', WORKSPACE / 'bazel-bin/tools/freeze_graph')
 TOLERANCE = 1e-5
-# What the original makes of them TensorFlow does not load: it leaves a ResourceGather inside a function as it is.
+# TensorFlow does not load the original's results, which contain an unchanged ResourceGather inside a function.
 BROKEN_ORIGINALS = {'tf2_transformer'}
 
 
 def freeze(output, **flags):
-    """Runs our tool and returns the graph that it wrote."""
+    """Runs freeze_graph and returns the graph that it wrote."""
     arguments = [f'--{name}={value}' for name, value in flags.items()]
     subprocess.run([str(TOOL), f'--output_graph={output}', *arguments], check=True, capture_output=True, text=True)
     return tf.compat.v1.GraphDef.FromString(pathlib.Path(output).read_bytes())
 
 
 def run(graph, feeds, fetches):
-    """The answers of TensorFlow to a frozen graph."""
+    """Returns the outputs of TensorFlow for a frozen graph."""
     with tf.Graph().as_default() as scope, tf.compat.v1.Session(graph=scope) as session:
         tf.import_graph_def(graph, name='')
         return session.run(fetches, feeds)
@@ -66,7 +66,7 @@ class FreezeTest(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
 
     def check_saved_model(self, model, inline=True):
-        """Our graph, run by TensorFlow, against the SavedModel and what TensorFlow freezes."""
+        """Compares the frozen graph, run by TensorFlow, with the SavedModel and with the graph frozen by TensorFlow."""
         random = np.random.default_rng(3)
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             signature = tf.compat.v1.saved_model.load(session, ['serve'], str(model)).signature_def['serving_default']
@@ -93,7 +93,7 @@ class FreezeTest(unittest.TestCase):
                 self.assertLess(relative(found, right), TOLERANCE, name)
 
     def check_inlined_names(self, model):
-        """What TensorFlow's second way of freezing gives has the same computing nodes, but for its own prefix."""
+        """Checks that TensorFlow's second way of freezing gives the same computing nodes, except for its prefix."""
         loaded = tf.saved_model.load(str(model))  # Holds the variables.
         theirs = convert_variables_to_constants_v2(loaded.signatures['serving_default']).graph.as_graph_def()
         ours = freeze(self.folder / 'ours.pb', input_saved_model_dir=model)
@@ -101,7 +101,7 @@ class FreezeTest(unittest.TestCase):
         self.assertEqual(kinds(ours), kinds(theirs))
 
     def original(self, **flags):
-        """The original in a process of its own: in this one its resource variables are not found."""
+        """Runs the original in a separate process, because it does not find its resource variables in this one."""
         path = self.folder / 'theirs.pb'
         arguments = [f'--{name}={value}' for name, value in flags.items()]
         subprocess.run([sys.executable, '-m', 'tensorflow.python.tools.freeze_graph', f'--output_graph={path}', *arguments],
@@ -159,7 +159,7 @@ class FreezeTest(unittest.TestCase):
 
     @staticmethod
     def nodes(graph):
-        """Name, op, inputs and attributes of every node, in any order."""
+        """Returns name, op, inputs and attributes of every node, regardless of order."""
         return {n.name: (n.op, tuple(n.input), n.device,
                          tuple(sorted((k, v.SerializeToString(deterministic=True)) for k, v in n.attr.items()
                                       if k != '_output_shapes'))) for n in graph.node}

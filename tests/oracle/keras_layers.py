@@ -32,7 +32,7 @@ def _integer_vectorization(**kwargs):
 
 
 def rows():
-    """Yields (name of the layer, label, factory, inputs, is it training)."""
+    """Yields (name of the layer, label, factory, inputs, is_training)."""
     for name, *arguments in _rows():
         label, factory, inputs = arguments if len(arguments) == 3 else ('', *arguments)
         yield name, label, factory, inputs, label.endswith('training')

@@ -1,4 +1,4 @@
-"""Traces every layer of Keras 3, and holds the ops that each needs to the kernels there are.
+"""Traces every layer of Keras 3, and compares its ops with the available kernels.
 
 keras_layers_ops.json has for each layer the ops that have a kernel ("runs"), those that freezing removes ("frozen"), and
 those that neither has ("lacks"); PERMAFROST_UPDATE_ORACLE=1 rewrites it. Results of kernels are held to TensorFlow's by
@@ -27,13 +27,13 @@ FROZEN = {'VarHandleOp', 'ReadVariableOp', 'ResourceGather', 'ResourceGatherNd'}
 
 
 def kernels():
-    """The ops that docs/kernels.md lists, which is generated from the kernels."""
+    """Returns the ops listed in docs/kernels.md, which is generated from the kernels."""
     text = (HERE.parents[1] / 'docs/kernels.md').read_text(encoding='utf-8')
     return set(re.findall(r'^\| (\w+) \|', text, re.MULTILINE)) - {'op'}
 
 
 def ops_of(name, factory, inputs, is_training):
-    """The ops of the graph that TensorFlow makes of the layer, those of functions included."""
+    """Returns the ops of the graph that TensorFlow traces for the layer, including those of functions."""
     keras.utils.set_random_seed(1)
     layer = factory()
     arrays = [np.random.default_rng(1).random(i, np.float32) if isinstance(i, tuple) else i for i in inputs]

@@ -43,7 +43,7 @@ HEAD = """\
 
 
 def spellings():
-    """By type name, the four styles: of the type macros, short, of C, and short with the old int64."""
+    """Spellings by type name in four styles: type macros, short, C, and short with the old int64."""
     styles = {}
     for bits in (8, 16, 32, 64):
         for sign in ('int', 'uint'):
@@ -71,7 +71,7 @@ def type_name(number):
 
 
 def value_text(value):
-    """An attribute's value as the file has it; None for one that no kernel asks about."""
+    """Returns an attribute's value in the syntax of the file; None if no kernel depends on it."""
     kind = value.WhichOneof('value')
     if kind == 'type':
         return type_name(value.type)
@@ -88,7 +88,7 @@ class Entry:
         self.device, self.label, self.priority = DEVICES[kernel.device_type], kernel.label, kernel.priority
         kinds = {a.name: a.type for a in op.attr}
         node = node_def_pb2.NodeDef(op=kernel.op, name='n')
-        # Asked on a device that has kernels of its own, those for any device would not answer.
+        # On a device with specific kernels, those for any device would not be selected.
         node.device = f'/device:{"FAKE" if self.device == "any" else kernel.device_type}:0'
         if kernel.label:
             node.attr['_kernel'].s = kernel.label.encode()
@@ -113,7 +113,7 @@ class Entry:
             else:
                 self.values.append(['true' if b else 'false' for b in allowed.b])
                 attr.b = allowed.b[0]
-        # An attribute that another kernel of the op asks about must be there, or TensorFlow finds none.
+        # An attribute that another kernel of the op constrains must be present, or TensorFlow finds no kernel.
         for attr in op.attr:
             if attr.type == 'type' and not attr.HasField('default_value') and attr.name not in node.attr:
                 node.attr[attr.name].type = dtypes.variant.as_datatype_enum
@@ -121,7 +121,7 @@ class Entry:
         self.text = found.decode() if found else ''
 
     def cases(self):
-        """Its values one by one, the device first. The values of a list stay together."""
+        """Returns its values one by one, starting with the device. The values of a list stay together."""
         choices = [[(self.device,)]]
         for attr, values in zip(self.attrs, self.values):
             choices.append([tuple(values)] if attr.endswith('*') else [(v,) for v in values])
@@ -138,7 +138,7 @@ def render(template, attrs, case):
 
 
 def candidates(text, attrs, case):
-    """Templates of which the text is the case's, those with most holes first."""
+    """Returns templates that produce the text of the case, those with most holes first."""
     tokens = sorted(set(TOKEN.findall(text)))
     options = []
     for token in tokens:
@@ -160,7 +160,7 @@ def templates(group, attrs):
     """Yields (template, cases) that together cover the group: {case: text}."""
     left = dict(group)
     while left:
-        # A case whose types all differ says most of what is a hole.
+        # A case whose types all differ identifies most of the holes.
         case = max(left, key=lambda c: (len(set(c)), -list(left).index(c)))
         best, covered = None, []
         for template in candidates(left[case], attrs, case):
@@ -173,7 +173,7 @@ def templates(group, attrs):
 
 
 def merged(cases, attrs):
-    """Cases as few products of sets."""
+    """Returns the cases as a small number of products of sets."""
     best = None
     for order in itertools.islice(itertools.permutations(range(len(attrs))), 24):
         products = [tuple(frozenset(v) for v in case) for case in cases]
@@ -191,7 +191,7 @@ def merged(cases, attrs):
 
 
 def kernel_lines(entries):
-    """The lines of one op, as (head, [(attr, frozenset)], class)."""
+    """Returns the lines of one op as (head, [(attr, frozenset)], class)."""
     groups = collections.OrderedDict()
     for entry in entries:
         if not entry.text:

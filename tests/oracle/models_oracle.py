@@ -1,4 +1,4 @@
-"""Compares what the folding and rounding passes make of the large models with TensorFlow: with the results of its own
+"""Compares the results of the folding and rounding passes on the large models with TensorFlow: with the results of its own
 graph transforms, and by running the models in it. Skipped where the models are not at hand.
 
   quantize_weights  the same bytes, save `versions`, which the original loses, and the empty `library` that it adds
@@ -28,7 +28,7 @@ STEPS = 256
 
 
 class Model:
-    """A model of the folder, and what either engine makes of it."""
+    """A model of the folder, with the results of both engines."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -51,7 +51,7 @@ class Model:
         return result
 
     def largest_error(self, graph_def):
-        """The largest difference to a recorded output, and the same relative to the largest value of that output."""
+        """Returns the largest difference from a recorded output, absolute and relative to the largest value of that output."""
         graph = tf.Graph()
         with graph.as_default():
             tf.import_graph_def(graph_def, name='')
@@ -73,7 +73,7 @@ def bits(array):
 
 
 def num_rounded_otherwise(ours, theirs):
-    """How many elements of float constants differ in their bits."""
+    """Returns the number of elements of float constants whose bits differ."""
     constants = [{n.name: n for n in g.node if n.op == 'Const' and n.attr['dtype'].type == tf.float32.as_datatype_enum}
                  for g in (ours, theirs)]
     count = 0

@@ -34,7 +34,7 @@ def convert(source, target, *flags):
 
 
 def regions(path):
-    """Every region but the graph's: name to (offset, length)."""
+    """Returns all regions except the graph's: name to (offset, length)."""
     data = pathlib.Path(path).read_bytes()
     (start,) = struct.unpack('<Q', data[-8:])
     found, at, end = {}, start, len(data) - 8
@@ -84,7 +84,7 @@ class PackagesOracle(unittest.TestCase):
         cls.linear.write_bytes(graph.SerializeToString(deterministic=True))
 
     def run_in_tensorflow(self, package, outputs, feeds):
-        """The outputs, one behind the other, and how many regions there were."""
+        """Returns the concatenated outputs and the number of regions."""
         arguments = []
         for name, value in feeds.items():
             file = self.scratch / 'feed'

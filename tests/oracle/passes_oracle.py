@@ -45,7 +45,7 @@ def run_engine(arguments, queue):
 
 
 def original(graph, inputs, outputs, transforms):
-    """Returns the engine's GraphDef and '', or None and its message. In a process of its own, since it may abort."""
+    """Returns the engine's GraphDef and '', or None and its message. Runs in a separate process, because it may abort."""
     context = multiprocessing.get_context('fork')
     queue = context.SimpleQueue()
     arguments = (graph.SerializeToString(), ','.join(inputs), ','.join(outputs), transforms)
@@ -61,7 +61,7 @@ def original(graph, inputs, outputs, transforms):
 
 
 def content(node):
-    """What a node is, without its name and however it spells output 0 and its tensors."""
+    """Returns a node without its name, with output 0 and tensors in canonical form."""
     attrs = []
     for key in sorted(node.attr):
         value = node.attr[key]
@@ -141,7 +141,7 @@ def model_differences(models):
 
 
 def recorded(part, found):
-    """What is recorded under `part`; when updating, that becomes what was found."""
+    """Returns the record of `part`. In update mode, replaces it by the result."""
     records = json.loads(EXPECTED.read_text(encoding='utf-8')) if EXPECTED.exists() else {}
     if os.environ.get('PERMAFROST_UPDATE_ORACLE'):
         records[part] = found

@@ -1,4 +1,4 @@
-"""The Python package beside TensorFlow itself: code for the original's modules runs with their imports changed."""
+"""Tests the Python package beside TensorFlow: code for the original modules runs after a change of imports."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ DIGITS = WORKSPACE / 'tests/models/digits'
 
 
 def original_transform_graph(graph, inputs, outputs, transforms):
-    """What tensorflow.tools.graph_transforms did, which 2.21 no longer has; its engine is still there."""
+    """Replaces tensorflow.tools.graph_transforms, which 2.21 no longer has; its engine still exists."""
     return GraphDef.FromString(
         engine.TransformGraphWithStringInputs(graph.SerializeToString(), ','.join(inputs), ','.join(outputs),
                                               ' '.join(transforms)))
@@ -112,7 +112,7 @@ class PythonOracle(unittest.TestCase):
             np.testing.assert_allclose(result, self.expected, atol=1e-5)
 
     def test_brain_floats(self):
-        # numpy knows them from a package that TensorFlow brings along.
+        # A package installed with TensorFlow adds them to numpy.
         with tf.Graph().as_default() as scope:
             x = tf.compat.v1.placeholder(tf.bfloat16, [3], 'x')
             tf.identity(x, 'y')

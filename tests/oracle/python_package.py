@@ -1,4 +1,4 @@
-"""The Python package as Bazel has built it (script/test_oracle does), for the interpreter that runs this."""
+"""The Python package as built by Bazel (by script/test_oracle), for the running interpreter."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ sys.path.insert(0, str(WORKSPACE / 'python/packaging'))
 
 
 def folder():
-    """A new folder with the package: its sources and what Bazel made. For sys.path or PYTHONPATH."""
+    """Returns a new folder with the sources and the built files of the package, for sys.path or PYTHONPATH."""
     place = tempfile.mkdtemp(prefix='permafrost-oracle-')
     target = pathlib.Path(place, 'permafrost')
     target.mkdir()

@@ -1,4 +1,4 @@
-"""Compares print_selective_registration_header with TensorFlow's own module.
+"""Compares print_selective_registration_header with TensorFlow's module.
 
 For golden cases, small graphs made here and the large models where they are at hand: the same pairs of op and kernel
 class. For some of them both headers are compiled, and asked for every op and every kernel class that TensorFlow has. And
@@ -61,7 +61,7 @@ def ordered(pairs):
 
 
 def their_pairs(graph_def, default_ops=DEFAULT_OPS):
-    """As get_ops_and_kernels, which cannot sort an op without a kernel beside the same op with one."""
+    """A variant of get_ops_and_kernels, which cannot sort an op without a kernel beside the same op with one."""
     pairs = set(original._get_ops_from_graphdef(graph_def))
     pairs.update(tuple(pair.split(':')) for pair in default_ops.split(',') if pair)
     return ordered(pairs)
@@ -80,7 +80,7 @@ def golden_graphs():
 
 
 def registry_nodes():
-    """A node for each kernel of the registry, on each kind of device."""
+    """Returns a node for each kernel of the registry, on each kind of device."""
     for kernel in kernels.get_all_registered_kernels().kernel:
         if kernel.device_type not in ('CPU', 'GPU', 'DEFAULT'):
             continue

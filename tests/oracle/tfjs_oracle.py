@@ -27,7 +27,7 @@ FREE_DIMENSION = 256  # Of images whose size the model leaves open.
 
 
 def interface(model):
-    """Inputs and outputs of the signature, and what is fed where it names none: the placeholders."""
+    """Returns inputs and outputs of the signature. Without inputs in the signature, the placeholders are fed."""
     signature = model.get('signature') or model.get('userDefinedMetadata', {}).get('signature') or {}
     names = lambda part: [e.get('name', key).removesuffix(':0') for key, e in signature.get(part, {}).items()]
     placeholders = [n['name'] for n in model['modelTopology']['node'] if n['op'] == 'Placeholder']
@@ -48,7 +48,7 @@ def feeds(graph, inputs, seed):
 
 
 def constant_model(graph_def, fed, outputs, values):
-    """A graph whose outputs are `values` whatever it is fed: TensorFlow's answers, for validate_model to compare with."""
+    """Returns a graph with the constant outputs `values`: TensorFlow's results, for validate_model to compare with."""
     model = tf.compat.v1.GraphDef()
     model.node.extend(node for node in graph_def.node if node.name in fed)
     for output, value in zip(outputs, values):
@@ -59,7 +59,7 @@ def constant_model(graph_def, fed, outputs, values):
 
 
 class Comparison:
-    """One model: `result` says how it went, `error` is the largest of its outputs."""
+    """One model: `result` is the outcome, `error` the largest error of its outputs."""
 
     def __init__(self, path):
         self.name, self.error, self.fails = path.stem, float('nan'), False

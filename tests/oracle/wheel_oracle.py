@@ -1,4 +1,4 @@
-"""The wheel and auditwheel: they agree on what the wheel expects of a system."""
+"""Checks that auditwheel agrees with the platform tag of the wheel."""
 
 import json
 import subprocess

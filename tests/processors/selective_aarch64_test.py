@@ -1,4 +1,4 @@
-"""Runs a selective runtime for 64-bit ARM on an emulator: its answers are within 1e-5 of those recorded on x86-64.
+"""Runs a selective runtime for 64-bit ARM on an emulator: outputs must be within 1e-5 of those recorded on x86-64.
 
     selective_aarch64_test.py PROGRAM DIGITS_MODEL HEADER_TOOL
 
@@ -34,7 +34,7 @@ def mobilenet():
 
 
 def pixels(count):
-    """The numbers of same_answers_test.cc."""
+    """Returns the numbers of same_answers_test.cc."""
     state = 12345
     values = array.array('f')
     for _ in range(count):

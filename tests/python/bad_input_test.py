@@ -1,4 +1,4 @@
-"""What users give that is wrong: each is an exception with a message that says what was found and expected."""
+"""Tests that invalid arguments raise an exception whose message has the found and the expected value."""
 
 import gc
 import traceback
@@ -152,7 +152,7 @@ class BadInputTest(unittest.TestCase):
         try:
             model.transform('fold_constants', progress=progress)
         except KeyError as raised:
-            # Where it was raised is told too.
+            # The message contains the place where it was raised.
             self.assertEqual(traceback.extract_tb(raised.__traceback__)[-1].name, 'progress')
         self.assertEqual(len(model.transform('fold_constants')), 6)
 

@@ -1,4 +1,4 @@
-"""A thousand times the same: memory does not grow."""
+"""Tests that memory does not grow over a thousand repetitions."""
 
 import gc
 import unittest
@@ -8,7 +8,7 @@ import permafrost
 
 import models
 
-# What allocators keep back after a while, far below what one leaked model in each cycle would add up to.
+# Memory retained by allocators, far below the total of one leaked model per cycle.
 SLACK_BYTES = 24 << 20
 
 

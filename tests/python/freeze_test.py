@@ -1,4 +1,4 @@
-"""freeze_graph by the original's name, on models that TensorFlow saved."""
+"""Tests freeze_graph under its original name, on models saved by TensorFlow."""
 
 import pathlib
 import tempfile
@@ -20,7 +20,7 @@ class FreezeTest(unittest.TestCase):
             self.assertEqual(data, output.read_bytes())
         frozen = permafrost.load(data)
         self.assertNotIn('VarHandleOp', {node.op for node in frozen.nodes})
-        # load freezes as it reads, and the signature says what the inputs and outputs are.
+        # load freezes the model, and the signature determines the inputs and outputs.
         loaded = permafrost.load(FOLDER / 'tf2_cnn')
         self.assertEqual({name.split(':')[0] for name, _, _ in loaded.inputs}, {name for name, _, _ in frozen.inputs})
         self.assertTrue(loaded.inputs)

@@ -1,4 +1,4 @@
-"""Ctrl-C during long work: it arrives while the work is under way, and nothing is left broken.
+"""Tests Ctrl-C during long work: it arrives while the work runs, and all objects stay valid.
 
 No time is asserted: the work would never end by itself, or is known to be under way when the signal comes.
 """

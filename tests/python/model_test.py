@@ -1,4 +1,4 @@
-"""Models: what they hold, transforming and writing them."""
+"""Tests of models: content, transformation and saving."""
 
 import gc
 import pathlib

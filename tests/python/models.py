@@ -1,4 +1,4 @@
-"""Models of the tests, as text."""
+"""Models for tests, as text."""
 
 import permafrost
 

@@ -1,4 +1,4 @@
-"""The original's functions, with stand-ins for TensorFlow's messages. tests/oracle/python_oracle.py has the real ones."""
+"""Tests the original functions with substitutes for TensorFlow's messages; tests/oracle/python_oracle.py has the real ones."""
 
 import pathlib
 import tempfile
@@ -12,7 +12,7 @@ import models
 
 
 class Message:
-    """What a GraphDef has, as far as anybody uses it."""
+    """The methods of a GraphDef that are used."""
 
     def __init__(self, data=b''):
         self.data = data
@@ -26,7 +26,7 @@ class Message:
 
 
 class OldMessage:
-    """One that can only parse into itself."""
+    """A message that can only parse into itself."""
 
     data = b''
 

@@ -1,4 +1,4 @@
-"""The guide's notebook: every cell runs, in order, as a kernel would run it.
+"""Tests that every cell of the guide's notebook runs, in order, as in a kernel.
 
 The cells are executed here by Python alone, so that the test runs where Jupyter is not installed; what it shows is the
 values of last expressions, of which those with a page of their own make it.

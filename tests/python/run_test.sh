@@ -5,15 +5,15 @@
 set -euo pipefail
 export PYTHONPATH="$PWD/python:$PWD/tests/python" PYTHONDONTWRITEBYTECODE=1
 
-# An extension with a sanitizer wants its runtime in the process from the start.
+# An extension with a sanitizer requires the sanitizer's runtime from the start of the process.
 sanitizer=$(ldd python/permafrost/_native.so | awk '/lib[at]san/ { print $3 }')
 if [ -n "$sanitizer" ]; then
   case $1 in
-    # Nobody installs such a wheel, and the sanitizer's own memory is not what is measured.
+    # Such a wheel is never installed, and the memory of the sanitizer must not be measured.
     endurance_test.py | wheel_test.py) echo "skipped: built with a sanitizer"; exit 0 ;;
   esac
   export LD_PRELOAD="$sanitizer $(ldd python/permafrost/_native.so | awk '/libstdc/ { print $3 }')"
-  # The interpreter keeps what it has until it ends.
+  # The interpreter releases some memory only at exit.
   export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
   export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$PWD/tests/python/tsan_suppressions.txt"
 fi

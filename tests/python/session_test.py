@@ -1,4 +1,4 @@
-"""Sessions: runs without copies, benchmarks, delegates."""
+"""Tests of sessions: runs without copies, benchmarks, delegates."""
 
 import inspect
 import unittest

@@ -1,4 +1,4 @@
-"""Threads of Python at once, on what is theirs and on what they share.
+"""Tests of concurrent Python threads, on separate and on shared objects.
 
 Under --config=tsan the extension is watched for data races: nothing else of the process is (docs/guide/python.md).
 """
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 @permafrost.pass_('count_in_threads', pattern='Relu')
 def count_in_threads(match, graph):
-    """Notes what it finds, and changes nothing."""
+    """Adds a note about the graph and changes nothing."""
     graph.note(match.head.name)
     return False
 
@@ -30,7 +30,7 @@ def count_in_threads(match, graph):
 class ThreadsTest(unittest.TestCase):
 
     def at_once(self, work):
-        """Runs `work(index)` on THREADS threads, which begin together; what one raises fails the test."""
+        """Runs `work(index)` on THREADS threads that start together. An exception in a thread fails the test."""
         barrier = threading.Barrier(THREADS)
         problems = []
 
@@ -131,7 +131,7 @@ class ThreadsTest(unittest.TestCase):
                 def fail(*_):
                     raise LookupError(index)
 
-                # Each gets its own exception back.
+                # Each thread receives its own exception.
                 with self.assertRaises(LookupError) as raised:
                     model.transform('fold_constants', progress=fail)
                 self.assertEqual(raised.exception.args, (index,))

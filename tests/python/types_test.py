@@ -1,4 +1,4 @@
-"""The package and code that uses it, under mypy: what is annotated is true, and what is wrong is found."""
+"""Runs mypy on the package and on code that uses it: annotations are correct, and type errors are found."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ best: float = model.benchmark().best
 data: bytes = small.to_bytes(compress='zstd')
 '''
 
-# A line each, and what mypy has to say of it.
+# Lines of code, with the expected message of mypy.
 BAD = (
     ("permafrost.load(3)", 'arg-type'),
     ("passes.quantize_weights(minimum_size='many')", 'arg-type'),
@@ -35,7 +35,7 @@ BAD = (
 class TypesTest(unittest.TestCase):
 
     def check(self, code):
-        """What mypy prints of a file with this code and of the package."""
+        """Returns the output of mypy for the package and a file with this code."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, 'use.py')
             path.write_text(code, encoding='utf-8')

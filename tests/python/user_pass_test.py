@@ -1,4 +1,4 @@
-"""Passes that are written in Python."""
+"""Tests of passes written in Python."""
 
 import gc
 import unittest

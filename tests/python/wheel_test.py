@@ -1,4 +1,4 @@
-"""The wheel: made of what Bazel has built, installed into a fresh environment, and run there without compiler or headers."""
+"""Tests the wheel: built from Bazel's outputs, installed into a new environment, and run without compiler or headers."""
 
 import os
 import pathlib
@@ -19,10 +19,10 @@ ROOT = pathlib.Path.cwd()
 sys.path.insert(0, str(ROOT / 'python/packaging'))
 import wheel  # pylint: disable=wrong-import-position
 
-# The issue's: with oneDNN's library inside, and without what only delegates need.
+# Limits for the wheel with oneDNN, and for the wheel without delegates.
 MOST_BYTES = 25_000_000
 MOST_BYTES_WITHOUT_DELEGATES = 10_000_000
-# Lines, and what completes their last words.
+# Lines, and the completions of their last words.
 COMPLETIONS = (('transform_graph --in_', '--in_graph='), ('transform_graph --verify=e', '--verify=each'),
                ('permafrost sum', 'summarize'), ('permafrost transform_graph --out_g', '--out_graph='),
                ('permafrost transform --out_g', '--out_graph='))
@@ -50,7 +50,7 @@ class WheelTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_there(self, *command):
-        """Runs a program of the environment, with nothing of this process's surroundings."""
+        """Runs a program of the environment with a clean environment."""
         return subprocess.run([self.venv / 'bin' / command[0], *command[1:]], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False, cwd='/',
                               env={'PATH': str(self.venv / 'bin')})
@@ -82,7 +82,7 @@ class WheelTest(unittest.TestCase):
             self.assertIn(str(site / 'libraries' / name), loaded)
 
     def test_loads_nothing_that_a_system_need_not_have(self):
-        # What numpy and the standard library load is theirs; the rest is in the wheel, or promised by its tag.
+        # Excludes libraries of numpy and the standard library; the others are in the wheel or covered by its tag.
         code = ('import numpy, sys\n'
                 'def mapped():\n'
                 '    return {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}\n'
@@ -99,12 +99,12 @@ class WheelTest(unittest.TestCase):
         self.assertGreater(len(loaded), 10)
         for path in loaded:
             if not path.startswith(str(self.venv)) and '/lib-dynload/' not in path:
-                # The file behind the name may tell more of its version.
+                # The target of the link may have a more detailed version.
                 name = re.match(r'.*?\.so(\.\d+)?', os.path.basename(path))
                 self.assertIn(name.group(), wheel.SYSTEM_LIBRARIES)
 
     def test_tag(self):
-        # tests/oracle/wheel_oracle.py asks auditwheel.
+        # tests/oracle/wheel_oracle.py runs auditwheel.
         for symbols, glibc in (('GLIBC_2.2.5', 17), ('GLIBC_2.17', 17), ('GLIBC_2.36', 36), ('GLIBC_ABI_DT_RELR', 36),
                                ('GLIBCXX_3.4', 17), ('GLIBCXX_3.4.19', 17), ('GLIBCXX_3.4.20', 24), ('GLIBCXX_3.4.30', 35),
                                ('CXXABI_1.3.13', 34), ('CXXABI_FLOAT128', 24), ('GCC_3.0', 17), ('GCC_12.0.0', 35),
@@ -116,7 +116,7 @@ class WheelTest(unittest.TestCase):
         site = next((self.venv / 'lib').glob('python*/site-packages/permafrost'))
         glibcs = [wheel.glibc_of(symbols) for library in site.rglob('*.so*') for symbols in wheel.needed_symbols(library)]
         self.assertEqual(max(glibcs), int(tag.group(3)))
-        # The interpreter that runs this has a glibc of its own, which the tag cannot be newer than.
+        # The tag cannot be newer than the glibc of the running interpreter.
         with mock.patch.object(wheel, 'needed_symbols', lambda path: {'GLIBC_2.17', 'GLIBC_PRIVATE'}):
             self.assertTrue(wheel.platform_tag([site]).startswith('linux_'))
 
@@ -165,7 +165,7 @@ class WheelTest(unittest.TestCase):
                     for other in wheel.tools()[1:]:
                         self.assertIn(f'{other}(1)', page)
                     continue
-                flags = set(re.findall(r'^ {7}--(\w+)', page, re.M))  # Deeper is what is said of them.
+                flags = set(re.findall(r'^ {7}--(\w+)', page, re.M))  # Descriptions are indented further.
                 self.assertEqual(flags, self.flags_of(tool))
 
     def test_fish_completes(self):
@@ -179,7 +179,7 @@ class WheelTest(unittest.TestCase):
         self.assertEqual(self.fish(script, 'transform_graph --verify='), ['--verify=auto', '--verify=each', '--verify=off', '--verify=required'])
 
     def fish(self, script, line):
-        """The words that fish has for a line."""
+        """Returns the completions of fish for a line."""
         with tempfile.TemporaryDirectory() as home:
             result = subprocess.run(['fish', '--private', '-c', f'source {script}; complete --do-complete "{line}"'],
                                     stdout=subprocess.PIPE, text=True, check=True, env={'PATH': '/usr/bin:/bin', 'HOME': home})
@@ -189,11 +189,11 @@ class WheelTest(unittest.TestCase):
         folder = self.venv / 'share/zsh/site-functions'
         for line, expected in COMPLETIONS:
             with self.subTest(line):
-                # zsh drops the = behind a flag when something else than a value follows.
+                # zsh removes the = after a flag if no value follows.
                 self.assertEqual(self.zsh(folder, line), line.rpartition(' ')[0] + ' ' + expected.rstrip('='))
 
     def zsh(self, folder, line):
-        """The line that a tab makes of a line. Completion works in an interactive shell only, which wants a terminal."""
+        """Returns a line as completed by Tab. Completion requires an interactive shell, which needs a terminal."""
         with tempfile.TemporaryDirectory() as home:
             pid, terminal = pty.fork()
             if pid == 0:
@@ -231,7 +231,7 @@ class WheelTest(unittest.TestCase):
 
         for line, expected in COMPLETIONS:
             with self.subTest(line):
-                # What bash completes behind a = is a word of its own.
+                # bash completes the text after a = as a separate word.
                 self.assertEqual(complete(line), [expected.partition('=')[2] or expected])
         for tool in wheel.tools()[1:]:
             found = {word.rstrip('=') for word in complete(f'{tool} --')}

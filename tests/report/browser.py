@@ -1,4 +1,4 @@
-"""Loads a page in headless Chromium, from a file and without a network, and says what became of it."""
+"""Loads a page in headless Chromium, from a file and without a network, and returns the result."""
 
 import os
 import pathlib
@@ -13,18 +13,18 @@ NAMES = ["chromium", "chromium-browser", "google-chrome"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions",
          "--disable-background-networking", "--no-first-run", "--hide-scrollbars", "--enable-logging=stderr"]
 TIMEOUT = 120
-# What Chromium takes for the system's wish: 0 is dark.
+# Chromium's value for a preferred dark colour scheme.
 SCHEMES = {"dark": "--blink-settings=preferredColorScheme=0", "light": "--blink-settings=preferredColorScheme=1"}
 
 
 def find():
-    """The path of the browser, or None."""
+    """Returns the path of the browser, or None."""
     named = os.environ.get("CHROMIUM")
     return named or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Page:
-    """What became of a page: its document after the scripts, and what they wrote to the console."""
+    """The result of a page: the document after its scripts, and their console messages."""
 
     def __init__(self, document, console):
         self.document = document
@@ -33,7 +33,7 @@ class Page:
         self.root = root.group(0) if root else ""
 
     def data(self, key):
-        """An attribute data-KEY of the root, or None."""
+        """Returns the attribute data-KEY of the root element, or None."""
         found = re.search(rf'data-{key}="([^"]*)"', self.root)
         return found.group(1) if found else None
 
@@ -54,5 +54,5 @@ def picture(binary, path, to, scheme="light", size="1360,1000"):
 
 
 def printed(binary, path, to):
-    """As a PDF."""
+    """Returns the page as a PDF."""
     _run(binary, path, "light", f"--print-to-pdf={to}", "--no-pdf-header-footer")

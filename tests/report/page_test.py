@@ -1,4 +1,4 @@
-"""Loads the pages of report_model in a browser: no error on the console, everything drawn, nothing of a model run."""
+"""Loads the pages of report_model in a browser: no console error, a complete drawing, and no execution of model content."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what TensorFlow computes with whole graphs that branch, loop, call and keep state: what graphs_test.cc runs.
+"""Records the outputs of TensorFlow for whole graphs with branches, loops, calls and state, for graphs_test.cc.
 
     python3 tests/runtime_check/make_graphs.py [case ...]      (needs TensorFlow and Keras)
 
@@ -31,7 +31,7 @@ def case(function):
 
 
 class Model:
-    """A GraphDef, the names of its outputs, what to feed it at each run, and what TensorFlow must run before."""
+    """A GraphDef, the names of its outputs, the inputs of each run, and the ops that TensorFlow must run first."""
 
     def __init__(self, graph, outputs, runs, init=None):
         self.graph, self.outputs, self.runs, self.init = graph, outputs, runs, init
@@ -42,7 +42,7 @@ def floats(seed, *shape):
 
 
 def build_v1(build, runs, functional=False):
-    """`build` makes a graph and returns its outputs; control flow is lowered, as in graphs of TensorFlow 1."""
+    """Returns the graph that `build` creates with its outputs; control flow is lowered, as in TensorFlow 1."""
     v1.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default():
@@ -63,7 +63,7 @@ def build_v1(build, runs, functional=False):
 
 
 def freeze_v2(function, specs, runs, lower):
-    """A tf.function frozen the way of TensorFlow 2."""
+    """Returns a tf.function frozen as in TensorFlow 2."""
     concrete = tf.function(function).get_concrete_function(*specs)
     frozen = convert_to_constants.convert_variables_to_constants_v2(concrete, lower_control_flow=lower)
     inputs = [tensor.name for tensor in frozen.inputs if tensor.dtype != tf.resource]
@@ -73,7 +73,7 @@ def freeze_v2(function, specs, runs, lower):
 
 
 def strip(definition):
-    """Without what no runtime reads: it is most of the bytes."""
+    """Removes fields that no runtime reads, which are most of the bytes."""
     for nodes in [definition.node] + [function.node_def for function in definition.library.function]:
         for node in nodes:
             node.ClearField("experimental_debug_info")
@@ -127,7 +127,7 @@ def loops():
                                lambda i, a: (i + 1, v1.cond(tf.equal(i % 2, 0), lambda: a + 1, lambda: a * 2)), [0, x])[1]
         loop_in_branch = v1.cond(n > 2, lambda: v1.while_loop(
             lambda i, a: i < n, lambda i, a: (i + 1, a * a), [0, x])[1], lambda: x - 1)
-        # Constants, and the order that a control input asks for.
+        # Constants, and the order required by a control input.
         def body(i, a):
             with tf.control_dependencies([tf.constant(1.0) + a[0]]):
                 return i + 1, a + tf.matmul(tf.reshape(a, [1, -1]), tf.ones([tf.size(a), 1]))[0, 0] * 0.5
@@ -316,7 +316,7 @@ def tables():
 
 @case
 def tables_v1():
-    """The ops with string handles, which today's Python cannot make."""
+    """The ops with string handles, which current Python functions do not create."""
     model = tables()
     for node in model.graph.node:
         if node.op in ("HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "InitializeTableV2",

@@ -53,7 +53,7 @@ _selected_kernels = rule(
     },
 )
 
-# Smaller code; and speed where it comes for nothing, since nobody reads errno or the floating-point exceptions.
+# Smaller code, and faster at no cost, since errno and floating-point exceptions are not read.
 _COPTS = [
     "-DNDEBUG",
     "-ffunction-sections",
@@ -224,18 +224,18 @@ def selective_runtime(
         ),
         copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
         deps = [":%s_core" % name] + [":%s_%s" % (name, delegate) for delegate in delegates],
-        # A shared library exports what nothing in it calls; a program drops what it does not call.
+        # A shared library exports functions that it does not call; a program drops unused functions.
         alwayslink = True,
     )
 
-    # Without sources of its own, since a library with some would claim the name lib<name>.so.
+    # Has no sources, since a library with sources would claim the name lib<name>.so.
     cc_library(
         name = name,
         deps = [":%s_c_interface" % name],
         **kwargs
     )
 
-    # Only where something asks for it: code for one place in memory (copts) is good for programs and not for this.
+    # Built only on request: position-dependent code (copts) suits programs but not shared libraries.
     exports = _label("//embedding:exports.lds")
     cc_binary(
         name = "lib%s.so.1" % name,

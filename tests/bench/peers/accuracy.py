@@ -1,4 +1,4 @@
-"""How far the outputs of a configuration are from the recorded ones, and whether that is inside the budget."""
+"""Compares the outputs of a configuration with the recorded ones and with the accuracy budget."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ ABSOLUTE = 1e-4
 
 
 def is_distribution(runs, port):
-    """Whether an output holds the probabilities of classes: rows of several numbers that are positive and sum to 1."""
+    """Returns whether an output holds class probabilities: rows of several positive numbers that sum to 1."""
     rows = np.concatenate([np.reshape(run[port], (-1, run[port].shape[-1])) for run in runs if run[port].ndim])
     return rows.shape[-1] > 1 and bool(np.all(rows >= 0) and np.all(np.abs(rows.sum(axis=-1) - 1) < 1e-3))
 
@@ -23,7 +23,7 @@ def first_classes(runs, port):
 
 
 def compute(configuration, model, setup):
-    """The outputs for each recorded input. WorkerError, ConversionError."""
+    """Returns the outputs for each recorded input. Raises WorkerError and ConversionError."""
     line = load_line(configuration, model, setup, 1)
     worker = Worker(configuration, setup, 1)
     prefix = setup.work_dir / "outputs"
@@ -49,7 +49,7 @@ def compute(configuration, model, setup):
 
 
 def judge(model, found):
-    """One entry for each output, and whether all are inside the budget."""
+    """Returns one entry for each output, and whether all are within the budget."""
     outputs = []
     for port, error in enumerate(output_errors(found, model.expected)):
         inside = error.rms <= ABSOLUTE or error.rms <= RELATIVE * error.size
@@ -64,7 +64,7 @@ def judge(model, found):
 
 
 def measure_accuracy(model, configurations, setup):
-    """Returns ({name: what judge() says}, {name: why there is nothing to judge})."""
+    """Returns ({name: result of judge()}, {name: reason why there is no result})."""
     judged, absent = {}, {}
     for configuration in configurations:
         try:

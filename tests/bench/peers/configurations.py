@@ -1,4 +1,4 @@
-"""Who competes: engines, the modes of each, the file that each mode loads and the options that make it fastest."""
+"""The compared configurations: engines, their modes, the file that each mode loads, and its fastest options."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ class Configuration:
     mode: str
     artifact: str       # A kind of conversions.py.
     options: tuple = ()  # Of (key, value), for the worker's load request.
-    program: str = "session_server"  # Of ours, that runs it.
+    program: str = "session_server"  # Program of this project that runs the mode.
 
     @property
     def name(self):
@@ -36,7 +36,7 @@ F32 = [
     Configuration("OpenCV", "f32 classic", "onnx", (("kernels", "classic"),)),
 ]
 
-# With fewer bits, where the accuracy budget decides who competes.
+# With fewer bits. Configurations outside the accuracy budget are excluded.
 REDUCED = [
     Configuration(OURS, "onednn auto", "pb", (("delegate", "onednn"), ("precision", "auto"))),
     Configuration(OURS, "onednn bf16x3", "pb", (("delegate", "onednn"), ("precision", "bf16x3"))),
@@ -55,7 +55,7 @@ REDUCED = [
     Configuration("OpenVINO", "int8", "openvino_int8"),
 ]
 
-# What engines offer against a slow start: what they make of a model made ahead, on this machine.
+# Features for a faster start: models that an engine has prepared in advance on this machine.
 AHEAD = [
     Configuration(OURS, "onednn f32 packed", "packed_f32", (("delegate", "onednn"), ("precision", "f32"))),
     Configuration(OURS, "reference f32 packed", "packed_reference", (("delegate", "reference"), ("precision", "f32"))),

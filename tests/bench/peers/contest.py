@@ -1,4 +1,4 @@
-"""The interleaved run: every configuration of a model in turn, in short rounds, one computing at a time."""
+"""The interleaved run: all configurations of a model in turn, in short rounds, one at a time."""
 
 import math
 import statistics
@@ -42,7 +42,7 @@ class Contestant:
 
 
 def enter(configuration, model, setup, threads):
-    """A contestant that is loaded, warm and paused. WorkerError, ConversionError."""
+    """Returns a configuration that is loaded, warm and paused. Raises WorkerError and ConversionError."""
     line = load_line(configuration, model, setup, threads)
     worker = Worker(configuration, setup, threads)
     try:

@@ -1,4 +1,4 @@
-"""Conversions of the models, each made once in a process of its own and kept in the work folder."""
+"""Conversions of the models, each made once in a separate process and cached in the work folder."""
 
 import dataclasses
 import hashlib
@@ -17,7 +17,7 @@ SECONDS = 900  # Inception v3, calibrated, takes some 100 on a slow core.
 class Kind:
     suffix: str
     source: str = None       # The kind that it is made from; None: the frozen graph.
-    program: str = None      # Of ours, that makes it; None: convert.py does.
+    program: str = None      # Program of this project for the conversion; None: convert.py.
     arguments: tuple = ()    # Of that program, beside the names of files and nodes.
 
 
@@ -42,11 +42,11 @@ KINDS = {
 
 
 class ConversionError(Exception):
-    """A model cannot be converted; the text says why."""
+    """A model cannot be converted, for the given reason."""
 
 
 def fingerprint(model, kind, programs):
-    """Of all that a conversion depends on."""
+    """Returns a hash of everything that a conversion depends on."""
     source, program = KINDS[kind].source, KINDS[kind].program
     digest = hashlib.sha256(kind.encode())
     if source and program:  # What convert.py makes depends on the same in several steps as in one.
@@ -58,7 +58,7 @@ def fingerprint(model, kind, programs):
 
 
 def converted(model, kind, folder, programs):
-    """The path of `model` as `kind`; makes it when the folder does not have it. ConversionError, remembered too.
+    """Returns the path of `model` as `kind`, converting it if it is not cached. A ConversionError is cached, too.
 
     `programs` are the paths of ours by their names.
     """
@@ -79,7 +79,7 @@ def converted(model, kind, folder, programs):
 
 
 def command_for(model, kind, source, target, programs):
-    """What writes `source` as `kind` to `target`."""
+    """Returns the command that writes `source` as `kind` to `target`."""
     program = KINDS[kind].program
     if program is None:
         return [sys.executable, str(HERE / "convert.py"), kind, str(model.path.parent), str(source), str(target)]
@@ -89,7 +89,7 @@ def command_for(model, kind, source, target, programs):
 
 
 def convert(model, kind, source, target, programs):
-    """Why it failed, or None. What it makes appears under its name when it is complete."""
+    """Returns why the conversion failed, or None. The result gets its name when it is complete."""
     print(f"peers: converting {model.name} to {kind}", file=sys.stderr)
     log = target.with_name(target.name + ".log")
     with open(log, "wb") as errors, tempfile.TemporaryDirectory(dir=target.parent) as making:

@@ -15,11 +15,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-OPSET = 17  # The newest that tf2onnx and all readers of ours know.
+OPSET = 17  # The newest version supported by tf2onnx and all engines.
 
 
 class Interface:
-    """What a model's spec.json says, and its recorded inputs."""
+    """Returns a model's spec.json and its recorded inputs."""
 
     def __init__(self, folder):
         spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))

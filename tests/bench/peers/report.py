@@ -17,7 +17,7 @@ def table(header, rows):
 
 
 def best_of(entries, key):
-    """The entry with the least `key` of each engine that has one."""
+    """Returns for each engine the entry with the smallest `key`."""
     best = {}
     for entry in entries:
         if entry["engine"] not in best or entry[key] < best[entry["engine"]][key]:
@@ -160,7 +160,7 @@ def memory(_, results):
 
 
 def absences(results):
-    """Why configurations are not in a table, those of the same reason together."""
+    """Returns why configurations are not in a table, grouped by reason."""
     models = {}
     for result in results:
         for name, reason in result["absent"].items():

@@ -14,7 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-# Of ours.
+# Programs of this project.
 PROGRAMS = ["//tests/bench/peers:session_server", "//tests/bench/peers:embedded_server", "//tools:transform_graph",
             "//tools:convert_graphdef_memmapped_format"]
 MODES = ["f32", "auto", "accuracy", "cold", "memory"]
@@ -62,7 +62,7 @@ def parse_arguments():
 
 
 def enter_environment(venv):
-    """Runs this script in the peers' environment, which is made when it is not what requirements.txt says."""
+    """Runs this script in the environment of the peers, which is created if it does not match requirements.txt."""
     requirements, installed = HERE / "requirements.txt", venv / "installed.txt"
     python = venv / "bin" / "python"
     if not installed.exists() or installed.read_bytes() != requirements.read_bytes():

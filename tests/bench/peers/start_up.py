@@ -1,4 +1,4 @@
-"""Cold start and memory: what an engine costs before it is warm."""
+"""Measures cold start and memory of engines."""
 
 import statistics
 import time
@@ -11,11 +11,11 @@ MEMORY_RUNS = 3
 
 
 def start_once(configuration, model, setup, threads):
-    """Milliseconds from the start of the process to the first output, and the parts."""
+    """Returns the milliseconds from the start of the process to the first output, in total and by part."""
     lines = [load_line(configuration, model, setup, threads), feed_line(model), "run\t1"]
     worker = Worker(configuration, setup, threads)
     try:
-        # All at once: the time from an answer to the next request is nobody's.
+        # Sends all requests at once: time between an answer and the next request is not attributed.
         worker.send(*lines)
         imported = worker.answer()["import_ns"]
         load, feed, first = (worker.answer()["ns"] for _ in lines)
@@ -27,13 +27,13 @@ def start_once(configuration, model, setup, threads):
 
 
 def grow_once(configuration, model, setup, threads):
-    """Bytes over the process before it loads anything: the peak of all resident memory, and of the anonymous."""
+    """Returns the peaks of resident and of anonymous memory, in bytes above those of the process before loading."""
     lines = [load_line(configuration, model, setup, threads), feed_line(model), f"run\t{MEMORY_RUNS}"]
     worker = Worker(configuration, setup, threads)
     try:
         worker.answer()
         with open(f"/proc/{worker.process.pid}/clear_refs", "w", encoding="ascii") as reset:
-            reset.write("5")  # The peak starts anew: imports have theirs.
+            reset.write("5")  # Resets the peak, which imports have raised.
         before = worker.status("VmRSS")
         anonymous = worker.growth(*lines)
         return {"resident": worker.status("VmHWM") - before, "anonymous": anonymous}
@@ -42,7 +42,7 @@ def grow_once(configuration, model, setup, threads):
 
 
 def repeat(measure, model, configurations, setup, threads):
-    """Medians over the rounds, configurations in turn. Returns ({"entries": ...}, {name: why it is not there})."""
+    """Measures all configurations in turn. Returns ({"entries": medians over the rounds}, {name: reason for absence})."""
     found, absent = {configuration: [] for configuration in configurations}, {}
     for round_number in range(-1, setup.rounds):
         for configuration in configurations:
@@ -53,7 +53,7 @@ def repeat(measure, model, configurations, setup, threads):
             except (WorkerError, ConversionError) as error:
                 absent[configuration.name] = str(error)
                 continue
-            if round_number >= 0:  # The one before fills the page cache, and what an engine caches.
+            if round_number >= 0:  # The first round fills the page cache and the caches of engines.
                 found[configuration].append(figures)
     entries = []
     for configuration, rounds in found.items():

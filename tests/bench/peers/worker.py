@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A peer behind the protocol of session_server.cc: worker.py ENGINE. configurations.py names engines and options.
+"""A peer with the protocol of session_server.cc: worker.py ENGINE. configurations.py names engines and options.
 
 Each engine computes from input buffers that are filled before, into output buffers that it or we set aside before, and
 nothing else is inside the measured time.
@@ -12,7 +12,7 @@ import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.modules["openvino_telemetry"] = None  # It forks a process that calls home and outlives ours.
+sys.modules["openvino_telemetry"] = None  # It forks a process that sends telemetry and outlives this one.
 
 
 class TensorFlow:
@@ -132,7 +132,7 @@ class OpenCV:
 
 
 def import_engine(name):
-    """Imports what the engine needs into this module and returns its class."""
+    """Imports the modules of the engine and returns its class."""
     global tf, litert, onnxruntime, openvino, cv2
     if name == "TensorFlow":
         import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Workers: one process for each configuration, on chosen cores, that computes only while it is asked something."""
+"""Workers: one process per configuration, bound to given cores, which computes only during a request."""
 
 import os
 import pathlib
@@ -13,11 +13,11 @@ ANSWER_SECONDS = 300
 
 
 class WorkerError(Exception):
-    """An engine cannot do what it was asked; the text is its own."""
+    """A request to an engine failed; the text is from the engine."""
 
 
 class Worker(LineServer):
-    """A started engine. `setup` says where our programs, the work folder and the cores are (run.py)."""
+    """A started engine. `setup` has the programs, the work folder and the cores (run.py)."""
 
     def __init__(self, configuration, setup, threads):
         command = ([str(setup.programs[configuration.program])] if configuration.is_ours else
@@ -59,14 +59,14 @@ class Worker(LineServer):
         return f"the process {how}" + (f": {lines[-1][:200]}" if lines else "")
 
     def pause(self):
-        """Stops it, threads that spin included."""
+        """Stops the process, including threads that spin."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
-        """Ends it in whatever state it is."""
+        """Kills the process in any state."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -78,7 +78,7 @@ class Worker(LineServer):
 
 
 def load_line(configuration, model, setup, threads):
-    """The load request; makes the conversion. ConversionError."""
+    """Returns the load request, after converting the model. Raises ConversionError."""
     path = converted(model, configuration.artifact, setup.work_dir / "models", setup.programs)
     names = [entry["name"] for entry in model.inputs]
     # Peers were calibrated with all recorded inputs when their models were converted; we are at the first feed.

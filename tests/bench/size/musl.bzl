@@ -18,9 +18,9 @@ def musl_binary(name, deps, linkopts = [], **kwargs):
     cc_binary(
         name = name,
         additional_linker_inputs = _MUSL + [_NO_UNWINDING],
-        features = ["-supports_start_end_lib"],  # Which gold alone knows.
+        features = ["-supports_start_end_lib"],  # Supported only by gold.
         linkopts = [
-            "-fuse-ld=bfd",  # The only linker that takes a script beside its own.
+            "-fuse-ld=bfd",  # The only linker that accepts a script in addition to its own.
             "-Wl,-T,$(location %s)" % _NO_UNWINDING,
             "-static",
             "-no-pie",

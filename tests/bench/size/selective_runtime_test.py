@@ -1,4 +1,4 @@
-"""Runs a selective runtime beside the full one: the answers must be the same bits, and what is missing must be said.
+"""Compares a selective runtime with the full one: outputs must be equal bit by bit, and missing ops must be reported.
 
     selective_runtime_test.py FULL DIGITS_MODEL EVAL_IMAGES SELECTIVE...
 
@@ -108,7 +108,7 @@ class SelectiveRuntimeTest(unittest.TestCase):
                 self.assertEqual(found.stderr.count(b'\n'), 1)
 
     def test_an_op_that_is_not_there_is_named(self):
-        # A kernel of the full runtime, and an op that it knows as little.
+        # A kernel of the full runtime only, and an op unknown to both.
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Tanh', [b'x'], 1),
                            r"no kernel for op 'Tanh' with T = float: node 'y'")
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Nonsense', [b'x'], 1),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says how large programs are in memory: code and data as the linker laid them out, without what is zero.
+"""Prints the size of programs in memory: code and data as laid out by the linker, without zero-initialised data.
 
     bazel build //tests/bench/size/...
     tests/bench/size/size_table.py bazel-bin/tests/bench/size/{digits,mobilenet_v2,inception_v3,full}

@@ -1,4 +1,4 @@
-"""Relu and its kin, Sigmoid, Tanh, Softplus, Softsign, Softmax, LogSoftmax."""
+"""Relu and its variants, Sigmoid, Tanh, Softplus, Softsign, Softmax, LogSoftmax."""
 
 import numpy as np
 import tensorflow as tf

@@ -6,12 +6,12 @@ from make_vectors import Case
 
 
 def numbers(seed, *shape):
-    """Quarters in [-2, 2]: sums of their products are exact in float, whatever the order."""
+    """Returns quarters in [-2, 2]: sums of their products are exact in float in any order."""
     return (np.random.RandomState(seed).randint(-8, 9, size=shape) / 4).astype(np.float32)
 
 
 def _swap(op, attrs):
-    """NCHW by way of NHWC, which is all that TensorFlow's CPU kernels compute."""
+    """Computes NCHW by way of NHWC, the only layout of TensorFlow's CPU kernels."""
     attrs = dict(attrs, data_format="NHWC")
     for key in ("strides", "dilations"):
         if key in attrs:
@@ -80,7 +80,7 @@ def cases():
                {"strides": [1, 1, 1, 1], "padding": "SAME"})
 
     def by_groups(image, filter_array, **attrs):
-        """TensorFlow's depthwise kernel has no dilations; its Conv2D in as many groups as channels does."""
+        """Uses Conv2D with one group per channel, because TensorFlow's depthwise kernel has no dilations."""
         h, w, c, m = filter_array.shape
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             return [session.run(tf.raw_ops.Conv2D(input=image, filter=filter_array.reshape(h, w, 1, c * m), **attrs))]
@@ -119,7 +119,7 @@ def cases():
                      explicit=(1, 1, 0, 1))
 
     def spread(sizes, filter_array, small):
-        """TensorFlow's CPU kernel has no dilations: the definition, for stride 1, dilation 2 and padding VALID."""
+        """Computes the definition for stride 1, dilation 2 and padding VALID, because TensorFlow's CPU kernel has no dilations."""
         large = np.zeros(sizes, np.float32)
         for dy, dx in np.ndindex(filter_array.shape[:2]):
             for y, x in np.ndindex(small.shape[1:3]):

@@ -1,4 +1,4 @@
-"""How often numbers occur, and non-maximum suppression of all classes at once."""
+"""Counts of numbers, and combined non-maximum suppression of all classes."""
 
 import numpy as np
 from make_vectors import Case

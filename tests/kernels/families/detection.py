@@ -1,4 +1,4 @@
-"""Non-maximum suppression in its versions, LRN, SparseToDense."""
+"""All versions of non-maximum suppression, LRN, SparseToDense."""
 
 import numpy as np
 from make_vectors import Case

@@ -9,7 +9,7 @@ NARROW = (np.float16, BFLOAT16)
 
 
 def data(seed, shape, dtype, low=-4, high=5):
-    """Small whole numbers, whose products and sums every type holds: the order of additions does not matter."""
+    """Returns small integers, whose products and sums are exact in every type, in any order of additions."""
     return np.random.RandomState(seed).randint(low, high, size=shape).astype(dtype)
 
 
@@ -18,7 +18,7 @@ def fractions(seed, shape, dtype):
 
 
 def windows(make):
-    """Convolutions of each kind whose images and filters are make(seed, shape)."""
+    """Yields convolutions of each kind whose images and filters are make(seed, shape)."""
     attrs = {"strides": [1, 2, 2, 1], "padding": "SAME"}
     yield Case("Conv2D", [make(1, (1, 5, 4, 3)), make(2, (3, 3, 3, 4))], attrs)
     yield Case("Conv2D", [make(3, (2, 4, 3, 5)), make(4, (1, 1, 5, 2))], {"strides": [1, 1, 1, 1], "padding": "VALID"})

@@ -84,7 +84,7 @@ def _padded(seed, image, filter_shape, margins, mode="REFLECT", strides=(1, 1), 
 
 
 def _by_image(case):
-    """TensorFlow 2.21 computes only the first image of a batch right: the images one by one."""
+    """Computes the images one by one, because TensorFlow 2.21 computes only the first image of a batch correctly."""
 
     def ask(images, *rest):
         op = getattr(tf.raw_ops, case.op)

@@ -120,7 +120,7 @@ def blocks():
     for block in (2, 3):
         yield Case("SpaceToDepth", [ramp(2, 6, 12, 2)], {"block_size": block})
         yield Case("DepthToSpace", [ramp(2, 2, 3, 2 * block * block)], {"block_size": block})
-    # TensorFlow's CPU kernels know NHWC alone: the channels are moved for them.
+    # TensorFlow's CPU kernels support only NHWC, so the channels are transposed.
     for op, shape in (("SpaceToDepth", (1, 3, 4, 6)), ("DepthToSpace", (1, 8, 2, 3))):
         def nchw(x, op=op):
             function = tf.raw_ops.__dict__[op]

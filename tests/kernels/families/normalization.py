@@ -15,7 +15,7 @@ def _inputs(seed, shape, channels):
 def cases():
     for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
         yield Case(op, _inputs(1, (2, 2, 3, 5), 5), {"is_training": False, "epsilon": 1e-3}, outputs=5)
-        # The outputs from 3 on are for the gradient, and each TensorFlow version keeps there what suits it.
+        # Outputs from 3 on are for the gradient, and differ between TensorFlow versions.
         yield Case(op, _inputs(2, (2, 3, 2, 3), 3), {"is_training": True, "epsilon": 1e-3}, outputs=3)
     yield Case("FusedBatchNormV3", _inputs(3, (1, 2, 2, 18), 18), {"is_training": False}, outputs=5)
     yield Case("FusedBatchNormV3", _inputs(3, (0, 2, 2, 2), 2), {"is_training": False}, outputs=5)

@@ -37,7 +37,7 @@ def cases():
         for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
             for low, high in RANGES[:4]:
                 if quantized != tf.qint32 or mode == "SCALED":
-                    # At the upper end, TensorFlow's conversion to 32 bits overflows; ours stays at the largest code.
+                    # At the upper end, TensorFlow's conversion to 32 bits overflows; the kernel clamps to the largest code.
                     inputs = x[x < 0.6] if quantized == tf.qint32 else x
                     yield Case("QuantizeV2", [inputs, f(low), f(high)], {"T": quantized, "mode": mode})
     for round_mode in ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"):
@@ -50,7 +50,7 @@ def cases():
     yield Case("QuantizeV2", [np.linspace(-2, 2, 12).reshape(2, 3, 2).astype(f), np.array([-1, 0, -2], f),
                               np.array([1, 6, 0.5], f)], {"T": tf.qint8, "mode": "SCALED", "axis": 1})
 
-    # What lies between two codes, and numbers without a code. (At the upper end of 32 bits, see above.)
+    # Numbers between two codes, and numbers out of range. (At the upper end of 32 bits, see above.)
     for quantized, plain in TYPES[:4]:
         for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
             steps = 2.0 ** (8 * np.dtype(plain).itemsize) - 1

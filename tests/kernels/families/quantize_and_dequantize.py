@@ -30,7 +30,7 @@ def cases():
         for axis, count in ((0, 2), (1, 3), (2, 4)):
             low, high = np.linspace(-2, 0, count).astype(plain), np.linspace(1, 3, count).astype(plain)
             for op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
-                # TensorFlow wants a given range to be a vector here, and then a scalar.
+                # TensorFlow requires a given range to be a vector in one check and a scalar in another.
                 yield Case(op, [cube, low, high], {"axis": axis, "range_given": False})
             for given in (True, False):
                 yield Case("QuantizeAndDequantizeV3", [cube, low, high, np.int32(8)],

@@ -13,7 +13,7 @@ def _codes(seed, shape, plain=np.uint8):
 
 
 def _relu(op, codes, quantized, low, high):
-    """QuantizedReluX has a definition in TensorFlow and no kernel: this asks the op that it is equal to."""
+    """Uses the equivalent op, because TensorFlow defines QuantizedReluX but has no kernel for it."""
     def ask(*_):
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             place = tf.compat.v1.placeholder(quantized, codes.shape)

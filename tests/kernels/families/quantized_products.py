@@ -70,7 +70,7 @@ def cases():
         yield _conv(9, (1, 4, 4, 2), (4, 4), 3, 1, padding)
         for seed, a in enumerate(RANGES[:4] + RANGES[5:]):
             yield _conv(10 + seed, (1, 4, 3, 2), (3, 2), 3, 1, padding, a, RANGES[-1 - seed])
-        yield _conv(20, (1, 4, 3, 2), (3, 2), 3, 1, padding, (1, 5), (-1, 1))  # No code stands for 0.
+        yield _conv(20, (1, 4, 3, 2), (3, 2), 3, 1, padding, (1, 5), (-1, 1))  # No code represents 0.
     yield _conv(21, (1, 4, 3, 2), (3, 2), 3, 1, "VALID", (-5, -1), (2, 3))
     yield _conv(22, (1, 3, 3, 2), (5, 5), 2, 1, "SAME")
     yield _conv(23, (1, 3, 3, 1), (2, 2), 1, 1, "VALID", (0, 0), (-1, 1))

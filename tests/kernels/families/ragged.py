@@ -1,4 +1,4 @@
-"""Ragged tensors: ranges, gathering, and what dense and sparse tensors they become."""
+"""Ragged tensors: ranges, gathering, and conversion to dense and sparse tensors."""
 
 import numpy as np
 import tensorflow as tf

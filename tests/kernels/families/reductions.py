@@ -1,4 +1,4 @@
-"""Sum and its kin, L2Loss, ArgMax, ArgMin, TopKV2, Cumsum, Cumprod."""
+"""Sum and other reductions, L2Loss, ArgMax, ArgMin, TopKV2, Cumsum, Cumprod."""
 
 import numpy as np
 import tensorflow as tf

@@ -34,7 +34,7 @@ def cases():
         for bottom, top in wanted if codes[0].size > 3 else wanted[:2]:
             for out_type in (tf.quint8, tf.qint8):
                 yield Case("Requantize", [codes, f(low), f(high), f(bottom), f(top)], {"out_type": out_type})
-    # Every 8-bit step, its halves, and what is next to them.
+    # Every 8-bit step, its halves, and adjacent numbers.
     steps = np.arange(0, 256)
     for offset in (-0.5, 0, 0.5):
         exact = (steps + offset) / 255 * 2**31

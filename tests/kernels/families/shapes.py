@@ -1,4 +1,4 @@
-"""Ops that give or tell a shape, and those that pass a tensor on."""
+"""Ops that set or return a shape, and ops that forward a tensor."""
 
 import numpy as np
 import tensorflow as tf

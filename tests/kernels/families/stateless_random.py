@@ -1,4 +1,4 @@
-"""Random numbers from a seed, or from a key and a counter; draws from classes."""
+"""Random numbers from a seed, or from a key and a counter; sampling of classes."""
 
 import numpy as np
 import tensorflow as tf

@@ -6,7 +6,7 @@ from make_vectors import Case
 
 
 def _dilated(x, w):
-    """TensorFlow's kernel has no dilations: the same by a filter with zeros between its taps."""
+    """Uses a filter with zeros between its taps, because TensorFlow's kernel has no dilations."""
     wide = np.zeros((3, 2, 4, *w.shape[3:]), w.dtype)
     wide[::2, :, ::3] = w
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -1,4 +1,4 @@
-"""Complex numbers, uint64, strings and what else models have beside floats and small integers."""
+"""Complex numbers, uint64, strings and other types besides floats and small integers."""
 
 import numpy as np
 import tensorflow as tf

@@ -79,7 +79,7 @@ def fused_batch_norm(x, training):
 
 
 def old_batch_norm(x, training):
-    """Batch norm spelled out as Rsqrt, Mul, Sub and Add, the way graphs held it before there was a fused op."""
+    """Batch norm as Rsqrt, Mul, Sub and Add, as in graphs from before the fused op."""
     channels = x.shape[-1].value
     with tf.variable_scope("BatchNorm"):
         scale = variable("gamma", [channels], 1.0)
@@ -228,7 +228,7 @@ def report_accuracy(probabilities, labels):
 
 
 def spec():
-    """What spec.json says: the model's interface and where it came from."""
+    """Returns the content of spec.json: the model's interface and its origin."""
     return {
         "inputs": [{"name": INPUT, "shape": [1, 8, 8, 1], "dtype": "float32"}],
         "outputs": [OUTPUT],
