@@ -58,7 +58,7 @@ std::string WayToOneUser(const Node& node) {
   const auto is_control = [](const Use& use) { return use.consumer->input(use.index).is_control(); };
   const auto controls = std::count_if(node.uses().begin(), node.uses().end(), is_control);
   if (controls + 1 == static_cast<std::ptrdiff_t>(node.uses().size())) {
-    return "the others only wait for it: remove_control_dependencies drops such edges";
+    return "the other uses are control edges, which remove_control_dependencies removes";
   }
   const Node* first = node.uses()[0].consumer;
   const bool all_equal = std::all_of(node.uses().begin(), node.uses().end(),
@@ -85,8 +85,8 @@ std::string WayOutOf(const NearMiss& near_miss) {
       return WayToOneUser(*node);
     case NearMiss::Kind::kEndpoint:
       return node->graph().IsOutput(node)
-                 ? absl::StrCat("if nobody fetches '", node->name(), "', leave it out of the outputs")
-                 : absl::StrCat("if nobody feeds '", node->name(), "', leave it out of the inputs");
+                 ? absl::StrCat("if you do not fetch '", node->name(), "', leave it out of the outputs")
+                 : absl::StrCat("if you do not feed '", node->name(), "', leave it out of the inputs");
     case NearMiss::Kind::kOtherOp:
       return IsPassive(node->op()) ? absl::StrCat("run remove_nodes(op=", node->op().name(), ") first") : "";
     case NearMiss::Kind::kOther:

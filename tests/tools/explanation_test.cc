@@ -57,11 +57,11 @@ TEST(WayOut, NamesThePassThatHelps) {
       "run merge_duplicate_nodes first");
   EXPECT_EQ(WayOutIn("x = Placeholder()\nn = Neg(x)\na = Relu(n)\ny = Mul(a, n)", NearMiss::Kind::kShared, "n"), "");
   EXPECT_EQ(WayOutIn("x = Placeholder()\nn = Neg(x)\na = Relu(x, ^n)\ny = Mul(n, a)", NearMiss::Kind::kShared, "n"),
-            "the others only wait for it: remove_control_dependencies drops such edges");
+            "the other uses are control edges, which remove_control_dependencies removes");
   EXPECT_EQ(WayOutIn("x = Placeholder()\ni = Identity(x)\ny = Relu(i)", NearMiss::Kind::kOtherOp, "i"),
             "run remove_nodes(op=Identity) first");
   EXPECT_EQ(WayOutIn("x = Placeholder()\ny = Relu(x)", NearMiss::Kind::kEndpoint, "y"),
-            "if nobody fetches 'y', leave it out of the outputs");
+            "if you do not fetch 'y', leave it out of the outputs");
 }
 
 TEST(WayOut, FollowsFromAStatusToo) {

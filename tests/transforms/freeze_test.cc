@@ -366,7 +366,7 @@ TEST(FreezeTest, LoopsCarryValues) {
              {"node_def { name: 'same'",
               absl::StrCat(BodyNode("other", "Placeholder", {}, "attr { key: 'dtype' value { type: DT_RESOURCE } }"),
                            "node_def { name: 'same'")}});
-  EXPECT_THAT(Error(other, "y"), HasSubstr("variable 'w' is loop variable 2, and the body does not hand it on"));
+  EXPECT_THAT(Error(other, "y"), HasSubstr("variable 'w' is loop variable 2, and the body does not return it"));
 }
 
 TEST(FreezeTest, VariablesInsideFunctions) {
@@ -446,7 +446,7 @@ TEST(FreezeTest, WhatCannotBeFrozen) {
                     "y"),
               HasSubstr("node 'y' (Assign): changes variable 'w'"));
   EXPECT_THAT(Error(Handle("w") + NodeText("y", "SomeCustomOp", {"w"}), "y"),
-              HasSubstr("node 'y' (SomeCustomOp): takes the handle of variable 'w'"));
+              HasSubstr("node 'y' (SomeCustomOp): uses the handle of variable 'w'"));
   EXPECT_THAT(
       Error(Handle("w") + NodeText("y", "ReadVariableOp", {"w"}, "attr { key: 'dtype' value { type: DT_INT32 } }"),
             "y"),

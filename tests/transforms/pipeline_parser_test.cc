@@ -92,8 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
     Grammar, RefusedTest,
     testing::Values(
         Refused{"bar(a='x')", "found a single quote (use \"), expected a value", 1, 7},
-        Refused{"bar(a=1,)", "found ')', expected a parameter name behind the comma", 1, 9},
-        Refused{"bar(,)", "expected a parameter name behind the comma", 1, 6},
+        Refused{"bar(a=1,)", "found ')', expected a parameter name after the comma", 1, 9},
+        Refused{"bar(,)", "expected a parameter name after the comma", 1, 6},
         Refused{"bar(a=1,,b=2)", "found ',', expected a parameter name", 1, 9},
         Refused{"bar(a=x:0)", "found ':', expected ',' or ')'; a value with other characters needs double", 1, 8},
         Refused{"bar(a=*)", "found '*', expected a value", 1, 7}, Refused{"bar(a=a+b)", "found '+'", 1, 8},

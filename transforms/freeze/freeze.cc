@@ -147,7 +147,7 @@ void NoteEmptyTables(const Graph& graph, const TableContents& contents, FreezeRe
   if (tables.empty()) return;
   report->notes.push_back(
       absl::StrCat("the entries of tables are not known: ", Listed(tables), tables.size() == 1 ? " is" : " are",
-                   " empty until the model's own initialiser runs; choose inputs behind the look-up to do without"));
+                   " empty until the model's initialiser runs; to avoid the tables, choose inputs after the look-up"));
 }
 
 }  // namespace

@@ -94,10 +94,9 @@ absl::StatusOr<InitialValues> InitialValues::Of(const Graph& graph, const std::v
     const Node* variable = assign->input(0).node;
     const Tensor* value = computed.Of(assign->input(1));
     if (value == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(assign->Describe(), ": what the initialiser gives variable '",
-                                                        variable->name(), "' cannot be computed, since ",
-                                                        assign->input(1).node->Describe(),
-                                                        " is not known without running the graph"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          assign->Describe(), ": the initial value of variable '", variable->name(), "' cannot be computed, since ",
+          assign->input(1).node->Describe(), " is not known without running the graph"));
     }
     if (!values.values_.emplace(std::string(variable->name()), *value).second) {
       return absl::FailedPreconditionError(

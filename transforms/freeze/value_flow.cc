@@ -67,7 +67,7 @@ absl::Status Refuse(const Node& node, const FrozenTensor& value) {
   const OpSchema* schema = FindSchema(node.op());
   const bool assigns = schema != nullptr && schema->Is(kHasSideEffect);
   return absl::FailedPreconditionError(absl::StrCat(
-      node.Describe(), assigns ? ": changes variable '" : ": takes the handle of variable '", value.variable,
+      node.Describe(), assigns ? ": changes variable '" : ": uses the handle of variable '", value.variable,
       "', which freezing makes a constant; choose outputs that do not need the node, or leave the variable as it is"));
 }
 
@@ -269,7 +269,7 @@ class ValueFlow::Pass {
       if (output == outputs.end() || output->second.dtype != frozen.dtype) {
         return absl::FailedPreconditionError(absl::StrCat(node.Describe(), ": variable '", frozen.variable,
                                                           "' is loop variable ", index,
-                                                          ", and the body does not hand it on"));
+                                                          ", and the body does not return it"));
       }
     }
     return absl::OkStatus();
@@ -396,8 +396,8 @@ class ValueFlow::Pass {
       const auto input = frozen_.find(node.input(i));
       if (input == frozen_.end() || input->second.dtype != output.dtype) {
         return absl::FailedPreconditionError(absl::StrCat(node.Describe(), ": variable '", output.variable,
-                                                          "' comes together with ", node.input(i).node->Describe(),
-                                                          ", which is no value of its type"));
+                                                          "' is merged with ", node.input(i).node->Describe(),
+                                                          ", which has another type"));
       }
     }
     return absl::OkStatus();
@@ -505,7 +505,8 @@ absl::StatusOr<const ValueFlow::Twin*> ValueFlow::TwinOf(const Node& caller, con
   }
   if (const auto found = twins_.find(key); found != twins_.end()) return found->second.get();
   if (depth_ >= kMostDepth) {
-    return absl::ResourceExhaustedError(absl::StrCat(caller.Describe(), ": functions that take variables are inside ",
+    return absl::ResourceExhaustedError(absl::StrCat(caller.Describe(),
+                                                     ": functions with variables as arguments are nested ",
                                                      "each other more than ", kMostDepth, " deep, or in a circle"));
   }
   ++depth_;

@@ -99,7 +99,7 @@ absl::StatusOr<int64_t> Add(Graph* graph, const Params& params, PassContext* con
   context->Note(absl::StrCat("added attributes to ", changed, " nodes",
                              in_functions == 0 ? "" : absl::StrCat(" and to ", in_functions, " in function bodies")));
   if (!skipped.empty()) {
-    context->Note(absl::StrCat("left nodes of unknown ops alone: ",
+    context->Note(absl::StrCat("left nodes of unknown ops unchanged: ",
                                absl::StrJoin(skipped, ", ", [](std::string* out, const auto& entry) {
                                  absl::StrAppend(out, entry.second, " ", entry.first);
                                })));

@@ -66,7 +66,7 @@ class HandleTypes {
         if (std::find(attrs.begin(), attrs.end(), slot.arg->type_attr) == attrs.end()) continue;
         return absl::FailedPreconditionError(absl::StrCat(node->Describe(),
                                                           ": passes on the handle of a TensorArrayV3 ", "or '",
-                                                          node->input(i).ToString(), "', which is none"));
+                                                          node->input(i).ToString(), "', which is not a handle"));
       }
     }
     return absl::OkStatus();
@@ -151,7 +151,8 @@ class HandleTypes {
       slots.inputs.resize(std::max<size_t>(slots.inputs.size(), node->num_data_inputs()));
     }
     const Slot slot = slots.inputs[index];
-    if (slot.arg == nullptr || slot.arg->type_attr.empty()) return Refuse(*node, "which takes no string in its place");
+    if (slot.arg == nullptr || slot.arg->type_attr.empty())
+      return Refuse(*node, "which does not accept a string instead");
     if (slot.arg->is_type_list) {
       if (node->op() != ops::kIdentityN) return Refuse(*node, "which may call a function; inline it first");
       retyped_in_list_[node].push_back(slot.place);
@@ -170,7 +171,7 @@ class HandleTypes {
 
   static absl::Status Refuse(const Node& node, absl::string_view why) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the handle of a TensorArrayV3, a resource, goes into ", node.Describe(), ", ", why));
+        absl::StrCat("the handle of a TensorArrayV3, a resource, is passed to ", node.Describe(), ", ", why));
   }
 
   absl::flat_hash_set<TensorRef> handles_;
@@ -189,7 +190,7 @@ absl::Status CheckEndpoints(const Graph& graph) {
       if (endpoint.node == nullptr || !MakesHandle(endpoint.node->op()) || endpoint.port != kFlowPort) continue;
       return absl::FailedPreconditionError(absl::StrCat("'", endpoint.text, "' is declared, and the flow of ",
                                                         endpoint.node->Describe(),
-                                                        " does not exist in V2; declare what reads it instead"));
+                                                        " does not exist in V2; declare its reader instead"));
     }
   }
   return absl::OkStatus();
@@ -267,7 +268,7 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
   constexpr uint64_t kRefusedFrom = 26;
   if (const uint64_t producer = ProducerOf(*graph); producer >= kRefusedFrom) {
     context->Note(absl::StrCat("the graph's producer is ", producer, ": TensorFlow refuses TensorArrayV2 in graphs of ",
-                               kRefusedFrom, " and above; runtimes that do not know TensorArrayV3 take it"));
+                               kRefusedFrom, " and above; runtimes without TensorArrayV3 accept it"));
   }
   return converted + retyped;
 }

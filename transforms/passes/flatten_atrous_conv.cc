@@ -60,16 +60,15 @@ absl::StatusOr<Site> SiteBehind(const Node& to_space, const ShapeMap* shapes) {
   site.convolution = source.node;
   const Node& convolution = *source.node;
   if (convolution.op() != ops::kConv2D && convolution.op() != ops::kDepthwiseConv2dNative) {
-    return NotMatched(
-        NearMiss::Kind::kOtherOp, source,
-        absl::StrCat(convolution.Describe(), " lies before it, expected Conv2D or DepthwiseConv2dNative"));
+    return NotMatched(NearMiss::Kind::kOtherOp, source,
+                      absl::StrCat(convolution.Describe(), " precedes it, expected Conv2D or DepthwiseConv2dNative"));
   }
   PF_RETURN_IF_ERROR(RequireUsedOnce(convolution));
   site.to_batch = convolution.input(0).node;
   if (site.to_batch->op() != ops::kSpaceToBatchND) {
     return NotMatched(
         NearMiss::Kind::kOtherOp, convolution.input(0),
-        absl::StrCat(site.to_batch->Describe(), " is what the convolution reads, expected SpaceToBatchND"));
+        absl::StrCat(site.to_batch->Describe(), " is the input of the convolution, expected SpaceToBatchND"));
   }
   PF_ASSIGN_OR_RETURN(site.block, BlockOf(*site.to_batch));
   PF_ASSIGN_OR_RETURN(const std::vector<int64_t> block_behind, BlockOf(to_space));
@@ -98,7 +97,7 @@ absl::StatusOr<Site> SiteBehind(const Node& to_space, const ShapeMap* shapes) {
     return Blocked(convolution,
                    absl::StrCat("has the strides ", site.forms.y.stride, ",", site.forms.x.stride, ", expected 1"));
   }
-  if (site.forms.is_dilated()) return Blocked(convolution, "has dilations of its own");
+  if (site.forms.is_dilated()) return Blocked(convolution, "already has dilations");
   site.forms.y.dilation = site.block[0];
   site.forms.x.dilation = site.block[1];
   return site;

@@ -316,8 +316,9 @@ absl::Status FoldOne(Graph* graph, Node* norm, PassContext* context) {
   if (!absl::IsFailedPrecondition(behind)) return behind;
   // The batch norm usually belongs to the node before it.
   const NearMiss near_miss = NearMissOf(before, *graph);
-  return NotMatched(near_miss.kind, near_miss.found,
-                    absl::StrCat("before it, ", before.message(), "; behind it, ", behind.message()));
+  return NotMatched(
+      near_miss.kind, near_miss.found,
+      absl::StrCat("with the preceding node, ", before.message(), "; with the following node, ", behind.message()));
 }
 
 absl::StatusOr<int64_t> Fold(Graph* graph, const NoParams&, PassContext* context) {

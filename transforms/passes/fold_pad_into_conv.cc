@@ -107,7 +107,7 @@ absl::Status FoldOne(Graph* graph, Node* node, Node* pad, const Params& params, 
   }
   const std::string padding = PaddingFor(forms, y, x, image);
   if (padding == "EXPLICIT" && node->op() == ops::k_FusedDepthwiseConv2dNative) {
-    return Blocked(*node, "has no explicit paddings, and no other does the same");
+    return Blocked(*node, "has no explicit paddings, and no other padding is equivalent");
   }
   if (padding == "EXPLICIT" && node->op() == ops::kDepthwiseConv2dNative && !params.explicit_depthwise) {
     return Blocked(*node, "would have explicit paddings, with which TensorFlow may abort",

@@ -113,7 +113,7 @@ absl::StatusOr<int64_t> ChangeRegions(Graph* graph, PassContext* context) {
       const int64_t gain = region.Gain();
       if (gain <= 0) {
         context->MissIfWanted(*transpose, "could move past ", region.nodes().size(),
-                              " nodes, but no fewer Transpose nodes would be left (", -gain, " more)");
+                              " nodes, but the number of Transpose nodes would not decrease (", -gain, " more)");
         continue;
       }
       const RewriteScope rewrite(context, graph, {use.consumer, transpose});

@@ -95,7 +95,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
   Bias bias;
   bias.vector = addition.input(1 - own);
   if (addition.op() == ops::kBiasAdd) {
-    if (own != 0) return Blocked(addition, "takes its bias from the convolution");
+    if (own != 0) return Blocked(addition, "has the convolution as its bias");
     PF_ASSIGN_OR_RETURN(const std::string format, StringAttr(addition, "data_format"));
     if (format != "NHWC") {
       return Blocked(addition, absl::StrCat("has the data_format ", format, ", not that of the convolution"));
@@ -103,14 +103,15 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
     return bias;
   }
   const Node* constant = ConstantBehind(bias.vector);
-  if (constant == nullptr) return BlockedByVariable(addition, 1 - own, "adds what is not constant");
+  if (constant == nullptr) return BlockedByVariable(addition, 1 - own, "adds a value that is not constant");
   const int64_t channels = ChannelsOf(source, shapes);
   if (channels == kUnknownDim) return Blocked(source, "has weights of unknown shape");
   PF_ASSIGN_OR_RETURN(const Tensor value, ConstValue(*constant));
   if (value.dtype() == DType::kFloat && value.shape() == Shape({channels})) return bias;
   PF_ASSIGN_OR_RETURN(const ChannelDim channel_dim, ChannelDimOf(source));
   absl::StatusOr<std::vector<float>> values = PerChannel(value, channel_dim, channels);
-  if (!values.ok()) return Blocked(addition, absl::StrCat("adds what is no bias: ", values.status().message()));
+  if (!values.ok())
+    return Blocked(addition, absl::StrCat("adds a constant that is not a bias: ", values.status().message()));
   bias.vector = TensorRef();
   bias.values = *std::move(values);
   return bias;
@@ -120,7 +121,7 @@ absl::StatusOr<Bias> BiasOf(const Node& addition, const Node& source, const Shap
 void TellActivationThatStays(const Node& addition, Op fused, const absl::Status& why, PassContext* context) {
   for (const Use& use : addition.uses()) {
     if (!IsActivationFor(fused, use.consumer->op())) continue;
-    context->Miss(*use.consumer, Annotate(why, "stays behind the fused bias"));
+    context->Miss(*use.consumer, Annotate(why, "is not fused with the bias"));
     return;
   }
 }
@@ -189,7 +190,7 @@ void TellWhatIsBehind(const Node& node, PassContext* context) {
   const Op op = behind.op();
   if (op == ops::kIdentity && behind.uses().size() == 1 && IsAddition(behind.uses()[0].consumer->op())) {
     context->Miss(node, NotMatched(NearMiss::Kind::kOtherOp, {const_cast<Node*>(&behind), 0},
-                                   absl::StrCat("its bias lies behind ", behind.Describe())));
+                                   absl::StrCat("its bias follows ", behind.Describe())));
   } else if (op == ops::kFusedBatchNorm || op == ops::kFusedBatchNormV3 ||
              op == ops::kBatchNormWithGlobalNormalization) {
     context->MissIfWanted(node, WayOut{"run fold_old_batch_norms first, which makes a bias of it"}, "is read by ",

@@ -15,8 +15,8 @@ absl::StatusOr<int64_t> Fuse(Graph* graph, const NoParams&, PassContext* context
     Node* pad = convolution->input(0).node;
     const TensorRef source = pad->input(0);
     if (source.node->op() != ops::kResizeBilinear || source.port != 0) {
-      return Blocked(*source.node, "is what the MirrorPad reads, expected ResizeBilinear",
-                     WayOut{"fuse_pad_and_conv fuses the MirrorPad alone"});
+      return Blocked(*source.node, "is the input of the MirrorPad, expected ResizeBilinear",
+                     WayOut{"fuse_pad_and_conv fuses only the MirrorPad"});
     }
     Node* resize = source.node;
     PF_RETURN_IF_ERROR(RequireAbsorbablePad(*pad));

@@ -255,7 +255,8 @@ class Lowering {
 void TellOfCalls(const Graph& graph, PassContext* context) {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->op() != ops::kPartitionedCall && node->op() != ops::kStatefulPartitionedCall) continue;
-    context->MissIfWanted(*node, WayOut{"run inline_partitionedcall first"}, "what it calls is not looked at");
+    context->MissIfWanted(*node, WayOut{"run inline_partitionedcall first"},
+                          "functions that it calls are not processed");
   }
 }
 

@@ -91,12 +91,12 @@ absl::StatusOr<CodeFormat> FormatOf(const Params& params) {
   if (mode == "MIN_FIRST") {
     format.mode = CodeMode::kMinFirst;
     if (params.per_channel) return refuse("which has no ranges per channel, expected SCALED or MIN_COMBINED");
-    if (params.bits != 8) return refuse("which takes bits=8 alone, expected SCALED");
+    if (params.bits != 8) return refuse("which supports only bits=8, expected SCALED");
   } else if (mode == "SCALED") {
     format.mode = CodeMode::kScaled;
   } else if (mode == "MIN_COMBINED") {
     format.mode = CodeMode::kMinCombined;
-    if (params.bits == 4) return refuse("which takes 8 or 16 bits, expected SCALED");
+    if (params.bits == 4) return refuse("which supports 8 or 16 bits, expected SCALED");
   } else {
     return refuse("expected MIN_FIRST, SCALED or MIN_COMBINED");
   }

@@ -58,7 +58,7 @@ class NoOpFinder {
     for (int d = 0; d < in.rank(); ++d) {
       if (in.dim(d) != out.dim(d)) return;
     }
-    context_->MissIfWanted(node, kGiveShapes, "may leave its input as it is, but of the shapes only ", in.ToString(),
+    context_->MissIfWanted(node, kGiveShapes, "may return its input unchanged, but of the shapes only ", in.ToString(),
                            " is known");
   }
 

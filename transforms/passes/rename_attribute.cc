@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     if (!node->HasAttr(from)) continue;
     if (node->HasAttr(to)) {
       return absl::FailedPreconditionError(absl::StrCat(node->Describe(), ": has the attributes '", from, "' and '", to,
-                                                        "'; remove_attribute takes off the one that is not wanted"));
+                                                        "'; remove one of the two with remove_attribute"));
     }
     nodes.push_back(node);
   }

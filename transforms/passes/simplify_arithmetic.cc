@@ -207,7 +207,7 @@ class Simplification {
     PF_ASSIGN_OR_RETURN(const DType through, TypeAttr(*inside, "DstT"));
     if (!Contains(through, from)) {
       context_->MissIfWanted(*node, "follows a cast from ", DTypeName(from), " to ", DTypeName(through),
-                             ", which may lose something");
+                             ", which may change values");
       return kNone;
     }
     const RewriteScope rewrite(context_, graph_, {node, inside});

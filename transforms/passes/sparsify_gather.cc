@@ -86,7 +86,7 @@ bool MayGoWithWeights(const Node& node) {
 absl::Status AddUnneeded(const Graph& graph, const std::vector<bool>& is_needed, Node* reader, Weights* weights) {
   if (reader->id() >= is_needed.size() || is_needed[reader->id()]) {
     return absl::FailedPreconditionError(
-        absl::StrCat(reader->Describe(), " reads the weights too, so they would stay beside the table"));
+        absl::StrCat(reader->Describe(), " also reads the weights, so they would be kept beside the table"));
   }
   const size_t first = weights->unneeded.size();
   absl::flat_hash_set<const Node*> seen(weights->unneeded.begin(), weights->unneeded.end());
@@ -170,7 +170,7 @@ class Sparsification {
     const std::vector<bool> is_needed = FindNeeded(*graph_);
     for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(is_needed, &weights));
     if (num_gathers_ == 0) {
-      context_->Note("no gather reads a column of float weights that nobody else reads");
+      context_->Note("no gather reads a column of float weights without other readers");
       return 0;
     }
     for (const std::string& name : maybe_unread_) {

@@ -60,7 +60,7 @@ class Wishes {
       if (node == nullptr || !graph.IsInput(node)) {
         context->Note(absl::StrCat("parameter 'name': '", name, "' is not a declared input"));
       } else if (node->op() == ops::kPlaceholder) {
-        context->Note(absl::StrCat(node->Describe(), " keeps its own type and shape: it is no new placeholder"));
+        context->Note(absl::StrCat(node->Describe(), " keeps its type and shape: it is not a new placeholder"));
       }
     }
   }
@@ -292,7 +292,7 @@ absl::StatusOr<int64_t> Strip(Graph* graph, const Params& params, PassContext* c
   if (params.prune_functions && !graph->library().empty() && context->AllowRewrite(absl::Span<const Node* const>())) {
     const absl::StatusOr<bool> pruned = PruneFunctions(graph);
     if (!pruned.ok()) {
-      context->Note(absl::StrCat("the function library stays: ", pruned.status().message()));
+      context->Note(absl::StrCat("the function library is kept: ", pruned.status().message()));
     } else if (*pruned) {
       context->Note(absl::StrCat(
           "dropped ", graph->library().empty() ? "the function library, which" : "functions that", " no node calls"));

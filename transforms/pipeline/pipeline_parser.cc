@@ -123,7 +123,7 @@ absl::Status ParseArguments(Scanner* scanner, size_t open, PassCall* call) {
     if (may_take_comma && scanner->Peek() == ',') {
       scanner->Advance();
       scanner->SkipBlanks();
-      if (scanner->Peek() == ')') return scanner->ErrorAt(scanner->position(), "a parameter name behind the comma");
+      if (scanner->Peek() == ')') return scanner->ErrorAt(scanner->position(), "a parameter name after the comma");
     }
     if (scanner->AtEnd()) {
       return Annotate(scanner->ErrorAt(open, "a ) that closes this parameter list"), "unterminated parameter list");

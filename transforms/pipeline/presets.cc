@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<PassCall>> ExpandPresets(absl::Span<const PassCall> c
       continue;
     }
     if (!call.arguments.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("preset '", call.name, "' takes 'ignore_errors' alone, found '",
+      return absl::InvalidArgumentError(absl::StrCat("preset '", call.name, "' accepts only 'ignore_errors', found '",
                                                      call.arguments[0].name,
                                                      "'; to change it, write out its transforms"));
     }

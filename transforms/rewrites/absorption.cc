@@ -53,7 +53,7 @@ bool MaySkip(const Node& node, const Node& inner, PassContext* context) {
   }
   if (inner.num_inputs() == inner.num_data_inputs()) return true;
   context->MissIfWanted(node, WayOut{"run remove_control_dependencies first if that is not needed"}, "reads ",
-                        inner.Describe(), ", which waits for other nodes");
+                        inner.Describe(), ", which has control inputs");
   return false;
 }
 

@@ -149,8 +149,8 @@ absl::Status CallInlining::Flatten(const Node& caller, const FunctionRef& functi
       if (bodies_.contains(call.key)) continue;
       if (open_keys.contains(call.key)) return Circle(stack, call);
       if (stack.size() >= kMostDepth) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            "function '", call.function.name, "': calls are inside each other more than ", kMostDepth, " deep"));
+        return absl::ResourceExhaustedError(
+            absl::StrCat("function '", call.function.name, "': calls are nested more than ", kMostDepth, " deep"));
       }
       PF_RETURN_IF_ERROR(open(*call.node, call.function, call.key));
       continue;

@@ -212,8 +212,8 @@ bool ConstantEvaluation::Refuse(const Node& node, absl::string_view reason, absl
 // Returns true if a node with constant inputs may be computed ahead of time.
 bool ConstantEvaluation::MayRun(const Node& node) {
   if (node.op() == ops::kPlaceholder || node.op() == ops::kPlaceholderV2) {
-    context_->Note(
-        absl::StrCat("placeholder '", node.name(), "' is not among the inputs; what depends on it is not folded"));
+    context_->Note(absl::StrCat("placeholder '", node.name(),
+                                "' is not among the inputs; nodes that depend on it are not folded"));
     return false;
   }
   const OpSchema* schema = FindSchema(node.op());

@@ -148,7 +148,7 @@ class Numbering {
                              ", but is on ", place(node), " and that on ", place(twin));
     } else if (Controls(twin) != controls) {
       context_->MissIfWanted(node, WayOut{"run remove_control_dependencies first if that is not needed"}, "equals ",
-                             twin.Describe(), ", but waits for other nodes");
+                             twin.Describe(), ", but has other control inputs");
     }
   }
 

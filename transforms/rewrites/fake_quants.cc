@@ -73,7 +73,7 @@ absl::StatusOr<bool> Hoist(Graph* graph, Node* fake, PassContext* context) {
   for (int passed = 0; passed < kMostPassed; ++passed) {
     if (source.port != 0 || !CommutesWithFakeQuant(source.node->op())) break;
     if (const std::string obstacle = Obstacle(*source.node); !obstacle.empty()) {
-      context->MissIfWanted(*fake, "stops behind ", source.node->Describe(), ", which ", obstacle);
+      context->MissIfWanted(*fake, "stops after ", source.node->Describe(), ", which ", obstacle);
       break;
     }
     lowest = source.node;

@@ -36,12 +36,12 @@ absl::StatusOr<int64_t> EditFunctionBodies(Graph* graph, PassContext* context, E
   for (const std::string& name : names) {
     const auto note = [&](absl::string_view text) { notes.push_back(absl::StrCat("function '", name, "': ", text)); };
     if (!library.Find(name)->signature().attrs.empty()) {
-      note("left alone, since its body depends on attributes of its callers");
+      note("left unchanged, since its body depends on attributes of its callers");
       continue;
     }
     absl::StatusOr<std::unique_ptr<Graph>> body = library.Instantiate({name, {}});
     if (!body.ok()) {
-      note(absl::StrCat("left alone: ", body.status().message()));
+      note(absl::StrCat("left unchanged: ", body.status().message()));
       continue;
     }
     const size_t num_notes = context->notes.size();
@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> EditFunctionBodies(Graph* graph, PassContext* context, E
       if (const absl::Status written = library.SetBody(name, **body); !written.ok()) made = written;
     }
     if (!made.ok()) {
-      note(absl::StrCat("left alone: ", made.status().message()));
+      note(absl::StrCat("left unchanged: ", made.status().message()));
       continue;
     }
     for (const std::string& text : own) note(text);

@@ -57,8 +57,7 @@ bool FunctionEvaluation::IsCall(const Node& node) {
 absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::Run(const Node& node, absl::Span<const Tensor> inputs,
                                                             int depth) {
   if (depth > kMostDepth) {
-    return absl::UnimplementedError(
-        absl::StrCat("choices and loops are inside each other more than ", kMostDepth, " deep"));
+    return absl::UnimplementedError(absl::StrCat("branches and loops are nested more than ", kMostDepth, " deep"));
   }
   const Op op = node.op();
   if (op == ops::kPartitionedCall || op == ops::kStatefulPartitionedCall) {
@@ -114,8 +113,7 @@ absl::StatusOr<std::vector<Tensor>> FunctionEvaluation::RunFunction(const Node& 
                                          8);  // Cost of the lists above, which are built for each call.
   for (const Node* each : schedule.order) {
     if (++steps_ > kMostSteps) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("what functions compute takes more than ", kMostSteps, " steps"));
+      return absl::ResourceExhaustedError(absl::StrCat("evaluating functions takes more than ", kMostSteps, " steps"));
     }
     if (each->op() == ops::k_Arg) continue;
     std::vector<Tensor> operands;

@@ -44,7 +44,7 @@ const Node* AssignedThrough(const Node* identity) {
 
 absl::Status DoesNotFit(absl::string_view slice, const Tensor& whole) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the saver says slice '", slice, "', and what was saved has the shape ", whole.shape().ToString()));
+      absl::StrCat("the saver has slice '", slice, "', but the saved tensor has the shape ", whole.shape().ToString()));
 }
 
 }  // namespace

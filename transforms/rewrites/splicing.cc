@@ -159,7 +159,7 @@ class Removal {
   bool MayGo(Node* node) {
     const bool has_each_port = used_ports_.contains(node);
     if (has_each_port && has_control_flow_ && node->num_data_inputs() > 1) {
-      context_->MissIfWanted(*node, "makes its readers wait for all its inputs, which may be dead behind a Switch");
+      context_->MissIfWanted(*node, "makes its readers depend on all its inputs, which may be dead after a Switch");
       return false;
     }
     bool feeds_merge = false, has_control_uses = false;
@@ -197,7 +197,7 @@ class Removal {
       if (control != source && seen.insert(control).second) place.handed_on.push_back(control);
     }
     if (place.handed_on.size() > kMostHandedOn) {
-      context_->MissIfWanted(*node, "has more than ", kMostHandedOn, " control inputs to hand on");
+      context_->MissIfWanted(*node, "has more than ", kMostHandedOn, " control inputs to transfer");
       return false;
     }
     if (feeds_merge && !place.handed_on.empty()) {
