@@ -156,7 +156,7 @@ absl::StatusOr<int64_t> FreezeAll(Graph* graph, const Params& params, PassContex
 }  // namespace
 
 // Replaces each RequantizationRange by the range recorded in a log of earlier runs. insert_logging produces the log.
-// Each record is a line that ends with `;<node>__print__;__requant_min_max:[<min>][<max>]`.
+// Each record is a line that contains `;<node>__print__;__requant_min_max:[<min>][<max>]`.
 //
 //   Requantize(x, RequantizationRange r (x))   =>   Requantize(x, Const r/frozen_min, Const r/frozen_max)
 //
