@@ -41,7 +41,7 @@ class Session::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Builds the program and fills the tables that it reads. Called once, before all other functions.
+  // Builds the program and fills the tables and variables that it reads. Called once, before all other functions.
   absl::Status Build(const Graph& graph, absl::Span<const std::string> feeds, absl::Span<const std::string> fetches);
 
   // These implement the functions of Session with the same names.
@@ -54,9 +54,9 @@ class Session::Impl {
   int num_threads() const { return threads_.num_threads(); }
 
  private:
-  // Compiles the functions that the program and the initialisers of its tables call, then runs the initialisers, which
-  // fills the tables in `resources_`.
-  absl::Status LoadTables(const Graph& graph, const ProgramContext& context);
+  // Compiles the functions that the program and the initialisers of its resources call, then runs the initialisers,
+  // which fill the tables and variables in `resources_`.
+  absl::Status Initialize(const Graph& graph, const ProgramContext& context);
   // Returns Unimplemented for feeds and fetches of resources and variants.
   absl::Status CheckInterface() const;
   absl::Status CheckFeed(size_t i, DType dtype, const Shape& shape) const;
@@ -124,7 +124,7 @@ absl::Status Session::Impl::Build(const Graph& graph, absl::Span<const std::stri
   }
   const ProgramContext context = {options_.kernel_lookup, &budget_, functions_.get(), options_.region_reader};
   PF_ASSIGN_OR_RETURN(program_, BuildProgram(graph, {feeds, fetches, options_.targets}, context));
-  PF_RETURN_IF_ERROR(LoadTables(graph, context));
+  PF_RETURN_IF_ERROR(Initialize(graph, context));
   return CheckInterface();
 }
 
@@ -142,19 +142,19 @@ PlanReport Session::Impl::FullReport() const {
   return full;
 }
 
-absl::Status Session::Impl::LoadTables(const Graph& graph, const ProgramContext& context) {
+absl::Status Session::Impl::Initialize(const Graph& graph, const ProgramContext& context) {
   const std::vector<std::string> initializers = InitializersOf(graph, program_);
   Program program;
-  if (kHoldsTables && !initializers.empty()) {
+  if (kHoldsResources && !initializers.empty()) {
     absl::StatusOr<Program> built = BuildProgram(graph, {{}, {}, initializers}, context);
-    PF_RETURN_IF_ERROR(Annotate(built.status(), "what fills the tables"));
+    PF_RETURN_IF_ERROR(Annotate(built.status(), "the initialisers of tables and variables"));
     program = *std::move(built);
   }
   if (selection::kHoldsFunctions && functions_ != nullptr) PF_RETURN_IF_ERROR(functions_->CompileAll(context));
-  if (!kHoldsTables || initializers.empty()) return absl::OkStatus();
+  if (!kHoldsResources || initializers.empty()) return absl::OkStatus();
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<permafrost::Plan> plan,
                       BuildPlan(program, {}, &environment_, Delegation::kNone));
-  return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "what fills the tables");
+  return Annotate(ExecutePlan(plan.get(), {}, {}, &environment_, nullptr), "the initialisers of tables and variables");
 }
 
 absl::Status Session::Impl::CheckInterface() const {

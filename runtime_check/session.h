@@ -31,14 +31,15 @@ struct TensorSpec {
 // Not thread-safe: one call at a time. Any number of sessions may share a delegate, and a graph that is not edited.
 //
 // Loops and branches of V1 control flow run as in TensorFlow, except that the iterations of a loop never overlap.
-// Functions are compiled when the session is created, and planned when they are called. Tables that the fetches read
-// are filled when the session is created, by the initialiser nodes of the graph.
+// Functions are compiled when the session is created, and planned when they are called. Tables and variables
+// that the fetches read are filled when the session is created, by the initialiser nodes of the graph. Variables keep
+// their values from one run to the next; a new session starts from the initial values.
 //
 // A plan holds all decisions that depend only on shapes. It is made once for each set of input shapes, and the most
 // recent plans are kept.
 //
-// If a delegate fails during a run, the session computes everything again without it, including nodes that print, and
-// the report records the failure.
+// If a delegate fails during a run, the session computes everything again without it, including nodes that print and
+// assignments to variables, and the report records the failure.
 class Session {
  public:
   // Creates a session. `feeds` and `fetches` name outputs of nodes, "x" or "x:1"; any output of any node may be fed.

@@ -55,6 +55,9 @@ void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
              "Suffix of the names of moving averages.");
   flags->Add("inline_functions", &options->inline_functions,
              "Inline the bodies of called functions. Otherwise calls stay, with the values as arguments.");
+  flags->Add("drop_assignments", &options->drop_assignments,
+             "Make variables constant that the graph changes: assignments are dropped, and every read gives the saved "
+             "value. Otherwise they stay variables.");
   flags->Add("input_saver", &options->input_saver, "FILE",
              "SaverDef, binary or text, with the name of the node that restores the variables.");
   flags->Add("restore_op_name", &options->restore_op_name, "NAME",
@@ -109,6 +112,7 @@ FrozenModelRequest MakeRequest(const FreezeGraphOptions& options, FileSystem& fi
   if (options.moving_averages) freeze.naming.average_suffix = options.moving_average_suffix;
   freeze.clear_devices = options.clear_devices;
   freeze.inline_calls = options.inline_functions;
+  freeze.drop_assignments = options.drop_assignments;
   freeze.only_variables = SplitList(options.variable_names_whitelist);
   freeze.except_variables = SplitList(options.variable_names_blacklist);
   freeze.initializers = SplitList(options.initializer_nodes);
@@ -190,6 +194,7 @@ void WriteJson(const FrozenModel& model, uint64_t size, const FreezeGraphOptions
     json.End();
   }
   json.End();
+  json.Key("stateful_variables").Texts(model.report.stateful);
   json.Key("notes").Texts(model.report.notes);
   json.End();
 }

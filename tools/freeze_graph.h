@@ -35,6 +35,7 @@ struct FreezeGraphOptions {
   bool moving_averages = false;
   std::string moving_average_suffix = "/ExponentialMovingAverage";
   bool inline_functions = true;
+  bool drop_assignments = false;
   std::string output_format = "pb";
   WriteFlags write;
   bool dry_run = false;

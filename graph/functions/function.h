@@ -107,6 +107,10 @@ class FunctionLibrary {
   //   - FailedPrecondition: a node reads outputs of an op that neither the op table nor the library has.
   //   - ResourceExhausted: attribute values or references to whole lists expand to more than a fixed limit.
   absl::StatusOr<std::unique_ptr<Graph>> Instantiate(const FunctionRef& call) const;
+  // As Instantiate, but accepts outputs of unknown ops, whose port numbers are not known. They are numbered in the
+  // order in which the body reads them, and the attribute `_output_names` of the node holds their names for SetBody.
+  // Such a body may be edited and stored again. It must not be run or copied into another graph.
+  absl::StatusOr<std::unique_ptr<Graph>> InstantiateToEdit(const FunctionRef& call) const;
 
   // Returns the types of the inputs or outputs of a call. Same errors as Instantiate.
   absl::StatusOr<std::vector<DType>> InputTypes(const FunctionRef& call) const;

@@ -70,6 +70,9 @@ class CallAttrs {
   absl::flat_hash_map<absl::string_view, const AttrValue*> by_name_;
 };
 
+// The attribute of InstantiateToEdit.
+constexpr char kOutputNames[] = "_output_names";
+
 bool IsList(const ArgSpec& arg) { return arg.is_type_list || !arg.number_attr.empty(); }
 
 absl::Status CheckArgName(absl::string_view name) {
@@ -82,8 +85,8 @@ absl::Status CheckArgName(absl::string_view name) {
 
 class BodyReader {
  public:
-  BodyReader(const FunctionLibrary& library, const Function& function)
-      : function_(function), names_(library), graph_(std::make_unique<Graph>()) {}
+  BodyReader(const FunctionLibrary& library, const Function& function, bool accepts_unknown)
+      : function_(function), accepts_unknown_(accepts_unknown), names_(library), graph_(std::make_unique<Graph>()) {}
 
   absl::StatusOr<std::unique_ptr<Graph>> Read(const FunctionRef& call) {
     graph_->Retain(function_.owner_);
@@ -93,6 +96,7 @@ class BodyReader {
     PF_RETURN_IF_ERROR(Connect());
     PF_RETURN_IF_ERROR(AddRetvals());
     PF_RETURN_IF_ERROR(AddControlOutputs());
+    for (auto& [node, outputs] : unknown_outputs_) node->SetAttr(kOutputNames, AttrValue::StringList(outputs));
     PF_RETURN_IF_ERROR(graph_->DeclareInterface(arg_names_, output_names_));
     return std::move(graph_);
   }
@@ -274,7 +278,16 @@ class BodyReader {
       return absl::OkStatus();
     }
     const size_t second = rest.find(':');
-    PF_ASSIGN_OR_RETURN(const PortRange range, names_.Find(*node, rest.substr(0, second)));
+    const absl::StatusOr<PortRange> found = names_.Find(*node, rest.substr(0, second));
+    if (accepts_unknown_ && absl::IsFailedPrecondition(found.status())) {
+      std::vector<std::string>& outputs = unknown_outputs_[node];
+      const auto known = std::find(outputs.begin(), outputs.end(), rest);
+      resolved_.push_back({node, static_cast<int>(known - outputs.begin())});
+      if (known == outputs.end()) outputs.emplace_back(rest);
+      return absl::OkStatus();
+    }
+    PF_RETURN_IF_ERROR(found.status());
+    const PortRange range = *found;
     if (second == absl::string_view::npos) {
       PF_RETURN_IF_ERROR(CountListed(static_cast<size_t>(range.size)));
       for (int i = 0; i < range.size; ++i) resolved_.push_back({node, range.first + i});
@@ -336,6 +349,7 @@ class BodyReader {
   }
 
   const Function& function_;
+  const bool accepts_unknown_;
   OutputNames names_;
   CallAttrs attrs_;
   std::unique_ptr<Graph> graph_;
@@ -346,12 +360,20 @@ class BodyReader {
   absl::flat_hash_map<absl::string_view, ArgRange> ranges_;  // By argument.
   std::vector<TensorRef> resolved_;
   std::vector<std::string> arg_names_, output_names_;
+  absl::flat_hash_map<Node*, std::vector<std::string>> unknown_outputs_;  // Names of outputs of unknown ops, by port.
   int64_t num_listed_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Graph>> FunctionLibrary::Instantiate(const FunctionRef& call) const {
   PF_ASSIGN_OR_RETURN(const Function* function, Require(call.name));
-  absl::StatusOr<std::unique_ptr<Graph>> body = BodyReader(*this, *function).Read(call);
+  absl::StatusOr<std::unique_ptr<Graph>> body = BodyReader(*this, *function, /*accepts_unknown=*/false).Read(call);
+  if (!body.ok()) return Annotate(body.status(), absl::StrCat("function ", Quoted(call.name)));
+  return body;
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> FunctionLibrary::InstantiateToEdit(const FunctionRef& call) const {
+  PF_ASSIGN_OR_RETURN(const Function* function, Require(call.name));
+  absl::StatusOr<std::unique_ptr<Graph>> body = BodyReader(*this, *function, /*accepts_unknown=*/true).Read(call);
   if (!body.ok()) return Annotate(body.status(), absl::StrCat("function ", Quoted(call.name)));
   return body;
 }
@@ -458,8 +480,13 @@ class BodyWriter {
     const auto arg = arg_texts_.find(ref.node);
     if (arg != arg_texts_.end()) return absl::StrCat(ref.is_control() ? "^" : "", arg->second);
     if (ref.is_control()) return absl::StrCat("^", ref.node->name());
-    PF_ASSIGN_OR_RETURN(const std::string output, names_.NameOf(*ref.node, ref.port));
-    return absl::StrCat(ref.node->name(), ":", output);
+    absl::StatusOr<std::string> output = names_.NameOf(*ref.node, ref.port);
+    if (absl::IsFailedPrecondition(output.status())) {
+      const absl::StatusOr<std::vector<std::string>> names = StringListAttr(*ref.node, kOutputNames);
+      if (names.ok() && static_cast<size_t>(ref.port) < names->size()) output = (*names)[ref.port];
+    }
+    PF_RETURN_IF_ERROR(output.status());
+    return absl::StrCat(ref.node->name(), ":", *output);
   }
 
   // Encodes the definition with new nodes and returns. Fields keep the order of their numbers.

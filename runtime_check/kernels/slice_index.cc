@@ -17,7 +17,9 @@ absl::StatusOr<std::unique_ptr<SliceIndex>> ReadSliceIndex(const Node& node, con
                                                    ", whose last dimension does not index a tensor of shape ",
                                                    target.ToString()));
   }
-  PF_ASSIGN_OR_RETURN(const std::string policy, StringAttr(node, "bad_indices_policy"));
+  // Ops on variables have no such attribute.
+  const std::string policy =
+      node.op() == ops::kResourceGatherNd ? "" : StringAttr(node, "bad_indices_policy").value_or("");
   if (policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE") {
     return absl::InvalidArgumentError(
         absl::StrCat("attr 'bad_indices_policy' is '", policy, "', expected '', 'DEFAULT', 'ERROR' or 'IGNORE'"));

@@ -255,8 +255,111 @@ TEST(FrozenModelsTest, AssetFilesLieInTheModelsFolder) {
               HasSubstr("found the asset '../abulary.txt', expected a path within the folder 'assets'"));
 }
 
-TEST(FrozenModelsTest, ReportsWhatCannotBeFrozen) {
-  EXPECT_THAT(Error(SavedModel("tf2_assigns")), HasSubstr("(AssignAddVariableOp): changes variable"));
+// The line numbers of the file begin at 1.
+TEST(FrozenModelsTest, LineNumbersOfAssetFilesHaveAnOffset) {
+  for (const bool inlines : {true, false}) {
+    FrozenModelRequest request = SavedModel("tf2_asset_offset");
+    request.options.inline_calls = inlines;
+    const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), request);
+    ASSERT_TRUE(frozen.ok()) << frozen.status();
+    const auto session =
+        Session::Create(*frozen->graph, {frozen->signature->inputs[0].name}, {frozen->signature->outputs[0].name});
+    ASSERT_TRUE(session.ok()) << session.status();
+    const auto ids = (*session)->Run({Tensor::FromStrings(Shape({2, 2}), {"green", "pink", "red", "light blue"})});
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ((*ids)[0], Tensor::FromVector<int64_t>(Shape({2, 2}), {3, 0, 1, 2}));
+  }
+}
+
+// Runs the frozen graph three times in one session and compares with three calls of TensorFlow.
+void ExpectRecordedCalls(absl::string_view model, const Graph& graph) {
+  const std::map<std::string, Tensor> recorded = Recorded(model);
+  std::vector<std::string> feeds, fetches;
+  std::vector<Tensor> inputs;
+  for (const auto& [name, tensor] : recorded) {
+    absl::string_view key = name;
+    if (absl::ConsumePrefix(&key, "in.")) {
+      feeds.emplace_back(key);
+      inputs.push_back(tensor);
+    } else if (absl::ConsumePrefix(&key, "out.")) {
+      fetches.emplace_back(key);
+    }
+  }
+  const auto session = Session::Create(graph, feeds, fetches);
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (const char* call : {"out.", "call_1.", "call_2."}) {
+    const auto outputs = (*session)->Run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      const Tensor& expected = recorded.at(absl::StrCat(call, fetches[i]));
+      OutputDifference difference = CompareTensors(expected, (*outputs)[i]);
+      difference.scale_floor = 1;
+      EXPECT_TRUE(difference.IsWithin(kTolerance)) << call << fetches[i] << ": " << difference.ToString();
+    }
+  }
+}
+
+TEST(FrozenModelsTest, VariablesThatOutputsChangeKeepTheirState) {
+  for (const char* model : {"tf2_state", "tf2_random_layers"}) {
+    for (const bool inlines : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(model, inlines ? ", inlined" : ""));
+      FrozenModelRequest request = SavedModel(model);
+      request.options.inline_calls = inlines;
+      const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), request);
+      ASSERT_TRUE(frozen.ok()) << frozen.status();
+      EXPECT_TRUE(Validate(*frozen->graph).ok()) << Validate(*frozen->graph);
+      ASSERT_EQ(frozen->report.notes.size(), 1);
+      EXPECT_THAT(frozen->report.notes[0], HasSubstr("kept as variables"));
+      ExpectRecordedCalls(model, *frozen->graph);
+      // A new session starts from the initial values.
+      ExpectRecordedCalls(model, *frozen->graph);
+    }
+  }
+}
+
+// Weights become constants, and so does an average that only training reads.
+TEST(FrozenModelsTest, OnlyVariablesThatOutputsChangeAreKept) {
+  const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), SavedModel("tf2_state"));
+  ASSERT_TRUE(frozen.ok()) << frozen.status();
+  EXPECT_THAT(frozen->report.stateful, ElementsAre("count", "state"));
+  ASSERT_EQ(frozen->report.variables.size(), 1);
+  EXPECT_EQ(frozen->report.variables[0].node, "weights");
+  EXPECT_EQ(frozen->graph->Find("average"), nullptr);
+}
+
+// Every read gives the saved value, 0, also behind the assignment.
+TEST(FrozenModelsTest, AssignmentsAreDropped) {
+  for (const bool inlines : {true, false}) {
+    FrozenModelRequest request = SavedModel("tf2_assigns");
+    request.options.inline_calls = inlines;
+    request.options.drop_assignments = true;
+    const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), request);
+    ASSERT_TRUE(frozen.ok()) << frozen.status();
+    EXPECT_THAT(frozen->report.notes, ElementsAre());
+    EXPECT_THAT(frozen->report.stateful, ElementsAre());
+    const auto session = Session::Create(*frozen->graph, {"x"}, {"y"});
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (int run = 0; run < 2; ++run) {
+      const auto outputs = (*session)->Run({Tensor::FromVector<float>(Shape({2}), {1, 2})});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      EXPECT_EQ((*outputs)[0], Tensor::FromVector<float>(Shape({2}), {0, 0}));
+    }
+  }
+}
+
+TEST(FrozenModelsTest, UnknownOpsInFunctionsAreCarried) {
+  for (const bool inlines : {true, false}) {
+    FrozenModelRequest request = SavedModel("tf2_unknown_op");
+    request.options.inline_calls = inlines;
+    const absl::StatusOr<FrozenModel> frozen = OpenFrozenModel(RealFileSystem(), request);
+    ASSERT_TRUE(frozen.ok()) << frozen.status();
+    EXPECT_TRUE(ValidateFunctions(*frozen->graph).ok()) << ValidateFunctions(*frozen->graph);
+    EXPECT_THAT(std::string(frozen->graph->library()), HasSubstr("BesselJ0"));
+    EXPECT_THAT(std::string(frozen->graph->library()), testing::Not(HasSubstr("\x12\x0e"
+                                                                              "ReadVariableOp")));
+    EXPECT_EQ(frozen->report.variables.size(), 1);
+    EXPECT_THAT(frozen->report.notes, ElementsAre());
+  }
 }
 
 TEST(FrozenModelsTest, Errors) {

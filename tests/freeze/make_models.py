@@ -293,6 +293,20 @@ def tf2_asset_table():
         file.unlink()
 
 
+@model
+def tf2_asset_offset():
+    """A layer whose file of words is numbered from 1: `offset` of the initialiser."""
+    path = HERE / "words.txt"
+    path.write_text("red\nlight blue\ngreen\n")
+    words = tf.keras.Input((2,), dtype="string")
+    net = tf.keras.Model(words, tf.keras.layers.StringLookup(vocabulary=str(path))(words))
+    folder = fresh("tf2_asset_offset")
+    net.export(str(folder), verbose=False)
+    path.unlink()
+    (folder / "fingerprint.pb").unlink(missing_ok=True)
+    shutil.rmtree(folder / "case")
+
+
 class Counting(tf.Module):
     def __init__(self):
         super().__init__()
@@ -308,6 +322,76 @@ class Counting(tf.Module):
 def tf2_assigns():
     module = Counting()
     save_module("tf2_assigns", module, module.serve, {"x": np.array([1, 2], np.float32)})
+
+
+def save_calls(name, folder, inputs):
+    """Records `out.` for the first call of the signature, and `call_1.` and `call_2.` for the next two."""
+    loaded = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    for prefix in ("out", "call_1", "call_2"):
+        for key, value in loaded(**{k: tf.constant(v) for k, v in inputs.items()}).items():
+            np.save(folder / "case" / f"{prefix}.{key}.npy", value.numpy())
+    record(folder, inputs, {})
+    (folder / "fingerprint.pb").unlink(missing_ok=True)
+
+
+class Stateful(tf.Module):
+    """A state that is read and written, a counter in a branch, and an average that only training reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.state = tf.Variable(rng().standard_normal((2, 3)).astype(np.float32), name="state")
+        self.weights = tf.Variable(rng().standard_normal((3, 3)).astype(np.float32), name="weights")
+        self.count = tf.Variable(4, dtype=tf.int64, name="count")
+        self.average = tf.Variable([1.0, 2.0, 3.0], name="average")
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 3], tf.float32, "x")])
+    def serve(self, x):
+        self.average.assign_sub(0.1 * (self.average - tf.reduce_mean(x, 0)))
+        mixed = tf.tanh(x + tf.matmul(self.state, self.weights))
+        self.state.assign(mixed)
+        if tf.reduce_sum(mixed) > 0:
+            self.count.assign_add(2)
+        return {"y": mixed * 2.0, "count": self.count.read_value(), "row": tf.gather(self.state, [1])}
+
+
+@model
+def tf2_state():
+    folder = fresh("tf2_state")
+    module = Stateful()
+    tf.saved_model.save(module, str(folder), signatures=module.serve)
+    save_calls("tf2_state", folder, {"x": rng().standard_normal((2, 3)).astype(np.float32)})
+
+
+@model
+def tf2_random_layers():
+    """Layers of Keras that act at random in an exported model: their seeds are variables that each call changes."""
+    tf.keras.utils.set_random_seed(3)
+    image = tf.keras.Input((6, 6, 2), name="image")
+    x = tf.keras.layers.RandomFlip(seed=1)(image)
+    x = tf.keras.layers.RandomTranslation(0.3, 0.3, seed=2)(x)
+    net = tf.keras.Model(image, tf.keras.layers.Conv2D(2, 3)(x))
+    folder = fresh("tf2_random_layers")
+    net.export(str(folder), verbose=False)
+    save_calls("tf2_random_layers", folder, {"image": rng().standard_normal((2, 6, 6, 2)).astype(np.float32)})
+
+
+class Unknown(tf.Module):
+    """An op that only TensorFlow knows, in a function, in a branch of it, and beside variables."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable([0.5, 2.0], name="scale")
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, "x")])
+    def serve(self, x):
+        inner = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.math.special.bessel_j0(x * self.scale), lambda: x - self.scale)
+        return {"y": tf.math.special.bessel_j0(inner) + self.scale}
+
+
+@model
+def tf2_unknown_op():
+    module = Unknown()
+    save_module("tf2_unknown_op", module, module.serve, {"x": np.array([1, 2], np.float32)})
 
 
 @model

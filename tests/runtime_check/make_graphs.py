@@ -325,6 +325,71 @@ def tables_v1():
     return model
 
 
+# --- Variables --------------------------------------------------------------------------------------------------------
+
+
+def variable_model(build, runs):
+    """The outputs of each run depend on the runs before it."""
+    graph = tf.Graph()
+    with graph.as_default():
+        outputs = build()
+        inits = v1.get_collection(v1.GraphKeys.LOCAL_INIT_OP)
+        init = tf.group(v1.global_variables_initializer(), *inits).name
+        definition = strip(graph.as_graph_def())
+    return Model(definition, [output.name for output in outputs], runs, init)
+
+
+@case
+def variables():
+    def build():
+        raw = tf.raw_ops
+        x = v1.placeholder(tf.float32, [2, 3], "x")
+        make = lambda name, value: v1.get_variable(name, initializer=tf.constant(value), use_resource=True)
+        state, count, codes = make("state", floats(1, 2, 3)), make("count", np.int64(3)), make("codes", np.uint8([250, 9]))
+        rows, names = make("rows", floats(2, 4, 2)), make("names", np.array([b"a", b"bc"], object))
+        grows = raw.VarHandleOp(dtype=tf.float32, shape=tf.TensorShape(None), shared_name="grows", name="grows")
+        v1.add_to_collection(v1.GraphKeys.LOCAL_INIT_OP, raw.AssignVariableOp(
+            resource=grows, value=tf.constant(floats(3, 1, 2)), name="grows/Assign"))
+        read = lambda v, t: raw.ReadVariableOp(resource=getattr(v, "handle", v), dtype=t)
+        before = read(state, tf.float32)
+        with tf.control_dependencies([before]):
+            assign = raw.AssignVariableOp(resource=state.handle, value=tf.tanh(before + x))
+            updates = [raw.AssignAddVariableOp(resource=count.handle, value=tf.constant(2, tf.int64)),
+                       raw.AssignSubVariableOp(resource=codes.handle, value=tf.constant([255, 1], tf.uint8)),
+                       raw.ResourceScatterAdd(resource=rows.handle, indices=[1, 3, 1], updates=x[0, 0] + tf.ones([3, 2])),
+                       raw.AssignVariableOp(resource=names.handle, value=tf.constant([b"", b"longer than before"]))]
+        with tf.control_dependencies([assign, *updates]):
+            updates = [raw.ResourceScatterUpdate(resource=rows.handle, indices=tf.constant([0], tf.int64), updates=x[1, 1]),
+                       raw.AssignVariableOp(resource=grows, value=tf.concat([read(grows, tf.float32), x[:1, :2]], 0))]
+        with tf.control_dependencies(updates):
+            return [before, read(state, tf.float32), read(count, tf.int64), read(codes, tf.uint8), read(rows, tf.float32),
+                    read(names, tf.string), read(grows, tf.float32),
+                    raw.ResourceGather(resource=rows.handle, indices=[[3, 0], [1, 1]], dtype=tf.float32),
+                    raw.ResourceGather(resource=state.handle, indices=[[2, 0], [1, 1]], batch_dims=1, dtype=tf.float32),
+                    raw.ResourceGatherNd(resource=state.handle, indices=[[1, 2], [0, 0]], dtype=tf.float32),
+                    raw.VariableShape(input=grows), raw.VariableShape(input=rows.handle, out_type=tf.int64),
+                    raw.VarIsInitializedOp(resource=count.handle)]
+    return variable_model(build, [{"x:0": floats(seed, 2, 3)} for seed in (4, 5, 6)])
+
+
+@case
+def random_state():
+    """The state of a generator: a counter that wraps into its upper half, and a key."""
+    def build():
+        raw = tf.raw_ops
+        n = v1.placeholder(tf.uint64, [], "n")
+        state = v1.get_variable("state", initializer=tf.constant([-300, 7, 1234], tf.int64), use_resource=True)
+        read = raw.RngReadAndSkip(resource=state.handle, alg=1, delta=n)
+        with tf.control_dependencies([read]):
+            skip = raw.RngSkip(resource=state.handle, algorithm=tf.constant(1, tf.int64), delta=tf.constant(5, tf.int64))
+        with tf.control_dependencies([skip]):
+            after = raw.ReadVariableOp(resource=state.handle, dtype=tf.int64)
+        numbers = raw.StatelessRandomUniformV2(
+            shape=[5], key=tf.bitcast(read[2:3], tf.uint64), counter=tf.bitcast(read[:2], tf.uint64), alg=1)
+        return [read, after, numbers]
+    return variable_model(build, [{"n:0": np.uint64(count)} for count in (1, 0, 1000)])
+
+
 def main(names):
     for name in names or CASES:
         model = CASES[name]()

@@ -434,19 +434,50 @@ TEST(FreezeTest, Initializers) {
   EXPECT_TRUE(Error(text, "y", options).empty());
 }
 
+TEST(FreezeTest, VariablesThatOutputsChangeAreKept) {
+  const std::string text = Handle("w") + Handle("b") + Read("r", "w") + Read("c", "b") +
+                           NodeText("a", "AssignAddVariableOp", {"w", "c"}, FloatAttrs("dtype")) +
+                           NodeText("y", "Identity", {"r", "^a"}, FloatAttrs());
+  auto graph = Parse(text, "y");
+  const auto report = FreezeIt(graph.get());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(Lines(*graph),
+              ElementsAre("w = VarHandleOp", "w/Initializer = Const", "w/Assign = AssignVariableOp(w, w/Initializer)",
+                          "b = Const", "r = ReadVariableOp(w)", "c = Identity(b)", "a = AssignAddVariableOp(w, c)",
+                          "y = Identity(r, ^a)"));
+  EXPECT_THAT(ValueOf(*graph, "w/Initializer"), ElementsAre(1, 2));
+  EXPECT_THAT(report->stateful, ElementsAre("w"));
+
+  FreezeOptions options;
+  options.drop_assignments = true;
+  graph = Parse(text, "y");
+  ASSERT_TRUE(FreezeIt(graph.get(), options).ok());
+  EXPECT_THAT(Lines(*graph), ElementsAre("w = Const", "r = Identity(w)", "a = NoOp", "y = Identity(r, ^a)"));
+
+  graph = Parse(Handle("w") + NodeText("y", "SomeCustomOp", {"w"}), "y");
+  ASSERT_TRUE(FreezeIt(graph.get()).ok());
+  EXPECT_THAT(Lines(*graph), ElementsAre("w = VarHandleOp", "w/Initializer = Const",
+                                         "w/Assign = AssignVariableOp(w, w/Initializer)", "y = SomeCustomOp(w)"));
+}
+
+// The average is read only to compute its next value.
+TEST(FreezeTest, UnreadAssignmentsAreDropped) {
+  const auto graph =
+      Parse(Input("x") + Handle("w") + Read("r", "w") + Add("next", "r", "x") +
+                NodeText("a", "AssignVariableOp", {"w", "next"}, FloatAttrs("dtype")) +
+                NodeText("all", "NoOp", {"^a", "^r"}) + NodeText("y", "Identity", {"x", "^all"}, FloatAttrs()),
+            "y");
+  const auto report = FreezeIt(graph.get());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(Lines(*graph), ElementsAre("x = Placeholder", "a = NoOp", "all = NoOp(^a)", "y = Identity(x, ^all)"));
+  EXPECT_THAT(report->stateful, ElementsAre());
+}
+
 TEST(FreezeTest, WhatCannotBeFrozen) {
-  EXPECT_EQ(
-      Error(Handle("w") + Read("r", "w") + NodeText("a", "AssignAddVariableOp", {"w", "r"}, FloatAttrs("dtype")) +
-                NodeText("y", "Identity", {"r", "^a"}, FloatAttrs()),
-            "y"),
-      "node 'a' (AssignAddVariableOp): changes variable 'w', which freezing makes a constant; choose outputs that "
-      "do not need the node, or leave the variable as it is");
   EXPECT_THAT(Error(NodeText("w", "VariableV2", {}, kVariableAttrs) + NodeText("r", "Identity", {"w"}, FloatAttrs()) +
                         NodeText("y", "Assign", {"w", "r"}, FloatAttrs()),
                     "y"),
               HasSubstr("node 'y' (Assign): changes variable 'w'"));
-  EXPECT_THAT(Error(Handle("w") + NodeText("y", "SomeCustomOp", {"w"}), "y"),
-              HasSubstr("node 'y' (SomeCustomOp): uses the handle of variable 'w'"));
   EXPECT_THAT(
       Error(Handle("w") + NodeText("y", "ReadVariableOp", {"w"}, "attr { key: 'dtype' value { type: DT_INT32 } }"),
             "y"),

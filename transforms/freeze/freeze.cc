@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
 #include "graph/functions/function.h"
+#include "transforms/freeze/assignments.h"
 #include "transforms/freeze/initial_values.h"
 #include "transforms/freeze/table_contents.h"
 #include "transforms/freeze/value_flow.h"
@@ -77,7 +79,7 @@ class Reader {
 
   absl::StatusOr<const Tensor*> Lookup(const Node& variable) {
     if (!selection_.Takes(variable)) {
-      kept_.emplace_back(variable.name());
+      if (std::find(kept_.begin(), kept_.end(), variable.name()) == kept_.end()) kept_.emplace_back(variable.name());
       return nullptr;
     }
     const std::string name(variable.name());
@@ -130,6 +132,20 @@ absl::Status DropFunctions(Graph* graph) {
   return absl::OkStatus();
 }
 
+// Finds the variables that the graph changes. Repeats until no more are found, since a handle may be that of several.
+absl::Status FindStateful(const VariableLookup& lookup, const FunctionLibrary& functions, Graph* graph,
+                          absl::btree_set<std::string>* stateful) {
+  while (true) {
+    PF_ASSIGN_OR_RETURN(absl::btree_set<std::string> more, ValueFlow(lookup, functions).ChangedVariables(graph));
+    // A variable of a function body has no node here that could be initialised; freezing it reports the reason.
+    for (auto name = more.begin(); name != more.end();)
+      name = graph->Find(*name) == nullptr ? more.erase(name) : ++name;
+    const size_t before = stateful->size();
+    stateful->merge(more);
+    if (stateful->size() == before) return absl::OkStatus();
+  }
+}
+
 std::string Listed(const std::vector<std::string>& names) {
   constexpr size_t kMostListed = 5;
   const size_t shown = std::min(names.size(), kMostListed);
@@ -150,6 +166,27 @@ void NoteEmptyTables(const Graph& graph, const TableContents& contents, FreezeRe
                    " empty until the model's initialiser runs; to avoid the tables, choose inputs after the look-up"));
 }
 
+// Gives the variables that stay their saved values as initial ones.
+absl::Status InitializeVariables(const absl::btree_set<std::string>& stateful, Reader* reader, Graph* graph,
+                                 FreezeReport* report) {
+  for (const std::string& name : stateful) {
+    Node* variable = graph->Find(name);
+    if (variable == nullptr || !IsVariable(*variable)) continue;
+    PF_ASSIGN_OR_RETURN(const Tensor* value, reader->Lookup(*variable));
+    if (value == nullptr) continue;  // The caller excludes the variable.
+    PF_RETURN_IF_ERROR(AddInitializer(graph, variable, *value));
+    report->stateful.push_back(name);
+  }
+  const auto is_kept = [&](const FrozenVariable& variable) { return stateful.contains(variable.node); };
+  report->variables.erase(std::remove_if(report->variables.begin(), report->variables.end(), is_kept),
+                          report->variables.end());
+  if (report->stateful.empty()) return absl::OkStatus();
+  report->notes.push_back(
+      absl::StrCat("kept as variables, since the outputs depend on assignments to them: ", Listed(report->stateful),
+                   "; a session keeps their values from one run to the next, --drop_assignments makes them constants"));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOptions& options, Graph* graph) {
@@ -167,15 +204,24 @@ absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOp
   PF_RETURN_IF_ERROR(KeepWhatOutputsNeed(graph));
   if (options.inline_calls) PF_RETURN_IF_ERROR(InlineCalls(graph));
 
-  const VariableValues values(*whole, source, options.naming);
-  Reader reader(values, initial, selection, &report);
-  const VariableLookup lookup = [&](const Node& variable) { return reader.Lookup(variable); };
-  PF_ASSIGN_OR_RETURN(const FunctionLibrary functions, FunctionLibrary::Of(*graph));
-  ValueFlow flow(lookup, functions);
-  PF_RETURN_IF_ERROR(flow.Freeze(graph));
-
+  DropUnreadAssignments(graph);
   PF_RETURN_IF_ERROR(KeepWhatOutputsNeed(graph));
   PF_RETURN_IF_ERROR(DropFunctions(graph));
+
+  const VariableValues values(*whole, source, options.naming);
+  Reader reader(values, initial, selection, &report);
+  absl::btree_set<std::string> stateful;
+  const VariableLookup lookup = [&](const Node& variable) -> absl::StatusOr<const Tensor*> {
+    if (stateful.contains(variable.name())) return nullptr;
+    return reader.Lookup(variable);
+  };
+  PF_ASSIGN_OR_RETURN(const FunctionLibrary functions, FunctionLibrary::Of(*graph));
+  if (!options.drop_assignments) PF_RETURN_IF_ERROR(FindStateful(lookup, functions, graph, &stateful));
+  ValueFlow flow(lookup, functions, options.drop_assignments);
+  PF_RETURN_IF_ERROR(flow.Freeze(graph));
+  PF_RETURN_IF_ERROR(KeepWhatOutputsNeed(graph));
+  PF_RETURN_IF_ERROR(DropFunctions(graph));
+  PF_RETURN_IF_ERROR(InitializeVariables(stateful, &reader, graph, &report));
   if (options.clear_devices) {
     for (Node* node = graph->first(); node != nullptr; node = node->next()) node->set_device("");
   }

@@ -19,6 +19,8 @@ struct FreezeOptions {
   VariableNaming naming;
   bool clear_devices = true;
   bool inline_calls = true;  // Inline called functions first.
+  // Freeze variables that the graph changes, too, and drop the assignments: all reads give the saved value.
+  bool drop_assignments = false;
   // Names of variable nodes. If only_variables is not empty, only these become constants; excluded ones never do.
   std::vector<std::string> only_variables;
   std::vector<std::string> except_variables;
@@ -42,16 +44,18 @@ struct FrozenVariable {
 
 struct FreezeReport {
   std::vector<FrozenVariable> variables;  // In the order of the graph.
+  std::vector<std::string> stateful;      // Names of variables that are kept, since the graph changes them.
   std::vector<std::string> notes;         // Messages for the user, one line each: tables, variables that were kept.
   size_t nodes_before = 0;
 };
 
 // Reduces the graph to the nodes that its declared outputs need, and converts their variables to constants with the
 // values of `source`, which are not copied. ValueFlow describes the changes to their readers. Nodes keep their names.
-// Adds nodes that fill the tables.
-// Returns FailedPrecondition if no outputs are declared, a variable is modified on the way to the outputs, or its value
-// does not fit. Returns NotFound, with the nearest names, if nothing was saved for a variable, or an initialiser or a
-// listed variable does not exist. After an error the graph is unusable.
+// Adds nodes that fill the tables. Assignments to resource variables on which no output depends are dropped. Resource
+// variables that are modified otherwise are kept, with an initialiser that assigns the saved value.
+// Returns FailedPrecondition if no outputs are declared, a reference variable is modified on the way to the outputs, or
+// the value of a variable does not fit. Returns NotFound, with the nearest names, if nothing was saved for a variable,
+// or an initialiser or a listed variable does not exist. After an error the graph is unusable.
 absl::StatusOr<FreezeReport> Freeze(const VariableSource& source, const FreezeOptions& options, Graph* graph);
 
 }  // namespace permafrost

@@ -1,7 +1,6 @@
 // Finds the nodes that fill tables, in the graph or in functions of the initialiser, and adds equivalent nodes.
 #include "transforms/freeze/table_contents.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -98,15 +97,13 @@ absl::StatusOr<std::pair<Tensor, Tensor>> ReadLines(const Node& node, const Node
   PF_ASSIGN_OR_RETURN(const int64_t value_column, IntAttr(node, "value_index"));
   PF_ASSIGN_OR_RETURN(const int64_t size, IntAttr(node, "vocab_size"));
   PF_ASSIGN_OR_RETURN(const std::string delimiter, StringAttr(node, "delimiter"));
-  PF_ASSIGN_OR_RETURN(const int64_t skipped, IntAttr(node, "offset"));
+  PF_ASSIGN_OR_RETURN(const int64_t first_number, IntAttr(node, "offset"));
   PF_ASSIGN_OR_RETURN(const DType key_type, TypeAttr(table, "key_dtype"));
   PF_ASSIGN_OR_RETURN(const DType value_type, TypeAttr(table, "value_dtype"));
   // TensorFlow drops all carriage returns.
   const std::string lines_of_text = absl::StrReplaceAll(text, {{"\r", ""}});
   std::vector<absl::string_view> lines = absl::StrSplit(lines_of_text, '\n');
   if (lines.back().empty()) lines.pop_back();
-  const auto first = static_cast<size_t>(std::clamp<int64_t>(skipped, 0, static_cast<int64_t>(lines.size())));
-  lines.erase(lines.begin(), lines.begin() + static_cast<int64_t>(first));
   if (size >= 0) {
     if (static_cast<int64_t>(lines.size()) < size) {
       return absl::InvalidArgumentError(absl::StrCat("found ", lines.size(), " lines, expected ", size));
@@ -120,7 +117,12 @@ absl::StatusOr<std::pair<Tensor, Tensor>> ReadLines(const Node& node, const Node
       if (column == kWholeLine) {
         texts->emplace_back(lines[i]);
       } else if (column == kLineNumber) {
-        texts->push_back(absl::StrCat(i));
+        int64_t number;
+        if (__builtin_add_overflow(first_number, static_cast<int64_t>(i), &number)) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("attr 'offset' is ", first_number, ", expected a smaller one"));
+        }
+        texts->push_back(absl::StrCat(number));
       } else if (column >= 0 && column < static_cast<int64_t>(columns.size())) {
         texts->emplace_back(columns[static_cast<size_t>(column)]);
       } else {

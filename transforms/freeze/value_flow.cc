@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
+#include "transforms/freeze/assignments.h"
 #include "transforms/rewrites/call_inlining.h"
 #include "transforms/rewrites/colocation.h"
 
@@ -63,7 +64,7 @@ bool HandsOn(Op op, Op* for_values) {
   return false;
 }
 
-absl::Status Refuse(const Node& node, const FrozenTensor& value) {
+absl::Status Refusal(const Node& node, const FrozenTensor& value) {
   const OpSchema* schema = FindSchema(node.op());
   const bool assigns = schema != nullptr && schema->Is(kHasSideEffect);
   return absl::FailedPreconditionError(absl::StrCat(
@@ -120,7 +121,7 @@ class ValueFlow::Pass {
       calls_.erase(calls_.begin());
       PF_RETURN_IF_ERROR(FollowCall(call));
     }
-    return Edit();
+    return flow_->changed_ != nullptr ? absl::OkStatus() : Edit();
   }
 
   std::vector<std::pair<int, FrozenTensor>> Outputs() const {
@@ -136,6 +137,12 @@ class ValueFlow::Pass {
   bool is_changed() const { return !frozen_.empty() || !retargets_.empty(); }
 
  private:
+  absl::Status Refuse(const Node& node, const FrozenTensor& frozen) const {
+    if (flow_->changed_ == nullptr || !frozen.is_handle) return Refusal(node, frozen);
+    flow_->changed_->insert(frozen.variable);
+    return absl::OkStatus();
+  }
+
   void Add(TensorRef ref, const FrozenTensor& frozen) {
     const auto [entry, is_new] = frozen_.emplace(ref, frozen);
     if (is_new) {
@@ -173,6 +180,10 @@ class ValueFlow::Pass {
       const bool changes = schema != nullptr && schema->Is(kHasSideEffect) && index < int(schema->inputs.size()) &&
                            absl::StrContains(kReferences, absl::StrCat(" ", schema->inputs[index].name, " "));
       return changes ? Refuse(*node, frozen) : absl::OkStatus();
+    }
+    if (flow_->drops_assignments_ && index == 0 && (IsAssignment(op) || op == ops::kRngReadAndSkip)) {
+      touched_.insert(node);
+      return absl::OkStatus();
     }
     if (op == ops::kReadVariableOp || op == ops::kResourceGather || op == ops::kResourceGatherNd) {
       PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*node, "dtype"));
@@ -331,7 +342,15 @@ class ValueFlow::Pass {
       node->RemoveAttr("_output_shapes");
       return absl::OkStatus();
     }
+    if (IsAssignment(node->op())) {
+      DropAssignment(graph_, node);
+      return absl::OkStatus();
+    }
+    if (node->op() == ops::kRngReadAndSkip) {
+      for (int i = node->num_data_inputs() - 1; i > 0; --i) graph_->RemoveInput(node, i);
+    }
     switch (found == frozen_.end() ? ops::kIdentityN : IdOf(node->op())) {
+      case ops::kRngReadAndSkip:
       case ops::kReadVariableOp:
         KeepOnly(node, {kColocationAttr, "_output_shapes"});
         node->set_op(ops::kIdentity);
@@ -381,8 +400,9 @@ class ValueFlow::Pass {
   }
 
   static ops::OpId IdOf(Op op) {
-    for (const ops::OpId id : {ops::kReadVariableOp, ops::kResourceGather, ops::kResourceGatherNd, ops::kVariableShape,
-                               ops::kVarIsInitializedOp, ops::kIsVariableInitialized, ops::k_Retval}) {
+    for (const ops::OpId id :
+         {ops::kReadVariableOp, ops::kRngReadAndSkip, ops::kResourceGather, ops::kResourceGatherNd, ops::kVariableShape,
+          ops::kVarIsInitializedOp, ops::kIsVariableInitialized, ops::k_Retval}) {
       if (op == id) return id;
     }
     return ops::kIdentityN;
@@ -497,11 +517,27 @@ absl::Status ValueFlow::Freeze(Graph* graph) {
   return new_functions_.Store(graph);
 }
 
+absl::StatusOr<absl::btree_set<std::string>> ValueFlow::ChangedVariables(Graph* graph) {
+  int64_t count = 0;
+  absl::btree_set<std::string> changed;
+  changed_ = &changed;
+  functions_have_variables_ = absl::StrContains(graph->library(), "VarHandleOp");
+  Pass pass(this, graph);
+  absl::Status status = pass.AddVariables(&count);
+  if (functions_have_variables_) pass.AddCalls();
+  if (status.ok()) status = pass.Run();
+  changed_ = nullptr;
+  PF_RETURN_IF_ERROR(status);
+  return changed;
+}
+
 absl::StatusOr<const ValueFlow::Twin*> ValueFlow::TwinOf(const Node& caller, const FunctionRef& function,
                                                          const FrozenArgs& args) {
   std::string key = AttrValue::Function(function).Encoded();
   for (const auto& [index, frozen] : args) {
     absl::StrAppend(&key, "\n", index, " ", static_cast<int>(frozen.dtype), " ", frozen.shape.ToString());
+    // The error and ChangedVariables name the variable.
+    if (changed_ != nullptr) absl::StrAppend(&key, " ", frozen.variable);
   }
   if (const auto found = twins_.find(key); found != twins_.end()) return found->second.get();
   if (depth_ >= kMostDepth) {
@@ -519,7 +555,7 @@ absl::StatusOr<const ValueFlow::Twin*> ValueFlow::TwinOf(const Node& caller, con
 }
 
 absl::StatusOr<ValueFlow::Twin> ValueFlow::MakeTwin(const FunctionRef& function, const FrozenArgs& args) {
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> body, library_.Instantiate(function));
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> body, library_.InstantiateToEdit(function));
   Pass pass(this, body.get());
   PF_RETURN_IF_ERROR(pass.AddVariables(&num_in_functions_));
   pass.AddArgs(args);
@@ -528,7 +564,7 @@ absl::StatusOr<ValueFlow::Twin> ValueFlow::MakeTwin(const FunctionRef& function,
   Twin twin;
   twin.outputs = pass.Outputs();
   twin.function = function;
-  if (!pass.is_changed()) return twin;
+  if (!pass.is_changed() || changed_ != nullptr) return twin;
   twin.is_changed = true;
   PF_ASSIGN_OR_RETURN(std::string name, new_functions_.Add(function.name, std::move(body)));
   twin.function = {std::move(name), {}};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,15 +38,20 @@ using VariableLookup = std::function<absl::StatusOr<const Tensor*>(const Node& v
 // A handle or reference is followed through Identity, V1 control flow, calls, branches and loops. A function that takes
 // one gets a copy `<name>_frozen` whose argument is the value. ResourceGather(Nd) becomes GatherV2 (GatherNd),
 // VariableShape becomes Shape, and a test for initialisation becomes true. Returns FailedPrecondition, with the node,
-// for any other use of a variable, since a constant cannot be assigned to.
+// for any other use of a variable, since a constant cannot be assigned to. With `drops_assignments`, assignments become
+// NoOps instead, and RngReadAndSkip only reads.
 class ValueFlow {
  public:
   // Both arguments must outlive this; `library` is that of the graph.
-  ValueFlow(const VariableLookup& lookup, const FunctionLibrary& library)
-      : lookup_(lookup), library_(library), new_functions_(library) {}
+  ValueFlow(const VariableLookup& lookup, const FunctionLibrary& library, bool drops_assignments = false)
+      : lookup_(lookup), library_(library), drops_assignments_(drops_assignments), new_functions_(library) {}
 
   // Freezes the graph. To be called once.
   absl::Status Freeze(Graph* graph);
+
+  // Returns the variables with a use that Freeze does not allow, and leaves the graph unchanged. If several variables
+  // meet in one handle, one of them is returned. To be called instead of Freeze.
+  absl::StatusOr<absl::btree_set<std::string>> ChangedVariables(Graph* graph);
 
   // Returns the number of variables that became constants in bodies of functions, where their values are copies.
   int64_t num_in_functions() const { return num_in_functions_; }
@@ -66,6 +72,8 @@ class ValueFlow {
 
   const VariableLookup& lookup_;
   const FunctionLibrary& library_;
+  const bool drops_assignments_;
+  absl::btree_set<std::string>* changed_ = nullptr;  // Set while ChangedVariables runs.
   FunctionTwins new_functions_;
   absl::flat_hash_map<std::string, std::unique_ptr<Twin>>
       twins_;  // By function, its attributes, and the known arguments.

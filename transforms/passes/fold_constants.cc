@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "graph/analysis/order.h"
+#include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/functions/function.h"
 #include "graph/ops/op_schema.h"
@@ -196,6 +197,7 @@ absl::StatusOr<int64_t> Prune(Graph* graph, const std::vector<Node*>& outputs, c
   std::vector<bool> stop = is_input;
   stop.resize(graph->id_limit(), false);
   std::vector<bool> remove = ReachedBackwards(*graph, outputs, stop);
+  KeepConstantInitializers(*graph, &remove);
   remove.flip();
   int64_t removed = 0;
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {

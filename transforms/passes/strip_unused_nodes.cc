@@ -3,6 +3,7 @@
 #include <map>
 
 #include "graph/analysis/order.h"
+#include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "graph/shapes/shape_inference.h"
@@ -239,7 +240,7 @@ class Cut {
 };
 
 // Returns by node id the nodes between the declared inputs and the declared outputs, and the inputs themselves. Without
-// stop_at_inputs, includes the nodes that the inputs need.
+// stop_at_inputs, includes the nodes that the inputs need. Constant initialisers of variables in between are included.
 std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
   std::vector<Node*> roots;
   std::vector<bool> stop(graph.id_limit(), false);
@@ -249,7 +250,9 @@ std::vector<bool> Needed(const Graph& graph, bool stop_at_inputs = true) {
     roots.push_back(input.node);
     stop[input.node->id()] = stop_at_inputs;
   }
-  return ReachedBackwards(graph, roots, stop);
+  std::vector<bool> needed = ReachedBackwards(graph, roots, stop);
+  KeepConstantInitializers(graph, &needed);
+  return needed;
 }
 
 // Requests permission to remove each node that is not needed. Adds to `needed` the nodes that must be kept, with their
