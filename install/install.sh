@@ -71,7 +71,9 @@ link() {
 
 put 755 tools/permafrost bin/permafrost
 # Installs each tool under its own name: a script that calls the common binary with the tool's name.
-subcommands=$(tools/permafrost --help | sed -n 's/^  \([a-z_]\{1,\}\)$/\1/p')
+# A line of the help is a tool's name, or its short name with the name: "transform   (or transform_graph)".
+subcommands=$(tools/permafrost --help |
+  sed -n -e 's/^  \([a-z_]\{1,\}\)$/\1/p' -e 's/^  [a-z]\{1,\} *(or \([a-z_]\{1,\}\))$/\1/p')
 [ -n "$subcommands" ] || fail "found no tools in the help of permafrost"
 for tool in $subcommands; do
   put 755 - "bin/$tool" <<SCRIPT

@@ -74,7 +74,7 @@ absl::Status CheckOptions(const EncryptModelOptions& options) {
   if (encrypts && NamesRecipient(options) == NamesPassphrase(options.keys)) {
     return bad(NamesPassphrase(options.keys)
                    ? "found public keys and a passphrase to encrypt for, expected the ones or the other"
-                   : "found nobody to encrypt for, expected --recipient=age1..., --recipients_file=FILE, "
+                   : "found no recipient, expected --recipient=age1..., --recipients_file=FILE, "
                      "--passphrase_env=NAME or --passphrase_fd=N");
   }
   return absl::OkStatus();

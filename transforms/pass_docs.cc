@@ -106,7 +106,8 @@ std::string PassDocs() {
       "was before the pass. Presets, which expand to several passes, follow the passes. Each entry gives the purpose\n"
       "of the pass, the graph before and after, the conditions under which it leaves nodes unchanged, its\n"
       "parameters, its guarantee about the outputs, and its effect on a real model.\n"
-      "`transform_graph --explain` reports near misses of a pass and their remedies.\n\n"
+      "`transform_graph --explain` reports near misses of a pass and their remedies.\n"
+      "[Interoperability](interoperability.md) lists the programs that read the results.\n\n"
       "Generated from the definitions in `transforms/passes/` and `transforms/pipeline/presets.cc`; the figures are\n"
       "measured by `tests/bench/pass_figures.py`.\n";
   for (const PassDefinition& pass : AllPasses()) absl::StrAppend(&page, "\n", PassDoc(pass));

@@ -614,7 +614,7 @@ absl::Status FuseQuantizedOperators(const std::vector<bool>& is_needed, const ab
     if (problems.size() < kMostProblems) problems.push_back(absl::StrCat(node->Describe(), ": ", status.message()));
   }
   if (problems.empty()) return absl::OkStatus();
-  return absl::UnimplementedError(
+  return absl::FailedPreconditionError(
       absl::StrCat("quantised operators without an integer kernel: ", absl::StrJoin(problems, "; ")));
 }
 

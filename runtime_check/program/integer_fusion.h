@@ -25,8 +25,8 @@ inline constexpr bool kHoldsQuantizedOperators = selection::HoldsAnyOp({"Uniform
 bool HasQuantizedOperators(const Graph& graph);
 
 // Fuses all marked operators for which `is_needed` (by node id) is set. The node that ends an operator keeps its name
-// and becomes the integer node. Values in `fed` end a group as inputs of the graph do. Returns Unimplemented with a
-// list of the nodes that have no integer form, and the reasons.
+// and becomes the integer node. Values in `fed` end a group as inputs of the graph do. Returns
+// FailedPrecondition with a list of the nodes that have no integer form, and the reasons.
 absl::Status FuseQuantizedOperators(const std::vector<bool>& is_needed, const absl::flat_hash_set<TensorRef>& fed,
                                     Graph* graph);
 

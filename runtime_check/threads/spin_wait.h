@@ -37,14 +37,16 @@ class SpinWait {
     return done();
   }
 
-  // Records whether the calling thread was preempted since its last call. Takes about 0.3 us.
-  static void NotePreemption() {
+  // Records whether the calling thread was preempted since its last call. `switches` is the thread's own counter, at
+  // first 0. Takes about 0.3 us.
+  static void NotePreemption(int64_t* switches) {
 #if defined(RUSAGE_THREAD)
-    static thread_local int64_t switches = 0;
     struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) != 0 || usage.ru_nivcsw <= switches) return;
-    switches = usage.ru_nivcsw;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0 || usage.ru_nivcsw <= *switches) return;
+    *switches = usage.ru_nivcsw;
     NoteCrowd(Now());
+#else
+    (void)switches;
 #endif
   }
 

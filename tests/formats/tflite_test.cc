@@ -19,8 +19,11 @@
 #include "io/formats/npy.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/compare.h"
+#include "runtime_check/checking/evaluate.h"
 #include "runtime_check/session.h"
 #include "tests/shared_models.h"
+#include "transforms/pipeline/pipeline.h"
+#include "transforms/pipeline/presets.h"
 
 namespace permafrost {
 namespace {
@@ -70,11 +73,11 @@ int64_t NumDifferent(const Tensor& a, const Tensor& b) {
   return count;
 }
 
-// Runs every recorded sample of the model.
-Result Check(const fs::path& folder) {
+// Runs every recorded sample of the model, after `transforms` if there are any.
+Result Check(const fs::path& folder, absl::string_view transforms = "") {
   SCOPED_TRACE(folder.string());
   Result result;
-  const absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), (folder / "model.tflite").string());
+  absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), (folder / "model.tflite").string());
   const auto not_supported = [&](const absl::Status& status) {
     result.outcome = Outcome::kNotSupported;
     result.reason = std::string(status.message());
@@ -84,10 +87,22 @@ Result Check(const fs::path& folder) {
   EXPECT_TRUE(graph.ok()) << graph.status();
   if (!graph.ok()) return result;
   EXPECT_TRUE(Validate(**graph).ok()) << Validate(**graph);
+  if (!transforms.empty()) {
+    const auto parsed = ParsePipeline(transforms);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    const auto calls = ExpandPresets(*parsed);
+    const KernelEvaluator evaluator;
+    PassContext context;
+    context.evaluator = &evaluator;
+    const auto reports = RunPipeline(&*graph, *calls, &context);
+    EXPECT_TRUE(reports.ok()) << reports.status();
+  }
   std::vector<std::string> feeds, fetches;
   for (const Endpoint& input : (*graph)->inputs()) feeds.push_back(input.text);
   for (const Endpoint& output : (*graph)->outputs()) fetches.push_back(output.text);
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(**graph, feeds, fetches);
+  // A model that needs an integer kernel which does not exist.
+  if (absl::IsFailedPrecondition(session.status()) && transforms.empty()) return not_supported(session.status());
   if (absl::IsUnimplemented(session.status())) return not_supported(session.status());
   EXPECT_TRUE(session.ok()) << session.status();
   if (!session.ok()) return result;
@@ -134,6 +149,15 @@ TEST(TfliteTest, RunsTheRecordedModels) {
   ASSERT_GE(models.size(), 39u);
   for (const fs::path& model : models) {
     const Result result = Check(model);
+    EXPECT_EQ(result.outcome, Outcome::kRan) << model << ": " << result.reason;
+    EXPECT_EQ(result.differing_codes, 0) << model << ": of " << result.codes << " codes";
+  }
+}
+
+// Passes see float ops; what they leave must still fuse to the same integer kernels.
+TEST(TfliteTest, PresetsKeepIntegerArithmetic) {
+  for (const fs::path& model : ModelsBelow(DataFile("tests/formats/tflite"))) {
+    const Result result = Check(model, "optimize_for_inference");
     EXPECT_EQ(result.outcome, Outcome::kRan) << model << ": " << result.reason;
     EXPECT_EQ(result.differing_codes, 0) << model << ": of " << result.codes << " codes";
   }
@@ -193,7 +217,9 @@ TEST(TfliteTest, TruncatedAnywhereIsAnError) {
     for (size_t size = 8; size + 1 < bytes.size(); ++size) {
       const absl::Status status = StatusOfReading(bytes.substr(0, size));
       // The last bytes may be padding that nothing refers to.
-      if (size + 16 < bytes.size()) EXPECT_FALSE(status.ok()) << name << " cut to " << size << " bytes";
+      if (size + 16 < bytes.size()) {
+        EXPECT_FALSE(status.ok()) << name << " cut to " << size << " bytes";
+      }
       EXPECT_FALSE(absl::StrContains(status.message(), "\n"));
     }
   }

@@ -114,7 +114,7 @@ void PrintPasses(const TransformReport& report, const Console& console) {
     }
     for (const std::string& note : pass.notes) console.out << pass.name << ": " << Printable(note) << "\n";
     for (const std::string& line : ExplainMisses(pass.misses)) {
-      console.out << pass.name << ": left alone: " << Printable(line) << "\n";
+      console.out << pass.name << ": unchanged: " << Printable(line) << "\n";
     }
   }
   console.out << "\n";

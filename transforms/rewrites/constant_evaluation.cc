@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 
@@ -226,6 +227,8 @@ bool ConstantEvaluation::MayRun(const Node& node) {
   if (schema->Is(kRandom)) return Refuse(node, "is random");
   if (schema->Is(kHasSideEffect)) return Refuse(node, "has side effects");
   if (schema->Is(kControlFlow)) return Refuse(node, "is control flow");
+  // Weights stay codes: they are smaller, and integer kernels read them.
+  if (node.op() == UniformDequantizeOp()) return Refuse(node, "reads codes that integer kernels need");
   if (limits_.exclude_ops.contains(node.op().name())) return Refuse(node, "is excluded by exclude_op", "drop it there");
   if (limits_.exclude_nodes.contains(node.name())) return Refuse(node, "is excluded by exclude_node", "drop it there");
   const absl::StatusOr<int> outputs = NumOutputs(node);
