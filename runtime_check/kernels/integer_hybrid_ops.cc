@@ -8,10 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
-#include "runtime_check/kernels/broadcast.h"
 #include "runtime_check/kernels/integer/integer_hybrid.h"
 #include "runtime_check/kernels/integer_operator.h"
-#include "runtime_check/kernels/matrix_pairs.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/window.h"
@@ -142,29 +140,8 @@ struct BatchState : public KernelState {
 absl::Status PrepareBatchMatMul(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireInputs(*context, 2, 2));
   auto state = std::make_unique<BatchState>();
-  const Shape &a = context->input_shape(0), &b = context->input_shape(1);
-  if (a.rank() < 2 || b.rank() < 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found inputs of shape ", a.ToString(), " and ", b.ToString(), ", expected rank 2 or more"));
-  }
-  IntegerMatrixProduct::Sizes sizes;
-  PF_ASSIGN_OR_RETURN(sizes.transpose_left, BoolAttr(context->node(), "adj_x"));
-  PF_ASSIGN_OR_RETURN(sizes.transpose_right, BoolAttr(context->node(), "adj_y"));
-  sizes.rows = a.dim(a.rank() - (sizes.transpose_left ? 1 : 2));
-  sizes.depth = a.dim(a.rank() - (sizes.transpose_left ? 2 : 1));
-  sizes.columns = b.dim(b.rank() - (sizes.transpose_right ? 2 : 1));
-  if (b.dim(b.rank() - (sizes.transpose_right ? 1 : 2)) != sizes.depth) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the inner sizes of ", a.ToString(), " and ", b.ToString(), " differ"));
-  }
+  PF_ASSIGN_OR_RETURN(const IntegerMatrixProduct::Sizes sizes, PrepareMatrixPairs(context, &state->products));
   PF_RETURN_IF_ERROR(CheckTypes(context, sizes.columns));
-  // Checks the shape before building the list, since the length of the list depends on the output.
-  PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(Shape(a.dims().subspan(0, a.rank() - 2)),
-                                                    Shape(b.dims().subspan(0, b.rank() - 2))));
-  output.AddDim(sizes.rows);
-  output.AddDim(sizes.columns);
-  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
-  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairMatrices(a, b, &state->products).status());
   PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(context->node(), "filter_scales"));
   if (scales.size() != 1) return absl::UnimplementedError("its weights have a scale for each slice");
   PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(context->node(), "asymmetric_quantize_inputs"));
@@ -173,8 +150,8 @@ absl::Status PrepareBatchMatMul(PrepareContext* context) {
   state->right_size = sizes.depth * sizes.columns;
   state->output_size = sizes.rows * sizes.columns;
   ScratchParts parts;
-  PF_ASSIGN_OR_RETURN(state->pieces,
-                      RowPieces::Make(*context, sizes.rows, b.num_elements(), state->product.scratch_size(), &parts));
+  PF_ASSIGN_OR_RETURN(state->pieces, RowPieces::Make(*context, sizes.rows, context->input_shape(1).num_elements(),
+                                                     state->product.scratch_size(), &parts));
   parts.Request(context);
   context->SetState(std::move(state));
   return absl::OkStatus();

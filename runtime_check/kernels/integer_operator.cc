@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/kernels/broadcast.h"
+#include "runtime_check/kernels/matrix_pairs.h"
+#include "runtime_check/kernels/prepare.h"
 
 namespace permafrost {
 
@@ -78,6 +81,33 @@ absl::StatusOr<Rounding> ReadRounding(const Node& node) {
   if (name == "once") return Rounding::kOnce;
   if (name == "exact") return Rounding::kExact;
   return absl::InvalidArgumentError(absl::StrCat("attr 'rounding' is '", name, "', expected twice, once or exact"));
+}
+
+absl::StatusOr<IntegerMatrixProduct::Sizes> PrepareMatrixPairs(PrepareContext* context,
+                                                               std::vector<std::pair<int64_t, int64_t>>* products) {
+  const Shape &a = context->input_shape(0), &b = context->input_shape(1);
+  if (a.rank() < 2 || b.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found inputs of shape ", a.ToString(), " and ", b.ToString(), ", expected rank 2 or more"));
+  }
+  IntegerMatrixProduct::Sizes sizes;
+  PF_ASSIGN_OR_RETURN(sizes.transpose_left, BoolAttr(context->node(), "adj_x"));
+  PF_ASSIGN_OR_RETURN(sizes.transpose_right, BoolAttr(context->node(), "adj_y"));
+  sizes.rows = a.dim(a.rank() - (sizes.transpose_left ? 1 : 2));
+  sizes.depth = a.dim(a.rank() - (sizes.transpose_left ? 2 : 1));
+  sizes.columns = b.dim(b.rank() - (sizes.transpose_right ? 2 : 1));
+  if (b.dim(b.rank() - (sizes.transpose_right ? 1 : 2)) != sizes.depth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the inner sizes of ", a.ToString(), " and ", b.ToString(), " differ"));
+  }
+  // Checks the shape before building the list, since the length of the list depends on the output.
+  PF_ASSIGN_OR_RETURN(Shape output, BroadcastShapes(Shape(a.dims().subspan(0, a.rank() - 2)),
+                                                    Shape(b.dims().subspan(0, b.rank() - 2))));
+  output.AddDim(sizes.rows);
+  output.AddDim(sizes.columns);
+  PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, output));
+  if (output.num_elements() > 0) PF_RETURN_IF_ERROR(PairMatrices(a, b, products).status());
+  return sizes;
 }
 
 }  // namespace permafrost

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/integer/integer_arithmetic.h"
+#include "runtime_check/kernels/integer/integer_convolution.h"
 #include "runtime_check/kernels/scratch.h"
 
 namespace permafrost {
@@ -29,6 +32,12 @@ absl::StatusOr<Affine> OutputAffine(const PrepareContext& context);
 absl::StatusOr<FusedActivation> ReadActivation(const Node& node);
 absl::StatusOr<Rounding> ReadRounding(const Node& node);
 
+// Prepares a product of the matrices in inputs 0 and 1, whose batch dimensions broadcast: reads the sizes and the
+// attributes `adj_x` and `adj_y`, sets the shape of output 0, and fills `products` with the numbers of the left and
+// right matrices.
+absl::StatusOr<IntegerMatrixProduct::Sizes> PrepareMatrixPairs(PrepareContext* context,
+                                                               std::vector<std::pair<int64_t, int64_t>>* products);
+
 // A division of rows into at most one piece for each thread, each with scratch memory of its own.
 struct RowPieces {
   int64_t rows = 0;
@@ -42,7 +51,7 @@ struct RowPieces {
     constexpr int64_t kLeastCost = 16 << 10;  // About 5 microseconds, several times the cost of waking a thread.
     RowPieces result;
     result.rows = rows;
-    result.scratch_size = (scratch_size + 63) / 64 * 64;
+    result.scratch_size = AlignScratch(scratch_size);
     const int64_t rows_of_piece = std::max<int64_t>(1, kLeastCost / std::max<int64_t>(row_cost, 1));
     result.pieces = std::max<int64_t>(1, std::min<int64_t>(context.num_threads(), rows / rows_of_piece));
     PF_ASSIGN_OR_RETURN(result.scratch_part, parts->Add(result.pieces, result.scratch_size));

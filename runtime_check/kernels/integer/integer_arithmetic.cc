@@ -128,6 +128,18 @@ absl::Status CheckScales(absl::Span<const float> scales, int64_t channels, absl:
   return absl::OkStatus();
 }
 
+absl::Status CheckNumElements(absl::Span<const int64_t> factors) {
+  constexpr int64_t kMostElements = int64_t{1} << 40;
+  int64_t product = 1;
+  for (const int64_t factor : factors) {
+    if (factor < 0 || __builtin_mul_overflow(product, std::max<int64_t>(factor, 1), &product) ||
+        product > kMostElements) {
+      return absl::InvalidArgumentError("an operand is negative in size or too large");
+    }
+  }
+  return absl::OkStatus();
+}
+
 CodeRange ActivationRange(FusedActivation activation, const Affine& output) {
   CodeRange range = RangeOf(output.type);
   const auto code = [&](float limit) {

@@ -53,6 +53,13 @@ absl::Status CheckAffine(const Affine& affine, absl::string_view tensor);
 // Returns InvalidArgument unless there are 1 or `channels` scales, each positive and finite.
 absl::Status CheckScales(absl::Span<const float> scales, int64_t channels, absl::string_view tensor);
 
+// Returns InvalidArgument if a factor is negative or the product exceeds 2^40 elements, so that offsets do not
+// overflow.
+absl::Status CheckNumElements(absl::Span<const int64_t> factors);
+
+// Rounds the size of a part of scratch memory up to whole cache lines.
+inline int64_t AlignScratch(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 // Rounding of an accumulator's product with a scale.
 enum class Rounding : uint8_t {
   kTwice,  // Doubled high product rounded half away from zero, then a shift rounded half away from zero.

@@ -12,24 +12,6 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // Of the parts of scratch memory: a cache line.
-
-int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// Matrices and images of more elements than this are rejected, so that offsets do not overflow.
-constexpr int64_t kMostElements = int64_t{1} << 40;
-
-absl::Status CheckProduct(absl::Span<const int64_t> factors) {
-  int64_t product = 1;
-  for (const int64_t factor : factors) {
-    if (factor < 0 || __builtin_mul_overflow(product, std::max<int64_t>(factor, 1), &product) ||
-        product > kMostElements) {
-      return absl::InvalidArgumentError("an operand is negative in size or too large");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // The code of x / scale, halves away from zero, in [low, 127]. NaN has code 0.
 int8_t CodeOf(float code, int32_t low) {
   const float rounded = std::round(code);
@@ -97,7 +79,7 @@ void ClampFloats(FusedActivation activation, int64_t count, float* y) {
 
 absl::StatusOr<HybridDense> HybridDense::Make(int64_t depth, int64_t columns, absl::Span<const float> filter_scales,
                                               bool asymmetric, FusedActivation activation) {
-  PF_RETURN_IF_ERROR(CheckProduct({depth, columns}));
+  PF_RETURN_IF_ERROR(CheckNumElements({depth, columns}));
   PF_RETURN_IF_ERROR(CheckScales(filter_scales, columns, "filter"));
   HybridDense made;
   made.depth_ = depth;
@@ -139,9 +121,9 @@ absl::StatusOr<HybridConvolution> HybridConvolution::Make(const ConvolutionSizes
                                                           absl::Span<const float> filter_scales, bool asymmetric,
                                                           FusedActivation activation) {
   const WindowAxis &y = sizes.window.y, &x = sizes.window.x;
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, y.input, x.input, sizes.input_channels}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, y.output, x.output, sizes.output_channels}));
-  PF_RETURN_IF_ERROR(CheckProduct({y.taps, x.taps, sizes.input_channels, sizes.output_channels}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, y.input, x.input, sizes.input_channels}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, y.output, x.output, sizes.output_channels}));
+  PF_RETURN_IF_ERROR(CheckNumElements({y.taps, x.taps, sizes.input_channels, sizes.output_channels}));
   for (const WindowAxis* axis : {&y, &x}) {
     // 2^31: products of a position and a stride fit in int64_t.
     constexpr int64_t kMost = int64_t{1} << 31;
@@ -212,16 +194,16 @@ void HybridConvolution::Compute(const float* input, const int8_t* filter, const 
 
 absl::StatusOr<HybridMatrixProduct> HybridMatrixProduct::Make(const IntegerMatrixProduct::Sizes& sizes,
                                                               float right_scale, bool asymmetric) {
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.rows, sizes.depth}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.columns, sizes.depth}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.columns, sizes.rows}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.rows, sizes.depth}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.columns, sizes.depth}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.columns, sizes.rows}));
   PF_RETURN_IF_ERROR(CheckScales({&right_scale, 1}, 1, "right matrix"));
   HybridMatrixProduct made;
   made.sizes_ = sizes;
   made.right_scale_ = right_scale;
   made.asymmetric_ = asymmetric;
-  made.values_offset_ = Align(sizes.depth);
-  made.scratch_size_ = made.values_offset_ + Align(sizes.depth * 4);
+  made.values_offset_ = AlignScratch(sizes.depth);
+  made.scratch_size_ = made.values_offset_ + AlignScratch(sizes.depth * 4);
   return made;
 }
 

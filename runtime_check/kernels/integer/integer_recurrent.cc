@@ -14,24 +14,6 @@
 namespace permafrost {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // Of the parts of scratch memory: a cache line.
-
-int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// Operands of more elements than this are rejected, so that offsets do not overflow.
-constexpr int64_t kMostElements = int64_t{1} << 40;
-
-absl::Status CheckProduct(absl::Span<const int64_t> factors) {
-  int64_t product = 1;
-  for (const int64_t factor : factors) {
-    if (factor < 0 || __builtin_mul_overflow(product, std::max<int64_t>(factor, 1), &product) ||
-        product > kMostElements) {
-      return absl::InvalidArgumentError("an operand is negative in size or too large");
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckScale(float scale, absl::string_view tensor) { return CheckScales({&scale, 1}, 1, tensor); }
 
 float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
@@ -149,11 +131,11 @@ void Clip(float limit, int64_t count, float* x) {
 }
 
 absl::Status CheckLstm(const LstmSizes& sizes, const LstmOperands& operands) {
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.time, sizes.input}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.time, sizes.output}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.cell}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.cell, sizes.input}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.cell, sizes.output}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.time, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.time, sizes.output}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.cell}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.cell, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.cell, sizes.output}));
   if (operands.projection == nullptr && sizes.cell != sizes.output) {
     return absl::InvalidArgumentError(
         absl::StrCat("the LSTM has ", sizes.cell, " cells and ", sizes.output, " outputs, but no projection"));
@@ -206,7 +188,8 @@ absl::StatusOr<FloatLstm> FloatLstm::Make(const LstmSizes& sizes, WeightType wei
   made.weights_ = weights;
   made.scales_ = scales;
   made.options_ = options;
-  made.scratch_size_ = 4 * Align(sizes.cell * 4) + Align(sizes.input) + Align(sizes.output) + Align(sizes.cell);
+  made.scratch_size_ = 4 * AlignScratch(sizes.cell * 4) + AlignScratch(sizes.input) + AlignScratch(sizes.output) +
+                       AlignScratch(sizes.cell);
   return made;
 }
 
@@ -214,10 +197,10 @@ void FloatLstm::Compute(const LstmOperands& operands, const float* input, float*
                         char* scratch, float* output) const {
   const int64_t cells = sizes_.cell;
   float* gates[4];
-  for (int gate = 0; gate < 4; ++gate) gates[gate] = reinterpret_cast<float*>(scratch + gate * Align(cells * 4));
-  auto* input_codes = reinterpret_cast<int8_t*>(scratch + 4 * Align(cells * 4));
-  int8_t* state_codes = input_codes + Align(sizes_.input);
-  int8_t* hidden_codes = state_codes + Align(sizes_.output);
+  for (int gate = 0; gate < 4; ++gate) gates[gate] = reinterpret_cast<float*>(scratch + gate * AlignScratch(cells * 4));
+  auto* input_codes = reinterpret_cast<int8_t*>(scratch + 4 * AlignScratch(cells * 4));
+  int8_t* state_codes = input_codes + AlignScratch(sizes_.input);
+  int8_t* hidden_codes = state_codes + AlignScratch(sizes_.output);
   const bool is_coupled = operands.input_weights[kInputGate] == nullptr;
   ForEachStep(sizes_.batch, sizes_.time, sizes_.time_major, [&](int64_t row, int64_t b) {
     float *state = output_state + b * sizes_.output, *cell = cell_state + b * cells;
@@ -368,7 +351,7 @@ absl::StatusOr<IntegerLstm> IntegerLstm::Make(const LstmSizes& sizes, const Lstm
   if (options.cell_clip > 0) {
     made.cell_clip_ = static_cast<int16_t>(std::min(options.cell_clip / cell_state.scale, 32767.0f));
   }
-  made.scratch_size_ = 4 * Align(sizes.cell * 2) + Align(sizes.cell);
+  made.scratch_size_ = 4 * AlignScratch(sizes.cell * 2) + AlignScratch(sizes.cell);
   return made;
 }
 
@@ -397,8 +380,9 @@ void IntegerLstm::Compute(const LstmOperands& operands, const int8_t* input, int
                           char* scratch, int8_t* output) const {
   const int64_t cells = sizes_.cell;
   int16_t* sums[4];
-  for (int gate = 0; gate < 4; ++gate) sums[gate] = reinterpret_cast<int16_t*>(scratch + gate * Align(cells * 2));
-  auto* hidden = reinterpret_cast<int8_t*>(scratch + 4 * Align(cells * 2));
+  for (int gate = 0; gate < 4; ++gate)
+    sums[gate] = reinterpret_cast<int16_t*>(scratch + gate * AlignScratch(cells * 2));
+  auto* hidden = reinterpret_cast<int8_t*>(scratch + 4 * AlignScratch(cells * 2));
   const bool is_coupled = operands.input_weights[kInputGate] == nullptr;
   ForEachStep(sizes_.batch, sizes_.time, sizes_.time_major, [&](int64_t row, int64_t b) {
     const int8_t* x = input + row * sizes_.input;
@@ -465,10 +449,10 @@ void IntegerLstm::Compute(const LstmOperands& operands, const int8_t* input, int
 
 absl::StatusOr<FloatRnn> FloatRnn::Make(const RnnSizes& sizes, WeightType weights, float input_scale,
                                         float recurrent_scale, bool asymmetric, RecurrentActivation activation) {
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.time, sizes.input}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.time, sizes.units}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.units, sizes.input}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.units, sizes.units}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.time, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.time, sizes.units}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.units, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.units, sizes.units}));
   if (weights == WeightType::kInt8) {
     PF_RETURN_IF_ERROR(CheckScale(input_scale, "input weights"));
     PF_RETURN_IF_ERROR(CheckScale(recurrent_scale, "recurrent weights"));
@@ -480,14 +464,14 @@ absl::StatusOr<FloatRnn> FloatRnn::Make(const RnnSizes& sizes, WeightType weight
   made.recurrent_scale_ = recurrent_scale;
   made.asymmetric_ = asymmetric;
   made.activation_ = activation;
-  made.scratch_size_ = Align(sizes.input) + Align(sizes.units);
+  made.scratch_size_ = AlignScratch(sizes.input) + AlignScratch(sizes.units);
   return made;
 }
 
 void FloatRnn::Compute(const float* input, const void* weights, const void* recurrent, const float* bias, float* state,
                        char* scratch, float* output) const {
   auto* input_codes = reinterpret_cast<int8_t*>(scratch);
-  int8_t* state_codes = input_codes + Align(sizes_.input);
+  int8_t* state_codes = input_codes + AlignScratch(sizes_.input);
   const int64_t units = sizes_.units;
   ForEachStep(sizes_.batch, sizes_.time, sizes_.time_major, [&](int64_t row, int64_t b) {
     float *h = state + b * units, *y = output + row * units;
@@ -502,9 +486,9 @@ void FloatRnn::Compute(const float* input, const void* weights, const void* recu
 namespace {
 
 absl::Status CheckSvdf(const SvdfSizes& sizes) {
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.units, sizes.rank, sizes.memory}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.units, sizes.rank, sizes.input}));
-  PF_RETURN_IF_ERROR(CheckProduct({sizes.batch, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.units, sizes.rank, sizes.memory}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.units, sizes.rank, sizes.input}));
+  PF_RETURN_IF_ERROR(CheckNumElements({sizes.batch, sizes.input}));
   if (sizes.memory < 1 || sizes.rank < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("SVDF has rank ", sizes.rank, " and memory ", sizes.memory, ", expected 1 or more"));
@@ -528,14 +512,14 @@ absl::StatusOr<FloatSvdf> FloatSvdf::Make(const SvdfSizes& sizes, WeightType wei
   made.time_scale_ = time_scale;
   made.asymmetric_ = asymmetric;
   made.activation_ = activation;
-  made.scratch_size_ = Align(sizes.input) + Align(sizes.filters() * 4);
+  made.scratch_size_ = AlignScratch(sizes.input) + AlignScratch(sizes.filters() * 4);
   return made;
 }
 
 void FloatSvdf::Compute(const float* input, const void* feature, const void* time, const float* bias, float* state,
                         char* scratch, float* output) const {
   auto* codes = reinterpret_cast<int8_t*>(scratch);
-  auto* newest = reinterpret_cast<float*>(scratch + Align(sizes_.input));
+  auto* newest = reinterpret_cast<float*>(scratch + AlignScratch(sizes_.input));
   const int64_t filters = sizes_.filters(), memory = sizes_.memory;
   for (int64_t b = 0; b < sizes_.batch; ++b) {
     std::fill_n(newest, filters, 0.0f);
