@@ -68,7 +68,7 @@ void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   flags->Group("flags of TensorFlow's tool without effect");
   flags->Add("filename_tensor_name", &options->filename_tensor_name, "NAME", "No effect, as in TensorFlow's tool.");
-  flags->Add("input_binary", &options->input_binary, "No effect: binary and text are told apart by content.");
+  flags->Add("input_binary", &options->input_binary, "No effect: the content shows whether a file is binary or text.");
   flags->Add("checkpoint_version", &options->checkpoint_version, "N",
              "1 or 2. No effect: the version is detected from the content.");
   flags->Group("");

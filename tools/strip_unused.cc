@@ -23,7 +23,7 @@ void DefineFlags(StripUnusedOptions* options, FlagTable* flags) {
              "Types of new placeholders, as numbers of TensorFlow's DataType: one, or one per input. Default: the "
              "types of the replaced nodes.");
   flags->Add("output_binary", &options->output_binary, "Write binary instead of protobuf's text format.");
-  flags->Add("input_binary", &options->input_binary, "No effect: binary and text are told apart by content.");
+  flags->Add("input_binary", &options->input_binary, "No effect: the content shows whether a file is binary or text.");
   AddReadFlags(&options->read, flags);
   flags->MarkCommon({"input_graph", "output_graph", "input_node_names", "output_node_names", "placeholder_type_enum",
                      "output_binary"});

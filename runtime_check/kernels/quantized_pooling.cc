@@ -39,7 +39,7 @@ absl::Status PreparePooling(PrepareContext* context) {
   return absl::OkStatus();
 }
 
-// For each output pixel: accumulators start at `initial`, combine(&sum, code) adds each pixel of the window, and
+// For each output pixel: accumulators start at `initial`, combine(&sum, code) includes each pixel of the window, and
 // finish(sum, pixels) returns the result. A window always contains a pixel of the image.
 template <typename Code, typename Combine, typename Finish>
 void Pool(ComputeContext* context, int32_t initial, Combine combine, Finish finish) {

@@ -581,7 +581,7 @@ class Fuser {
 
   const absl::flat_hash_set<TensorRef>& fed_;
   Graph* graph_;
-  // Of the current operator.
+  // State of the operator that is being matched.
   std::string rounding_;
   bool has_output_scale_ = false;
   Coded output_;

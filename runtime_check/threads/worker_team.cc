@@ -18,7 +18,7 @@ namespace permafrost {
 
 #ifdef PERMAFROST_WITHOUT_THREADS
 
-// For a build that runs everything on the caller's thread, whatever number is asked for.
+// In builds without threads, the calling thread computes all items, whatever number of threads is requested.
 class WorkerTeam::Team {
  public:
   explicit Team(int) {}

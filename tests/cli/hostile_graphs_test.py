@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE / 'tests'))
 from shared_folder import shared_folder  # noqa: E402
 
 ERROR = 255
-# What the type attributes of a relation are set to.
+# The values that the test sets type attributes to.
 TYPES = ['float', 'double', 'half', 'bool', 'int64', 'complex64', 'complex128', 'string', 'variant']
 PARTS = {'complex64': 'float', 'complex128': 'double'}
 ELEMENTS = 12

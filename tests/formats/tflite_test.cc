@@ -54,7 +54,7 @@ std::vector<fs::path> ModelsBelow(const fs::path& folder) {
 
 enum class Outcome { kRan, kNotSupported, kNoSamples };
 
-// What one model's samples gave.
+// The result of running the samples of one model.
 struct Result {
   Outcome outcome = Outcome::kNoSamples;
   std::string reason;                      // Of kNotSupported.

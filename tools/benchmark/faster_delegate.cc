@@ -20,7 +20,7 @@ constexpr double kSecondsEach = 0.3;
 constexpr int64_t kMostRuns = 30;
 // Smaller differences are within the noise of so few runs.
 constexpr double kClearlyLess = 0.8;
-// Of shorter runs the call itself is the larger part.
+// In shorter runs, the overhead of the call dominates.
 constexpr double kLeastSeconds = 20e-6;
 
 absl::StatusOr<double> MedianOf(const RunFlags& run, const BenchmarkSubject& subject, FileSystem& files) {

@@ -226,7 +226,7 @@ TEST_F(OneDnnTest, KeepsNaNAndInfinity) {
   }
 }
 
-// For images of a few tiles of rows, oneDNN has implementations that write one tile too many.
+// For images of a few tiles of rows, some implementations of oneDNN write one tile beyond the output.
 TEST_F(OneDnnTest, WritesNothingBehindItsTarget) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
     const auto delegate = MakeOneDnnDelegate({precision, {}, {}});
