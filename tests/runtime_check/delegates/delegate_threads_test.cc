@@ -250,8 +250,8 @@ TEST_P(NetworkTest, ConcurrentSessionsHaveTheSameResults) {
   EXPECT_EQ(num_wrong, 0);
 }
 
-// Threads that spin for milliseconds after each run would take 100 ms of processor time.
-TEST_P(NetworkTest, AnIdleSessionTakesNoProcessorTime) {
+// Threads that never slept would take 1 s of processor time or more. Three threads that spin for 1 ms take 150 ms.
+TEST_P(NetworkTest, AnIdleSessionSleeps) {
   const auto session = SessionWith(4);
   ASSERT_TRUE(session.ok()) << session.status();
   double used_ms = 0;
@@ -266,7 +266,7 @@ TEST_P(NetworkTest, AnIdleSessionTakesNoProcessorTime) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     used_ms += used() - before;
   }
-  EXPECT_LT(used_ms, 50);
+  EXPECT_LT(used_ms, 400);
 }
 
 #if !defined(__SANITIZE_THREAD__)  // It does not follow a process that forks with threads.
