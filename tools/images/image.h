@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime_check/images/image_decoding.h"
+
 namespace permafrost {
 
 // A grid of pixels, row by row from the top. The channels of a pixel are adjacent: grey, or red, green and blue.
@@ -31,9 +33,7 @@ using Picture = PixelGrid<float>;  // Pixels for computation: 0 is black, 255 is
 
 // Limits for decoders of untrusted files.
 struct ImageLimits {
-  // The largest picture that a decoder allocates memory for, at 3 bytes per pixel. The largest phone sensors have 108
-  // million pixels; a file that claims more than this limit is rejected before any allocation.
-  int64_t max_pixels = int64_t{1} << 27;
+  int64_t max_pixels = kMostPicturePixels;  // A file that claims more is rejected before any allocation.
 };
 
 }  // namespace permafrost
