@@ -29,22 +29,31 @@ def _label(name):
     return str(_HERE.relative(name))
 
 def _selected_kernels_impl(ctx):
-    outputs = [ctx.actions.declare_file("%s/%s" % (ctx.label.name, kernel.basename)) for kernel in ctx.files.kernels]
+    # Bazel compiles a directory with the options for C++ (--cxxopt) if the name of the directory has a suffix of C++.
+    sources = ctx.actions.declare_directory(ctx.label.name + ".cc")
+    headers = depset(transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.attr.headers])
+    files = ctx.files.srcs + [file for file in headers.to_list() if "runtime_check/" in file.path and file.extension == "h"]
+    arguments = ctx.actions.args()
+    arguments.add(ctx.file.header)
+    arguments.add(sources.path)
+    arguments.add_all(files)
     ctx.actions.run(
         executable = ctx.file._script,
-        arguments = [ctx.file.header.path, outputs[0].dirname] + [kernel.path for kernel in ctx.files.kernels],
-        inputs = [ctx.file.header] + ctx.files.kernels,
-        outputs = outputs,
+        arguments = [arguments],
+        inputs = [ctx.file.header] + files,
+        outputs = [sources],
         mnemonic = "SelectKernels",
-        progress_message = "Choosing the kernels of %s" % ctx.label,
+        progress_message = "Selecting the kernels of %s" % ctx.label,
     )
-    return [DefaultInfo(files = depset(outputs))]
+    return [DefaultInfo(files = depset([sources]))]
 
+# A directory with the sources of kernels that a selective runtime compiles.
 _selected_kernels = rule(
     implementation = _selected_kernels_impl,
     attrs = {
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
-        "kernels": attr.label(allow_files = [".cc"], mandatory = True),
+        "headers": attr.label_list(providers = [CcInfo], mandatory = True),
+        "srcs": attr.label_list(allow_files = [".c", ".cc", ".h"], mandatory = True),
         "_script": attr.label(
             default = Label("//tools/build_defs:selected_kernels.sh"),
             allow_single_file = True,
@@ -141,10 +150,46 @@ def selective_runtime(
         fail("selective_runtime(name = '%s'): expected either models or a header" % name)
     _check_among(name, "instruction set", instruction_sets, _INSTRUCTION_SETS)
     _check_among(name, "delegate", delegates, _DELEGATES.keys())
+    core_sources = [
+        _label("//graph:runtime_sources"),
+        _label("//io:runtime_sources"),
+        _label("//io/formats:runtime_sources"),
+        _label("//runtime_check:runtime_sources"),
+        _label("//selective:sources"),
+    ]
+    if delegates or packed_weights:
+        core_sources.append(_label("//graph:base/content_hash.cc"))
+    interface_sources = [_label("//embedding:runtime_sources")]
+    if delegates:
+        interface_sources += [
+            _label("//embedding:all_delegates.cc"),
+            _label("//runtime_check:delegate_headers"),
+            _label("//runtime_check:delegate_sources"),
+        ]
+    else:
+        interface_sources.append(_label("//embedding:no_delegates.cc"))
+    if packed_weights:
+        core_sources += [
+            _label("//io/formats:packed_weights_sources"),
+            _label("//runtime_check/packing:sources"),
+        ]
+        interface_sources.append(_label("//embedding:packed_package.cc"))
+    delegate_sources = {
+        delegate: _label("//runtime_check/delegates/%s:sources" % delegate)
+        for delegate in delegates
+    }
+    delegate_headers = {
+        delegate: _label("//runtime_check/delegates/%s:headers" % delegate)
+        for delegate in delegates
+    }
+
+    # With tags = ["manual"], `bazel build //...` builds none of the parts.
+    tags = kwargs.get("tags")
     if models:
         ops_to_register(
             name = name + "_ops",
             models = models,
+            tags = tags,
         )
         header = ":%s_ops" % name
     native.genrule(
@@ -152,16 +197,20 @@ def selective_runtime(
         srcs = [header],
         outs = [name + "_header/ops_to_register.h"],
         cmd = "cp $< $@",
+        tags = tags,
     )
     cc_library(
         name = name + "_header",
         hdrs = [":%s_header_file" % name],
         strip_include_prefix = name + "_header",
+        tags = tags,
     )
     _selected_kernels(
         name = name + "_kernels",
+        srcs = [_label("//runtime_check:kernel_sources")] + core_sources + interface_sources + delegate_sources.values(),
         header = ":%s_header_file" % name,
-        kernels = _label("//runtime_check:kernel_sources"),
+        headers = [_label("//runtime_check:headers")] + delegate_headers.values(),
+        tags = tags,
     )
     cc_library(
         name = name + "_headers",
@@ -176,6 +225,7 @@ def selective_runtime(
             "-Wl,--gc-sections",
             "-pthread",
         ],
+        tags = tags,
         deps = [
             ":%s_header" % name,
             _label("//embedding:internal_headers"),
@@ -189,40 +239,27 @@ def selective_runtime(
     )
     cc_library(
         name = name + "_core",
-        srcs = [
-            ":%s_kernels" % name,
-            _label("//graph:runtime_sources"),
-            _label("//io:runtime_sources"),
-            _label("//io/formats:runtime_sources"),
-            _label("//runtime_check:runtime_sources"),
-            _label("//selective:sources"),
-        ] + ([_label("//graph:base/content_hash.cc")] if delegates or packed_weights else []) + ([
-            _label("//io/formats:packed_weights_sources"),
-            _label("//runtime_check/packing:sources"),
-        ] if packed_weights else []),
+        srcs = [":%s_kernels" % name] + core_sources,
         copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
+        tags = tags,
         deps = [":%s_headers" % name],
     )
     for delegate in delegates:
         cc_library(
             name = name + "_" + delegate,
-            srcs = [_label("//runtime_check/delegates/%s:sources" % delegate)],
+            srcs = [delegate_sources[delegate]],
             copts = copts + _COPTS + _DELEGATES[delegate],
+            tags = tags,
             deps = [
                 ":%s_core" % name,
-                _label("//runtime_check/delegates/%s:headers" % delegate),
+                delegate_headers[delegate],
             ],
         )
     cc_library(
         name = name + "_c_interface",
-        srcs = [_label("//embedding:runtime_sources")] + ([
-            _label("//embedding:all_delegates.cc"),
-            _label("//runtime_check:delegate_headers"),
-            _label("//runtime_check:delegate_sources"),
-        ] if delegates else [_label("//embedding:no_delegates.cc")]) + (
-            [_label("//embedding:packed_package.cc")] if packed_weights else []
-        ),
+        srcs = interface_sources,
         copts = copts + _COPTS + _WITHOUT_EXCEPTIONS,
+        tags = tags,
         deps = [":%s_core" % name] + [":%s_%s" % (name, delegate) for delegate in delegates],
         # A shared library exports functions that it does not call; a program drops unused functions.
         alwayslink = True,
