@@ -3,8 +3,9 @@
 
     tests/bench/compare_picks.py MODEL [--picks=10] [--seconds=30] [--truth_seconds=120]
 
-The truth is what one long comparison picks, with all that it does not tell from that. Prints each pick, whether it is
-one of these, and how many times longer the pick's median was in the long comparison.
+The reference is one long comparison: the configuration that it selects, and those that it cannot tell apart from it. Prints
+for each short comparison its selection, whether the reference includes it, and its median time in the long comparison relative
+to the fastest.
 """
 
 import argparse

@@ -3,10 +3,10 @@
 
     tests/bench/device_estimates.py MODELS [--delegate=onednn] [--runs=60] [--only=a,b] [--keep=FOLDER]
 
-MODELS is a folder of folders with a model.pb. Each model is measured here at one thread, and its work is asked of
-benchmark_model --device=this. Of each piece the fastest run counts: other work on the machine only ever adds time.
-Prints a row for each model: measured, estimated with all models in the fit, estimated without it; then the shares as
-C++. With --keep what was measured is kept in the folder, and taken from there the next time.
+MODELS is a folder of folders with a model.pb. Each model is measured on this machine at one thread, and
+benchmark_model --device=this reports its work. The fastest run of each piece is used, because other work on the machine only
+adds time. Prints a row for each model: measured time, estimate with all models in the fit, estimate without this model; then
+the shares as C++ source. With --keep the measurements are stored in the folder and reused by the next call.
 Needs numpy.
 """
 
@@ -24,8 +24,8 @@ import measuring
 CLASSES = ["convolution", "narrow convolution", "pointwise", "depthwise", "transposed", "matrix", "pool", "elementwise",
            "movement", "other"]
 COLUMNS = 2 * len(CLASSES) + 4  # Arithmetic and traffic of each class, start, cheap and hard steps, weights.
-# What is taken where no model tells anything of a coefficient. What the fit gives is drawn towards it: a coefficient
-# that is twice as large costs as much as an error of PRIOR_WEIGHT in the time of one model.
+# Prior values of the coefficients. The fit is regularised towards them: a factor of two in a coefficient costs as much as
+# an error of PRIOR_WEIGHT in the time of one model.
 PRIOR = [1.5, 1.0] * len(CLASSES) + [1.0, 8.0, 40.0, 0.5]
 PRIOR_WEIGHT = 0.2
 
@@ -46,7 +46,7 @@ def device_of(found):
     devices = [model["estimate"]["device"] for model in found.values()]
     best = {key: max(device[key] for device in devices)
             for key in ("flops_per_second", "bytes_per_second", "cache_bytes_per_second")}
-    # Which size of arrays is the last that is near is a matter of luck.
+    # The measured cache size varies from run to run.
     best["cache_bytes"] = numpy.median([device["cache_bytes"] for device in devices])
     best["node_seconds"] = devices[0]["node_seconds"]
     return best
@@ -77,7 +77,7 @@ def rows_of(model, device):
         for member in group["members"]:
             by_node[member] = i
     for node in model["nodes"]:
-        # Time outside all groups is on a row without work, because no term explains it.
+        # Time outside all groups is a row without work, because no term of the estimate covers it.
         seconds[by_node.get(node["name"], len(groups))] += node["least_seconds"]
     return rows, seconds
 
@@ -98,17 +98,17 @@ def solve(rows, wanted, start):
 
 
 def fit(models, found, device):
-    """Coefficients under which the sums of the models, and their groups, come out best, relative to each model's time."""
+    """Returns the coefficients that minimise the errors of models and of groups, relative to each model's time."""
     rows, wanted = [], []
     for name in models:
         own, seconds = rows_of(found[name], device)
         total = sum(node["least_seconds"] for node in found[name]["nodes"])
-        # A group as part of the whole, and the whole, which counts as much as all of its groups.
+        # One equation for each group and one for the sum, which has the weight of all groups together.
         rows += [own / total, own.sum(axis=0, keepdims=True) / total * 2]
         wanted += [seconds / total, [seconds.sum() / total * 2]]
     rows, wanted = numpy.vstack(rows), numpy.concatenate(wanted)
     prior = numpy.array(PRIOR)
-    # In units of the prior.
+    # Coefficients relative to the prior.
     anchor = PRIOR_WEIGHT * numpy.eye(COLUMNS)
     start = numpy.ones(COLUMNS)
     return prior * solve(numpy.vstack([rows * prior, anchor]), numpy.concatenate([wanted, anchor @ start]), start)

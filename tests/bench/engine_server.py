@@ -1,6 +1,6 @@
 """The original engine with the protocol of pass_server: engine_server.py MODEL INPUTS OUTPUTS OUT.
 
-Reads transform strings from standard input, one a line, and answers each with one line of JSON: {"seconds": ...} for
+Reads transform strings from standard input, one per line, and answers each with one line of JSON: {"seconds": ...} for
 parsing the model's bytes, transforming and writing OUT; or {"error": ...}.
 """
 
@@ -28,6 +28,6 @@ for line in sys.stdin:
     except Exception as error:  # The binding maps statuses to several types.
         answer = {"error": str(error).split("\n")[0]}
     data = result = None
-    # What malloc keeps of the last run would hide the growth of the next.
+    # Memory that malloc retains from the last run would hide the growth of the next one.
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     print(json.dumps(answer), flush=True)

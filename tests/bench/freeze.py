@@ -3,9 +3,9 @@
 
     freeze.py [--megabytes 500] [--rounds 5] [--format pb] [--tf PYTHON] [--tool FREEZE_GRAPH --maker MAKE_CHECKPOINT]
 
-Each round copies the checkpoint's data (`dd conv=fsync`), then freezes it; the caches are warm, and the disk is synced
-before each. The graph has reference variables, since the original fails on others. Without --tf it is left out. Prints
-medians, and the most anonymous memory and the most memory in all that the process held, sampled every millisecond.
+Each round copies the checkpoint's data (`dd conv=fsync`), then freezes it. The page cache is warm, and the disk is synced before
+each step. The graph has reference variables, because the original fails on others. Without --tf the original is not measured.
+Prints medians, peak anonymous memory and peak resident memory, sampled every millisecond.
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ import measuring
 
 
 def timed(command, output):
-    """Seconds, and peaks of anonymous and of all resident memory."""
+    """Returns seconds, and the peaks of anonymous and of resident memory."""
     pathlib.Path(output).unlink(missing_ok=True)
     subprocess.run(["sync"], check=True)
     start = time.perf_counter()
@@ -40,9 +40,9 @@ def main():
     parser.add_argument("--megabytes", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--format", default="pb")
-    parser.add_argument("--tf", help="a Python with TensorFlow")
-    parser.add_argument("--tool", help="freeze_graph, if it is not to be built")
-    parser.add_argument("--maker", help="make_checkpoint, if it is not to be built")
+    parser.add_argument("--tf", help="a Python interpreter with TensorFlow")
+    parser.add_argument("--tool", help="an existing freeze_graph; default: build it")
+    parser.add_argument("--maker", help="an existing make_checkpoint; default: build it")
     arguments = parser.parse_args()
     if not (arguments.tool and arguments.maker):
         binaries = measuring.build("//tools:freeze_graph", "//tests/bench:make_checkpoint")

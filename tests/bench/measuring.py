@@ -39,16 +39,16 @@ def status(pid, field):
 
 
 class LineServer:
-    """A process that answers each line of its standard input with one line of JSON, and how much memory it needs.
+    """A process that answers each line of its standard input with one line of JSON.
 
-    Standard error is dropped unless `errors` says where it goes; `options` are those of subprocess.Popen.
+    Standard error is discarded unless `errors` is a destination; `options` are those of subprocess.Popen.
     """
 
     def __init__(self, command, errors=subprocess.DEVNULL, **options):
         self.started = time.perf_counter()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                         bufsize=0, **options)
-        self.read = b""  # Of its output, and not looked at yet.
+        self.read = b""  # Output that was read but not returned yet.
 
     def ask(self, line):
         self.send(line)
@@ -59,8 +59,7 @@ class LineServer:
         self.process.stdin.write("".join(line + "\n" for line in lines).encode())
 
     def answer(self, seconds=None):
-        """The next answer, for a process that says something unasked. EOFError when it has ended, TimeoutError when it
-        says nothing for that long."""
+        """Returns the next answer. Raises EOFError if the process has ended, TimeoutError if there is no answer in time."""
         while b"\n" not in self.read:
             if not select.select([self.process.stdout], [], [], seconds)[0]:
                 raise TimeoutError(f"no answer after {seconds} s")

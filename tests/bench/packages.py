@@ -3,7 +3,7 @@
     bazel build --config=release //tests/bench:package_load //tools:convert_graphdef_memmapped_format
     python3 tests/bench/packages.py [--bin bazel-bin] [--model MODEL INPUT OUTPUT] [--rounds 7] [--scratch FOLDER]
 
-Prints a table. The generated models are chains of MatMul with random weights; the largest has more than a GraphDef can.
+Prints a table. The generated models are chains of MatMul with random weights; the largest exceeds the limit of a GraphDef.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import measuring  # noqa: E402
 from protobuf_wire import field  # noqa: E402
 
 MB = 1000000
-SIDE = 1600  # Of a square matrix: 10.24 MB.
+SIDE = 1600  # Side of a square matrix of 10.24 MB.
 PROCESSES = 4
 
 
@@ -65,7 +65,7 @@ def generate(path, matrices, regions):
         if regions:
             entries += field(1, field(1, offset) + field(2, b'memmapped_package://.') + field(3, len(graph)))
             file.write(entries + struct.pack('<Q', offset + len(graph)))
-        # What is not on the disk yet counts as dirty.
+        # Pages that are not written to disk yet count as dirty.
         file.flush()
         os.fsync(file.fileno())
     return last

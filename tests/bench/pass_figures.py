@@ -3,9 +3,9 @@
 
     python tests/bench/pass_figures.py [--shared DIR] [--tool FILE] > docs/pass_figures.tsv
 
-Each line of the result is one run of transform_graph: the pass, the graph, its call, what ran before it, and the nodes,
-bytes and rewrites that the tool reports for that call alone. Where no shared model has what a pass looks for, one of its
-golden cases stands in. bazel run //tests/transforms:print_pass_docs > docs/passes.md brings the figures to the page.
+Each line of the result is one run of transform_graph: the pass, the graph, its call, the transforms before it, and the nodes,
+bytes and rewrites that the tool reports for that call alone. If a pass matches in no shared model, one of its golden cases is
+used. bazel run //tests/transforms:print_pass_docs > docs/passes.md updates the page.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def interface(folder):
 
 
 def golden_case(name):
-    """The first case of the pass that changes its graph: folder, call and declared interface."""
+    """Returns the first case of the pass that changes its graph: folder, call and declared interface."""
     for expected in sorted((REPOSITORY / 'tests/golden' / name).glob('*.expected.pbtxt')):
         graph = expected.with_name(expected.name.replace('.expected', ''))
         head = dict(line[2:].split(': ', 1) for line in graph.read_text().splitlines()

@@ -3,9 +3,9 @@
 
     python_figures.py [--model MODEL --inputs NAMES --outputs NAMES] [--rounds 7] [--wheel WHEEL] [--server PASS_SERVER]
 
-Prints a table: what the import takes; TransformGraph from bytes to bytes against the C++ tool, which runs in the same
-process, reads the file and writes into memory, in turns; what Session.run costs beyond the C++ session's own run; and how
-much memory a thousand models that are loaded, transformed and dropped leave behind. Medians, page cache warm.
+Prints a table: import time; TransformGraph from bytes to bytes against the C++ tool, which runs in the same process, alternating,
+and reads the file and writes into memory; the time of Session.run beyond that of the C++ session; and the growth of memory over
+a thousand models that are loaded, transformed and released. Medians, with a warm page cache.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import measuring
 DIGITS = measuring.REPOSITORY / "tests/models/digits"
 TRANSFORMS = ("strip_unused_nodes", "fold_constants fold_batch_norms fold_old_batch_norms", "quantize_weights",
               "remove_nodes(op=Identity) merge_duplicate_nodes")
-# How often the small models are run, in batches that take turns.
+# Runs of the small models, in alternating batches.
 BATCHES, RUNS = 20, 200
 CYCLES = 1000
 
@@ -37,7 +37,7 @@ def build_wheel(folder):
     return next(folder.glob("*.whl"))
 
 
-# --- What runs in the environment: each prints or answers with JSON -------------------------------------------------
+# --- Scripts that run in the environment; each prints or answers with JSON ------------------------------------------
 
 SERVER = '''
 import gc, json, statistics, sys, time
@@ -98,7 +98,7 @@ for line in sys.stdin:
 
 IMPORT = "import time; start = time.perf_counter(); import permafrost; print(time.perf_counter() - start)"
 
-# A model that hardly computes.
+# A model with negligible computation.
 TINY = ('node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value {'
         ' shape { dim { size: 4 } } } } } node { name: "y" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }')
 
@@ -149,8 +149,8 @@ def main():
     parser.add_argument("--inputs", default="input_1")
     parser.add_argument("--outputs", default="predictions")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--wheel", help="a wheel, if it is not to be built")
-    parser.add_argument("--python", help="the interpreter of an environment with the package, instead of a fresh one")
+    parser.add_argument("--wheel", help="an existing wheel; default: build it")
+    parser.add_argument("--python", help="the interpreter of an environment with the package; default: a new environment")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)

@@ -3,10 +3,10 @@
 
     python tests/bench/quantization.py [--shared DIR] [--tool FILE] [--transforms STRING ...] [--synthetic] [NAME ...]
 
-For each model: the largest error of an output, as the root of its mean square over that of the output, and the size of the
-file over that of the original's quantize_weights. TensorFlow runs the results, so it also shows that it loads them. The presets
-measure on the inputs that the error is computed with. Exits with 1 if an output of `quantize` has an error above that of the
-preset's floor of 20 dB, or its file is more than 1.3 times as large as the original's.
+Prints for each model the largest error of an output (its root mean square relative to that of the output), and the file size
+relative to that of the original's quantize_weights. TensorFlow runs the results, which also tests that it loads them. The presets
+are calibrated on the inputs that the error is computed with. Exits with status 1 if an output of `quantize` has an error above
+the preset's floor of 20 dB, or if its file is more than 1.3 times as large as the original's.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # As the recorded outputs were made.
+os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # The setting under which the outputs were recorded.
 
 import numpy as np
 import tensorflow as tf
@@ -29,7 +29,7 @@ from recorded_models import output_errors, recorded_models
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LARGEST_ERROR = 0.102  # 20 dB are 0.1. TensorFlow's outputs differ from those that the preset measures by rounding.
-LARGEST_SIZE = 1.3     # The most that the floor costs on the recorded models, in steps of 0.1.
+LARGEST_SIZE = 1.3     # Largest size that the floor costs on the recorded models, in steps of 0.1.
 COLUMNS = ['quantize_weights', 'quantize_weights(per_channel=true)', 'quantize', 'smallest_download']
 
 
@@ -55,7 +55,7 @@ def synthetic(names):
 
 
 def transform(tool, graph_def, input_name, feeds, outputs, transforms):
-    """The transformed graph, its size and the notes."""
+    """Returns the transformed graph, its size and the notes."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = pathlib.Path(folder, 'in.pb'), pathlib.Path(folder, 'out.pb')
         source.write_bytes(graph_def.SerializeToString())
@@ -77,8 +77,8 @@ def main():
     parser.add_argument('names', nargs='*', help='Models; none: all.')
     parser.add_argument('--shared', type=pathlib.Path, default=REPOSITORY.parent / 'shared')
     parser.add_argument('--tool', default=REPOSITORY / 'bazel-bin/tools/transform_graph')
-    parser.add_argument('--transforms', action='append', help='A column; may be repeated.')
-    parser.add_argument('--synthetic', action='store_true', help='Networks of random weights instead of the models.')
+    parser.add_argument('--transforms', action='append', help='The transforms of a column; may be repeated.')
+    parser.add_argument('--synthetic', action='store_true', help='Measure networks of random weights instead of the models.')
     arguments = parser.parse_args()
     columns = arguments.transforms or COLUMNS
     print('| model | ' + ' | '.join(columns) + ' |\n|---|' + '---|' * len(columns))

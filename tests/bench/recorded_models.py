@@ -10,11 +10,11 @@ import numpy as np
 @dataclasses.dataclass
 class RecordedModel:
     name: str
-    path: pathlib.Path  # Of the frozen graph.
-    inputs: list        # Of {"name", "shape", "dtype"}.
+    path: pathlib.Path  # Path of the frozen graph.
+    inputs: list        # A list of {"name", "shape", "dtype"}.
     outputs: list       # Names of nodes.
-    input_files: list   # One .npy for each recorded run; all models have one input.
-    expected: list      # Of runs, each the arrays of the outputs.
+    input_files: list   # One .npy file for each recorded run; all models have one input.
+    expected: list      # The arrays of the outputs, by run.
 
     @property
     def feeds(self):
@@ -22,7 +22,7 @@ class RecordedModel:
 
 
 def recorded_models(shared, names=()):
-    """The models of `shared`/models by name; `names` chooses some."""
+    """Returns the models of `shared`/models by name, only those in `names` if it is not empty."""
     folders = sorted((pathlib.Path(shared) / "models").iterdir())
     unknown = sorted(set(names) - {folder.name for folder in folders})
     if unknown:
@@ -39,7 +39,7 @@ def recorded_models(shared, names=()):
 
 @dataclasses.dataclass
 class OutputError:
-    rms: float   # Root of the mean square of the difference; infinite when a number is not finite.
+    rms: float   # Root mean square of the difference; infinite if a number is not finite.
     size: float  # The same measure of the expected output.
 
     @property
@@ -48,7 +48,7 @@ class OutputError:
 
 
 def output_errors(found, expected):
-    """One OutputError for each output; the runs are taken together. Both arguments: runs of arrays of outputs."""
+    """Returns one OutputError for each output over all runs. Both arguments are lists of runs, each a list of output arrays."""
     errors = []
     for port in range(len(expected[0])):
         a, b = (np.concatenate([np.ravel(np.asarray(run[port], np.float64)) for run in runs])

@@ -3,8 +3,8 @@
 
     tests/bench/report_page.py MODEL [MODEL ...] [--rounds=5]
 
-Prints for each model how large the page is, what its script takes from the facts to the last stroke, and what the
-browser takes from its start to its end, the median and the most of the rounds.
+Prints for each model the size of the page, the time of its script, and the time of the browser from its start to its exit:
+the median and the maximum of the rounds.
 """
 
 import argparse

@@ -31,7 +31,7 @@ TRANSFORMS = {
 }
 
 
-# Every pass of the original with arguments under which it has work to do, for the comparison over all models.
+# Every pass of the original, with arguments that give it work, for the comparison over all models.
 PASS_CALLS = [
     "add_default_attributes", "backport_concatv2", "backport_tensor_array_v3", "flatten_atrous_conv", "fold_batch_norms",
     "fold_constants", "fold_old_batch_norms", "fuse_pad_and_conv", "fuse_resize_and_conv", "fuse_resize_pad_and_conv",
@@ -42,12 +42,12 @@ PASS_CALLS = [
     "rename_node(old_node_name=no_such_node, new_node_name=other)", "rename_op(old_op_name=Relu, new_op_name=Relu6)",
     "round_weights", 'set_device(device="/device:CPU:0")', "sort_by_execution_order", "strip_unused_nodes",
 ]
-# Models from this size on count in the comparison over all passes.
+# Minimum size of a model in the comparison over all passes.
 LARGE_MODEL_BYTES = 5_000_000
 
 
 class Measurement:
-    """One run of a command: wall time in seconds, and the peak of its memory in bytes."""
+    """One run of a command: wall time in seconds, and peak memory in bytes."""
 
     def __init__(self, seconds, peak_rss, peak_anonymous):
         self.seconds = seconds
@@ -56,10 +56,9 @@ class Measurement:
 
 
 def measure(command, output=None):
-    """Runs `command` and samples its anonymous memory (what it holds beyond mapped files) once a millisecond.
+    """Runs `command` and samples its anonymous memory (memory beyond mapped files) once a millisecond.
 
-    `output`, which it writes, is removed first, and what others wrote is brought to the disk, so that the command's own
-    fsync does not pay for them.
+    Removes the file `output` and syncs the disk first, so that the command's fsync does not include writes of others.
     """
     if output is not None:
         output.unlink(missing_ok=True)
@@ -99,7 +98,7 @@ def transform_command(arguments, source, target, inputs, outputs, transforms):
 
 
 def engine_seconds(arguments, source, target, inputs, outputs, transforms):
-    """The original engine's own time for the transform: imports, reading and writing are not counted."""
+    """Returns the time of the transform in the original engine, without imports, reading and writing."""
     command = [arguments.tf, str(arguments.shared / "oracle" / "gtt.py"), str(source), str(target), inputs, outputs,
                transforms]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -143,14 +142,14 @@ def bench_transforms(arguments, folder):
             note += (f"; output {out.stat().st_size} bytes, the original's "
                      f"{(folder / 'engine.pb').stat().st_size}")
         rows.append(row(name, median([m.seconds for m in ours]), median(engine), "original engine", limit, note))
-    # What any tool must pay that writes the whole file: the same copy against the same engine's last transform.
+    # A lower bound for tools that write the whole file: a plain copy, against the last transform of the original engine.
     rows.append(row("(a plain copy, for scale)", median(copies), median(engine), "original engine", 1 / 15,
                     "dd conv=fsync"))
     return rows
 
 
 def write_chain(path, count):
-    """A chain of `count` nodes: a placeholder, then Relu after Relu."""
+    """Writes a chain of `count` nodes: a placeholder, then Relu nodes."""
     float_type = field(5, field(1, b"T") + field(2, b"\x30\x01"))
     with open(path, "wb") as out:
         placeholder = field(5, field(1, b"dtype") + field(2, b"\x30\x01"))
@@ -236,7 +235,7 @@ def bench_passes(arguments, folder):
                 ratios.setdefault(transforms, []).append(ratio)
                 slowest = max(slowest, (ratio, transforms, model.name))
                 growths.setdefault(transforms, []).append((ours.growth(transforms), engine.growth(transforms)))
-            # What the output costs by itself: the bytes of the model, written as they are, against the engine's fastest.
+            # The cost of output alone: a plain copy of the model, against the engine's fastest pass.
             pairs = [(ours.ask("copy")["seconds"], engine.ask("remove_device")["seconds"])
                      for _ in range(arguments.rounds)]
             copies.append(median([mine for mine, _ in pairs]) / median([other for _, other in pairs]))
@@ -281,10 +280,10 @@ def main():
     parser.add_argument("--shared", type=pathlib.Path, default=REPOSITORY.parent / "shared",
                         help="folder with models/ and oracle/")
     parser.add_argument("--tf", default=str(REPOSITORY / ".venv-oracle" / "bin" / "python"),
-                        help="a Python that has TensorFlow (script/test_oracle makes one)")
+                        help="a Python interpreter with TensorFlow (script/test_oracle creates one)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", choices=sorted(BENCHES), default=list(BENCHES))
-    parser.add_argument("--markdown", type=pathlib.Path, help="write the table here too")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the table to this file")
     arguments = parser.parse_args()
     arguments.binaries = build("//tools:transform_graph", "//tests/bench:run_model", "//tests/bench:pass_server")
     rows = []

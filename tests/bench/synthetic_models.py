@@ -1,7 +1,7 @@
-"""Networks with random weights for quantization.py: architectures that no pass was tuned on.
+"""Networks with random weights for quantization.py, with architectures that no pass was tuned on.
 
-Weights have what makes trained ones hard to store in few bits: channels whose sizes differ, as folding a batch norm leaves
-them, heavy tails, channels and tensors of zeros, biases, and activations whose means are not zero.
+The weights have the properties that make trained weights hard to quantise: channels of different magnitude (the result of
+folding a batch norm), heavy tails, channels and tensors of zeros, biases, and activations with nonzero means.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ class Builder:
 
     def __init__(self, seed, spread=1.0, heavy=False):
         self.random = np.random.default_rng(seed)
-        self.spread = spread  # Of the logarithms of the channels' sizes.
+        self.spread = spread  # Standard deviation of the logarithm of a channel's magnitude.
         self.heavy = heavy
         self.count = 0
 
@@ -23,7 +23,7 @@ class Builder:
         draw = self.random.standard_t(4, shape) / np.sqrt(2) if self.heavy else self.random.standard_normal(shape)
         size = np.exp(self.spread * self.random.standard_normal(shape[channels_at]))
         size /= np.sqrt(np.mean(size * size))
-        size[self.random.random(len(size)) < 0.03] = 0  # Channels that training killed.
+        size[self.random.random(len(size)) < 0.03] = 0  # Channels of zeros, as in trained networks.
         view = [1] * len(shape)
         view[channels_at] = -1
         self.count += 1
