@@ -78,6 +78,11 @@ struct PassContext {
 
   // Records one line for the user about the work done ("folded 12 nodes into 3 constants"). The pass does not print.
   void Note(std::string text) { notes.push_back(std::move(text)); }
+  // Records that an argument or an op of the pass does not occur in the graph ("no node has the op 'Foo'"). The
+  // pipeline drops such notes for passes of a preset, whose arguments are not the user's.
+  void NoteAbsent(std::string text) {
+    if (wants_absent) Note(std::move(text));
+  }
   // Records why a place that almost matched was left unchanged. Misses are collected only if `wants_misses` is set, so
   // build an expensive text inside `if (context->wants_misses)`.
   void Miss(const Node& node, absl::string_view reason, absl::string_view way_out = "");
@@ -93,6 +98,7 @@ struct PassContext {
   void MissIfWanted(const Node& node, const WayOut& way_out, const Pieces&... pieces);
 
   bool wants_misses = false;
+  bool wants_absent = true;
   std::vector<std::string> notes;
   std::vector<MissedRewrite> misses;
   // Includes misses that are not collected, but not those found by searches that run only if misses are wanted.

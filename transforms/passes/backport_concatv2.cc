@@ -92,8 +92,11 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
     ++converted;
   }
   PF_RETURN_IF_ERROR(conversion.MergeUnread());
-  context->Note(converted == 0 ? std::string("no node has the op 'ConcatV2'")
-                               : absl::StrCat("turned ", converted, " ConcatV2 into Concat"));
+  if (converted == 0) {
+    context->NoteAbsent("no node has the op 'ConcatV2'");
+  } else {
+    context->Note(absl::StrCat("turned ", converted, " ConcatV2 into Concat"));
+  }
   return converted;
 }
 

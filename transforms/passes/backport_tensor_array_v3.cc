@@ -244,7 +244,7 @@ absl::StatusOr<int64_t> Backport(Graph* graph, const NoParams&, PassContext* con
     if (FindTwin(node->op()) != nullptr) nodes.push_back(node);
   }
   if (nodes.empty()) {
-    context->Note("no node has an op of TensorArrayV3");
+    context->NoteAbsent("no node has an op of TensorArrayV3");
     return 0;
   }
   // One rewrite for each family: an array and its ops have the same version.

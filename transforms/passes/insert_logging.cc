@@ -125,7 +125,8 @@ absl::StatusOr<int64_t> Insert(Graph* graph, const Params& params, PassContext* 
   if (inserted > 0) {
     context->Note(absl::StrCat("put a Print after ", inserted, " nodes"));
   } else {
-    context->Note(wanted == 0 ? "no node has such an op and such a name" : "no such node is read within the graph");
+    context->NoteAbsent(wanted == 0 ? "no node has such an op and such a name"
+                                    : "no such node is read within the graph");
   }
   return inserted;
 }

@@ -28,7 +28,7 @@ void NoteAbsent(const Graph& graph, const NodeFilter& filter, absl::string_view 
   }
   std::vector<absl::string_view> names(found.begin(), found.end());
   std::sort(names.begin(), names.end());
-  context->Note(absl::StrCat("no node that is meant has the attribute '", name, "'", DidYouMean(name, names)));
+  context->NoteAbsent(absl::StrCat("no node that is meant has the attribute '", name, "'", DidYouMean(name, names)));
 }
 
 absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* context) {

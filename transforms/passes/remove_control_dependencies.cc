@@ -101,8 +101,11 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
     }
   }
   if (kept > 0) context->Note(absl::StrCat("kept ", kept, " control edges"));
-  context->Note(removed == 0 ? std::string("removed no control edge")
-                             : absl::StrCat("removed ", removed, " control edges"));
+  if (removed == 0) {
+    context->NoteAbsent("removed no control edge");
+  } else {
+    context->Note(absl::StrCat("removed ", removed, " control edges"));
+  }
   if (unframed > 0) {
     context->Note(absl::StrCat(unframed,
                                " nodes without inputs are not held in a loop or branch any more, which TensorFlow may "

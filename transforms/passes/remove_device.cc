@@ -20,8 +20,11 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const Params& params, PassContext* 
     node->set_device("");
     ++changed;
   }
-  context->Note(changed == 0 ? std::string("no node that is meant has a device")
-                             : absl::StrCat("took ", changed, " nodes off their device"));
+  if (changed == 0) {
+    context->NoteAbsent("no node that is meant has a device");
+  } else {
+    context->Note(absl::StrCat("took ", changed, " nodes off their device"));
+  }
   return changed;
 }
 

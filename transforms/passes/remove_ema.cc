@@ -65,8 +65,8 @@ absl::StatusOr<int64_t> Remove(Graph* graph, const NoParams&, PassContext* conte
     ++rewritten;
   }
   if (rewritten == 0) {
-    context->Note(seen == 0 ? "no node has the op 'FakeQuantWithMinMaxVars'"
-                            : "no FakeQuantWithMinMaxVars reads moving averages");
+    context->NoteAbsent(seen == 0 ? "no node has the op 'FakeQuantWithMinMaxVars'"
+                                  : "no FakeQuantWithMinMaxVars reads moving averages");
     return 0;
   }
   PF_ASSIGN_OR_RETURN(const int64_t removed, RemoveUnread(graph, std::move(no_longer_read), MayGo));

@@ -42,7 +42,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
   if (nodes.empty()) {
     std::vector<absl::string_view> names(found.begin(), found.end());
     std::sort(names.begin(), names.end());
-    context->Note(absl::StrCat("no node that is meant has the attribute '", from, "'", DidYouMean(from, names)));
+    context->NoteAbsent(absl::StrCat("no node that is meant has the attribute '", from, "'", DidYouMean(from, names)));
     return 0;
   }
   int64_t renamed = 0;

@@ -37,7 +37,7 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
   if (node == nullptr) {
     std::vector<absl::string_view> names;
     for (const Node* other = graph->first(); other != nullptr; other = other->next()) names.push_back(other->name());
-    context->Note(absl::StrCat("there is no node '", from, "'", DidYouMean(from, names)));
+    context->NoteAbsent(absl::StrCat("there is no node '", from, "'", DidYouMean(from, names)));
     return 0;
   }
   if (from == to) {

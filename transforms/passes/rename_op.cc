@@ -41,7 +41,8 @@ absl::StatusOr<int64_t> Rename(Graph* graph, const Params& params, PassContext* 
     std::vector<absl::string_view> names;
     for (const Op op : present) names.push_back(op.name());
     std::sort(names.begin(), names.end());
-    context->Note(absl::StrCat("no node has the op '", params.old_op_name, "'", DidYouMean(params.old_op_name, names)));
+    context->NoteAbsent(
+        absl::StrCat("no node has the op '", params.old_op_name, "'", DidYouMean(params.old_op_name, names)));
     return 0;
   }
   int64_t renamed = 0;

@@ -33,7 +33,7 @@ absl::StatusOr<int64_t> Set(Graph* graph, const Params& params, PassContext* con
     ++changed;
   }
   if (changed == 0) {
-    context->Note("no node was moved");
+    context->NoteAbsent("no node was moved");
   } else if (params.device.empty()) {
     context->Note(absl::StrCat("took ", changed, " nodes off their device"));
   } else {

@@ -170,7 +170,7 @@ class Sparsification {
     const std::vector<bool> is_needed = FindNeeded(*graph_);
     for (Weights& weights : found) PF_RETURN_IF_ERROR(Convert(is_needed, &weights));
     if (num_gathers_ == 0) {
-      context_->Note("no gather reads a column of float weights without other readers");
+      context_->NoteAbsent("no gather reads a column of float weights without other readers");
       return 0;
     }
     for (const std::string& name : maybe_unread_) {

@@ -168,6 +168,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
     context->misses.clear();
     context->num_misses = 0;
     context->num_rewrites_asked = 0;
+    context->wants_absent = !call.is_of_preset || context->wants_misses;
     if (index == 0 && !initial.ok()) {
       context->Note(
           absl::StrCat("the graph does not pass the checks, so none are made after passes: ", initial.message()));
@@ -202,7 +203,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(std::unique_ptr<Graph>* grap
       hashes = HashGraph(**graph);
     } else {
       report.rewrites = *rewrites;
-      if (*rewrites == 0 && (!call.is_of_preset || context->wants_misses)) {
+      if (*rewrites == 0 && context->wants_absent) {
         NoteThatNothingMatched(*pass, **graph, context);
       }
       if (pass->interface_change.empty() && InterfaceOf(**graph) != interface) {

@@ -37,7 +37,7 @@ void OpSelection::NoteAbsent(const Graph& graph, PassContext* context) const {
   std::sort(present_names.begin(), present_names.end());
   for (const std::string& name : names_) {
     if (present.contains(Op::Named(name))) continue;
-    context->Note(absl::StrCat("no node has the op '", name, "'", DidYouMean(name, present_names)));
+    context->NoteAbsent(absl::StrCat("no node has the op '", name, "'", DidYouMean(name, present_names)));
   }
 }
 
@@ -64,7 +64,7 @@ void NodeFilter::NoteAbsent(const Graph& graph, PassContext* context) const {
     for (const Node* node = graph.first(); node != nullptr && !fits; node = node->next()) {
       fits = absl::StartsWith(node->name(), prefix);
     }
-    if (!fits) context->Note(absl::StrCat("no node has a name that begins with '", prefix, "'"));
+    if (!fits) context->NoteAbsent(absl::StrCat("no node has a name that begins with '", prefix, "'"));
   }
 }
 
