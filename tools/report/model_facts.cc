@@ -20,23 +20,22 @@ constexpr int64_t kLeastElements = 16;
 // If the elements take this many times the bytes in the file, the constant is one repeated value.
 constexpr uint64_t kFilledRatio = 64;
 
-std::string TypeText(DType dtype, const Shape& shape) { return absl::StrCat(DTypeName(dtype), " ", shape.ToString()); }
-
-std::string OutputText(const Node& node, int port, const absl::StatusOr<ShapeMap>& shapes) {
+std::optional<TensorType> OutputType(const Node& node, int port, const absl::StatusOr<ShapeMap>& shapes) {
   const absl::StatusOr<std::vector<DType>> types = OutputTypes(node);
-  if (!types.ok() || port < 0 || static_cast<size_t>(port) >= types->size()) return "";
-  const DType dtype = RemoveRef((*types)[static_cast<size_t>(port)]);
-  if (!shapes.ok()) return DTypeName(dtype);
-  return TypeText(dtype, shapes->Of({const_cast<Node*>(&node), port}));
+  if (!types.ok() || port < 0 || static_cast<size_t>(port) >= types->size()) return std::nullopt;
+  TensorType type;
+  type.dtype = RemoveRef((*types)[static_cast<size_t>(port)]);
+  if (shapes.ok()) type.shape = shapes->Of({const_cast<Node*>(&node), port});
+  return type;
 }
 
-std::vector<std::string> EndpointTexts(const std::vector<Endpoint>& endpoints, const absl::StatusOr<ShapeMap>& shapes) {
-  std::vector<std::string> texts;
+std::vector<EndpointFacts> EndpointsOf(const std::vector<Endpoint>& endpoints, const absl::StatusOr<ShapeMap>& shapes) {
+  std::vector<EndpointFacts> facts;
   for (const Endpoint& endpoint : endpoints) {
     if (endpoint.node == nullptr) continue;
-    texts.push_back(absl::StrCat(endpoint.text, ": ", OutputText(*endpoint.node, endpoint.port, shapes)));
+    facts.push_back({endpoint.text, OutputType(*endpoint.node, endpoint.port, shapes)});
   }
-  return texts;
+  return facts;
 }
 
 std::optional<ConstantFacts> FactsOf(const Node& node, DType* dtype, int64_t* elements) {
@@ -50,7 +49,7 @@ std::optional<ConstantFacts> FactsOf(const Node& node, DType* dtype, int64_t* el
   }
   *elements = *count;
   facts.node = &node;
-  facts.type = TypeText(*dtype, shape);
+  facts.type = {*dtype, shape};
   return facts;
 }
 
@@ -105,6 +104,10 @@ void AddConstants(const Graph& graph, GraphFacts* facts) {
 
 }  // namespace
 
+std::string TensorType::ToString() const {
+  return shape.has_value() ? absl::StrCat(DTypeName(dtype), " ", shape->ToString()) : std::string(DTypeName(dtype));
+}
+
 GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::string, Shape>& fed) {
   GraphFacts facts;
   const NodeCosts costs(graph, fed);
@@ -112,8 +115,8 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
   if (!shapes.ok()) facts.notes.push_back(absl::StrCat("shapes are not known: ", shapes.status().message()));
   facts.num_nodes = graph.num_nodes();
   facts.flops = costs.flops().total;
-  facts.inputs = EndpointTexts(graph.inputs(), shapes);
-  facts.outputs = EndpointTexts(graph.outputs(), shapes);
+  facts.inputs = EndpointsOf(graph.inputs(), shapes);
+  facts.outputs = EndpointsOf(graph.outputs(), shapes);
   std::map<std::string, int64_t> ops;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) ++ops[std::string(node->op().name())];
   facts.ops.assign(ops.begin(), ops.end());
@@ -143,7 +146,7 @@ GraphFacts CollectGraphFacts(const Graph& graph, const absl::flat_hash_map<std::
     number[node->id()] = static_cast<int32_t>(facts.nodes.size());
     NodeFacts& made = facts.nodes.emplace_back();
     made.node = node;
-    made.output = OutputText(*node, 0, shapes);
+    made.output = OutputType(*node, 0, shapes);
     if (!is_known[node->id()]) made.weight_bytes = weight_bytes;
     if (const NodeCost* cost = costs.Find(node->name()); cost != nullptr) {
       made.flops = cost->flops;

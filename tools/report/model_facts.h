@@ -19,11 +19,25 @@
 
 namespace permafrost {
 
+// The type of a tensor, and its shape if that is known: "float [1,112,?,32]".
+struct TensorType {
+  DType dtype = DType::kInvalid;
+  std::optional<Shape> shape;  // Absent where no shapes could be inferred.
+
+  std::string ToString() const;
+};
+
+// A declared input or output.
+struct EndpointFacts {
+  std::string name;
+  std::optional<TensorType> type;  // Absent for an op without a schema.
+};
+
 // A node in the drawing. Constants are not drawn, nor are Identities of constants: they belong to their readers.
 struct NodeFacts {
   const Node* node = nullptr;
-  std::string output;         // Type and shape of its first output: "float [1,112,112,32]".
-  uint64_t weight_bytes = 0;  // Of the constants that it reads, directly or through nodes that unpack them.
+  std::optional<TensorType> output;  // Its first output; absent if there is none, or if the op has no schema.
+  uint64_t weight_bytes = 0;         // Of the constants that it reads, directly or through nodes that unpack them.
   uint64_t output_bytes = 0;
   uint64_t flops = 0;
   std::optional<double> seconds;  // In the fastest profiled run; absent where it is fused to another, or computed
@@ -33,7 +47,7 @@ struct NodeFacts {
 
 struct ConstantFacts {
   const Node* node = nullptr;
-  std::string type;  // "float [3,3,3,32]".
+  TensorType type;
   uint64_t bytes = 0;
   std::optional<WeightHistogram> histogram;
 };
@@ -49,7 +63,7 @@ struct GraphFacts {
   int64_t num_parameters = 0;
   uint64_t weight_bytes = 0;
   uint64_t flops = 0;
-  std::vector<std::string> inputs, outputs;          // "image: float [1,224,224,3]".
+  std::vector<EndpointFacts> inputs, outputs;
   std::vector<std::pair<std::string, int64_t>> ops;  // Most frequent first.
   std::vector<TypeTotal> weights_by_type;            // Largest first.
   std::vector<NodeFacts> nodes;                      // In a topological order if there is one; else in file order.

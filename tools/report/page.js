@@ -35,6 +35,13 @@
   const colourOf = (i) => colours[i % colours.length];
   const swatch = (i) => el('span', {class: 'swatch', style: `background:${colourOf(i)}`});
   const name = (text) => el('span', {class: 'name'}, text);
+  // "float [1,224,?,3]" of {type, shape}. An unknown rank is null, an unknown dimension -1; a tensor without a type is ''.
+  function typeText(tensor) {
+    if (!tensor.type || tensor.shape === undefined) return tensor.type || '';
+    const shape = tensor.shape === null ? '<unknown>' : `[${tensor.shape.map((size) => size < 0 ? '?' : size).join(',')}]`;
+    return `${tensor.type} ${shape}`;
+  }
+  const endpointText = (endpoint) => [endpoint.name, typeText(endpoint)].filter(Boolean).join(': ');
   const isNumber = (value) => typeof value === 'number' && isFinite(value);
 
   // The end of a long name tells more than its beginning.
@@ -205,8 +212,8 @@
       const warnings = [...((model.run || {}).warnings || []), ...((model.quality || {}).warnings || [])];
       const notes = [...model.notes, ...((model.run || {}).notes || []), ...((model.quality || {}).notes || [])];
       return el('div', {}, models.length > 1 ? el('h3', {}, swatch(i), name(model.name)) : null,
-        model.inputs.map((text) => el('div', {}, 'input ', name(text))),
-        model.outputs.map((text) => el('div', {}, 'output ', name(text))),
+        model.inputs.map((input) => el('div', {}, 'input ', name(endpointText(input)))),
+        model.outputs.map((output) => el('div', {}, 'output ', name(endpointText(output)))),
         warnings.map((text) => el('div', {class: 'warning'}, 'warning: ', name(text))),
         notes.map((text) => el('div', {class: 'note'}, 'note: ', name(text))));
     });
@@ -366,7 +373,7 @@
             before ? svg('path', {d: outline(before, low, high, 170, 58), fill: colourOf(0), 'fill-opacity': 0.3}) : null,
             svg('path', {d: outline(own, low, high, 170, 58), fill: colourOf(chosen), 'fill-opacity': 0.75}),
             svg('line', {class: 'axis', x1: 0, x2: 170, y1: 58.5, y2: 58.5})),
-          el('figcaption', {}, name(short(bare(constant.name), 30)), el('small', {}, `${constant.type}, ${bytes(constant.bytes)}`),
+          el('figcaption', {}, name(short(bare(constant.name), 30)), el('small', {}, `${typeText(constant)}, ${bytes(constant.bytes)}`),
             el('small', {}, `${plain(own.low)} to ${plain(own.high)}, deviation ${plain(own.deviation)}`),
             odd ? el('small', {class: 'warning'}, odd) : null)),
         `${constant.name}\nmean ${plain(own.mean)}, ${percent(own.zeros / own.elements)} zeros`);
@@ -470,7 +477,7 @@
         const i = this.at(event.offsetX, event.offsetY);
         if (i < 0) return hideTip();
         const node = this.graph.nodes[i];
-        return showTip(event, [node.name, node.op, node.output, isNumber(node.seconds) ? seconds(node.seconds) : ''].filter(Boolean)
+        return showTip(event, [node.name, node.op, typeText(node), isNumber(node.seconds) ? seconds(node.seconds) : ''].filter(Boolean)
           .join('\n'));
       }
       hideTip();
@@ -769,7 +776,7 @@
       const go = (numbers) => numbers.length === 0 ? '' : el('span', {}, numbers.slice(0, 40).map((each) =>
         el('button', {onclick: () => { this.select(view, each); view.show(each); }}, name(view.graph.nodes[each].name))));
       this.details.append(el('strong', {class: 'name'}, node.name), el('dl', {},
-        row('op', node.op), row('output', node.output), row('time', isNumber(node.seconds) ? seconds(node.seconds) : undefined),
+        row('op', node.op), row('output', typeText(node)), row('time', isNumber(node.seconds) ? seconds(node.seconds) : undefined),
         row('weights', node.weight_bytes ? bytes(node.weight_bytes) : undefined),
         row('arithmetic', node.flops ? flops(node.flops) : undefined),
         row('makes', node.output_bytes ? bytes(node.output_bytes) : undefined),

@@ -50,6 +50,28 @@ void WriteHistogram(const WeightHistogram& histogram, JsonWriter* json) {
 // Whole units are precise enough for a drawing.
 void WritePoint(const Point& point, JsonWriter* json) { json->Number(std::round(point.x)).Number(std::round(point.y)); }
 
+// Writes "type" and, if it is known, "shape" into the open object.
+void WriteType(const TensorType& type, JsonWriter* json) {
+  json->Key("type").Text(DTypeName(type.dtype));
+  if (type.shape.has_value()) json->Key("shape").Dimensions(*type.shape);
+}
+
+void WriteEndpoints(absl::string_view key, const std::vector<EndpointFacts>& endpoints, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const EndpointFacts& endpoint : endpoints) {
+    json->BeginObject().Key("name").Text(endpoint.name);
+    if (endpoint.type.has_value()) WriteType(*endpoint.type, json);
+    json->End();
+  }
+  json->End();
+}
+
+std::string TextOf(const std::optional<TensorType>& type) { return type.has_value() ? type->ToString() : ""; }
+
+std::string TextOf(const EndpointFacts& endpoint) {
+  return endpoint.type.has_value() ? absl::StrCat(endpoint.name, ": ", TextOf(endpoint.type)) : endpoint.name;
+}
+
 void WriteGraph(const GraphFacts& graph, JsonWriter* json) {
   json->Key("graph").BeginObject();
   if (graph.layout.has_value()) {
@@ -64,7 +86,7 @@ void WriteGraph(const GraphFacts& graph, JsonWriter* json) {
     json->BeginObject();
     json->Key("name").Text(facts.node->name());
     json->Key("op").Text(facts.node->op().name());
-    if (!facts.output.empty()) json->Key("output").Text(facts.output);
+    if (facts.output.has_value()) WriteType(*facts.output, json);
     if (facts.weight_bytes > 0) json->Key("weight_bytes").Count(facts.weight_bytes);
     if (facts.output_bytes > 0) json->Key("output_bytes").Count(facts.output_bytes);
     if (facts.flops > 0) json->Key("flops").Count(facts.flops);
@@ -129,8 +151,8 @@ void WriteModel(const ModelFacts& model, JsonWriter* json) {
   json->Key("parameters").Integer(graph.num_parameters);
   json->Key("weight_bytes").Count(graph.weight_bytes);
   json->Key("flops").Count(graph.flops);
-  json->Key("inputs").Texts(graph.inputs);
-  json->Key("outputs").Texts(graph.outputs);
+  WriteEndpoints("inputs", graph.inputs, json);
+  WriteEndpoints("outputs", graph.outputs, json);
   json->Key("notes").Texts(graph.notes);
   json->Key("ops").BeginArray();
   for (const auto& [op, count] : graph.ops) json->BeginObject().Key("type").Text(op).Key("count").Integer(count).End();
@@ -143,7 +165,8 @@ void WriteModel(const ModelFacts& model, JsonWriter* json) {
   json->End();
   json->Key("constants").BeginArray();
   for (const ConstantFacts& constant : graph.constants) {
-    json->BeginObject().Key("name").Text(constant.node->name()).Key("type").Text(constant.type);
+    json->BeginObject().Key("name").Text(constant.node->name());
+    WriteType(constant.type, json);
     json->Key("bytes").Count(constant.bytes);
     if (constant.histogram.has_value()) {
       json->Key("histogram");
@@ -230,8 +253,12 @@ std::vector<const T*> Largest(const std::vector<T>& all, Value value) {
 
 std::string ModelMarkdown(const ModelFacts& model) {
   std::string text = absl::StrCat("\n## ", MarkdownCell(model.name), "\n\n");
-  for (const std::string& input : model.graph.inputs) absl::StrAppend(&text, "- input ", MarkdownCell(input), "\n");
-  for (const std::string& output : model.graph.outputs) absl::StrAppend(&text, "- output ", MarkdownCell(output), "\n");
+  for (const EndpointFacts& input : model.graph.inputs) {
+    absl::StrAppend(&text, "- input ", MarkdownCell(TextOf(input)), "\n");
+  }
+  for (const EndpointFacts& output : model.graph.outputs) {
+    absl::StrAppend(&text, "- output ", MarkdownCell(TextOf(output)), "\n");
+  }
   std::vector<std::string> warnings;
   if (model.run.has_value()) warnings = model.run->warnings;
   if (model.quality.has_value()) {
@@ -255,7 +282,7 @@ std::string ModelMarkdown(const ModelFacts& model) {
     MarkdownTable table({"node", "op", "time", "output"});
     for (const NodeFacts* node : slowest) {
       table.Row({MarkdownCell(node->node->name()), MarkdownCell(node->node->op().name()), FormatSeconds(*node->seconds),
-                 MarkdownCell(node->output)});
+                 MarkdownCell(TextOf(node->output))});
     }
     absl::StrAppend(&text, "\n### Slowest nodes\n\n", table.text());
   }
@@ -264,7 +291,7 @@ std::string ModelMarkdown(const ModelFacts& model) {
     MarkdownTable table({"constant", "type", "size", "from", "to", "deviation"});
     for (const ConstantFacts* each : largest) {
       const std::optional<WeightHistogram>& histogram = each->histogram;
-      table.Row({MarkdownCell(each->node->name()), MarkdownCell(each->type), FormatBytes(each->bytes),
+      table.Row({MarkdownCell(each->node->name()), MarkdownCell(each->type.ToString()), FormatBytes(each->bytes),
                  histogram ? FormatNumber(histogram->low) : "", histogram ? FormatNumber(histogram->high) : "",
                  histogram ? FormatNumber(histogram->deviation) : ""});
     }
@@ -372,7 +399,7 @@ std::string ReportCsv(const Report& report) {
   for (const ModelFacts& model : report.models) {
     for (const NodeFacts& facts : model.graph.nodes) {
       absl::StrAppend(&text, CsvField(model.name), ",", CsvField(facts.node->name()), ",",
-                      CsvField(facts.node->op().name()), ",", CsvField(facts.output), ",", facts.flops, ",",
+                      CsvField(facts.node->op().name()), ",", CsvField(TextOf(facts.output)), ",", facts.flops, ",",
                       facts.weight_bytes, ",", facts.output_bytes, ",");
       absl::StrAppend(&text, CsvNumber(facts.seconds), ",", CsvNumber(facts.sqnr_db), "\n");
     }

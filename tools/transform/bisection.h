@@ -41,7 +41,7 @@ struct BisectionProbe {
 struct ValueChange {
   std::string tensor;  // "y", "conv:1".
   bool is_output = false;
-  std::string place;  // "[0,3]"; empty for a scalar.
+  std::vector<int64_t> index;  // Of the element; empty for a scalar.
   double before = 0;
   double after = 0;
   OutputDifference difference;

@@ -28,6 +28,11 @@ bool IsFound(const Bisection& bisection) {
 
 std::string Number(double value) { return absl::StrCat(value); }
 
+// Returns "[0,3]", or an empty string for a scalar.
+std::string IndexText(const std::vector<int64_t>& index) {
+  return index.empty() ? "" : absl::StrCat("[", absl::StrJoin(index, ","), "]");
+}
+
 void PrintNearby(const Bisection& bisection, const Console& console) {
   if (bisection.nearby.empty()) return;
   console.out << "nodes around it:\n";
@@ -87,8 +92,8 @@ void PrintBisection(const Bisection& bisection, const Console& console) {
   if (!bisection.values.empty()) {
     Table table({{"value"}, {"element"}, {"without", true}, {"with", true}, {"difference"}});
     for (const ValueChange& value : bisection.values) {
-      table.AddRow({absl::StrCat(value.tensor, value.is_output ? " (output)" : ""), value.place, Number(value.before),
-                    Number(value.after), value.difference.ToString()});
+      table.AddRow({absl::StrCat(value.tensor, value.is_output ? " (output)" : ""), IndexText(value.index),
+                    Number(value.before), Number(value.after), value.difference.ToString()});
     }
     table.Print(console, "  ");
   }
@@ -123,7 +128,7 @@ void WriteBisectionJson(const Bisection& bisection, std::ostream& out) {
       json.BeginObject();
       json.Key("tensor").Text(value.tensor);
       json.Key("is_output").Bool(value.is_output);
-      json.Key("element").Text(value.place);
+      json.Key("element").Dimensions(Shape(value.index));
       json.Key("before").Number(value.before);
       json.Key("after").Number(value.after);
       json.Key("relative").Number(value.difference.relative());

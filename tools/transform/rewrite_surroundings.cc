@@ -53,17 +53,14 @@ class Neighbourhood {
   std::vector<NearbyNode> nodes_;
 };
 
-// Returns, for example, "[0,3]" for the element at `index` in row-major order.
-std::string PlaceOf(const Shape& shape, int64_t index) {
-  if (shape.rank() == 0) return "";
-  std::vector<int64_t> place(shape.rank());
+// Returns the index of the element at `position` in row-major order.
+std::vector<int64_t> IndexOf(const Shape& shape, int64_t position) {
+  std::vector<int64_t> index(shape.rank());
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    place[i] = index % shape.dim(i);
-    index /= shape.dim(i);
+    index[i] = position % shape.dim(i);
+    position /= shape.dim(i);
   }
-  std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) absl::StrAppend(&text, i == 0 ? "" : ",", place[i]);
-  return absl::StrCat(text, "]");
+  return index;
 }
 
 // Returns the distance of two numbers, for finding the largest change.
@@ -85,7 +82,7 @@ ValueChange ChangeOf(const Tensor& before, const Tensor& after) {
   for (size_t i = 1; i < a.size(); ++i) {
     if (Distance(a[i], b[i]) > Distance(a[worst], b[worst])) worst = i;
   }
-  change.place = PlaceOf(before.shape(), static_cast<int64_t>(worst));
+  change.index = IndexOf(before.shape(), static_cast<int64_t>(worst));
   change.before = a[worst];
   change.after = b[worst];
   return change;
