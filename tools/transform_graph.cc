@@ -118,6 +118,9 @@ absl::Status VerificationFailure(const TransformReport& report) {
   absl::StrAppend(&text, "the outputs differ by ", FormatNumber(report.verdict->worst()),
                   " relative to their scale, allowed: ", report.allowance.why, "; nothing was written");
   if (report.failed_pass.empty()) absl::StrAppend(&text, "; --verify=each names the pass");
+  if (!report.has_real_inputs) {
+    absl::StrAppend(&text, "; --verify_inputs replaces the random inputs (floats of magnitude up to 1) by real ones");
+  }
   return AnswerIsNo(text);
 }
 
