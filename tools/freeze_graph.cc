@@ -93,10 +93,13 @@ absl::Status CheckOptions(const FreezeGraphOptions& options) {
   return absl::OkStatus();
 }
 
-FrozenModelRequest MakeRequest(const FreezeGraphOptions& options, FileSystem& files) {
+absl::StatusOr<FrozenModelRequest> MakeRequest(const FreezeGraphOptions& options, FileSystem& files) {
   FrozenModelRequest request;
   // A part of a SavedModel or of a checkpoint stands for the whole.
   const ModelLocation location = LocateModel(files, options.input_saved_model_dir);
+  if (location.has_no_graph() && options.input_graph.empty() && options.input_meta_graph.empty()) {
+    return NoGraphError(options.input_saved_model_dir, location);
+  }
   request.saved_model = location.is_whole() ? options.input_saved_model_dir : location.saved_model;
   request.meta_graph = location.meta_graph.empty() ? options.input_meta_graph : location.meta_graph;
   request.graph = options.input_graph;
@@ -206,7 +209,7 @@ absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, C
   PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files, &console));
   const KernelEvaluator evaluator;
   console.Progress("reading the model");
-  FrozenModelRequest request = MakeRequest(options, files);
+  PF_ASSIGN_OR_RETURN(FrozenModelRequest request, MakeRequest(options, files));
   const ModelOpener opener(files, options.read, console);
   request.open = opener.OptionsFor(request.graph);
   request.options.evaluator = &evaluator;

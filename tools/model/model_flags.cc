@@ -77,6 +77,7 @@ absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path
   const OpenOptions options = OptionsFor(path);
   const ModelLocation location = LocateModel(files_, path);
   if (location.is_whole()) return OpenModel(files_, path, options);
+  if (location.has_no_graph()) return NoGraphError(path, location);
   FrozenModelRequest request;
   request.saved_model = location.saved_model;
   request.meta_graph = location.meta_graph;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "io/formats/checkpoint/checkpoint_files.h"
 #include "io/formats/saved_model.h"
 
 namespace permafrost {
@@ -46,6 +47,21 @@ bool IsBesideMessage(absl::string_view name) {
          name == "keras_metadata.pb";
 }
 
+// Returns the prefix of the checkpoint that the path stands for; empty if it stands for none. A file beside
+// "model.pb.index" is not a part of that checkpoint: only the prefix and the checkpoint's own files stand for it.
+std::string FindCheckpoint(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<FileStat> stat = files.Stat(path);
+  const std::string prefix = CheckpointPrefix(path);
+  // A folder of checkpoints has a file that names the latest; other folders may hold one among other files.
+  if (stat.ok() && stat->is_directory && !files.Exists(absl::StrCat(path, "/checkpoint"))) return "";
+  const bool has_own_name = prefix == path && NameOf(path) != "checkpoint" && stat.ok() && stat->is_regular;
+  const absl::StatusOr<CheckpointFiles> found = FindCheckpointFiles(files, path);
+  // Of the files without an ending, the tables of version 1 belong to a checkpoint.
+  if (found.ok()) return has_own_name && found->tables.empty() ? "" : found->prefix;
+  // A checkpoint without its index is reported when it is opened.
+  return !has_own_name && files.Exists(absl::StrCat(prefix, ".meta")) ? prefix : "";
+}
+
 }  // namespace
 
 std::string CheckpointPrefix(const std::string& path) {
@@ -67,12 +83,20 @@ ModelLocation LocateModel(FileSystem& files, const std::string& path) {
     location.saved_model = folder;
   } else if (NameOf(folder) == "variables" && files.Exists(path) && IsSavedModel(files, FolderOf(folder))) {
     location.saved_model = FolderOf(folder);
-  } else if (const std::string prefix = CheckpointPrefix(path); files.Exists(absl::StrCat(prefix, ".meta"))) {
-    // A file beside "model.pb.meta" is not a part of it: only a checkpoint's files and its prefix stand for it.
-    const bool is_model = prefix == path && files.Exists(path);
-    if (!is_model) location = {"", absl::StrCat(prefix, ".meta"), prefix};
+  } else if (const std::string prefix = FindCheckpoint(files, path); !prefix.empty()) {
+    location.checkpoint = prefix;
+    if (const std::string meta = absl::StrCat(prefix, ".meta"); files.Exists(meta)) location.meta_graph = meta;
   }
   return location;
+}
+
+absl::Status NoGraphError(const std::string& path, const ModelLocation& location) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path, "' is a training checkpoint, which has the values of variables and no graph, and '",
+                   location.checkpoint,
+                   ".meta' is not there; freeze it with its graph: freeze_graph --input_graph=graph.pb "
+                   "--input_checkpoint=",
+                   location.checkpoint, " --output_node_names=NAMES --output_graph=frozen.pb"));
 }
 
 }  // namespace permafrost
