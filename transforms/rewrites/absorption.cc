@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/matching/near_miss.h"
 #include "transforms/rewrites/channel_scaling.h"
@@ -35,7 +36,12 @@ absl::Status BlockedByEndpoint(const Node& node) {
 
 absl::Status LimitReached() { return absl::CancelledError("the limit of rewrites is reached"); }
 
+absl::Status RequireUnmarked(const Node& node) {
+  return node.HasAttr(kRoundingAttr) ? Blocked(node, "ends a quantised operator") : absl::OkStatus();
+}
+
 absl::Status RequireUsedOnce(const Node& node) {
+  PF_RETURN_IF_ERROR(RequireUnmarked(node));
   const TensorRef found = {const_cast<Node*>(&node), 0};
   if (node.graph().IsEndpoint(&node)) {
     return NotMatched(NearMiss::Kind::kEndpoint, found,
@@ -49,6 +55,10 @@ absl::Status RequireUsedOnce(const Node& node) {
 bool MaySkip(const Node& node, const Node& inner, PassContext* context) {
   if (inner.graph().IsInput(&inner)) {
     context->Miss(node, BlockedByEndpoint(inner));
+    return false;
+  }
+  if (const absl::Status unmarked = RequireUnmarked(inner); !unmarked.ok()) {
+    context->Miss(node, unmarked);
     return false;
   }
   if (inner.num_inputs() == inner.num_data_inputs()) return true;

@@ -27,11 +27,16 @@ absl::Status BlockedByEndpoint(const Node& node);
 // Returns Cancelled: RewriteScope did not permit a rewrite, so the match is left unchanged without a miss.
 absl::Status LimitReached();
 
-// Returns Blocked() unless `node` has exactly one use, data or control, and is not an endpoint of the graph.
+// Returns Blocked() if the node ends a quantised operator: the mark of the operator would go with the node, and the
+// operator would be computed in float (graph/analysis/uniform_quantization.h).
+absl::Status RequireUnmarked(const Node& node);
+
+// Returns Blocked() unless `node` has exactly one use, data or control, is not an endpoint of the graph, and does not
+// end a quantised operator.
 absl::Status RequireUsedOnce(const Node& node);
 
-// Returns true if `inner`, whose work `node` can do, may be removed: it is not fed and has no control inputs. Otherwise
-// returns false and records a miss at `node`.
+// Returns true if `inner`, whose work `node` can do, may be removed: it is not fed, has no control inputs and does not
+// end a quantised operator. Otherwise returns false and records a miss at `node`.
 bool MaySkip(const Node& node, const Node& inner, PassContext* context);
 
 // Converts the result of an attempt to rewrite `node`. Returns true for OK. Returns false for FailedPrecondition, which

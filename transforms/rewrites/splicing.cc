@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
+#include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/redirection.h"
 
@@ -42,6 +43,10 @@ class Removal {
       if (graph.IsEndpoint(node)) {
         context->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0},
                                         absl::StrCat("is a declared ", graph.IsOutput(node) ? "output" : "input")));
+        continue;
+      }
+      if (const absl::Status unmarked = RequireUnmarked(*node); !unmarked.ok()) {
+        context->Miss(*node, unmarked);
         continue;
       }
       state_[node->id()] = State::kUndecided;

@@ -23,11 +23,11 @@ using SourceInput = absl::FunctionRef<int(const Node&)>;
 // users, and nodes that waited for it wait for the source's node. Producers of its other inputs are removed as well if
 // they have no other uses, no state and no side effects.
 //
-// Kept, with a miss: a declared input or output; a node whose second or later output is used, unless it has kEachPort;
-// a kEachPort node with several inputs in a graph with control flow, where its readers wait for all of them; a node
-// directly after Switch or Merge that carries control edges of a branch; a node with control inputs directly before a
-// Merge, which would wait for them in every branch; a node with more control inputs than can be passed on in linear
-// time.
+// Kept, with a miss: a declared input or output; a node that ends a quantised operator; a node whose second or later
+// output is used, unless it has kEachPort; a kEachPort node with several inputs in a graph with control flow, where its
+// readers wait for all of them; a node directly after Switch or Merge that carries control edges of a branch; a node
+// with control inputs directly before a Merge, which would wait for them in every branch; a node with more control
+// inputs than can be passed on in linear time.
 //
 // Returns the number of removed nodes, and notes it for each op. Returns InvalidArgument for nodes that form a cycle.
 // O(nodes + edges).
