@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -36,8 +37,20 @@ constexpr ElementCode kElementCodes[] = {
     {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
 };
 
+// Strings of fixed width: bytes, or Unicode code points of 4 bytes.
+struct TextType {
+  char kind = 'S';  // 'S' or 'U', as in NumPy.
+  int64_t width = 0;
+};
+constexpr int64_t kCodePointBytes = 4;
+// A string takes 32 bytes in memory, and may have one in the file: this many take 512 MB.
+constexpr int64_t kMostStrings = int64_t{1} << 24;
+// The lengths of text that NumPy stores fit in 31 bits.
+constexpr int64_t kWidestText = INT32_MAX;
+
 struct Header {
   std::optional<DType> dtype;
+  TextType text;  // If dtype is kString.
   std::optional<bool> fortran_order;
   std::optional<Shape> shape;
 };
@@ -54,7 +67,7 @@ class HeaderParser {
       PF_ASSIGN_OR_RETURN(const std::string key, Quoted());
       if (!Take(":")) return Malformed();
       if (key == "descr" && !header.dtype.has_value()) {
-        PF_ASSIGN_OR_RETURN(header.dtype, ElementType());
+        PF_ASSIGN_OR_RETURN(header.dtype, ElementType(&header.text));
       } else if (key == "fortran_order" && !header.fortran_order.has_value()) {
         if (Take("False")) {
           header.fortran_order = false;
@@ -99,11 +112,15 @@ class HeaderParser {
     return text;
   }
 
-  absl::StatusOr<DType> ElementType() {
-    if (absl::StartsWith(Next(), "[")) return absl::UnimplementedError("NPY file holds records, expected numbers");
+  // Sets *text for strings.
+  absl::StatusOr<DType> ElementType(TextType* text) {
+    if (absl::StartsWith(Next(), "[")) {
+      return absl::UnimplementedError("NPY file holds records, expected numbers or strings");
+    }
     PF_ASSIGN_OR_RETURN(const std::string descr, Quoted());
     absl::string_view code = descr;
-    if (absl::ConsumePrefix(&code, ">") && !absl::EndsWith(code, "1")) {
+    // The elements of one byte have no byte order.
+    if (absl::ConsumePrefix(&code, ">") && (!absl::EndsWith(code, "1") || absl::StartsWith(code, "U"))) {
       return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr,
                                                    "' (big-endian), expected little-endian; save with "
                                                    "array.astype(array.dtype.newbyteorder('<'))"));
@@ -112,7 +129,15 @@ class HeaderParser {
     for (const ElementCode& element : kElementCodes) {
       if (element.code == code) return element.dtype;
     }
-    return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr, "', expected numbers or booleans"));
+    if (absl::StartsWith(code, "S") || absl::StartsWith(code, "U")) {
+      text->kind = code[0];
+      if (absl::SimpleAtoi(code.substr(1), &text->width) && text->width >= 1 && text->width <= kWidestText) {
+        return DType::kString;
+      }
+    }
+    const char* hint = code == "O" ? "; save strings with array.astype('S')" : "";
+    return absl::UnimplementedError(
+        absl::StrCat("NPY elements are '", descr, "', expected numbers, booleans or strings of fixed width", hint));
   }
 
   absl::StatusOr<Shape> Dimensions() {
@@ -135,6 +160,67 @@ class HeaderParser {
 
   absl::string_view rest_;
 };
+
+void AppendUtf8(uint32_t code_point, std::string* text) {
+  const auto last = [](uint32_t bits) { return static_cast<char>(0x80 | (bits & 0x3f)); };
+  if (code_point < 0x80) {
+    text->push_back(static_cast<char>(code_point));
+  } else if (code_point < 0x800) {
+    *text += {static_cast<char>(0xc0 | code_point >> 6), last(code_point)};
+  } else if (code_point < 0x10000) {
+    *text += {static_cast<char>(0xe0 | code_point >> 12), last(code_point >> 6), last(code_point)};
+  } else {
+    *text +=
+        {static_cast<char>(0xf0 | code_point >> 18), last(code_point >> 12), last(code_point >> 6), last(code_point)};
+  }
+}
+
+// Converts code points of 4 bytes, little-endian, to UTF-8.
+absl::StatusOr<std::string> ToUtf8(absl::string_view code_points) {
+  std::string text;
+  for (size_t i = 0; i < code_points.size(); i += kCodePointBytes) {
+    uint32_t code_point = 0;
+    for (size_t byte = kCodePointBytes; byte-- > 0;) {
+      code_point = code_point << 8 | static_cast<unsigned char>(code_points[i + byte]);
+    }
+    // Unicode ends at 0x10ffff, and has no characters at the surrogates of UTF-16.
+    if (code_point > 0x10ffff || (code_point >= 0xd800 && code_point <= 0xdfff)) {
+      return absl::DataLossError(absl::StrCat("NPY array of text holds ", code_point, ", which is no code point"));
+    }
+    AppendUtf8(code_point, &text);
+  }
+  return text;
+}
+
+// Reads strings of fixed width. As in NumPy, zeros at the end of a string are padding.
+absl::StatusOr<Tensor> ReadStrings(const TextType& type, const Shape& shape, absl::string_view elements) {
+  PF_ASSIGN_OR_RETURN(const int64_t count, shape.CheckedNumElements());
+  if (count > kMostStrings) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("NPY array has ", count, " strings, expected at most ", kMostStrings));
+  }
+  const int64_t unit = type.kind == 'U' ? kCodePointBytes : 1;
+  const int64_t bytes = type.width * unit;  // Of a string. Below 2^33, so the product with the count is exact.
+  if (static_cast<uint64_t>(count * bytes) != elements.size()) {
+    return absl::DataLossError(absl::StrCat("NPY array of shape ", shape.ToString(), " has ", elements.size(),
+                                            " bytes, expected ", count, " strings of ", bytes));
+  }
+  std::vector<std::string> strings;
+  strings.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    absl::string_view text = elements.substr(static_cast<size_t>(i * bytes), static_cast<size_t>(bytes));
+    const size_t last = text.find_last_not_of('\0');
+    const size_t units = last == absl::string_view::npos ? 0 : last / static_cast<size_t>(unit) + 1;
+    text = text.substr(0, units * static_cast<size_t>(unit));
+    if (type.kind == 'S') {
+      strings.emplace_back(text);
+      continue;
+    }
+    PF_ASSIGN_OR_RETURN(std::string converted, ToUtf8(text));
+    strings.push_back(std::move(converted));
+  }
+  return Tensor::FromStrings(shape, std::move(strings));
+}
 
 }  // namespace
 
@@ -170,6 +256,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner) {
         "NPY array is in column-major order (fortran_order: True), expected row-major; save "
         "numpy.ascontiguousarray(array)");
   }
+  if (*header.dtype == DType::kString) return ReadStrings(header.text, *header.shape, rest);
   PF_ASSIGN_OR_RETURN(const int64_t count, header.shape->CheckedNumElements());
   int64_t bytes;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(*header.dtype)), &bytes) ||

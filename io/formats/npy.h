@@ -15,10 +15,10 @@
 
 namespace permafrost {
 
-// Returns the array in `file` as a view, which `owner` keeps alive. Returns DataLoss if it is not an NPY file, the
-// header is malformed or truncated, or the number of elements does not match the shape. Returns Unimplemented for
-// column-major order, big-endian elements, and element types that are not numbers of fixed size (text, objects,
-// records).
+// Returns the array in `file` as a view, which `owner` keeps alive; strings ('|S22', and '<U22' converted to UTF-8) are
+// copied. Returns DataLoss if it is not an NPY file, the header is malformed or truncated, or the number of elements
+// does not match the shape. Returns Unimplemented for column-major order, big-endian elements, and other element types
+// (objects, records), ResourceExhausted for more than 2^24 strings.
 absl::StatusOr<Tensor> ParseNpy(absl::string_view file, Owner owner);
 
 // Writes `tensor` as version 1.0. Returns Unimplemented for types that NPY does not support (bfloat16, quantised,

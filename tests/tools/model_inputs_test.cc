@@ -80,6 +80,14 @@ TEST(SplitBatches, CutsRows) {
   EXPECT_FALSE(SplitBatches({{rows}}, 0).ok());
 }
 
+TEST(SplitBatches, CutsRowsOfStrings) {
+  const auto pieces = SplitBatches({{Tensor::FromStrings({3, 2}, {"a", "b", "c", "d", "e", "f"})}}, 2);
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  ASSERT_EQ(pieces->size(), 2u);
+  EXPECT_EQ((*pieces)[0][0], Tensor::FromStrings({2, 2}, {"a", "b", "c", "d"}));
+  EXPECT_EQ((*pieces)[1][0], Tensor::FromStrings({1, 2}, {"e", "f"}));
+}
+
 TEST(SplitBatches, ScalarsGoWithEveryPiece) {
   const Tensor rows = Tensor::FromVector<float>({3, 1}, {0, 1, 2}), scalar = Tensor::Scalar<float>(7);
   const auto pieces = SplitBatches({{scalar, rows}, {scalar, scalar}}, 2);

@@ -66,6 +66,23 @@ absl::Status CheckInput(const Tensor& tensor, const Endpoint& input, bool any_ba
   return absl::OkStatus();
 }
 
+// Returns `count` rows, a view of the tensor's elements unless these are strings.
+absl::StatusOr<Tensor> Rows(const Tensor& tensor, int64_t start, int64_t count) {
+  const int64_t rows = tensor.shape().dim(0);
+  Shape shape = tensor.shape();
+  shape.set_dim(0, count);
+  if (tensor.dtype() == DType::kString) {
+    const int64_t row = tensor.num_elements() / rows;
+    const auto first = tensor.strings().begin() + start * row;
+    return Tensor::FromStrings(std::move(shape), std::vector<std::string>(first, first + count * row));
+  }
+  const size_t row_bytes = tensor.bytes().size() / static_cast<size_t>(rows);
+  return Tensor::FromBytes(
+      tensor.dtype(), std::move(shape),
+      tensor.bytes().substr(static_cast<size_t>(start) * row_bytes, static_cast<size_t>(count) * row_bytes),
+      tensor.owner());
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor> ReadNpyFile(FileSystem& files, const std::string& path) {
@@ -128,14 +145,7 @@ absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& 
           piece.push_back(tensor);
           continue;
         }
-        const size_t row_bytes = tensor.bytes().size() / static_cast<size_t>(rows);
-        Shape shape = tensor.shape();
-        shape.set_dim(0, count);
-        PF_ASSIGN_OR_RETURN(Tensor part,
-                            Tensor::FromBytes(tensor.dtype(), std::move(shape),
-                                              tensor.bytes().substr(static_cast<size_t>(start) * row_bytes,
-                                                                    static_cast<size_t>(count) * row_bytes),
-                                              tensor.owner()));
+        PF_ASSIGN_OR_RETURN(Tensor part, Rows(tensor, start, count));
         piece.push_back(std::move(part));
       }
       pieces.push_back(std::move(piece));

@@ -88,6 +88,8 @@ std::string CachedPlanPath(const RunFlags& run, const ModelToRun& model, absl::S
     for (const Tensor& tensor : sample) {
       hash.Add(tensor.shape().ToString());
       hash.Add(tensor.bytes());
+      if (tensor.dtype() != DType::kString) continue;
+      for (const std::string& text : tensor.strings()) hash.Add(text);
     }
   }
   hash.AddWord(static_cast<uint64_t>(num_threads));
