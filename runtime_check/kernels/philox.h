@@ -13,7 +13,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "graph/dtype.h"
 #include "runtime_check/kernel.h"
@@ -195,6 +197,51 @@ std::array<T, kGroup<T>> IntegerGroupBetween(const Block& block, T lowest, T end
     result[i] = static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(lowest) + bits[i] % range));
   }
   return result;
+}
+
+enum class Distribution { kUniform, kNormal, kTruncated };
+
+// Fills output 0, of floats, from the stream, with the numbers of TensorFlow's ops that are given a key and a counter.
+template <Distribution distribution>
+void FillFloats(ComputeContext* context, const Philox& bits) {
+  DispatchOn<float, double, Half, BFloat16>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    FillGroups<T>(context, [&](uint64_t group) {
+      if constexpr (distribution == Distribution::kUniform) {
+        return UniformGroup<T>(bits(group));
+      } else if constexpr (distribution == Distribution::kNormal) {
+        return NormalGroup<T>(bits(group));
+      } else {
+        return TruncatedGroup<T>(bits, group * (kBlocksPerNumber * kGroup<T> / 4));
+      }
+    });
+  });
+}
+
+// Fills output 0 with integers that use all bits of their type.
+inline void FillIntegers(ComputeContext* context, const Philox& bits) {
+  DispatchOn<int32_t, int64_t, uint32_t, uint64_t>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    FillGroups<T>(context, [&](uint64_t group) { return IntegerGroup<T>(bits(group)); });
+  });
+}
+
+// Fills output 0 with integers between the last two inputs, 'minval' and 'maxval'. InvalidArgument for an empty range.
+// REQUIRES: both are scalars of the output's type.
+inline absl::Status FillIntegersBetween(ComputeContext* context, const Philox& bits) {
+  const int last = context->num_inputs() - 1;
+  absl::Status status;
+  DispatchOn<int32_t, int64_t>(context->output_at(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T lowest = *context->input<T>(last - 1), end = *context->input<T>(last);
+    if (lowest >= end) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("'minval' is ", lowest, " and 'maxval' ", end, ", expected a greater 'maxval'"));
+      return;
+    }
+    FillGroups<T>(context, [&](uint64_t group) { return IntegerGroupBetween(bits(group), lowest, end); });
+  });
+  return status;
 }
 
 // Returns the seed of a node without one: the 64-bit FNV hash of its name, equal in every process.

@@ -45,52 +45,25 @@ absl::Status PrepareIntegers(PrepareContext* context) {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-uint64_t NumNumbers(ComputeContext* context) { return static_cast<uint64_t>(context->output_shape(0).num_elements()); }
-
-enum class Distribution { kUniform, kNormal, kTruncated };
+// Takes the blocks of the output's numbers from the stream of the node.
+absl::StatusOr<Philox> TakeStream(ComputeContext* context) {
+  const auto& state = context->state<RandomState>();
+  const auto numbers = static_cast<uint64_t>(context->output_shape(0).num_elements());
+  PF_ASSIGN_OR_RETURN(const uint64_t first, TakeBlocks(context, numbers));
+  return Philox(state.seed, state.seed2, first);
+}
 
 template <Distribution distribution>
 absl::Status Compute(ComputeContext* context) {
-  const auto& state = context->state<RandomState>();
-  PF_ASSIGN_OR_RETURN(const uint64_t first, TakeBlocks(context, NumNumbers(context)));
-  const Philox bits(state.seed, state.seed2);
-  DispatchOn<float, double, Half, BFloat16>(context->output_at(0).dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    FillGroups<T>(context, [&](uint64_t group) {
-      if constexpr (distribution == Distribution::kUniform) {
-        return UniformGroup<T>(bits(first + group));
-      } else if constexpr (distribution == Distribution::kNormal) {
-        return NormalGroup<T>(bits(first + group));
-      } else {
-        // Each group has the number of blocks that TensorFlow reserves for it.
-        return TruncatedGroup<T>(bits, first + group * (kBlocksPerNumber * kGroup<T> / 4));
-      }
-    });
-  });
+  PF_ASSIGN_OR_RETURN(const Philox bits, TakeStream(context));
+  FillFloats<distribution>(context, bits);
   return absl::OkStatus();
 }
 
 absl::Status ComputeIntegers(ComputeContext* context) {
-  const auto& state = context->state<RandomState>();
-  absl::Status status;
-  DispatchOn<int32_t, int64_t>(context->output_at(0).dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T lowest = *context->input<T>(1), end = *context->input<T>(2);
-    if (lowest >= end) {
-      if (context->output_shape(0).num_elements() == 0) return;
-      status = absl::InvalidArgumentError(
-          absl::StrCat("'minval' is ", lowest, " and 'maxval' ", end, ", expected a greater 'maxval'"));
-      return;
-    }
-    const absl::StatusOr<uint64_t> first = TakeBlocks(context, NumNumbers(context));
-    if (!first.ok()) {
-      status = first.status();
-      return;
-    }
-    const Philox bits(state.seed, state.seed2);
-    FillGroups<T>(context, [&](uint64_t group) { return IntegerGroupBetween(bits(*first + group), lowest, end); });
-  });
-  return status;
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const Philox bits, TakeStream(context));
+  return FillIntegersBetween(context, bits);
 }
 
 }  // namespace

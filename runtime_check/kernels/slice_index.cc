@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<SliceIndex>> ReadSliceIndex(const Node& node, con
                                                    ", whose last dimension does not index a tensor of shape ",
                                                    target.ToString()));
   }
-  // Ops on variables have no such attribute.
+  // ResourceGatherNd has no such attribute.
   const std::string policy =
       node.op() == ops::kResourceGatherNd ? "" : StringAttr(node, "bad_indices_policy").value_or("");
   if (policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE") {

@@ -89,24 +89,10 @@ absl::Status Prepare(PrepareContext* context) {
   return SetCheckedShape(context, 0, Shape(dims));
 }
 
-enum class Distribution { kUniform, kNormal, kTruncated };
-
 template <Distribution distribution>
 absl::Status Compute(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const KeyAndCounter start, StreamInput(context));
-  const Philox bits = start.Stream();
-  DispatchOn<float, double, Half, BFloat16>(context->output_at(0).dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    FillGroups<T>(context, [&](uint64_t group) {
-      if constexpr (distribution == Distribution::kUniform) {
-        return UniformGroup<T>(bits(group));
-      } else if constexpr (distribution == Distribution::kNormal) {
-        return NormalGroup<T>(bits(group));
-      } else {
-        return TruncatedGroup<T>(bits, group * (kBlocksPerNumber * kGroup<T> / 4));
-      }
-    });
-  });
+  FillFloats<distribution>(context, start.Stream());
   return absl::OkStatus();
 }
 
@@ -121,29 +107,12 @@ absl::Status PrepareBetween(PrepareContext* context) {
 
 absl::Status ComputeBetween(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const KeyAndCounter start, StreamInput(context));
-  const Philox bits = start.Stream();
-  const int last = context->num_inputs() - 1;
-  absl::Status status;
-  DispatchOn<int32_t, int64_t>(context->output_at(0).dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T lowest = *context->input<T>(last - 1), end = *context->input<T>(last);
-    if (lowest >= end) {
-      status = absl::InvalidArgumentError(
-          absl::StrCat("'minval' is ", lowest, " and 'maxval' ", end, ", expected a greater 'maxval'"));
-      return;
-    }
-    FillGroups<T>(context, [&](uint64_t group) { return IntegerGroupBetween(bits(group), lowest, end); });
-  });
-  return status;
+  return FillIntegersBetween(context, start.Stream());
 }
 
 absl::Status ComputeBits(ComputeContext* context) {
   PF_ASSIGN_OR_RETURN(const KeyAndCounter start, StreamInput(context));
-  const Philox bits = start.Stream();
-  DispatchOn<int32_t, int64_t, uint32_t, uint64_t>(context->output_at(0).dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    FillGroups<T>(context, [&](uint64_t group) { return IntegerGroup<T>(bits(group)); });
-  });
+  FillIntegers(context, start.Stream());
   return absl::OkStatus();
 }
 

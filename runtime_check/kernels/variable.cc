@@ -3,7 +3,11 @@
 
 #include <complex>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
@@ -248,6 +252,45 @@ struct Minus {
   }
 };
 
+struct Times {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Narrow<T>(Widen(x) * Widen(update));
+  }
+};
+// Integers are rounded towards zero. REQUIRES: no integer is divided by zero.
+struct Quotient {
+  template <typename T>
+  static T Of(T x, T update) {
+    if constexpr (!std::is_integral_v<T>) {
+      return Narrow<T>(Widen(x) / Widen(update));
+    } else if constexpr (std::is_signed_v<T>) {
+      // The negative of the least number wraps around.
+      return update == T{-1} ? Minus::Of(T{0}, x) : static_cast<T>(x / update);
+    } else {
+      return static_cast<T>(x / update);
+    }
+  }
+};
+struct Smaller {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Comparable(update) < Comparable(x) ? update : x;
+  }
+};
+struct Larger {
+  template <typename T>
+  static T Of(T x, T update) {
+    return Comparable(x) < Comparable(update) ? update : x;
+  }
+};
+
+template <typename F>
+bool DispatchOnRealNumbers(DType dtype, F&& f) {
+  return DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                    uint64_t>(dtype, std::forward<F>(f));
+}
+
 template <typename F>
 bool DispatchOnNumbers(DType dtype, F&& f) {
   return DispatchOn<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
@@ -277,6 +320,29 @@ struct Replacement {
   }
 };
 
+// Calls f with the C++ type of the elements. Minimum and maximum have no complex numbers.
+template <typename Update, typename F>
+void DispatchFor(DType dtype, F&& f) {
+  if constexpr (std::is_same_v<Update, Smaller> || std::is_same_v<Update, Larger>) {
+    DispatchOnRealNumbers(dtype, std::forward<F>(f));
+  } else {
+    DispatchOnNumbers(dtype, std::forward<F>(f));
+  }
+}
+
+// Updates `size` elements with those of `update`, or with its first one.
+template <typename Update, typename T>
+absl::Status UpdateRow(T* row, const T* update, int64_t size, bool is_scalar) {
+  for (int64_t j = 0; j < size; ++j) {
+    const T& x = update[is_scalar ? 0 : j];
+    if constexpr (std::is_same_v<Update, Quotient> && std::is_integral_v<T>) {
+      if (x == 0) return absl::InvalidArgumentError("'updates' holds the divisor 0");
+    }
+    row[j] = Update::Of(row[j], x);
+  }
+  return absl::OkStatus();
+}
+
 // Updates the rows that input 1 names with those of input 2, which may also be a scalar.
 template <typename Update>
 absl::Status ComputeScatter(ComputeContext* context) {
@@ -294,25 +360,52 @@ absl::Status ComputeScatter(ComputeContext* context) {
     if (index < 0 || index >= shape.dim(0)) return BadIndex(index, shape.dim(0));
   }
   const int64_t size = ProductOfDims(shape, 1, shape.rank());
-  DispatchOnNumbers(variable->dtype, [&](auto tag) {
+  absl::Status status;
+  DispatchFor<Update>(variable->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* update = context->input<T>(2);
-    for (size_t i = 0; i < indices.size(); ++i) {
+    for (size_t i = 0; i < indices.size() && status.ok(); ++i) {
       T* row = reinterpret_cast<T*>(variable->elements) + indices[i] * size;
-      for (int64_t j = 0; j < size; ++j) {
-        row[j] = Update::Of(row[j], update[is_scalar ? 0 : static_cast<int64_t>(i) * size + j]);
-      }
+      status = UpdateRow<Update>(row, is_scalar ? update : update + static_cast<int64_t>(i) * size, size, is_scalar);
     }
   });
-  return absl::OkStatus();
+  return status;
 }
 
-Kernel UpdateKernel(const char* formula, ComputeFunction compute) {
-  return Kernel(formula)
-      .TypeNumbers("dtype", NumberAndComplexTypes())
-      .UsesState()
-      .Prepare(PrepareEffect)
-      .Compute(compute);
+// Updates the slices that the rows of input 1 address with those of input 2.
+template <typename Update>
+absl::Status ComputeScatterNd(ComputeContext* context) {
+  PF_ASSIGN_OR_RETURN(const VariableRef variable, InitializedVariable(context, context->input_type(2)));
+  const Shape &target = variable->value.shape(), &indices_shape = context->input_shape(1);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<SliceIndex> index, ReadSliceIndex(context->node(), indices_shape, target));
+  const Shape shape = ShapeOfSlices(*index, indices_shape, target);
+  if (context->input_shape(2) != shape) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'updates' has the shape ", context->input_shape(2).ToString(), ", expected ", shape.ToString()));
+  }
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, IntegersOf(context->input_at(1)));
+  const auto depth = static_cast<int64_t>(index->dims.size());
+  const int64_t size = index->slice_elements;
+  for (int64_t row = 0; row < index->num_rows; ++row) {
+    if (!index->skips_bad_rows && index->SliceOf(indices.data() + row * depth) < 0) return BadRow(row);
+  }
+  absl::Status status;
+  DispatchFor<Update>(variable->dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* update = context->input<T>(2);
+    for (int64_t row = 0; row < index->num_rows && status.ok(); ++row) {
+      const int64_t slice = index->SliceOf(indices.data() + row * depth);
+      if (slice < 0) continue;
+      T* elements = reinterpret_cast<T*>(variable->elements) + slice * size;
+      status = UpdateRow<Update>(elements, update + row * size, size, /*is_scalar=*/false);
+    }
+  });
+  return status;
+}
+
+Kernel UpdateKernel(const char* formula, ComputeFunction compute, const char* type_attr = "dtype",
+                    std::vector<DType> types = NumberAndComplexTypes()) {
+  return Kernel(formula).TypeNumbers(type_attr, std::move(types)).UsesState().Prepare(PrepareEffect).Compute(compute);
 }
 
 }  // namespace
@@ -381,6 +474,56 @@ DEFINE_KERNEL(ResourceScatterAdd) {
 DEFINE_KERNEL(ResourceScatterUpdate) {
   return UpdateKernel("replaces the rows of the variable at the indices by the updates, or by a scalar",
                       ComputeScatter<Replacement>);
+}
+
+DEFINE_KERNEL(ResourceScatterSub) {
+  return UpdateKernel("subtracts the updates, or a scalar, from the rows of the variable at the indices",
+                      ComputeScatter<Minus>);
+}
+
+DEFINE_KERNEL(ResourceScatterMul) {
+  return UpdateKernel("multiplies the rows of the variable at the indices by the updates, or by a scalar",
+                      ComputeScatter<Times>);
+}
+
+DEFINE_KERNEL(ResourceScatterDiv) {
+  return UpdateKernel("divides the rows of the variable at the indices by the updates, or by a scalar",
+                      ComputeScatter<Quotient>);
+}
+
+DEFINE_KERNEL(ResourceScatterMin) {
+  return UpdateKernel("the minimum of the rows of the variable at the indices and the updates, or a scalar",
+                      ComputeScatter<Smaller>, "dtype", NumberTypes());
+}
+
+DEFINE_KERNEL(ResourceScatterMax) {
+  return UpdateKernel("the maximum of the rows of the variable at the indices and the updates, or a scalar",
+                      ComputeScatter<Larger>, "dtype", NumberTypes());
+}
+
+DEFINE_KERNEL(ResourceScatterNdUpdate) {
+  return UpdateKernel("replaces the slices of the variable that the rows of indices address by the updates",
+                      ComputeScatterNd<Replacement>, "T");
+}
+
+DEFINE_KERNEL(ResourceScatterNdAdd) {
+  return UpdateKernel("adds the updates to the slices of the variable that the rows of indices address",
+                      ComputeScatterNd<Plus>, "T");
+}
+
+DEFINE_KERNEL(ResourceScatterNdSub) {
+  return UpdateKernel("subtracts the updates from the slices of the variable that the rows of indices address",
+                      ComputeScatterNd<Minus>, "T");
+}
+
+DEFINE_KERNEL(ResourceScatterNdMin) {
+  return UpdateKernel("the minimum of the updates and the slices of the variable that the rows of indices address",
+                      ComputeScatterNd<Smaller>, "T", NumberTypes());
+}
+
+DEFINE_KERNEL(ResourceScatterNdMax) {
+  return UpdateKernel("the maximum of the updates and the slices of the variable that the rows of indices address",
+                      ComputeScatterNd<Larger>, "T", NumberTypes());
 }
 
 }  // namespace permafrost

@@ -390,6 +390,68 @@ def random_state():
     return variable_model(build, [{"n:0": np.uint64(count)} for count in (1, 0, 1000)])
 
 
+@case
+def variable_updates():
+    """Arithmetic on the rows and slices of variables; indices repeat."""
+    def build():
+        raw = tf.raw_ops
+        x = v1.placeholder(tf.float32, [3, 2], "x")
+        numbers = {"float": floats(1, 4, 2), "half": floats(2, 4, 2).astype(np.float16),
+                   "complex": (floats(3, 4, 2) + 1j * floats(4, 4, 2)).astype(np.complex64),
+                   "int": np.int32([[7, -8], [9, 2147483647], [-2147483648, 1], [3, 4]]), "byte": np.uint8([[250, 9]] * 4)}
+        rows = {name: v1.get_variable(name, initializer=tf.constant(value), use_resource=True)
+                for name, value in numbers.items()}
+        make = lambda name, seed: v1.get_variable(name, initializer=tf.constant(floats(seed, 3, 2, 2)), use_resource=True)
+        slices, deep = make("slices", 5), make("deep", 6)
+        whole = v1.get_variable("whole", initializer=tf.constant(np.int64([1, 2, 3])), use_resource=True)
+        last = []
+
+        def update(op, variable, indices, updates):
+            with tf.control_dependencies(last[-1:]):
+                name = "ref" if "Nd" in op else "resource"
+                last.append(getattr(raw, op)(**{name: variable.handle}, indices=indices, updates=updates))
+
+        for name, variable in rows.items():
+            value = tf.cast(x * 5 + 7, variable.dtype)
+            for op in ("Sub", "Mul", "Div") + (("Min", "Max") if name != "complex" else ()):
+                update("ResourceScatter" + op, variable, [1, 3, 1], value)
+            update("ResourceScatterSub", variable, tf.constant([0], tf.int64), value[0, 0])
+        update("ResourceScatterDiv", rows["int"], [0], tf.constant([[-1, -1]]))
+        for op, at in (("Add", [[0, 1], [2, 0], [0, 1]]), ("Sub", [[1, 1], [1, 0], [2, 1]]), ("Update", [[2, 1], [0, 0], [2, 1]])):
+            update("ResourceScatterNd" + op, slices, at, x)
+        update("ResourceScatterNdMin", deep, tf.constant([[0, 1, 0], [2, 1, 1], [0, 1, 0]], tf.int64), x[:, 0])
+        update("ResourceScatterNdMax", deep, [[2], [0]], tf.stack([x[:2], x[1:]]))
+        update("ResourceScatterNdUpdate", whole, [[2], [0]], tf.constant([7, 8], tf.int64))
+        with tf.control_dependencies(last):
+            return [raw.ReadVariableOp(resource=v.handle, dtype=v.dtype) for v in [*rows.values(), slices, deep, whole]]
+    return variable_model(build, [{"x:0": floats(seed, 3, 2)} for seed in (7, 8)])
+
+
+@case
+def random_generator():
+    """Numbers that ops take from the state of a generator, of sizes that no group of numbers divides."""
+    def build():
+        raw = tf.raw_ops
+        n = v1.placeholder(tf.int64, [1], "n")
+        state = v1.get_variable("state", initializer=tf.constant([-300, 7, 1234], tf.int64), use_resource=True)
+        outputs = []
+
+        def take(op, **arguments):
+            with tf.control_dependencies(outputs[-1:]):
+                outputs.append(getattr(raw, op)(resource=state.handle, algorithm=tf.constant(1, tf.int64), shape=n, **arguments))
+
+        for op in ("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal"):
+            for dtype in (tf.float32, tf.float64, tf.half):
+                take(op, dtype=dtype)
+        for dtype in (tf.int32, tf.int64):
+            take("StatefulUniformInt", minval=tf.constant(-5, dtype), maxval=tf.constant(77, dtype))
+        for dtype in (tf.int32, tf.int64, tf.uint32, tf.uint64):
+            take("StatefulUniformFullInt", dtype=dtype)
+        with tf.control_dependencies(outputs[-1:]):
+            return outputs + [raw.ReadVariableOp(resource=state.handle, dtype=tf.int64)]
+    return variable_model(build, [{"n:0": np.int64([count])} for count in (5, 1, 0)])
+
+
 def main(names):
     for name in names or CASES:
         model = CASES[name]()
