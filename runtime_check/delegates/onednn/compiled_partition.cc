@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -90,7 +91,8 @@ class Pieces final : public CompiledPartition {
       has_non_finite = has_non_finite || HasNonFinite(inputs[i], input_floats_[i]);
     }
     if (has_non_finite && partition_ != nullptr) return RunInFloats(inputs, outputs, on_piece);
-    const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_, has_non_finite};
+    std::atomic<bool> non_finite = has_non_finite;
+    const RunContext context{tensors_.data(), scratch + arena_bytes_, num_threads_, &non_finite};
     if (on_piece != nullptr) return RunWatched(context, on_piece);
     size_t next = 0;
     for (size_t i = 0; i < pieces_.size();) {

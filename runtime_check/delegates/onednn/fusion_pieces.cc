@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "graph/base/status.h"
+#include "runtime_check/delegates/onednn/array_pieces.h"
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 #include "runtime_check/delegates/onednn/fusion_stages.h"
 #include "runtime_check/delegates/onednn/image_pieces.h"
 #include "runtime_check/delegates/onednn/loop_nest.h"
+#include "runtime_check/delegates/onednn/product_pieces.h"
 #include "runtime_check/delegates/onednn/split_convolution.h"
 #include "runtime_check/delegates/onednn/weighted.h"
 
@@ -139,7 +141,7 @@ class PieceMaker {
     return copy;
   }
 
-  // Returns node `i` with its first `num_inputs` inputs, all converted to the requested type.
+  // Returns node `i` with its first `num_inputs` inputs, those with floats converted to the requested type.
   PlainOp PlainIn(StorageType type, size_t i, int num_inputs) {
     PlainOp op;
     op.parsed = parsed_.nodes[i];
@@ -148,6 +150,11 @@ class PieceMaker {
     op.type = type;
     for (int j = 0; j < num_inputs; ++j) {
       const Shape& shape = parsed_.Input(i, j).shape;
+      if (parsed_.Input(i, j).constant.has_value()) {
+        op.inputs.emplace_back(kNone, shape);
+        op.constants.push_back(*parsed_.Input(i, j).constant);
+        continue;
+      }
       op.inputs.emplace_back(As(storages_.Input(i, j), type, shape, op.name, static_cast<int>(i)), shape);
     }
     op.num_threads = NextThreads();
@@ -173,8 +180,8 @@ class PieceMaker {
         Add(position, std::move(piece));
         break;
       }
-      case NodeKind::kMean:
-        Add(position, MakeMean(PlainIn({}, i, 1)));
+      case NodeKind::kReduce:
+        Add(position, MakeReduce(PlainIn({}, i, 1)));
         break;
       case NodeKind::kConcat:
         Add(position, MakeConcat(PlainIn(result_type, i, parsed_.nodes[i].num_values)));
@@ -188,8 +195,42 @@ class PieceMaker {
       case NodeKind::kSoftmax:
         Add(position, MakeSoftmax(PlainIn({}, i, 1)));
         break;
+      case NodeKind::kBroadcast:
+        Add(position, MakeBroadcast(PlainIn({}, i, 2)));
+        break;
+      case NodeKind::kSelect:
+        Add(position, MakeSelect(PlainIn({}, i, 3)));
+        break;
+      case NodeKind::kGather:
+        Add(position, MakeGather(PlainIn({}, i, 2), parsed_.Input(i, 1).dtype));
+        break;
+      case NodeKind::kProduct:
+        Add(position, MakeProduct(PlainIn({}, i, 2)));
+        break;
+      case NodeKind::kView:
+        MakeViews(i);
+        break;
     }
     return absl::OkStatus();
+  }
+
+  // Makes one piece for each output that has readers.
+  void MakeViews(size_t i) {
+    const int data = parsed_.nodes[i].data;
+    const DelegateNode& source = parsed_.Source(i);
+    for (size_t j = 0; j < source.outputs.size(); ++j) {
+      const int output = storages_.storage[source.outputs[j]];
+      const Readers& readers = graph_.readers[output];
+      if (readers.steps.empty() && readers.others == 0) continue;
+      PlainOp op;
+      op.parsed = parsed_.nodes[i];
+      op.output = {output, parsed_.partition->tensors[source.outputs[j]].shape};
+      op.name = parsed_.NameOf(i);
+      const Shape& shape = parsed_.Input(i, data).shape;
+      op.inputs.emplace_back(As(storages_.Input(i, data), {}, shape, op.name, static_cast<int>(i)), shape);
+      op.num_threads = NextThreads();
+      Add(static_cast<int>(i), MakeView(op, op.parsed.views[j]));
+    }
   }
 
   // Makes the piece in the narrowest precision for which oneDNN has a primitive, starting with the precision of the
@@ -197,8 +238,14 @@ class PieceMaker {
   absl::Status MakeWeightedPiece(size_t i) {
     WeightedOp op;
     op.parsed = parsed_.nodes[i];
-    op.weights = *parsed_.Input(i, 1).constant;
-    op.weights_name = parsed_.Input(i, 1).value_name;
+    const DelegateTensor& weights = parsed_.Input(i, op.parsed.weights);
+    op.weights = *weights.constant;
+    if (op.parsed.kind == NodeKind::kMatMul && op.weights.shape().rank() != 2) {
+      const int64_t depth = op.parsed.depth, columns = op.parsed.columns;
+      const Shape matrix = op.parsed.transpose_b ? Shape({columns, depth}) : Shape({depth, columns});
+      PF_ASSIGN_OR_RETURN(op.weights, op.weights.Reshaped(matrix));
+    }
+    op.weights_name = weights.value_name;
     op.input = pads_.input_of[i] != kNone ? pads_.input_of[i] : storages_.Input(i, parsed_.DataInput(i));
     op.output = storages_.Output(i);
     op.name = parsed_.NameOf(i);

@@ -46,7 +46,7 @@ struct ParsedPartition {
   const Shape& OutputShape(size_t node) const { return partition->tensors[Source(node).outputs[0]].shape; }
   std::string NameOf(size_t node) const { return std::string(Source(node).node->name()); }
   // Returns the input of a weighted node that is an image or a matrix.
-  int DataInput(size_t node) const { return nodes[node].kind == NodeKind::kTransposedConvolution ? 2 : 0; }
+  int DataInput(size_t node) const { return nodes[node].data; }
   bool IsStep(size_t node) const {
     return nodes[node].kind == NodeKind::kElementwise || nodes[node].kind == NodeKind::kBatchNorm;
   }

@@ -31,6 +31,10 @@ Step ElementwiseStep(const ParsedPartition& parsed, const Storages& storages, si
   step.value = storages.Input(i, node.left);
   step.result = storages.Output(i);
   step.meeting = node.meeting;
+  if (node.channels > 0) {
+    step.rows.rows = step.rows.elements() / node.channels;
+    step.rows.channels = node.channels;
+  }
   if (node.right < 0) return step;
   const DelegateTensor& right = parsed.Input(i, node.right);
   if (right.constant.has_value()) {
@@ -81,10 +85,9 @@ void FindReaders(const ParsedPartition& parsed, const Storages& storages, StepGr
 }
 
 // Returns the steps that continue the value of `storage`: each is the only reader of the previous one.
-std::vector<int> ChainFrom(int storage, const Shape& shape, const Storages& storages,
-                           const std::vector<bool>& is_chained, StepGraph* graph) {
+std::vector<int> ChainFrom(int storage, const Rows& rows, const Storages& storages, const std::vector<bool>& is_chained,
+                           StepGraph* graph) {
   std::vector<int> chain;
-  const Rows rows(shape);
   while (!storages.is_output[storage] && graph->readers[storage].others == 0) {
     const std::vector<int>& readers = graph->readers[storage].steps;
     if (readers.size() != 1 || is_chained[readers[0]]) break;
@@ -97,6 +100,9 @@ std::vector<int> ChainFrom(int storage, const Shape& shape, const Storages& stor
       }
       std::swap(step.value, step.other);
     }
+    // A step without broadcasting works on the elements under any shape.
+    const bool is_flat = !step.has_other() || step.meeting == Meeting::kSame || step.meeting == Meeting::kScalar;
+    if (is_flat && step.rows.elements() == rows.elements()) step.rows = rows;
     if (step.rows.channels != rows.channels || step.rows.rows != rows.rows) break;
     chain.push_back(readers[0]);
     storage = step.result;
@@ -151,13 +157,18 @@ Element SourceOf(Precision precision) {
 Chain ChainOf(const ParsedPartition& parsed, const Storages& storages, size_t i, const std::vector<bool>& is_chained,
               StepGraph* graph) {
   Chain chain;
-  chain.steps = ChainFrom(storages.Output(i), parsed.OutputShape(i), storages, is_chained, graph);
+  const ParsedNode& node = parsed.nodes[i];
+  Rows rows(parsed.OutputShape(i));
+  rows.rows = rows.elements() / OutputChannels(node);
+  rows.channels = OutputChannels(node);
+  chain.steps = ChainFrom(storages.Output(i), rows, storages, is_chained, graph);
   const auto step = [&](size_t k) -> const Step& { return graph->steps[chain.steps[k]]; };
   // Affine steps are folded into weights and bias, unless an activation precedes them.
   if (parsed.nodes[i].activation == PostActivation::kNone) {
     while (chain.num_folded < chain.steps.size() && IsAffine(step(chain.num_folded))) ++chain.num_folded;
   }
   Step activation = NewStep(parsed, i);
+  activation.rows = rows;
   if (ActivationStep(parsed.nodes[i], &activation)) chain.post_steps.push_back(activation);
   size_t count = chain.num_folded;
   const bool takes_slopes = IsOwnDepthwise(parsed.nodes[i], SourceOf(parsed.precisions[i]));

@@ -77,28 +77,6 @@ class Pool final : public Piece {
   std::string implementation_;
 };
 
-class Mean final : public Piece {
- public:
-  explicit Mean(const Shape& image)
-      : batch_(image.dim(0)), pixels_(image.dim(1) * image.dim(2)), channels_(image.dim(3)) {}
-
-  absl::Status Run(const RunContext& context) override {
-    const float* from = context.at<float>(reads[0]);
-    float* to = context.at<float>(writes[0]);
-    const InnerLoops& loops = BestInnerLoops();
-    for (int64_t n = 0; n < batch_; ++n, to += channels_) {
-      std::fill(to, to + channels_, 0.0f);
-      for (int64_t p = 0; p < pixels_; ++p, from += channels_) loops.add_to(channels_, from, to);
-      loops.scale(channels_, 1.0f / static_cast<float>(pixels_), to);
-    }
-    return absl::OkStatus();
-  }
-  std::string Describe() const override { return absl::StrCat(name, ": mean (loops)"); }
-
- private:
-  int64_t batch_, pixels_, channels_;
-};
-
 class Resize final : public Piece {
  public:
   Resize(const ParsedNode& parsed, const Shape& image, const Shape& result, int num_threads)
@@ -204,27 +182,31 @@ class Conversion final : public Piece {
 
 class Softmax final : public Piece {
  public:
-  explicit Softmax(const Shape& shape) : rows_(shape) {}
+  explicit Softmax(const PlainOp& op)
+      : rows_(op.output.second),
+        num_threads_(rows_.elements() < kWorthAThread ? 1 : op.num_threads),
+        note_(op.parsed.near_miss) {}
 
   absl::Status Run(const RunContext& context) override {
-    const InnerLoops& loops = BestInnerLoops();
-    const float* from = context.at<float>(reads[0]);
-    float* to = context.at<float>(writes[0]);
+    const float* const from = context.at<float>(reads[0]);
+    float* const to = context.at<float>(writes[0]);
     const int64_t channels = rows_.channels;
-    for (int64_t r = 0; r < rows_.rows; ++r, from += channels, to += channels) {
-      const float most = *std::max_element(from, from + channels);
-      loops.add_scalar(channels, from, -most, to);
-      loops.exp(channels, to, to);
-      float sum = 0;
-      for (int64_t c = 0; c < channels; ++c) sum += to[c];
-      loops.scale(channels, 1.0f / sum, to);
+    bool is_number = true;
+#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1) reduction(&& : is_number)
+    for (int64_t r = 0; r < rows_.rows; ++r) {
+      is_number = SoftmaxOf(channels, from + r * channels, to + r * channels) && is_number;
     }
+    if (!is_number) context.NoteNonFinite();
     return absl::OkStatus();
   }
-  std::string Describe() const override { return absl::StrCat(name, ": softmax (loops)"); }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": softmax (loops)", note_.empty() ? "" : "; ", note_);
+  }
 
  private:
   Rows rows_;
+  int num_threads_;
+  std::string note_;
 };
 
 // Concatenates by copying runs of bytes. A copy is a concatenation of one input.
@@ -279,8 +261,6 @@ absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op) {
   return Named(std::move(piece), op);
 }
 
-std::unique_ptr<Piece> MakeMean(const PlainOp& op) { return Named(std::make_unique<Mean>(op.inputs[0].second), op); }
-
 std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
   return Named(std::make_unique<Resize>(op.parsed, op.inputs[0].second, op.output.second, op.num_threads), op);
 }
@@ -298,7 +278,7 @@ std::unique_ptr<Piece> MakePad(const PlainOp& op) {
 }
 
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op) {
-  auto piece = Named(std::make_unique<Softmax>(op.output.second), op);
+  auto piece = Named(std::make_unique<Softmax>(op), op);
   piece->in_place = {op.inputs[0].first};
   return piece;
 }

@@ -1,4 +1,4 @@
-// Pieces without weights that work on images or rows: pooling, means, resizing, padding, softmax, concatenation.
+// Pieces without weights that work on images or rows: pooling, resizing, padding, softmax, concatenation.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_IMAGE_PIECES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_IMAGE_PIECES_H_
 
@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/shape.h"
+#include "graph/tensor.h"
 #include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/piece.h"
 
@@ -17,7 +18,8 @@ namespace onednn {
 
 struct PlainOp {
   ParsedNode parsed;
-  std::vector<std::pair<int, Shape>> inputs;  // Storages and shapes, without constants.
+  std::vector<std::pair<int, Shape>> inputs;  // Storages and shapes; the storage of a constant is -1.
+  std::vector<Tensor> constants;              // The constants among the inputs, in order.
   std::pair<int, Shape> output;
   std::string name;
   int num_threads = 1;
@@ -26,7 +28,6 @@ struct PlainOp {
 };
 
 absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op);
-std::unique_ptr<Piece> MakeMean(const PlainOp& op);
 std::unique_ptr<Piece> MakeResize(const PlainOp& op);
 std::unique_ptr<Piece> MakePad(const PlainOp& op);
 std::unique_ptr<Piece> MakeSoftmax(const PlainOp& op);

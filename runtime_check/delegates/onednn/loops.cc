@@ -74,6 +74,153 @@ void Elu(int64_t count, const float* x, const float*, float alpha, float, float*
   }
 }
 
+// erf(x) for |x| < 4, where it is 1 - 1.5e-8, as a quotient of polynomials (the one of Eigen and XLA, 3 ulp).
+PERMAFROST_CLONES void Erf(int64_t count, const float* a, const float*, float, float, float* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float given = a[i];
+    const float x = given < -4.0f ? -4.0f : (given > 4.0f ? 4.0f : given);
+    const float s = x * x;
+    float p = -2.72614225801306e-10f;
+    p = p * s + 2.77068142495902e-08f;
+    p = p * s - 2.10102402082508e-06f;
+    p = p * s - 5.69250639462346e-05f;
+    p = p * s - 7.34990630326855e-04f;
+    p = p * s - 2.95459980854025e-03f;
+    p = p * s - 1.60960333262415e-02f;
+    float q = -1.45660718464996e-05f;
+    q = q * s - 2.13374055278905e-04f;
+    q = q * s - 1.68282697438203e-03f;
+    q = q * s - 7.37332916720468e-03f;
+    q = q * s - 1.42647390514189e-02f;
+    y[i] = x * p / q;
+  }
+}
+
+// erfc(|x|) = t * exp(-x^2 + polynomial of t) with t = 1 / (1 + |x| / 2), to 1.2e-7 of the result (Numerical Recipes,
+// section 6.2). ErfcExponents computes the argument of exp.
+PERMAFROST_CLONES void ErfcExponents(int64_t count, float scale, const float* a, float* t_of, float* exponents) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float x = std::fabs(a[i] * scale);
+    const float t = 1.0f / (1.0f + 0.5f * x);
+    float p = 0.17087277f;
+    p = p * t - 0.82215223f;
+    p = p * t + 1.48851587f;
+    p = p * t - 1.13520398f;
+    p = p * t + 0.27886807f;
+    p = p * t - 0.18628806f;
+    p = p * t + 0.09678418f;
+    p = p * t + 0.37409196f;
+    p = p * t + 1.00002368f;
+    p = p * t - 1.26551223f;
+    t_of[i] = t;
+    exponents[i] = p - x * x;
+  }
+}
+
+PERMAFROST_CLONES void FinishErfc(int64_t count, const float* x, const float* t, const float* grown, float* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float above = t[i] * grown[i];
+    y[i] = x[i] < 0 ? 2.0f - above : above;
+  }
+}
+
+PERMAFROST_CLONES void FinishGelu(int64_t count, const float* x, const float* t, const float* grown, float* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float above = t[i] * grown[i];
+    y[i] = 0.5f * x[i] * (x[i] > 0 ? 2.0f - above : above);
+  }
+}
+
+void Erfc(int64_t count, const float* x, const float*, float, float, float* y) {
+  float t[kPiece], grown[kPiece];
+  for (int64_t i = 0; i < count; i += kPiece) {
+    const int64_t size = count - i < kPiece ? count - i : kPiece;
+    ErfcExponents(size, 1.0f, x + i, t, grown);
+    BestInnerLoops().exp(size, grown, grown);
+    FinishErfc(size, x + i, t, grown, y + i);
+  }
+}
+
+void Gelu(int64_t count, const float* x, const float*, float, float, float* y) {
+  constexpr float kRootHalf = 0.70710678118654752f;
+  float t[kPiece], grown[kPiece];
+  for (int64_t i = 0; i < count; i += kPiece) {
+    const int64_t size = count - i < kPiece ? count - i : kPiece;
+    ErfcExponents(size, kRootHalf, x + i, t, grown);
+    BestInnerLoops().exp(size, grown, grown);
+    FinishGelu(size, x + i, t, grown, y + i);
+  }
+}
+
+PERMAFROST_CLONES void GeluTanhArguments(int64_t count, const float* a, float* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = 0.79788456080286536f * (a[i] + 0.044715f * a[i] * a[i] * a[i]);
+  }
+}
+
+PERMAFROST_CLONES void FinishGeluTanh(int64_t count, const float* x, const float* gate, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = 0.5f * x[i] * (1.0f + gate[i]);
+}
+
+void GeluTanh(int64_t count, const float* x, const float*, float, float, float* y) {
+  float gate[kPiece];
+  for (int64_t i = 0; i < count; i += kPiece) {
+    const int64_t size = count - i < kPiece ? count - i : kPiece;
+    GeluTanhArguments(size, x + i, gate);
+    BestInnerLoops().tanh(size, gate, gate);
+    FinishGeluTanh(size, x + i, gate, y + i);
+  }
+}
+
+// Partial results of reductions, as many as fill a vector of the widest instruction set.
+constexpr int64_t kLanes = 16;
+
+PERMAFROST_CLONES float MostAnywhere(int64_t count, const float* x) {
+  float lanes[kLanes];
+  for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[0];
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+  }
+  float most = lanes[0];
+  for (int64_t j = 1; j < kLanes; ++j) most = lanes[j] > most ? lanes[j] : most;
+  for (; i < count; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+
+// Sums in lanes, which are then added in pairs, so that errors stay small for long rows.
+#define PERMAFROST_SUM(expression)                                    \
+  float lanes[kLanes] = {};                                           \
+  int64_t i = 0;                                                      \
+  for (; i + kLanes <= count; i += kLanes) {                          \
+    for (int64_t j = 0; j < kLanes; ++j) {                            \
+      const float value = x[i + j];                                   \
+      lanes[j] += expression;                                         \
+    }                                                                 \
+  }                                                                   \
+  for (int64_t j = 0; i < count; ++i, ++j) {                          \
+    const float value = x[i];                                         \
+    lanes[j] += expression;                                           \
+  }                                                                   \
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {           \
+    for (int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width]; \
+  }                                                                   \
+  return lanes[0]
+
+PERMAFROST_CLONES float SumAnywhere(int64_t count, const float* x) { PERMAFROST_SUM(value); }
+PERMAFROST_CLONES float SquaresAround(int64_t count, float mean, const float* x) {
+  PERMAFROST_SUM((value - mean) * (value - mean));
+}
+
+PERMAFROST_CLONES void FinishNormalize(int64_t count, float mean, float scale, const float* x, const float* factor,
+                                       const float* offset, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * scale * factor[i] + offset[i];
+}
+
+PERMAFROST_CLONES void SelectSame(int64_t count, const bool* condition, const float* a, const float* b, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = condition[i] ? a[i] : b[i];
+}
+
 PERMAFROST_CLONES uint32_t CountNonFinite(const char* floats, int64_t count) {
   constexpr uint32_t kExponent = 0x7f800000;
   uint32_t found = 0;
@@ -278,6 +425,32 @@ void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t coun
   if (HasAvx512()) return MovingProducts512(moves, move_step, rows, count, moving, fixed, results);
 #endif
   MovingProductsAnywhere(moves, move_step, rows, count, moving, fixed, results);
+}
+
+float MostOf(int64_t count, const float* x) { return MostAnywhere(count, x); }
+float SumOf(int64_t count, const float* x) { return SumAnywhere(count, x); }
+
+bool SoftmaxOf(int64_t count, const float* x, float* y) {
+  const InnerLoops& loops = BestInnerLoops();
+  loops.add_scalar(count, x, -MostAnywhere(count, x), y);
+  loops.exp(count, y, y);
+  const float sum = SumAnywhere(count, y);
+  loops.scale(count, 1.0f / sum, y);
+  return sum == sum;
+}
+
+void NormalizeOf(int64_t count, bool is_centred, float epsilon, const float* x, const float* factor,
+                 const float* offset, float* y) {
+  const auto size = static_cast<float>(count);
+  const float mean = is_centred ? SumAnywhere(count, x) / size : 0.0f;
+  const float variance = SquaresAround(count, mean, x) / size;
+  FinishNormalize(count, mean, 1.0f / std::sqrt(variance + epsilon), x, factor, offset, y);
+}
+
+void SelectOf(int64_t count, const bool* condition, int64_t condition_step, const float* a, int64_t a_step,
+              const float* b, int64_t b_step, float* y) {
+  if (condition_step == 1 && a_step == 1 && b_step == 1) return SelectSame(count, condition, a, b, y);
+  for (int64_t i = 0; i < count; ++i) y[i] = condition[i * condition_step] ? a[i * a_step] : b[i * b_step];
 }
 
 bool HasNonFinite(const char* floats, int64_t count) { return CountNonFinite(floats, count) != 0; }

@@ -50,6 +50,22 @@ void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t coun
 void MixLine(const Tap& row, absl::Span<const Tap> columns, int64_t width, int64_t channels, const float* image,
              float* scratch, float* to);
 
+// Return the largest of `count` floats, of which NaN may be ignored, and their sum.
+float MostOf(int64_t count, const float* x);
+float SumOf(int64_t count, const float* x);
+
+// Computes y[i] = exp(x[i]) / sum of exp(x[j]). Returns false if the result is NaN. `y` may be `x`.
+bool SoftmaxOf(int64_t count, const float* x, float* y);
+
+// Computes y[i] = (x[i] - mean) / sqrt(variance + epsilon) * factor[i] + offset[i], with the mean and the variance of
+// x. If not `is_centred`, the mean counts as 0. `y` may be `x`.
+void NormalizeOf(int64_t count, bool is_centred, float epsilon, const float* x, const float* factor,
+                 const float* offset, float* y);
+
+// Computes y[i] = condition[i * condition_step] ? a[i * a_step] : b[i * b_step].
+void SelectOf(int64_t count, const bool* condition, int64_t condition_step, const float* a, int64_t a_step,
+              const float* b, int64_t b_step, float* y);
+
 // Returns true if any of `count` floats is NaN or infinite. The address may have any alignment.
 bool HasNonFinite(const char* floats, int64_t count);
 

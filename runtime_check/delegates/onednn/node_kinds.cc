@@ -27,11 +27,12 @@ class Reader {
   absl::StatusOr<ParsedNode> Read() {
     PF_RETURN_IF_ERROR(CheckTensors());
     PF_RETURN_IF_ERROR(ReadOp().status());
-    const int data = parsed_.kind == NodeKind::kTransposedConvolution ? 2
-                     : parsed_.kind == NodeKind::kElementwise         ? parsed_.left
-                                                                      : 0;
-    if (In(data).constant.has_value()) return No("its data input is constant");
-    if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
+    if (HasOneDataInput()) {
+      const int data = parsed_.kind == NodeKind::kElementwise ? parsed_.left : parsed_.data;
+      if (In(data).constant.has_value()) return No("its data input is constant");
+      if (In(data).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(data).dtype)));
+    }
+    if (parsed_.kind == NodeKind::kView) return parsed_;
     for (size_t i = 1; i < from_.outputs.size(); ++i) {
       const int output = from_.outputs[i];
       if (std::find(partition_.outputs.begin(), partition_.outputs.end(), output) != partition_.outputs.end()) {
@@ -66,6 +67,12 @@ class Reader {
         return Unary(LoopOp::kTanh);
       case ops::kExp:
         return Unary(LoopOp::kExp);
+      case ops::kErf:
+        return Unary(LoopOp::kErf);
+      case ops::kErfc:
+        return Unary(LoopOp::kErfc);
+      case ops::kPow:
+        return Pow();
       case ops::kAbs:
         return Unary(LoopOp::kAbs);
       case ops::kNeg:
@@ -114,10 +121,36 @@ class Reader {
         return Pool(false);
       case ops::kAvgPool:
         return Pool(true);
+      case ops::kBatchMatMul:
+      case ops::kBatchMatMulV2:
+      case ops::kBatchMatMulV3:
+      case ops::kEinsum:
+        return Contract();
       case ops::kMean:
-        return Mean();
+        return Reduce(true);
+      case ops::kSum:
+        return Reduce(false);
       case ops::kConcatV2:
         return Concat();
+      case ops::kPack:
+        return Pack();
+      case ops::kSelect:
+      case ops::kSelectV2:
+        return Select();
+      case ops::kGather:
+      case ops::kGatherV2:
+        return Gather();
+      case ops::kTranspose:
+        return Transpose();
+      case ops::kSlice:
+        return Slice();
+      case ops::kStridedSlice:
+        return StridedSlice();
+      case ops::kSplit:
+      case ops::kSplitV:
+        return Split();
+      case ops::kUnpack:
+        return Unpack();
       case ops::kPad:
       case ops::kPadV2:
         return Pad();
@@ -153,9 +186,21 @@ class Reader {
     return absl::OkStatus();
   }
 
+  bool HasOneDataInput() const {
+    switch (parsed_.kind) {
+      case NodeKind::kBroadcast:
+      case NodeKind::kSelect:
+      case NodeKind::kGather:
+      case NodeKind::kProduct:
+        return false;
+      default:
+        return true;
+    }
+  }
+
   absl::Status CheckLayout() const {
     PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(node_));
-    if (layout.is_nchw() && Out(0).shape.rank() == 4) return No("data_format is NCHW, expected NHWC");
+    if (layout.is_nchw() && Out(0).shape.rank() > 2) return No("data_format is NCHW, expected NHWC");
     return absl::OkStatus();
   }
 
@@ -198,6 +243,19 @@ class Reader {
     return std::nullopt;
   }
 
+  // Returns the number of elements of `b` if its dimensions are the last ones of `a`, else 0.
+  static int64_t ElementsOfSuffix(const Shape& a, const Shape& b) {
+    // A loop nest has a block of at least one row of channels for each operand, which has to stay in the L1 cache.
+    constexpr int64_t kMostChannels = 4096;
+    const int shift = a.rank() - b.rank();
+    int begin = a.rank();
+    while (begin > 0 && begin > shift && b.dim(begin - 1 - shift) == a.dim(begin - 1)) --begin;
+    for (int i = shift; i < begin; ++i) {
+      if (b.dim(i - shift) != 1) return 0;
+    }
+    return b.num_elements() <= kMostChannels ? b.num_elements() : 0;
+  }
+
   absl::StatusOr<ParsedNode> Binary(LoopOp op) {
     parsed_.kind = NodeKind::kElementwise;
     parsed_.loop = op;
@@ -206,7 +264,7 @@ class Reader {
     const bool left_fits = In(0).shape.num_elements() == Out(0).shape.num_elements() && !In(0).constant.has_value();
     const bool right_fits = In(1).shape.num_elements() == Out(0).shape.num_elements() && !In(1).constant.has_value();
     if (!left_fits) {
-      if (!right_fits) return No("neither operand is a nonconstant tensor with the shape of the result");
+      if (!right_fits) return Broadcast(op);
       // c - x is -x + c.
       if (op == LoopOp::kSub && In(0).constant.has_value() && In(0).shape.num_elements() == 1) {
         parsed_.left = 1;
@@ -216,20 +274,53 @@ class Reader {
         parsed_.beta = FloatsOf(*In(0).constant)[0];
         return parsed_;
       }
-      if (!IsCommutative(op)) return No("the first operand is broadcast or constant");
+      if (!IsCommutative(op)) return Broadcast(op);
       std::swap(parsed_.left, parsed_.right);
     }
     const std::optional<Meeting> meeting =
         MeetingOf(In(parsed_.left).shape, In(parsed_.right).shape, In(parsed_.right).constant.has_value());
     if (!meeting.has_value()) {
-      return No(absl::StrCat("operands of shapes ", In(0).shape.ToString(), " and ", In(1).shape.ToString(),
-                             " broadcast in an unsupported way"));
+      parsed_.channels = ElementsOfSuffix(In(parsed_.left).shape, In(parsed_.right).shape);
+      if (parsed_.channels == 0) return Broadcast(op);
+      parsed_.meeting = Meeting::kPerChannel;
+      return parsed_;
     }
     parsed_.meeting = *meeting;
     if (parsed_.meeting == Meeting::kScalar && In(parsed_.right).constant.has_value()) {
       return WithNumber(op, FloatsOf(*In(parsed_.right).constant)[0]);
     }
     return parsed_;
+  }
+
+  // Sets the strides with which the inputs are broadcast to the result. NumPy's rules give the shape of the result.
+  absl::Status BroadcastInputs(int count) {
+    const Shape& result = Out(0).shape;
+    for (int i = 0; i < count; ++i) {
+      const absl::StatusOr<Shape> shape = BroadcastShapes(In(i).shape, result);
+      if (!shape.ok() || *shape != result) {
+        return No(absl::StrCat("operand ", i, " of shape ", In(i).shape.ToString(), " is not broadcast as in NumPy"));
+      }
+      parsed_.strides.push_back(BroadcastStrides(In(i).shape, result));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ParsedNode> Broadcast(LoopOp op) {
+    parsed_ = ParsedNode();
+    parsed_.kind = NodeKind::kBroadcast;
+    parsed_.loop = op;
+    parsed_.right = 1;
+    PF_RETURN_IF_ERROR(BroadcastInputs(2));
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Pow() {
+    if (!In(1).constant.has_value() || In(1).shape.num_elements() != 1) return No("its exponent is no constant number");
+    const float exponent = FloatsOf(*In(1).constant)[0];
+    if (In(0).shape != Out(0).shape) return No("its exponent changes the shape");
+    if (exponent == 2) return Unary(LoopOp::kSquare);
+    if (exponent == 3) return Unary(LoopOp::kCube);
+    return No("its exponent is not 2 or 3");
   }
 
   absl::StatusOr<ParsedNode> WithNumber(LoopOp op, float number) {
@@ -260,7 +351,7 @@ class Reader {
         parsed_.beta = op == LoopOp::kMin ? number : kInfinity;
         break;
       default:
-        return No("it subtracts a scalar constant");
+        return Broadcast(op);
     }
     parsed_.left = left;
     return parsed_;
@@ -329,6 +420,7 @@ class Reader {
 
   absl::StatusOr<ParsedNode> TransposedConvolution() {
     parsed_.kind = NodeKind::kTransposedConvolution;
+    parsed_.data = 2;
     PF_RETURN_IF_ERROR(CheckConstant(1, 4));
     PF_RETURN_IF_ERROR(CheckLayout());
     const Shape& image = Out(0).shape;
@@ -343,16 +435,64 @@ class Reader {
   }
 
   absl::StatusOr<ParsedNode> MatMul() {
+    PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(node_, "transpose_a"));
+    PF_ASSIGN_OR_RETURN(const bool transpose_b, BoolAttr(node_, "transpose_b"));
+    if (node_.op() == ops::kMatMul && (transpose_a || !In(1).constant.has_value())) {
+      PF_ASSIGN_OR_RETURN(parsed_.contraction,
+                          MatrixContraction(In(0).shape, transpose_a, In(1).shape, transpose_b, Out(0).shape));
+      return Multiply();
+    }
     parsed_.kind = NodeKind::kMatMul;
     PF_RETURN_IF_ERROR(CheckConstant(1, 2));
     PF_RETURN_IF_ERROR(ReadPostOps());
-    PF_ASSIGN_OR_RETURN(const bool transpose_a, BoolAttr(node_, "transpose_a"));
-    PF_ASSIGN_OR_RETURN(parsed_.transpose_b, BoolAttr(node_, "transpose_b"));
+    parsed_.transpose_b = transpose_b;
     if (transpose_a) return No("the left matrix is transposed");
     if (In(0).shape.rank() != 2) return No("the left operand is not a matrix");
     parsed_.rows = In(0).shape.dim(0);
     parsed_.depth = In(0).shape.dim(1);
     parsed_.columns = Out(0).shape.dim(1);
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Contract() {
+    if (from_.inputs.size() != 2) return No(absl::StrCat("it has ", from_.inputs.size(), " operands, expected 2"));
+    if (node_.op() == ops::kEinsum) {
+      PF_ASSIGN_OR_RETURN(const std::string equation, StringAttr(node_, "equation"));
+      PF_ASSIGN_OR_RETURN(parsed_.contraction, EinsumContraction(equation, In(0).shape, In(1).shape, Out(0).shape));
+      return Multiply();
+    }
+    PF_ASSIGN_OR_RETURN(const bool adj_x, BoolAttr(node_, "adj_x"));
+    PF_ASSIGN_OR_RETURN(const bool adj_y, BoolAttr(node_, "adj_y"));
+    PF_ASSIGN_OR_RETURN(parsed_.contraction, MatrixContraction(In(0).shape, adj_x, In(1).shape, adj_y, Out(0).shape));
+    return Multiply();
+  }
+
+  // Reads parsed_.contraction: a product of packed weights if one operand is constant and its layout allows it.
+  absl::StatusOr<ParsedNode> Multiply() {
+    for (int i = 0; i < 2; ++i) {
+      if (In(i).dtype != DType::kFloat) return No(absl::StrCat("its input is ", DTypeName(In(i).dtype)));
+    }
+    PF_ASSIGN_OR_RETURN(const Product product, ProductOf(parsed_.contraction));
+    const bool is_of_rows = product.batches.empty() && (product.rows == 1 || product.row_a == product.depth) &&
+                            (product.depth == 1 || product.depth_a == 1) &&
+                            (product.rows == 1 || product.row_c == product.columns) &&
+                            (product.columns == 1 || product.column_c == 1);
+    const bool is_plain =
+        (product.columns == 1 || product.column_b == 1) && (product.depth == 1 || product.depth_b == product.columns);
+    const bool is_transposed =
+        (product.depth == 1 || product.depth_b == 1) && (product.columns == 1 || product.column_b == product.depth);
+    const bool is_weighted = In(product.right).constant.has_value() && is_of_rows && (is_plain || is_transposed);
+    parsed_.kind = is_weighted ? NodeKind::kMatMul : NodeKind::kProduct;
+    if (!is_weighted) {
+      parsed_.product = product;
+      return parsed_;
+    }
+    parsed_.data = product.left;
+    parsed_.weights = product.right;
+    parsed_.rows = product.rows;
+    parsed_.depth = product.depth;
+    parsed_.columns = product.columns;
+    parsed_.transpose_b = !is_plain;
     return parsed_;
   }
 
@@ -367,17 +507,40 @@ class Reader {
     return parsed_;
   }
 
-  absl::StatusOr<ParsedNode> Mean() {
-    parsed_.kind = NodeKind::kMean;
-    const DelegateTensor& axes = In(1);
-    if (In(0).shape.rank() != 4 || !axes.constant.has_value() || axes.dtype != DType::kInt32 ||
-        axes.shape.num_elements() != 2) {
-      return No("it does not reduce exactly the height and width of an image");
+  // Returns the elements of an integer constant.
+  absl::StatusOr<std::vector<int64_t>> Integers(int i, absl::string_view what) const {
+    if (!In(i).constant.has_value()) return No(absl::StrCat(what, " is not constant"));
+    absl::StatusOr<std::vector<int64_t>> values = IntegerValues(*In(i).constant);
+    if (!values.ok()) return No(absl::StrCat(what, " is ", DTypeName(In(i).dtype)));
+    return values;
+  }
+
+  absl::StatusOr<int64_t> AxisFrom(int64_t axis, int rank) const {
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return No("its axis is out of bounds");
+    return axis;
+  }
+
+  absl::StatusOr<ParsedNode> Reduce(bool is_mean) {
+    parsed_.kind = NodeKind::kReduce;
+    parsed_.is_mean = is_mean;
+    const Shape& shape = In(0).shape;
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Integers(1, "the list of its axes"));
+    std::vector<bool> is_reduced(static_cast<size_t>(shape.rank()), false);
+    for (const int64_t given : axes) {
+      PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(given, shape.rank()));
+      is_reduced[axis] = true;
     }
-    const UnalignedSpan<int32_t> values(axes.constant->bytes().data(), 2);
-    const auto axis = [&](size_t i) { return values[i] < 0 ? values[i] + 4 : values[i]; };
-    if (axis(0) + axis(1) != 3 || axis(0) * axis(1) != 2)
-      return No("it does not reduce exactly the height and width of an image");
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (shape.dim(d) == 1) continue;
+      if (!is_reduced[d]) {
+        (parsed_.reduced == 1 ? parsed_.outer : parsed_.inner) *= shape.dim(d);
+      } else if (parsed_.inner > 1) {
+        return No("it reduces dimensions that are not adjacent");
+      } else {
+        parsed_.reduced *= shape.dim(d);
+      }
+    }
     return parsed_;
   }
 
@@ -390,6 +553,138 @@ class Reader {
     if (parsed_.axis < 0) parsed_.axis += Out(0).shape.rank();
     for (int i = 0; i < parsed_.num_values; ++i) {
       if (In(i).constant.has_value()) return No("it concatenates a constant");
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Pack() {
+    parsed_.kind = NodeKind::kConcat;
+    parsed_.num_values = static_cast<int>(from_.inputs.size());
+    PF_ASSIGN_OR_RETURN(const int64_t given, IntAttr(node_, "axis"));
+    PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(given, Out(0).shape.rank()));
+    parsed_.axis = static_cast<int>(axis);
+    for (int i = 0; i < parsed_.num_values; ++i) {
+      if (In(i).constant.has_value()) return No("it concatenates a constant");
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Select() {
+    parsed_.kind = NodeKind::kSelect;
+    if (In(0).constant.has_value()) return No("its condition is constant");
+    if (In(0).dtype != DType::kBool) return No(absl::StrCat("its condition is ", DTypeName(In(0).dtype)));
+    if (node_.op() == ops::kSelect && In(0).shape != Out(0).shape && In(0).shape.rank() != 0) {
+      return No("its condition selects slices");
+    }
+    PF_RETURN_IF_ERROR(BroadcastInputs(3));
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Gather() {
+    parsed_.kind = NodeKind::kGather;
+    const Shape& table = In(0).shape;
+    int64_t axis = 0;
+    if (node_.op() == ops::kGatherV2) {
+      PF_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Integers(2, "its axis"));
+      PF_ASSIGN_OR_RETURN(axis, AxisFrom(axes.empty() ? 0 : axes[0], table.rank()));
+      PF_ASSIGN_OR_RETURN(const int64_t batch_dims, IntAttr(node_, "batch_dims"));
+      if (batch_dims != 0) return No("it has batch dimensions");
+    }
+    if (table.rank() == 0) return No("its table is a scalar");
+    const DType dtype = In(1).dtype;
+    if (dtype != DType::kInt32 && dtype != DType::kInt64) return No(absl::StrCat("its indices are ", DTypeName(dtype)));
+    if (In(1).constant.has_value()) return No("its indices are constant");
+    for (int d = 0; d < table.rank(); ++d) {
+      (d < axis ? parsed_.outer : d == axis ? parsed_.reduced : parsed_.inner) *= table.dim(d);
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Transpose() {
+    parsed_.kind = NodeKind::kView;
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> order, Integers(1, "its permutation"));
+    const std::vector<int64_t> strides = RowMajorStrides(In(0).shape);
+    StridedView& view = parsed_.views.emplace_back();
+    for (const int64_t given : order) {
+      PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(given, In(0).shape.rank()));
+      view.strides.push_back(strides[axis]);
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Slice() {
+    parsed_.kind = NodeKind::kView;
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> begin, Integers(1, "the start of its slice"));
+    StridedView& view = parsed_.views.emplace_back();
+    view.strides = RowMajorStrides(In(0).shape);
+    for (size_t d = 0; d < begin.size(); ++d) view.offset += begin[d] * view.strides[d];
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> StridedSlice() {
+    parsed_.kind = NodeKind::kView;
+    const Shape& shape = In(0).shape;
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> begin, Integers(1, "the start of its slice"));
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Integers(3, "the list of its steps"));
+    PF_ASSIGN_OR_RETURN(const int64_t begin_mask, IntAttr(node_, "begin_mask"));
+    PF_ASSIGN_OR_RETURN(const int64_t ellipsis_mask, IntAttr(node_, "ellipsis_mask"));
+    PF_ASSIGN_OR_RETURN(const int64_t new_axis_mask, IntAttr(node_, "new_axis_mask"));
+    PF_ASSIGN_OR_RETURN(const int64_t shrink_axis_mask, IntAttr(node_, "shrink_axis_mask"));
+    const auto has = [](int64_t mask, size_t i) { return i < 32 && ((mask >> i) & 1) != 0; };
+    // The reference kernel has checked all bounds, and the result is not empty.
+    const std::vector<int64_t> own = RowMajorStrides(shape);
+    StridedView& view = parsed_.views.emplace_back();
+    size_t from = 0;
+    const auto keep_until = [&](size_t end) {
+      for (; from < std::min(end, own.size()); ++from) view.strides.push_back(own[from]);
+    };
+    for (size_t i = 0; i < begin.size() && i < steps.size(); ++i) {
+      if (has(ellipsis_mask, i)) {
+        size_t num_after = 0;
+        for (size_t j = i + 1; j < begin.size(); ++j) num_after += has(new_axis_mask, j) ? 0 : 1;
+        keep_until(own.size() - std::min(own.size(), num_after));
+      } else if (has(new_axis_mask, i)) {
+        view.strides.push_back(0);
+      } else if (from < own.size()) {
+        const int64_t dim = shape.dim(static_cast<int>(from));
+        const bool is_shrunk = has(shrink_axis_mask, i);
+        const bool is_open = has(begin_mask, i) && !is_shrunk;
+        const int64_t first = is_open ? (steps[i] > 0 ? 0 : dim - 1) : begin[i] < 0 ? begin[i] + dim : begin[i];
+        view.offset += std::min(std::max<int64_t>(first, 0), dim - 1) * own[from];
+        if (!is_shrunk) view.strides.push_back(steps[i] * own[from]);
+        ++from;
+      }
+    }
+    keep_until(own.size());
+    if (static_cast<int>(view.strides.size()) != Out(0).shape.rank()) return No("its slice has another rank");
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Split() {
+    parsed_.kind = NodeKind::kView;
+    const int axis_input = node_.op() == ops::kSplit ? 0 : 2;
+    parsed_.data = node_.op() == ops::kSplit ? 1 : 0;
+    const Shape& shape = In(parsed_.data).shape;
+    PF_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, Integers(axis_input, "its axis"));
+    PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(axes.empty() ? 0 : axes[0], shape.rank()));
+    const std::vector<int64_t> strides = RowMajorStrides(shape);
+    int64_t begin = 0;
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      parsed_.views.push_back({begin * strides[axis], strides});
+      begin += Out(static_cast<int>(i)).shape.dim(static_cast<int>(axis));
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Unpack() {
+    parsed_.kind = NodeKind::kView;
+    PF_ASSIGN_OR_RETURN(const int64_t given, IntAttr(node_, "axis"));
+    PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(given, In(0).shape.rank()));
+    std::vector<int64_t> strides = RowMajorStrides(In(0).shape);
+    const int64_t step = strides[axis];
+    strides.erase(strides.begin() + axis);
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      parsed_.views.push_back({static_cast<int64_t>(i) * step, strides});
     }
     return parsed_;
   }
@@ -455,6 +750,10 @@ class Reader {
 
 absl::StatusOr<ParsedNode> ParseNode(const Partition& partition, const DelegateNode& node) {
   return Reader(partition, node).Read();
+}
+
+int64_t OutputChannels(const ParsedNode& parsed) {
+  return parsed.kind == NodeKind::kMatMul ? parsed.columns : parsed.window.output_channels;
 }
 
 int64_t PadAfter(const WindowAxis& axis) {

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
+#include "runtime_check/delegates/onednn/contraction.h"
 #include "runtime_check/delegates/onednn/loops.h"
+#include "runtime_check/delegates/onednn/strided.h"
 #include "runtime_check/kernels/window.h"
 
 namespace permafrost {
@@ -21,12 +24,17 @@ enum class NodeKind {
   kTransposedConvolution,
   kMatMul,
   kPool,
-  kMean,  // Mean over height and width.
-  kConcat,
+  kReduce,  // Mean or sum over neighbouring dimensions.
+  kConcat,  // Includes Pack.
   kPad,
   kResize,
   kSoftmax,
   kBatchNorm,
+  kBroadcast,  // An elementwise node of two operands that are broadcast in a way that no Meeting describes.
+  kSelect,
+  kView,  // Transpose, Slice, Split and the like: elements of the input in another order, for each output.
+  kGather,
+  kProduct,  // Matrix products of two computed operands.
 };
 
 // How the second operand of an elementwise node is broadcast to the shape of the first.
@@ -54,6 +62,7 @@ struct ParsedNode {
   float alpha = 0, beta = 0;
   int left = 0, right = -1;
   Meeting meeting = Meeting::kSame;
+  int64_t channels = 0;  // Elements of a kPerChannel operand that has several dimensions; 0 if it has one.
   // kConvolution, kTransposedConvolution, kPool.
   WindowGeometry window;
   bool is_average = false;
@@ -64,13 +73,27 @@ struct ParsedNode {
   // kMatMul: C[rows, columns] = A[rows, depth] B[depth, columns].
   int64_t rows = 0, depth = 0, columns = 0;
   bool transpose_b = false;
+  // Inputs of a weighted node. `data` is also that of other nodes with one data input.
+  int data = 0, weights = 1;
   // kPad: pixels before and after, in height and width.
   int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
   // kResize.
   bool is_bilinear = false, align_corners = false, half_pixel_centers = false;
+  // kReduce, and kGather, whose input is [outer, reduced, inner].
+  int64_t outer = 1, reduced = 1, inner = 1;
+  bool is_mean = false;
+  // kView: one for each output.
+  std::vector<StridedView> views;
+  // kSelect: the inputs are the condition, the value where it is true, and the other value. kBroadcast: the two
+  // operands. The strides with which each is broadcast to the result.
+  std::vector<std::vector<int64_t>> strides;
+  // kProduct.
+  Contraction contraction;
+  Product product;
   // kConcat: the inputs and the axis.
   int num_values = 0, first_value = 0, axis = 0;
-  // kBatchNorm: y = x * factor + offset for each channel.
+  std::string near_miss;  // Names a pattern that the node almost is part of, and the difference; for --explain.
+  // kBatchNorm, kNormalize: y = x * factor + offset for each channel.
   std::vector<float> factor, offset;
 };
 
@@ -79,6 +102,9 @@ int64_t PadAfter(const WindowAxis& axis);
 
 // Parses a node. Returns Unimplemented, with the reason, for a node that the delegate does not support.
 absl::StatusOr<ParsedNode> ParseNode(const Partition& partition, const DelegateNode& node);
+
+// Returns the channels of a weighted node's result: the last dimension, or the columns of a matrix product.
+int64_t OutputChannels(const ParsedNode& parsed);
 
 // Returns the elements of a float constant.
 std::vector<float> FloatsOf(const Tensor& tensor);

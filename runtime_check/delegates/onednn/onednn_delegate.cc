@@ -15,6 +15,21 @@
 namespace permafrost {
 namespace {
 
+// Returns true for nodes that take about as long in the reference kernels.
+bool IsCheap(onednn::NodeKind kind) {
+  switch (kind) {
+    case onednn::NodeKind::kElementwise:
+    case onednn::NodeKind::kConcat:
+    case onednn::NodeKind::kBroadcast:
+    case onednn::NodeKind::kSelect:
+    case onednn::NodeKind::kView:
+    case onednn::NodeKind::kGather:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class OneDnnDelegate final : public Delegate {
  public:
   OneDnnDelegate(PrecisionPlan plan, std::shared_ptr<PackedWeights> packed)
@@ -36,11 +51,14 @@ class OneDnnDelegate final : public Delegate {
 
   bool IsWorthwhile(const Partition& partition) const override {
     constexpr int64_t kFewElements = 1024;
+    // A smaller product of computed operands takes about as long as entering a partition.
+    constexpr int64_t kFewProducts = 16384;
     int64_t nodes = 0, elements = 0;
     for (const DelegateNode& node : partition.nodes) {
       const absl::StatusOr<onednn::ParsedNode> parsed = onednn::ParseNode(partition, node);
       if (!parsed.ok() || parsed->kind == onednn::NodeKind::kAlias) continue;
-      if (parsed->kind != onednn::NodeKind::kElementwise && parsed->kind != onednn::NodeKind::kConcat) return true;
+      const bool is_product = parsed->kind == onednn::NodeKind::kProduct;
+      if (is_product ? parsed->product.multiplications() >= kFewProducts : !IsCheap(parsed->kind)) return true;
       ++nodes;
       elements += partition.tensors[node.outputs[0]].shape.num_elements();
     }

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PIECE_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PIECE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,8 +19,11 @@ struct RunContext {
   char* const* tensors;  // Indexed by tensor of the partition; tensors that share memory have the same pointer.
   char* scratch;         // Scratch memory: the maximum that any piece requests.
   int num_threads;
-  bool has_non_finite;  // True if an input holds NaN or infinity.
+  // True if an input holds NaN or infinity, or an earlier piece has computed NaN and noted it.
+  std::atomic<bool>* has_non_finite;
 
+  bool HasNonFinite() const { return has_non_finite->load(std::memory_order_relaxed); }
+  void NoteNonFinite() const { has_non_finite->store(true, std::memory_order_relaxed); }
   template <typename T>
   T* at(int tensor) const {
     return reinterpret_cast<T*>(tensors[tensor]);

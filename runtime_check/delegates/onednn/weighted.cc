@@ -299,7 +299,7 @@ class Weighted final : public Piece {
   }
 
   absl::Status Run(const RunContext& context) override {
-    if ((context.has_non_finite || has_non_finite_weights_) && loops_ != nullptr) return RunNonFinite(context);
+    if ((context.HasNonFinite() || has_non_finite_weights_) && loops_ != nullptr) return RunNonFinite(context);
     primitive_.SetPointer(source_, context.tensors[input_]);
     primitive_.SetPointer(target_, context.tensors[output_]);
     if (scratch_ >= 0) primitive_.SetPointer(scratch_, context.scratch);

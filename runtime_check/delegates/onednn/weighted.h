@@ -29,9 +29,7 @@ struct WeightedOp {
   // the weights. Empty otherwise.
   std::vector<float> means;
 
-  int64_t output_channels() const {
-    return parsed.kind == NodeKind::kMatMul ? parsed.columns : parsed.window.output_channels;
-  }
+  int64_t output_channels() const { return OutputChannels(parsed); }
 };
 
 // Appends the step to the post-steps. Merges it with the last post-step if one function can do both, and omits a step
