@@ -231,6 +231,23 @@ def keras_gru_functions():
     return recurrent(gru, False)
 
 
+@case
+def keras_encoder():
+    """Two blocks of attention with a mask, over sequences of any length, and layer normalisation before and behind."""
+    tf.keras.utils.set_random_seed(5)
+    layers = tf.keras.layers
+    tokens = tf.keras.Input([None], dtype="int32")
+    x = layers.Embedding(30, 16, mask_zero=True)(tokens)
+    for _ in range(2):
+        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 8)(x, x))
+        x += layers.Dense(16)(layers.Dense(24, activation="gelu")(layers.LayerNormalization()(x)))
+    model = tf.keras.Model(tokens, layers.Dense(3)(layers.GlobalAveragePooling1D()(x)))
+    # The default values of biases and factors would hide that they are lost.
+    model.set_weights([w + floats(i, *w.shape) * 0.2 for i, w in enumerate(model.get_weights())])
+    runs = [[np.array(run, np.int32)] for run in ([[3, 7, 1, 0, 0], [29, 2, 2, 4, 8]], [[9]], [[5, 6, 0, 7, 0, 1, 4]])]
+    return freeze_v2(lambda x: model(x), [tf.TensorSpec([None, None], tf.int32)], runs, True)
+
+
 def composed(x, n):
     mapped = tf.map_fn(lambda row: tf.reduce_sum(row) * row, x)
     branch = tf.cond(n > 2, lambda: x[:, :1] * 2, lambda: tf.cond(n > 1, lambda: x + 1, lambda: x[:1] - 1))

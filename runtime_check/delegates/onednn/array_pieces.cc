@@ -222,13 +222,48 @@ class Reduce final : public Piece {
     });
     return absl::OkStatus();
   }
-  std::string Describe() const override {
-    return absl::StrCat(name, ": ", is_mean_ ? "mean" : "sum", " (loops)");
-  }
+  std::string Describe() const override { return absl::StrCat(name, ": ", is_mean_ ? "mean" : "sum", " (loops)"); }
 
  private:
   int64_t outer_, reduced_, inner_;
   bool is_mean_;
+  int num_threads_;
+};
+
+class Normalize final : public Piece {
+ public:
+  explicit Normalize(const PlainOp& op)
+      : rows_(op.output.second),
+        epsilon_(op.parsed.epsilon),
+        is_centred_(op.parsed.is_centred),
+        factor_(op.parsed.factor),
+        offset_(op.parsed.offset),
+        num_threads_(ThreadsFor(op, rows_.elements())) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const float* const from = context.at<float>(reads[0]);
+    float* const to = context.at<float>(writes[0]);
+    const int64_t channels = rows_.channels;
+    InParallel(num_threads_, rows_.rows, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        NormalizeOf(channels, is_centred_, epsilon_, from + r * channels, factor_.data(), offset_.data(),
+                    to + r * channels);
+      }
+    });
+    return absl::OkStatus();
+  }
+  int64_t constant_bytes() const override {
+    return static_cast<int64_t>((factor_.size() + offset_.size()) * sizeof(float));
+  }
+  std::string Describe() const override {
+    return absl::StrCat(name, ": ", is_centred_ ? "layer" : "RMS", " normalisation (loops)");
+  }
+
+ private:
+  Rows rows_;
+  float epsilon_;
+  bool is_centred_;
+  std::vector<float> factor_, offset_;
   int num_threads_;
 };
 
@@ -246,6 +281,12 @@ std::unique_ptr<Piece> MakeGather(const PlainOp& op, DType index_type) {
 std::unique_ptr<Piece> MakeSelect(const PlainOp& op) { return NamedPiece(std::make_unique<Select>(op), op); }
 
 std::unique_ptr<Piece> MakeBroadcast(const PlainOp& op) { return NamedPiece(std::make_unique<Broadcast>(op), op); }
+
+std::unique_ptr<Piece> MakeNormalize(const PlainOp& op) {
+  std::unique_ptr<Piece> piece = NamedPiece(std::make_unique<Normalize>(op), op);
+  piece->in_place = {op.inputs[0].first};
+  return piece;
+}
 
 std::unique_ptr<Piece> MakeReduce(const PlainOp& op) { return NamedPiece(std::make_unique<Reduce>(op), op); }
 

@@ -17,6 +17,7 @@ std::unique_ptr<Piece> MakeGather(const PlainOp& op, DType index_type);
 std::unique_ptr<Piece> MakeSelect(const PlainOp& op);
 std::unique_ptr<Piece> MakeBroadcast(const PlainOp& op);
 std::unique_ptr<Piece> MakeReduce(const PlainOp& op);
+std::unique_ptr<Piece> MakeNormalize(const PlainOp& op);
 
 }  // namespace onednn
 }  // namespace permafrost

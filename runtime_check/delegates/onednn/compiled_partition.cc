@@ -65,7 +65,9 @@ class Pieces final : public CompiledPartition {
   }
   std::vector<std::string> Describe() const override {
     std::vector<std::string> lines;
-    for (const std::unique_ptr<Piece>& piece : pieces_) lines.push_back(piece->Describe());
+    for (const std::unique_ptr<Piece>& piece : pieces_) {
+      lines.push_back(absl::StrCat(piece->Describe(), piece->note.empty() ? "" : "; ", piece->note));
+    }
     for (const Stretch& stretch : stretches_) {
       for (int i = stretch.begin; i < stretch.end; ++i) absl::StrAppend(&lines[i], ", beside others");
     }

@@ -15,7 +15,8 @@ namespace {
 
 absl::Status No(std::string reason) { return absl::UnimplementedError(std::move(reason)); }
 
-// Dimensions of an ellipsis have the labels 256 + k, k places before its end, so that ellipses broadcast from the right.
+// Dimensions of an ellipsis have the labels 256 + k, k places before its end, so that ellipses broadcast from the
+// right.
 absl::StatusOr<std::vector<int>> LabelsOf(absl::string_view text, int rank) {
   int written = 0;
   for (const char c : text) written += c != '.' && c != ' ' ? 1 : 0;
@@ -98,8 +99,7 @@ absl::StatusOr<Contraction> MatrixContraction(const Shape& left, bool is_left_tr
     return all;
   };
   Contraction contraction;
-  contraction.inputs[0] =
-      OperandOf(is_left_transposed ? labels(left, kDepth, kRow) : labels(left, kRow, kDepth), left);
+  contraction.inputs[0] = OperandOf(is_left_transposed ? labels(left, kDepth, kRow) : labels(left, kRow, kDepth), left);
   contraction.inputs[1] =
       OperandOf(is_right_transposed ? labels(right, kColumn, kDepth) : labels(right, kDepth, kColumn), right);
   contraction.result = OperandOf(labels(result, kRow, kColumn), result);
@@ -114,7 +114,9 @@ int64_t Product::num_batches() const {
 
 absl::StatusOr<Product> ProductOf(const Contraction& contraction) {
   std::vector<Product::Batch> batches, rows, columns, depths;
-  const auto step = [](const Contraction::Dimension* dimension) { return dimension == nullptr ? 0 : dimension->stride; };
+  const auto step = [](const Contraction::Dimension* dimension) {
+    return dimension == nullptr ? 0 : dimension->stride;
+  };
   for (const Contraction::Dimension& dimension : contraction.result.dimensions) {
     const auto* a = Find(contraction.inputs[0], dimension.label);
     const auto* b = Find(contraction.inputs[1], dimension.label);
@@ -159,8 +161,8 @@ absl::StatusOr<Product> ProductOf(const Contraction& contraction) {
   product.batches = std::move(batches);
   if (!rows.empty()) {
     // The longest rows; the others are batches that read the same B.
-    const auto longest = std::max_element(rows.begin(), rows.end(),
-                                          [](const auto& x, const auto& y) { return x.size < y.size; });
+    const auto longest =
+        std::max_element(rows.begin(), rows.end(), [](const auto& x, const auto& y) { return x.size < y.size; });
     product.rows = longest->size;
     product.row_a = longest->a;
     product.row_c = longest->c;

@@ -10,6 +10,7 @@
 
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/array_pieces.h"
+#include "runtime_check/delegates/onednn/attention_piece.h"
 #include "runtime_check/delegates/onednn/depthwise_convolution.h"
 #include "runtime_check/delegates/onednn/fusion_stages.h"
 #include "runtime_check/delegates/onednn/image_pieces.h"
@@ -194,9 +195,11 @@ class PieceMaker {
         break;
       case NodeKind::kSoftmax:
         Add(position, MakeSoftmax(PlainIn({}, i, 1)));
+        made_.back().piece->note = parsed_.nodes[i].near_miss;
         break;
       case NodeKind::kBroadcast:
         Add(position, MakeBroadcast(PlainIn({}, i, 2)));
+        made_.back().piece->note = parsed_.nodes[i].near_miss;
         break;
       case NodeKind::kSelect:
         Add(position, MakeSelect(PlainIn({}, i, 3)));
@@ -206,6 +209,12 @@ class PieceMaker {
         break;
       case NodeKind::kProduct:
         Add(position, MakeProduct(PlainIn({}, i, 2)));
+        break;
+      case NodeKind::kNormalize:
+        Add(position, MakeNormalize(PlainIn({}, i, 1)));
+        break;
+      case NodeKind::kAttention:
+        Add(position, MakeAttention(PlainIn({}, i, static_cast<int>(parsed_.Source(i).inputs.size()))));
         break;
       case NodeKind::kView:
         MakeViews(i);
@@ -354,6 +363,10 @@ class PieceMaker {
       const Step& last = *steps.back();
       Add(last.position,
           MakeLoopNest(steps, results, types_.types, parsed_.NameOf(static_cast<size_t>(last.node)), NextThreads()));
+      for (const Step* step : steps) {
+        const std::string& near_miss = parsed_.nodes[static_cast<size_t>(step->node)].near_miss;
+        if (!near_miss.empty()) made_.back().piece->note = near_miss;
+      }
     }
   }
 

@@ -1,11 +1,13 @@
 // The stages of fusion, in the order in which Fuse runs them. Each is a function of the results of those before it.
 //
-//   ParsePartition -> FindStorages -> MakeSteps -> FusePads -> ChainSteps -> GroupSteps -> AssignTypes -> MakePieces
+//   ParsePartition (patterns) -> FindStorages -> MakeSteps -> FusePads -> ChainSteps -> GroupSteps -> AssignTypes ->
+//   MakePieces
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_STAGES_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_FUSION_STAGES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,9 +37,11 @@ inline bool MovesNumbers(NodeKind kind) {
 // Returns true if a node with that precision reads floats.
 inline bool ReadsFloats(Precision precision) { return precision == Precision::kF32 || precision == Precision::kBf16x3; }
 
-// The partition with the parsed attributes and the planned precision of each node.
+// The partition, in which single nodes stand for patterns, with the parsed attributes and the planned precision of each
+// node.
 struct ParsedPartition {
-  const Partition* partition;
+  const Partition* given;  // Before patterns were replaced; tensors have the same numbers.
+  std::shared_ptr<const Partition> partition;
   std::vector<ParsedNode> nodes;      // By node.
   std::vector<Precision> precisions;  // By node.
 
@@ -52,7 +56,8 @@ struct ParsedPartition {
   }
 };
 
-// Parses all nodes. Returns the errors of ParseNode. `partition` must outlive the result.
+// Parses all nodes, and replaces patterns of several nodes by one. Returns the errors of ParseNode. `partition`
+// must outlive the result.
 absl::StatusOr<ParsedPartition> ParsePartition(const Partition& partition, const PrecisionPlan& plan);
 
 // The mapping of tensors to storages. Tensors with the same elements under different shapes (Identity, Reshape) share a

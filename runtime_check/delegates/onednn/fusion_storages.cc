@@ -1,10 +1,14 @@
 // The first stages of fusion: parsing of nodes, and assignment of tensors to storages.
 #include <cstddef>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/fusion_stages.h"
+#include "runtime_check/delegates/onednn/partition_editor.h"
+#include "runtime_check/delegates/onednn/patterns.h"
 #include "runtime_check/delegates/onednn/split_convolution.h"
 
 namespace permafrost {
@@ -12,13 +16,22 @@ namespace onednn {
 
 absl::StatusOr<ParsedPartition> ParsePartition(const Partition& partition, const PrecisionPlan& plan) {
   ParsedPartition parsed;
-  parsed.partition = &partition;
+  parsed.given = &partition;
   for (const DelegateNode& node : partition.nodes) {
     PF_ASSIGN_OR_RETURN(parsed.nodes.emplace_back(), ParseNode(partition, node));
-    Precision precision = plan.Of(node.node->name());
-    if (precision == Precision::kBf16x3 && !IsSplittable(parsed.nodes.back())) precision = Precision::kF32;
+  }
+  auto edited = std::make_shared<Partition>(partition);
+  PartitionEditor editor(edited.get(), &parsed.nodes);
+  AbsorbViews(&editor);
+  FuseNormalizations(&editor);
+  FuseAttention(&editor);
+  editor.Finish();
+  for (size_t i = 0; i < parsed.nodes.size(); ++i) {
+    Precision precision = plan.Of(edited->nodes[i].node->name());
+    if (precision == Precision::kBf16x3 && !IsSplittable(parsed.nodes[i])) precision = Precision::kF32;
     parsed.precisions.push_back(precision);
   }
+  parsed.partition = std::move(edited);
   return parsed;
 }
 
@@ -32,7 +45,7 @@ int Storages::Add(int64_t elements) {
 Storages FindStorages(const ParsedPartition& parsed) {
   const Partition& partition = *parsed.partition;
   Storages result;
-  result.partition = &partition;
+  result.partition = parsed.partition.get();
   result.storage.resize(partition.tensors.size());
   std::iota(result.storage.begin(), result.storage.end(), 0);
   for (const DelegateTensor& tensor : partition.tensors) {

@@ -136,7 +136,7 @@ TypeAssignment AssignTypes(const ParsedPartition& parsed, const PrecisionPlan& p
                            const FusedPads& pads, const Chains& chains, Storages* storages) {
   TypeAssignment result;
   result.types.types.assign(storages->storage.size(), {});
-  result.statistics = FindStatistics(*parsed.partition, plan, *storages);
+  result.statistics = FindStatistics(*parsed.given, plan, *storages);
   result.eight_bits = FindEightBits(parsed, *storages, pads, result.statistics);
   result.precisions = parsed.precisions;
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {

@@ -183,9 +183,7 @@ class Conversion final : public Piece {
 class Softmax final : public Piece {
  public:
   explicit Softmax(const PlainOp& op)
-      : rows_(op.output.second),
-        num_threads_(rows_.elements() < kWorthAThread ? 1 : op.num_threads),
-        note_(op.parsed.near_miss) {}
+      : rows_(op.output.second), num_threads_(rows_.elements() < kWorthAThread ? 1 : op.num_threads) {}
 
   absl::Status Run(const RunContext& context) override {
     const float* const from = context.at<float>(reads[0]);
@@ -199,14 +197,11 @@ class Softmax final : public Piece {
     if (!is_number) context.NoteNonFinite();
     return absl::OkStatus();
   }
-  std::string Describe() const override {
-    return absl::StrCat(name, ": softmax (loops)", note_.empty() ? "" : "; ", note_);
-  }
+  std::string Describe() const override { return absl::StrCat(name, ": softmax (loops)"); }
 
  private:
   Rows rows_;
   int num_threads_;
-  std::string note_;
 };
 
 // Concatenates by copying runs of bytes. A copy is a concatenation of one input.

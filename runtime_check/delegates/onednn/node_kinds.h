@@ -34,7 +34,9 @@ enum class NodeKind {
   kSelect,
   kView,  // Transpose, Slice, Split and the like: elements of the input in another order, for each output.
   kGather,
-  kProduct,  // Matrix products of two computed operands.
+  kProduct,    // Matrix products of two computed operands.
+  kNormalize,  // Layer and RMS normalisation, of several nodes.
+  kAttention,  // softmax(scale * q k + mask) v, of several nodes.
 };
 
 // How the second operand of an elementwise node is broadcast to the shape of the first.
@@ -90,6 +92,17 @@ struct ParsedNode {
   // kProduct.
   Contraction contraction;
   Product product;
+  // kAttention: `product` makes the scores, `second` reads the probabilities; both have the same batches. The inputs
+  // are queries, keys, values, the mask that is added and the condition that selects scores. `strides` has the steps of
+  // mask and condition for each batch, rows and columns.
+  Product second;
+  float scale = 1;
+  bool has_mask = false, has_condition = false;
+  bool keeps_true = true;  // Scores are replaced by `fill` where the condition is false, or where it is true.
+  float fill = 0;
+  // kNormalize, with `factor` and `offset`.
+  float epsilon = 0;
+  bool is_centred = true;
   // kConcat: the inputs and the axis.
   int num_values = 0, first_value = 0, axis = 0;
   std::string near_miss;  // Names a pattern that the node almost is part of, and the difference; for --explain.

@@ -46,6 +46,7 @@ class Piece {
   std::vector<int> in_place;
   int64_t products = 0;  // Number of multiplications of a convolution or matrix product.
   std::string name;      // Name of the node, or of the last fused node.
+  std::string note;      // A pattern that the piece almost is part of, with the difference; may be empty.
 };
 
 // The element type of a storage. An 8-bit element represents `scale` times its value.

@@ -39,7 +39,6 @@ class BatchedProduct final : public Piece {
     left_floats_ = is_left_packed_ ? WholeLines(RowsPerPart() * product_.depth) : 0;
     result_floats_ = is_result_scattered_ ? WholeLines(RowsPerPart() * product_.columns) : 0;
     copied_bytes_ = a_.Align() + b_.Align();
-    note_ = op.parsed.near_miss;
   }
 
   absl::Status Run(const RunContext& context) override {
@@ -61,8 +60,7 @@ class BatchedProduct final : public Piece {
   }
   int64_t constant_bytes() const override { return copied_bytes_; }
   std::string Describe() const override {
-    return absl::StrCat(name, ": ", num_batches_ == 1 ? "product" : "batched product", " (loops)",
-                        note_.empty() ? "" : "; ", note_);
+    return absl::StrCat(name, ": ", num_batches_ == 1 ? "product" : "batched product", " (loops)");
   }
 
  private:
@@ -125,7 +123,6 @@ class BatchedProduct final : public Piece {
   bool is_left_packed_ = false, is_result_scattered_ = false;
   int64_t packed_floats_ = 0, left_floats_ = 0, result_floats_ = 0;  // Per thread.
   int64_t copied_bytes_ = 0;
-  std::string note_;
 };
 
 }  // namespace

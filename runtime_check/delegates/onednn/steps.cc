@@ -21,10 +21,16 @@ struct Form {
     kSigmoid,
     kHardSwish,  // factor * x * min(max(x + 3, 0), 6)
     kSwish,      // x * sigmoid(x)
+    kQuadratic,  // offset + factor * x^2
+    kCubic,      // offset * x + factor * x^3
+    kErfGate,    // offset + factor * erf(x / sqrt(2))
+    kTanhGate,   // offset + factor * tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))
+    kGelu,       // factor * x * (1 + erf(...)), as in kErfGate
+    kGeluTanh,   // factor * x * (1 + tanh(...)), as in kTanhGate
   };
   Kind kind = Kind::kLinearPieces;
   std::vector<float> below = {1}, above = {1};
-  float factor = 1;
+  float factor = 1, offset = 0;
 
   bool IsLinear() const { return kind == Kind::kLinearPieces && below == above; }
   bool IsMultiple() const { return IsLinear() && below.size() == 1; }
@@ -58,8 +64,35 @@ Form LinearPieces(std::vector<float> below, std::vector<float> above) {
   return form;
 }
 
+bool IsNear(float x, double expected) { return std::fabs(x - expected) <= 1e-5 * std::fabs(expected); }
+
+Form Gate(Form::Kind kind, float factor, float offset) {
+  Form form;
+  form.kind = kind;
+  form.factor = factor;
+  form.offset = offset;
+  return form;
+}
+
+// Returns erf or erfc of a multiple of x.
+std::optional<Form> OfErrorFunction(LoopOp op, const Form& x) {
+  constexpr double kRootHalf = 0.70710678118654752;
+  if (!x.IsMultiple() || !IsNear(std::fabs(x.below[0]), kRootHalf)) return std::nullopt;
+  const float sign = x.below[0] > 0 ? 1.0f : -1.0f;
+  return op == LoopOp::kErf ? Gate(Form::Kind::kErfGate, sign, 0) : Gate(Form::Kind::kErfGate, -sign, 1);
+}
+
 std::optional<Form> OfPieces(const Step& step, const Form& x) {
   switch (step.op) {
+    case LoopOp::kErf:
+    case LoopOp::kErfc:
+      return OfErrorFunction(step.op, x);
+    case LoopOp::kSquare:
+      if (x.IsMultiple()) return Gate(Form::Kind::kQuadratic, x.below[0] * x.below[0], 0);
+      return std::nullopt;
+    case LoopOp::kCube:
+      if (x.IsMultiple()) return Gate(Form::Kind::kCubic, x.below[0] * x.below[0] * x.below[0], 0);
+      return std::nullopt;
     case LoopOp::kRelu:
       // For x < 0, below * x is positive if the slope is negative.
       return LinearPieces(Map(x.below, [](float s) { return std::min(s, 0.0f); }),
@@ -113,6 +146,19 @@ std::optional<Form> OfOne(const Step& step, const Form& x) {
     form.kind = Form::Kind::kHardGate;
     return form;
   }
+  using Kind = Form::Kind;
+  if (x.kind == Kind::kCubic && step.op == LoopOp::kTanh) {
+    constexpr double kRoot = 0.79788456080286536;  // sqrt(2 / pi)
+    if (!IsNear(x.offset, kRoot) || !IsNear(x.factor, kRoot * 0.044715)) return std::nullopt;
+    return Gate(Kind::kTanhGate, 1, 0);
+  }
+  const bool has_offset = x.kind == Kind::kQuadratic || x.kind == Kind::kErfGate || x.kind == Kind::kTanhGate;
+  const bool is_scaled = x.kind == Kind::kCubic || x.kind == Kind::kGelu || x.kind == Kind::kGeluTanh;
+  if (step.op == LoopOp::kAffine && (has_offset || (is_scaled && step.beta == 0))) {
+    form.factor *= step.alpha;
+    form.offset = form.offset * step.alpha + step.beta;
+    return form;
+  }
   if ((x.kind == Form::Kind::kHardGate || x.kind == Form::Kind::kHardSwish) && step.op == LoopOp::kAffine &&
       step.beta == 0) {
     form.factor *= step.alpha;
@@ -127,6 +173,12 @@ std::optional<Form> OfTwo(const Step& step, const Form& a, const Form& b) {
     const Form& gate = a.IsMultiple() ? b : a;
     const Form& multiple = a.IsMultiple() ? a : b;
     if (!multiple.IsMultiple()) return std::nullopt;
+    const float slope = multiple.below[0];
+    if (gate.IsMultiple()) return Gate(Kind::kQuadratic, gate.below[0] * slope, 0);
+    if (gate.kind == Kind::kQuadratic) return Gate(Kind::kCubic, gate.factor * slope, gate.offset * slope);
+    if ((gate.kind == Kind::kErfGate || gate.kind == Kind::kTanhGate) && gate.factor == gate.offset) {
+      return Gate(gate.kind == Kind::kErfGate ? Kind::kGelu : Kind::kGeluTanh, gate.factor * slope, 0);
+    }
     Form form;
     if (gate.kind == Kind::kHardGate) {
       form.kind = Kind::kHardSwish;
@@ -138,6 +190,13 @@ std::optional<Form> OfTwo(const Step& step, const Form& a, const Form& b) {
       return form;
     }
     return std::nullopt;
+  }
+  if (step.op == LoopOp::kAdd && (a.kind == Kind::kCubic || b.kind == Kind::kCubic)) {
+    const Form& multiple = a.IsMultiple() ? a : b;
+    Form cubic = a.kind == Kind::kCubic ? a : b;
+    if (!multiple.IsMultiple()) return std::nullopt;
+    cubic.offset += multiple.below[0];
+    return cubic;
   }
   if (a.kind != Kind::kLinearPieces || b.kind != Kind::kLinearPieces) return std::nullopt;
   const auto add = [](float s, float t) { return s + t; };
@@ -155,16 +214,22 @@ class Simplifier {
 
   void Run() {
     for (size_t base = 0; base < readers_.size(); ++base) {
-      const std::vector<int>& readers = readers_[base].steps;
-      const std::set<int> distinct(readers.begin(), readers.end());
-      if (distinct.size() >= 2) Try(static_cast<int>(base));
+      // Each replacement removes a step. It may be a part of a larger function.
+      while (HasSeveralReaders(base) && Try(static_cast<int>(base))) {
+      }
     }
   }
 
  private:
   static constexpr size_t kMostSteps = 12;
 
-  void Try(int base) {
+  bool HasSeveralReaders(size_t base) const {
+    const std::vector<int>& readers = readers_[base].steps;
+    return std::set<int>(readers.begin(), readers.end()).size() >= 2;
+  }
+
+  // Replaces one group of steps that start at `base`. Returns false if there is none.
+  bool Try(int base) {
     std::map<int, Form> forms = {{base, Form()}};
     std::set<int> open(readers_[base].steps.begin(), readers_[base].steps.end());
     std::vector<int> region;
@@ -176,9 +241,10 @@ class Simplifier {
       if (!form.has_value()) continue;
       forms.emplace(step.result, *form);
       region.push_back(index);
-      if (Replace(base, *form, region, index)) return;
+      if (Replace(base, *form, region, index)) return true;
       open.insert(readers_[step.result].steps.begin(), readers_[step.result].steps.end());
     }
+    return false;
   }
 
   static std::optional<Form> FormOf(const Step& step, const std::map<int, Form>& forms) {
@@ -202,6 +268,10 @@ class Simplifier {
       replaced.op = LoopOp::kHardSwish;
     } else if (form.kind == Form::Kind::kSwish) {
       replaced.op = LoopOp::kSwish;
+    } else if (form.kind == Form::Kind::kGelu && IsNear(form.factor, 0.5)) {
+      replaced.op = LoopOp::kGelu;
+    } else if (form.kind == Form::Kind::kGeluTanh && IsNear(form.factor, 0.5)) {
+      replaced.op = LoopOp::kGeluTanh;
     } else if (form.kind == Form::Kind::kLinearPieces && form.IsMultiple()) {
       replaced.op = LoopOp::kAffine;
       replaced.alpha = form.below[0];

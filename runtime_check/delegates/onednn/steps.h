@@ -38,8 +38,8 @@ struct Readers {
 };
 
 // Finds groups of steps that together compute one known function of a value: parametric ReLU (relu(x) + a * min(x, 0)
-// and its equivalent forms), hard swish or swish. Replaces each group by one step, drops the other steps, and updates
-// `readers`. A group is replaced only if its inner values have no other readers.
+// and its equivalent forms), hard swish, swish or GELU in either form. Replaces each group by one step, drops the other
+// steps, and updates `readers`. A group is replaced only if its inner values have no other readers.
 void Simplify(std::vector<Step>* steps, std::vector<Readers>* readers);
 
 }  // namespace onednn

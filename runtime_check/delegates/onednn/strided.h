@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "graph/shape.h"
 
@@ -53,7 +54,7 @@ class StridedLoops {
   // Calls f(positions) for the rows [begin, end), with the position of the first element of the row in each operand.
   template <typename F>
   void ForRows(int64_t begin, int64_t end, F f) const {
-    std::vector<int64_t> index(outer_.size(), 0);
+    absl::InlinedVector<int64_t, 8> index(outer_.size(), 0);
     OperandSteps at = {};
     int64_t rest = begin;
     for (size_t d = outer_.size(); d-- > 0;) {

@@ -184,6 +184,12 @@ bool EltwiseOf(const Step& step, Eltwise* eltwise) {
     case LoopOp::kSwish:
       *eltwise = {algorithm::eltwise_swish, 1};
       return true;
+    case LoopOp::kGelu:
+      *eltwise = {algorithm::eltwise_gelu_erf};
+      return true;
+    case LoopOp::kGeluTanh:
+      *eltwise = {algorithm::eltwise_gelu_tanh};
+      return true;
     default:
       return false;
   }
