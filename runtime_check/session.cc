@@ -13,6 +13,7 @@
 #include "runtime_check/delegate.h"
 #include "runtime_check/execution/executor.h"
 #include "runtime_check/kernel.h"
+#include "runtime_check/planning/cluster.h"
 #include "runtime_check/planning/plan.h"
 #include "runtime_check/planning/plan_cache.h"
 #include "runtime_check/planning/prepared_node.h"
@@ -138,6 +139,9 @@ std::vector<TensorSpec> Session::Impl::Inputs() const {
 
 PlanReport Session::Impl::FullReport() const {
   PlanReport full = report();
+  if (selection::kHoldsDelegates && entry_ != nullptr && plan().clustered != nullptr) {
+    plan().clustered->AddReports("", &full);
+  }
   if (selection::kHoldsFunctions && functions_ != nullptr) functions_->AddReports(&full);
   return full;
 }

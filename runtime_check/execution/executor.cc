@@ -39,6 +39,12 @@ int64_t OutputBytes(const NodeContext& context) {
   return bytes;
 }
 
+bool IsCluster(const Program& program, const Step& step) {
+  if (!selection::kHoldsDelegates || step.dynamic == nullptr) return false;
+  const int call = step.dynamic->node->call;
+  return call >= 0 && program.calls[call].cluster != nullptr;
+}
+
 // Runs a step and records it.
 absl::Status RunRecorded(const Plan& plan, Step* step, absl::Span<const int> release, StepRunner* runner,
                          Profiler* profiler) {
@@ -84,7 +90,9 @@ absl::Status ExecutePlan(Plan* plan, absl::Span<const Value> feeds, absl::Span<c
       environment->profiler != nullptr && environment->profiler->is_recording() ? environment->profiler : nullptr;
   const auto run = [&](Step* step, absl::Span<const int> release) -> absl::Status {
     const auto run_step = [&] {
-      return profiler == nullptr ? runner.Run(step, release) : RunRecorded(*plan, step, release, &runner, profiler);
+      // The nodes of a cluster are recorded, not the cluster.
+      return profiler == nullptr || IsCluster(program, *step) ? runner.Run(step, release)
+                                                              : RunRecorded(*plan, step, release, &runner, profiler);
     };
     if (on_node == nullptr) return run_step();
     const absl::Time start = absl::Now();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
+#include "runtime_check/planning/cluster.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/functions.h"
 
@@ -58,6 +59,10 @@ absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
 
 absl::Status StepRunner::RunDynamic(Step* step, absl::Span<const int> release) {
   DynamicNode& dynamic = *step->dynamic;
+  if (selection::kHoldsDelegates && plan_.clustered != nullptr && dynamic.node->call >= 0 &&
+      program_.calls[dynamic.node->call].cluster != nullptr) {
+    return RunCluster(*dynamic.node, step->context);
+  }
   if (selection::kHoldsFunctions && dynamic.node->call >= 0) {
     const absl::Status status = Call(*dynamic.node, step->context);
     return environment_.AnnotatesCalls() ? Annotate(status, step->context.node().Describe()) : status;
@@ -130,6 +135,22 @@ absl::Status StepRunner::Call(const ProgramNode& node, const NodeContext& contex
     }
   }
   PF_ASSIGN_OR_RETURN(std::vector<Passed> results, RunCall(program_, node, std::move(arguments), environment_));
+  return TakeResults(node, std::move(results));
+}
+
+absl::Status StepRunner::RunCluster(const ProgramNode& node, const NodeContext& context) {
+  const absl::Span<const int> inputs = program_.InputsOf(node);
+  std::vector<Passed> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    arguments.push_back({context.input_at(static_cast<int>(i)), plan_.held[inputs[i]]});
+  }
+  absl::StatusOr<std::vector<Passed>> results = program_.calls[node.call].cluster->Call(arguments, environment_);
+  if (absl::IsResourceExhausted(results.status())) plan_.clustered->failure = results.status();
+  PF_RETURN_IF_ERROR(results.status());
+  return TakeResults(node, *std::move(results));
+}
+
+absl::Status StepRunner::TakeResults(const ProgramNode& node, std::vector<Passed> results) {
   if (results.size() != static_cast<size_t>(node.num_outputs)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the function gives ", results.size(), " results, expected ", node.num_outputs));

@@ -27,6 +27,8 @@ class StepRunner {
   absl::Status Compute(const DynamicNode& dynamic, const NodeContext& context, absl::Span<const int> release);
   absl::Status Prepare(DynamicNode* dynamic, const NodeContext& context);
   absl::Status Call(const ProgramNode& node, const NodeContext& context);
+  absl::Status RunCluster(const ProgramNode& node, const NodeContext& context);
+  absl::Status TakeResults(const ProgramNode& node, std::vector<Passed> results);
   void Alias(const DynamicNode& dynamic, const NodeContext& context);
 
   Plan& plan_;

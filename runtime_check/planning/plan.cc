@@ -9,6 +9,8 @@
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "runtime_check/packing/packed_weights.h"
+#include "runtime_check/planning/cluster.h"
+#include "runtime_check/planning/clustering.h"
 #include "runtime_check/planning/delegation.h"
 #include "runtime_check/planning/planning_state.h"
 
@@ -70,6 +72,15 @@ class Preparer {
     auto prepared = std::make_unique<PreparedNode>();
     PF_RETURN_IF_ERROR(PrepareFor(node, inputs, output_types, kAllConstants, prepared.get()));
     return KeepInputs(node, std::move(prepared), &state_.nodes[position]);
+  }
+
+  // Keeps the constants that dynamic nodes read, which MakeDynamic left to this function.
+  absl::Status KeepForDynamic() {
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (state_.nodes[i].kind != NodeState::Kind::kDynamic) continue;
+      for (const int number : program_.InputsOf(program_.nodes[i])) PF_RETURN_IF_ERROR(Keep(number));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -142,6 +153,7 @@ class Preparer {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!prepared->released[i]) PF_RETURN_IF_ERROR(Keep(inputs[i]));
     }
+    if (HasDelegate() && result->refusal.empty()) result->refusal = "reads constants only";
     result->kind = NodeState::Kind::kStatic;
     result->prepared = std::move(prepared);
     return absl::OkStatus();
@@ -151,6 +163,7 @@ class Preparer {
   // and values from the previous iteration, are known only during the run.
   absl::Status PrepareFlow(const ProgramNode& node, NodeState* result) {
     result->kind = NodeState::Kind::kFlow;
+    if (HasDelegate()) result->refusal = "decides in V1 control flow what runs next";
     const absl::Span<const int> inputs = program_.InputsOf(node);
     const bool keeps_constants =
         node.role == FlowRole::kSwitch || node.role == FlowRole::kEnter || node.role == FlowRole::kExit;
@@ -158,6 +171,9 @@ class Preparer {
     for (size_t i = is_constant ? 1 : 0; i < inputs.size(); ++i) PF_RETURN_IF_ERROR(Keep(inputs[i]));
     for (int i = 0; i < node.num_outputs; ++i) {
       if (is_constant) {
+        if (kKeepsPackedWeights) {
+          state_.tensors[node.first_output + i].is_of_model = state_.tensors[inputs[0]].is_of_model;
+        }
         PF_RETURN_IF_ERROR(SetConstant(node.first_output + i, *state_.tensors[inputs[0]].value, Reservation()));
       } else {
         state_.tensors[node.first_output + i].kind = Kind::kDynamic;
@@ -252,9 +268,18 @@ class Preparer {
     result->prepared = std::move(prepared);
     if (HasDelegate() && result->refusal.empty()) {
       result->refusal = node.call >= 0 ? "calls a function, whose body is planned by itself"
-                                       : "its shapes are known only during the run";
+                        : !node.is_pure || node.kernel->uses_state() ? "does more than its outputs show"
+                        : node.kernel->is_alias()                    ? "passes its input on"
+                                                                     : "its shapes are known only during the run";
     }
-    for (const int number : program_.InputsOf(node)) PF_RETURN_IF_ERROR(Keep(number));
+    for (const int number : program_.InputsOf(node)) {
+      // A delegate reads weights where they are in the file, so they are copied only once the node is in no cluster.
+      if (HasDelegate()) {
+        state_.tensors[number].is_kept = true;
+      } else {
+        PF_RETURN_IF_ERROR(Keep(number));
+      }
+    }
     for (int i = 0; i < node.num_outputs; ++i) state_.tensors[node.first_output + i].kind = Kind::kDynamic;
     return absl::OkStatus();
   }
@@ -333,11 +358,25 @@ class Preparer {
   PlanState& state_;
 };
 
+// Builds the plan of a prepared program whose candidates the delegate runs.
+absl::StatusOr<std::unique_ptr<Plan>> BuildDelegated(const Program& program, Preparer* preparer, PlanState* state,
+                                                     const Environment* environment) {
+  PF_RETURN_IF_ERROR(preparer->KeepForDynamic());
+  const auto prepare = [&](int position) { return preparer->PrepareAfterAll(position); };
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Delegated> delegated,
+                      DelegatePartitions(program, state, *environment->delegate, *environment, prepare));
+  if (delegated == nullptr) return LayOut(program, std::move(*state), environment);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
+                      LayOut(delegated->lowered->program, std::move(delegated->state), environment));
+  plan->lowered = std::move(delegated->lowered);
+  return plan;
+}
+
 }  // namespace
 
 std::string ValueName(const Program& program, const PlanState& state, int tensor) {
   const TensorRef& ref = program.tensors[tensor].ref;
-  if (!state.tensors[tensor].is_of_model) return "";
+  if (!state.tensors[tensor].is_of_model || ref.node == nullptr) return "";
   // The library may have instances of the function with other attributes.
   if (program.function != nullptr && !program.function->attrs.empty()) return "";
   return absl::StrCat(program.function == nullptr ? "" : program.function->name, "/", ref.node->name(), ":", ref.port);
@@ -368,14 +407,18 @@ absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const Program& program, absl::Sp
   Preparer preparer(program, environment, delegate, &state);
   PF_RETURN_IF_ERROR(preparer.Run(feed_shapes));
   if (!selection::kHoldsDelegates || delegate == nullptr) return LayOut(program, std::move(state), environment);
-  const auto prepare = [&](int position) { return preparer.PrepareAfterAll(position); };
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Delegated> delegated,
-                      DelegatePartitions(program, &state, *delegate, *environment, prepare));
-  if (delegated == nullptr) return LayOut(program, std::move(state), environment);
-  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
-                      LayOut(delegated->lowered->program, std::move(delegated->state), environment));
-  plan->lowered = std::move(delegated->lowered);
+  std::shared_ptr<ClusteredProgram> clustered;
+  PF_ASSIGN_OR_RETURN(clustered, FormClusters(program, &state));
+  if (clustered == nullptr) return BuildDelegated(program, &preparer, &state, environment);
+  Preparer rest(clustered->program, environment, delegate, &state);
+  PF_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, BuildDelegated(clustered->program, &rest, &state, environment));
+  plan->clustered = std::move(clustered);
   return plan;
+}
+
+absl::Status Plan::failure() const {
+  if (lowered != nullptr && !lowered->failure.ok()) return lowered->failure;
+  return selection::kHoldsDelegates && clustered != nullptr ? clustered->failure : absl::OkStatus();
 }
 
 }  // namespace permafrost

@@ -65,6 +65,8 @@ struct LoweredProgram {
   absl::Status failure;                          // The error of a partition that failed to run.
 };
 
+struct ClusteredProgram;  // cluster.h
+
 // The steps, values and memory of one program. Points into itself and into the program and environment, which must
 // outlive it: neither copied nor moved.
 class Plan {
@@ -75,8 +77,9 @@ class Plan {
 
   // Returns the program that the steps run: the one that the plan was built for, or its lowered form with partitions.
   const Program& program() const { return program_; }
-  // Returns whether a partition failed to run; the plan is then unusable.
-  bool HasFailed() const { return lowered != nullptr && !lowered->failure.ok(); }
+  // Returns the error of a partition or a cluster that failed to run; the plan is then unusable.
+  absl::Status failure() const;
+  bool HasFailed() const { return !failure().ok(); }
 
   std::vector<Value> values;  // By tensor.
   std::vector<Step> steps;
@@ -96,7 +99,8 @@ class Plan {
   std::vector<std::unique_ptr<KernelState>> states;
   std::vector<std::unique_ptr<DynamicNode>> dynamic_nodes;
   std::vector<std::unique_ptr<std::vector<std::string>>> strings;
-  std::unique_ptr<LoweredProgram> lowered;  // Null unless a delegate runs a part.
+  std::unique_ptr<LoweredProgram> lowered;      // Null unless a delegate runs a part.
+  std::shared_ptr<ClusteredProgram> clustered;  // Null unless the program has clusters; `lowered` is made from it.
 
  private:
   const Program& program_;

@@ -60,6 +60,7 @@ absl::StatusOr<PlanCache::Entry*> PlanCache::Acquire(const Program& program, std
                      plan.status().message()));
   }
   if (!plan.ok()) return plan.status();
+  ++num_made_;
   auto entry = std::make_unique<Entry>();
   entry->shapes = std::move(shapes);
   entry->plan = *std::move(plan);
@@ -70,7 +71,7 @@ bool PlanCache::FallBack(const Program& program, Entry* entry, const Environment
   if (entry->plan == nullptr || !entry->plan->HasFailed()) return false;
   const std::string reason =
       absl::StrCat("a partition failed to run, so the reference kernels run everything for these input shapes: ",
-                   entry->plan->lowered->failure.message());
+                   entry->plan->failure().message());
   entry->plan.reset();  // Frees its memory before the next plan allocates.
   absl::StatusOr<std::unique_ptr<Plan>> plan = PlanWithoutDelegate(program, entry->shapes, environment, reason);
   if (absl::IsResourceExhausted(plan.status()) && DropOthers(entry) > 0) {

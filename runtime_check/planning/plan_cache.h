@@ -3,6 +3,7 @@
 #define PERMAFROST_RUNTIME_CHECK_PLANNING_PLAN_CACHE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,9 @@ class PlanCache {
   // failed or if the new plan fails; after such a failure the entry has no plan.
   bool FallBack(const Program& program, Entry* entry, const Environment& environment);
 
+  // Returns the number of plans that Acquire has made.
+  int64_t num_made() const { return num_made_; }
+
   // Returns the plan that was used last; null if there is none.
   const Plan* last() const { return entries_.empty() ? nullptr : entries_.back()->plan.get(); }
 
@@ -48,6 +52,7 @@ class PlanCache {
   bool DropOldest();
 
   size_t most_idle_;
+  int64_t num_made_ = 0;
   std::vector<std::unique_ptr<Entry>> entries_;  // Least recently used first.
 };
 

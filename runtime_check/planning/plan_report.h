@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace permafrost {
 
 // The nodes of a plan that a delegate computes, and those that the reference kernels compute, for --explain.
@@ -46,6 +48,10 @@ struct PlanReport {
   int64_t num_beside = 0;      // Steps in these groups.
   DelegationReport delegation;
   std::vector<CustomNode> custom;  // Nodes with a custom kernel, if known before the run.
+
+  // Adds the nodes of this report to `report`, which covers more: as nodes of `function`, and with `place` in front of
+  // the failure.
+  void AddTo(absl::string_view function, absl::string_view place, PlanReport* report) const;
 };
 
 }  // namespace permafrost

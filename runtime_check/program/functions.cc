@@ -5,54 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/selection.h"
 #include "graph/base/status.h"
-#include "runtime_check/execution/executor.h"
+#include "runtime_check/execution/plan_call.h"
+#include "runtime_check/planning/cluster.h"
 #include "runtime_check/profiling/profiler.h"
 
 namespace permafrost {
-namespace {
-
-// Converts the fetches to results after the plan has run.
-class ResultTaker {
- public:
-  ResultTaker(const Plan& plan, absl::Span<const Passed> arguments, MemoryBudget* budget)
-      : plan_(plan), arguments_(arguments), budget_(budget) {}
-
-  absl::StatusOr<Passed> Take(size_t i) const {
-    const int tensor = plan_.program().fetches[i];
-    const FetchBinding& fetch = plan_.fetches[i];
-    Passed result;
-    if (fetch.constant.has_value()) {
-      result.held = std::make_shared<HeapOutput>();
-      PF_ASSIGN_OR_RETURN(result.held->tensor, fetch.constant->Aligned());
-      result.value = ViewOf(result.held->tensor);
-      return result;
-    }
-    result.value = plan_.values[tensor];
-    if (!plan_.held.empty() && plan_.held[tensor] != nullptr) {
-      result.held = plan_.held[tensor];
-      return result;
-    }
-    // An argument that is returned unchanged.
-    for (const Passed& argument : arguments_) {
-      const Value& value = argument.value;
-      if (value.dtype != result.value.dtype || value.strings != result.value.strings ||
-          value.objects != result.value.objects || value.data != result.value.data) {
-        continue;
-      }
-      result.held = argument.held;
-      return result;
-    }
-    return CopyOnHeap(result.value, budget_);
-  }
-
- private:
-  const Plan& plan_;
-  absl::Span<const Passed> arguments_;
-  MemoryBudget* budget_;
-};
-
-}  // namespace
 
 absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Passed> arguments,
                                                            const Environment& environment) {
@@ -91,49 +50,19 @@ absl::StatusOr<std::vector<Passed>> CompiledFunction::Call(absl::Span<const Pass
   return Annotate(results.status(), absl::StrCat("function '", name(), "'"));
 }
 
-absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* to_run, absl::Span<const Passed> arguments,
+absl::StatusOr<std::vector<Passed>> CompiledFunction::Run(Plan* plan, absl::Span<const Passed> arguments,
                                                           const Environment& environment) {
-  Plan& plan = *to_run;
-  const std::vector<int>& fetches = plan.program().fetches;
-  const size_t count = fetches.size();
-  std::vector<Value> feeds;
-  for (const Passed& argument : arguments) feeds.push_back(argument.value);
-  std::vector<Passed> results(count);
-  std::vector<char*> memory(count, nullptr);
-  for (size_t i = 0; i < count; ++i) {
-    if (plan.fetches[i].bound_values.empty()) continue;
-    const Value& value = plan.values[fetches[i]];
-    results[i].held = std::make_shared<HeapOutput>();
-    PF_ASSIGN_OR_RETURN(*results[i].held,
-                        AllocateHeapOutput(value.dtype, value.shape, environment.budget, &results[i].value));
-    memory[i] = results[i].value.data;
-  }
   const std::string* caller = environment.profiler == nullptr ? nullptr : environment.profiler->EnterFunction(&name());
-  const absl::Status status = ExecutePlan(&plan, feeds, memory, &environment, nullptr);
+  absl::StatusOr<std::vector<Passed>> results = CallPlan(plan, arguments, environment);
   if (environment.profiler != nullptr) environment.profiler->EnterFunction(caller);
-  PF_RETURN_IF_ERROR(status);
-  const ResultTaker taker(plan, arguments, environment.budget);
-  for (size_t i = 0; i < count; ++i) {
-    if (plan.flow != nullptr && plan.flow->dead_tensors[fetches[i]]) {
-      return absl::InvalidArgumentError(absl::StrCat("result ", i, " lies on a branch that was not taken"));
-    }
-    if (results[i].held != nullptr) continue;
-    PF_ASSIGN_OR_RETURN(results[i], taker.Take(i));
-  }
   return results;
 }
 
 void CompiledFunction::AddReport(PlanReport* report) const {
   const Plan* plan = plans_.last();
   if (plan == nullptr) return;
-  DelegationReport& to = report->delegation;
-  const DelegationReport& from = plan->report.delegation;
-  for (const DelegationReport::Taken& taken : from.partitions) to.partitions.emplace_back(taken).function = name();
-  for (const DelegationReport::Left& left : from.left) to.left.emplace_back(left).function = name();
-  for (const CustomNode& custom : plan->report.custom) report->custom.emplace_back(custom).function = name();
-  if (to.failure.empty() && !from.failure.empty()) {
-    to.failure = absl::StrCat("function '", name(), "': ", from.failure);
-  }
+  plan->report.AddTo(name(), absl::StrCat("function '", name(), "'"), report);
+  if (selection::kHoldsDelegates && plan->clustered != nullptr) plan->clustered->AddReports(name(), report);
 }
 
 void FunctionTable::AddReports(PlanReport* report) const {

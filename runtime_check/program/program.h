@@ -37,7 +37,8 @@ struct ProgramNode {
   // no reader.
   bool is_pure = true;
 
-  int call = -1;  // For a node that calls functions, an index into Program::calls; otherwise -1.
+  int call =
+      -1;  // For a node that calls functions or represents a cluster, an index into Program::calls; otherwise -1.
 
   // Control flow. Keeps these defaults in a program without control flow.
   FlowRole role = FlowRole::kNone;
@@ -48,6 +49,7 @@ struct ProgramNode {
   int num_controls = 0;
 };
 
+class Cluster;
 class CompiledFunction;
 class FunctionTable;
 
@@ -61,6 +63,7 @@ struct FunctionCall {
   };
   Kind kind = Kind::kCall;
   std::vector<CompiledFunction*> functions;
+  Cluster* cluster = nullptr;  // If set, the node represents this cluster, and calls no function.
 };
 
 struct ProgramFeed {
@@ -83,6 +86,7 @@ struct Program {
   std::vector<ProgramFeed> feeds;
   std::vector<int> fetches;  // Tensor numbers.
   std::vector<std::string> fetch_names;
+  int cluster_depth = 0;      // Number of clusters around the program.
   std::vector<Frame> frames;  // Empty without control flow; otherwise frame 0 is the program itself.
 
   bool has_control_flow() const { return !frames.empty(); }

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "io/formats/graphdef.h"
 #include "runtime_check/checking/compare.h"
+#include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/session.h"
 
 namespace permafrost {
@@ -24,6 +25,8 @@ namespace {
 
 // TensorFlow sums in another order.
 constexpr double kTolerance = 2e-6;
+// Delegates sum in yet another order, and approximate transcendental functions.
+constexpr double kDelegateTolerance = 2e-5;
 
 struct RecordedTensor {
   std::string name;
@@ -83,12 +86,16 @@ bool KeepsState(const RecordedGraph& recorded) {
 }
 
 // Runs all recorded runs with these fetches, `times` times, and compares the results.
-void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int num_threads, int times = 2) {
+void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int num_threads, int times = 2,
+            const std::string& delegate_name = kReferenceDelegate) {
   const RecordedRun& first = recorded.runs.begin()->second;
   std::vector<std::string> fetches;
   for (const int i : fetched) fetches.push_back(first.out.at(i).name);
   SessionOptions options;
   options.num_threads = num_threads;
+  auto delegate = MakeDelegate(delegate_name, {});
+  ASSERT_TRUE(delegate.ok()) << delegate.status();
+  options.delegate = *std::move(delegate);
   auto session = Session::Create(*recorded.graph, Names(first.in), fetches, options);
   ASSERT_TRUE(session.ok()) << session.status();
   for (int time = 0; time < times; ++time) {
@@ -100,7 +107,7 @@ void RunAll(const RecordedGraph& recorded, const std::vector<int>& fetched, int 
       for (size_t i = 0; i < fetched.size(); ++i) {
         OutputDifference difference = CompareTensors(run.out.at(fetched[i]).value, (*outputs)[i]);
         difference.scale_floor = 1;  // Results below one may differ by the tolerance itself.
-        EXPECT_TRUE(difference.IsWithin(kTolerance))
+        EXPECT_TRUE(difference.IsWithin(delegate_name == kReferenceDelegate ? kTolerance : kDelegateTolerance))
             << "run " << number << ", " << fetches[i] << ": " << difference.ToString();
       }
     }
@@ -121,6 +128,19 @@ TEST_P(GraphsTest, ComputesWhatTensorFlowComputes) {
   }
   for (const int num_threads : {1, 2}) RunAll(recorded, all, num_threads);
   for (const int one : all) RunAll(recorded, {one}, 1);
+}
+
+// The nodes behind branches and in loops run in partitions of the delegate, too.
+TEST_P(GraphsTest, DelegatesComputeTheSame) {
+  RecordedGraph recorded;
+  ASSERT_NO_FATAL_FAILURE(Load(GetParam(), &recorded));
+  std::vector<int> all;
+  for (const auto& [index, tensor] : recorded.runs.begin()->second.out) all.push_back(index);
+  for (const DelegateInfo& info : KnownDelegates()) {
+    if (info.is_reference) continue;
+    SCOPED_TRACE(info.name);
+    RunAll(recorded, all, /*num_threads=*/1, /*times=*/KeepsState(recorded) ? 1 : 2, info.name);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, GraphsTest, testing::ValuesIn(Files()), [](const auto& info) { return info.param; });

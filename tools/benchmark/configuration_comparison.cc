@@ -131,9 +131,13 @@ absl::StatusOr<Comparison> CompareConfigurations(const BenchmarkSubject& subject
       compared.objection = absl::StrCat("does not run: ", session.status().message());
       continue;
     }
-    if ((*session)->report().delegation.partitions.empty() && !is_reference) {
-      compared.objection = "the delegate takes no part";
-      continue;
+    if ((*session)->FullReport().delegation.partitions.empty() && !is_reference) {
+      // The bodies of functions and the nodes behind branches are planned when a run reaches them.
+      const absl::Status status = (*session)->Run(subject.feeds()).status();
+      if (status.ok() && (*session)->FullReport().delegation.partitions.empty()) {
+        compared.objection = "the delegate takes no part";
+        continue;
+      }
     }
     Session* pointer = sessions.emplace_back(*std::move(session)).get();
     if (is_reference && comparison.notes.empty()) {
