@@ -83,17 +83,17 @@ absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path
   request.meta_graph = location.meta_graph;
   request.checkpoint = location.checkpoint;
   request.finds_outputs = true;
+  request.tags = tags_;
+  request.signature = signature_;
+  request.open = options;
+  absl::StatusOr<FrozenModel> model = OpenFrozenModel(files_, request);
+  PF_RETURN_IF_ERROR(Annotate(model.status(), absl::StrCat("'", path, "'")));
   if (!location.saved_model.empty() && location.saved_model != path) {
     options.tell(absl::StrCat("a part of the SavedModel '", location.saved_model, "', which is read"));
   } else if (!location.meta_graph.empty()) {
     options.tell(absl::StrCat("frozen from the graph '", location.meta_graph, "' and the checkpoint '",
                               location.checkpoint, "'"));
   }
-  request.tags = tags_;
-  request.signature = signature_;
-  request.open = options;
-  absl::StatusOr<FrozenModel> model = OpenFrozenModel(files_, request);
-  PF_RETURN_IF_ERROR(Annotate(model.status(), absl::StrCat("'", path, "'")));
   for (const std::string& note : model->report.notes) options.tell(note);
   return std::move(model->graph);
 }

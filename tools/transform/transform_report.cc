@@ -265,9 +265,16 @@ void WarnOfVerdict(const TransformReport& report, const Console& console) {
                 << "; --verify=required makes this an error\n";
   }
   for (const VerifiedOutput& output : report.verdict->outputs) {
-    if (JudgeQuality(output.difference) != OutputQuality::kRuined) continue;
+    const OutputDifference& difference = output.difference;
+    if (difference.is_identical() && difference.has_numbers && difference.num_elements > 0 &&
+        difference.num_finite == 0) {
+      console.err << warning << "output '" << Printable(output.name)
+                  << "' has no finite number on these inputs, so the comparison proves nothing"
+                  << (report.has_real_inputs ? "" : "; --verify_inputs takes real inputs") << "\n";
+    }
+    if (JudgeQuality(difference) != OutputQuality::kRuined) continue;
     console.err << warning << "output '" << Printable(output.name)
-                << "' is ruined: " << Printable(output.difference.ToString()) << "\n";
+                << "' is ruined: " << Printable(difference.ToString()) << "\n";
   }
   if (!report.verdict->RuinedOutputs().empty()) console.err << "  way out: " << report.way_out << "\n";
 }
