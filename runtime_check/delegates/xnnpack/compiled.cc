@@ -145,7 +145,7 @@ void Compiled::FindPlaces(const Partition& partition, const std::vector<Operatio
       constant.resize(constant.size() + XNN_EXTRA_BYTES / sizeof(float));
     }
     for (const int output : operation.outputs) {
-      place_of_[output] = operation.kind == OperationKind::kAlias
+      place_of_[output] = operation.kind == OperationKind::kAlias || operation.is_in_place()
                               ? place_of_[operation.inputs[0]]
                               : AddPlace(Place::Home::kScratch, 0, BytesOf(partition.tensors[output]));
     }
@@ -176,8 +176,8 @@ absl::Status Compiled::MakeSteps(std::vector<Operation> operations) {
     }
     for (const int output : operation.outputs) {
       Place& place = places_[place_of_[output]];
-      place.first = number + 1;
-      place.last = std::max(place.last, place.first);
+      if (!operation.is_in_place()) place.first = number + 1;
+      place.last = std::max(place.last, number + 1);
       step.outputs.push_back(place_of_[output]);
     }
     step.name = std::string(operation.nodes.back()->name());
@@ -264,7 +264,7 @@ std::vector<std::string> Compiled::Describe() const {
       absl::StrAppend(&line, " ", window.is_depthwise ? "by channel, " : "", window.kernel_height, "x",
                       window.kernel_width);
     }
-    if (!operation.bias.empty()) absl::StrAppend(&line, " + bias");
+    if (!operation.bias.empty() && operation.kind != OperationKind::kBias) absl::StrAppend(&line, " + bias");
     if (operation.has_clamp() && operation.kind != OperationKind::kClamp) absl::StrAppend(&line, " + clamp");
     lines.push_back(std::move(line));
   }
@@ -315,6 +315,10 @@ absl::Status Compiled::RunStep(const Step& step, pthreadpool_t pool) const {
       CopyBlock(copy, reinterpret_cast<const float*>(addresses_[place_of_[copy.input]]),
                 reinterpret_cast<float*>(addresses_[place_of_[copy.output]]), pool);
     }
+    return absl::OkStatus();
+  }
+  if (operation.kind == OperationKind::kBias) {
+    AddBias(operation, reinterpret_cast<float*>(addresses_[step.outputs[0]]), pool);
     return absl::OkStatus();
   }
   ApplyLoop(operation.kind, operation.rows, Input(step, 0), reinterpret_cast<float*>(addresses_[step.outputs[0]]),

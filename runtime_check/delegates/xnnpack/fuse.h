@@ -13,6 +13,7 @@ namespace xnnpack {
 // Fuses operations. Runs in time linear in the number of operations. The patterns:
 //   relu(x) + slope * negative part of x, in the forms that exporters write        =>   prelu(x)
 //   convolution or matrix product, + one constant per channel                      =>   its bias
+//   convolution of an image, + a large constant per channel                        =>   an addition in place
 //   Pad of rows and columns with 0, convolution without padding                    =>   the convolution's padding
 //   operation that the library can clamp, clamp (Relu, Relu6, Maximum, Minimum)    =>   its bounds
 // A tensor with other readers is kept, and so is the operation that produces it.

@@ -46,6 +46,27 @@ void RunLoop(void* context, size_t begin, size_t count) {
   arguments.loop(static_cast<int64_t>(count), arguments.x + begin, arguments.y + begin);
 }
 
+struct BiasArguments {
+  const Operation* operation;
+  float* x;
+};
+
+void AddBiasToRows(void* context, size_t begin, size_t count) {
+  const auto& arguments = *static_cast<const BiasArguments*>(context);
+  const Operation& operation = *arguments.operation;
+  const size_t channels = operation.bias.size();
+  const float* const bias = operation.bias.data();
+  const float min = operation.min, max = operation.max;
+  for (size_t row = begin; row < begin + count; ++row) {
+    float* const x = arguments.x + row * channels;
+    for (size_t i = 0; i < channels; ++i) {
+      const float sum = x[i] + bias[i];
+      const float above = sum < min ? min : sum;
+      x[i] = above > max ? max : above;
+    }
+  }
+}
+
 }  // namespace
 
 void CopyBlock(const BlockCopy& copy, const float* input, float* output, pthreadpool_t pool) {
@@ -61,6 +82,13 @@ void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthre
   const InnerLoops& loops = BestInnerLoops();
   LoopArguments arguments = {kind == OperationKind::kSigmoid ? loops.sigmoid : loops.tanh, x, y};
   pthreadpool_parallelize_1d_tile_1d(pool, &RunLoop, &arguments, count, kBytesPerPiece / sizeof(float), 0);
+}
+
+void AddBias(const Operation& operation, float* x, pthreadpool_t pool) {
+  BiasArguments arguments = {&operation, x};
+  const size_t row_bytes = operation.bias.size() * sizeof(float);
+  pthreadpool_parallelize_1d_tile_1d(pool, &AddBiasToRows, &arguments, operation.rows,
+                                     std::max<size_t>(1, kBytesPerPiece / row_bytes), 0);
 }
 
 bool AreFinite(absl::string_view bytes) {

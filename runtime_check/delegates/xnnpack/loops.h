@@ -18,6 +18,9 @@ void CopyBlock(const BlockCopy& copy, const float* input, float* output, pthread
 // Computes y = sigmoid(x) or y = tanh(x): kSigmoid, kTanh. The library's sigmoid returns NaN for large numbers.
 void ApplyLoop(OperationKind kind, size_t count, const float* x, float* y, pthreadpool_t pool);
 
+// Adds the bias of a kBias operation to each row of its tensor, and clamps.
+void AddBias(const Operation& operation, float* x, pthreadpool_t pool);
+
 // Returns true if all floats are finite. The address may have any alignment.
 bool AreFinite(absl::string_view bytes);
 

@@ -14,6 +14,8 @@ const char* NameOf(OperationKind kind) {
       return "transposed convolution";
     case OperationKind::kMatMul:
       return "matrix product";
+    case OperationKind::kBias:
+      return "bias";
     case OperationKind::kAdd:
       return "add";
     case OperationKind::kSubtract:
@@ -95,6 +97,7 @@ int64_t Operation::cost() const {
 bool Operation::loses_nan() const {
   switch (kind) {
     case OperationKind::kAlias:
+    case OperationKind::kBias:
     case OperationKind::kCopy:
     case OperationKind::kPad:
     case OperationKind::kDepthToSpace:
@@ -119,6 +122,7 @@ bool Operation::loses_nan() const {
 bool Operation::is_library() const {
   switch (kind) {
     case OperationKind::kAlias:
+    case OperationKind::kBias:
     case OperationKind::kCopy:
     case OperationKind::kSigmoid:
     case OperationKind::kTanh:

@@ -21,6 +21,7 @@ enum class OperationKind {
   kConvolution,
   kTransposedConvolution,
   kMatMul,
+  kBias,  // Adds one constant per channel, in place.
   kAdd,
   kSubtract,
   kMultiply,
@@ -87,7 +88,7 @@ struct Operation {
   float min = -std::numeric_limits<float>::infinity();
   float max = std::numeric_limits<float>::infinity();
   float alpha = 0;          // kElu, kLeakyRelu; padding value of kPad.
-  size_t rows = 1;          // kMatMul, kSoftmax, kPRelu, kMean, and elementwise kinds.
+  size_t rows = 1;          // kMatMul, kBias, kSoftmax, kPRelu, kMean, and elementwise kinds.
   size_t width = 1;         // kMean: the number of rows that are averaged into one.
   size_t channels = 1;      // Channels of the input.
   size_t out_channels = 1;  // kMatMul.
@@ -95,7 +96,7 @@ struct Operation {
   // The weights in TensorFlow's layout, and the bias of each output channel.
   std::optional<Tensor> filter;
   bool is_filter_transposed = false;              // kMatMul: [out_channels, channels].
-  std::vector<float> bias;                        // Empty: no bias.
+  std::vector<float> bias;                        // kBias and those with weights; empty: no bias.
   std::vector<float> slope;                       // kPRelu: one value per channel.
   std::vector<size_t> pad_before, pad_after;      // kPad.
   uint32_t block_size = 1;                        // kDepthToSpace.
@@ -107,6 +108,8 @@ struct Operation {
   }
   // Returns the approximate number of multiplications; for a pool the number of additions or comparisons.
   int64_t cost() const;
+  // Returns true if the result is written over the input, which nothing else reads.
+  bool is_in_place() const { return kind == OperationKind::kBias; }
   // Returns true if XNNPACK's kernel converts NaN in the input to a number.
   bool loses_nan() const;
   // Returns true if XNNPACK computes the operation. It may then read a few bytes past the end of its inputs.

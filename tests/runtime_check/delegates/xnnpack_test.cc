@@ -50,6 +50,47 @@ TEST(XnnpackTest, FusesConvolutionBiasAndClamp) {
   EXPECT_GE(report.partitions[0].constant_bytes, 3 * 3 * 3 * 5 * 4);
 }
 
+// Half of the products are half of the distance between floats near the bias: a sum that starts with the bias loses all
+// of them. The other half is zero, and belongs to weights that are large in comparison.
+TEST(XnnpackTest, AddsLargeBiasOfImagesLast) {
+  constexpr int64_t kTaps = 5 * 5, kIn = 4, kOut = 8;
+  constexpr float kBias = 1024, kProduct = 1.0f / 16384, kUnused = 256;
+  ImageGraph graph({1, 16, 16, kIn});
+  std::vector<float> filter, image;
+  for (int64_t i = 0; i < kTaps * kIn; ++i) filter.insert(filter.end(), kOut, i % kIn < 2 ? kProduct : kUnused);
+  for (int64_t i = 0; i < 16 * 16 * kIn; ++i) image.push_back(i % kIn < 2 ? 1.0f : 0.0f);
+  graph.Const("filter", Tensor::FromVector<float>({5, 5, kIn, kOut}, filter));
+  Node* conv = graph.Float("conv", "Conv2D", {"x", "filter"});
+  conv->SetAttr("strides", AttrValue::IntList({1, 1, 1, 1}));
+  conv->SetAttr("padding", AttrValue::String("VALID"));
+  graph.Const("b", Tensor::FromVector<float>({kOut}, std::vector<float>(kOut, kBias)));
+  graph.Float("bias", "BiasAdd", {"conv", "b"});
+  graph.Float("relu", "Relu", {"bias"});
+  const auto session = MakeSession(Xnnpack(), graph.graph(), {"x"}, {"relu"}, 1);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto outputs = (*session)->Run({Tensor::FromVector<float>({1, 16, 16, kIn}, image)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const UnalignedSpan<float> found = (*outputs)[0].elements<float>();
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], kBias + 2 * kTaps * kProduct) << i;
+  const DelegationReport& report = (*session)->report().delegation;
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].pieces, ElementsAre("conv: convolution 5x5", "relu: bias + clamp"));
+}
+
+TEST(XnnpackTest, AddsLargeBiasInPlace) {
+  ImageGraph graph({2, 9, 7, 3});
+  graph.Convolution("conv", "x", {1, 1, 3, 5});
+  graph.Weights("b", {5});
+  graph.Float("bias", "BiasAdd", {"conv", "b"});
+  graph.Float("relu", "Relu6", {"bias"});
+  graph.Convolution("next", "relu", {3, 3, 5, 4});
+  const DelegationReport report =
+      ExpectSame(Xnnpack(), graph.graph(), {{"x", SomeFloats({2, 9, 7, 3}, 1)}}, {"next", "relu"}, 2);
+  ASSERT_THAT(report.partitions, SizeIs(1));
+  EXPECT_THAT(report.partitions[0].pieces,
+              ElementsAre("conv: convolution 1x1", "relu: bias + clamp", HasSubstr("next")));
+}
+
 TEST(XnnpackTest, TakesMaxPoolingBehindInfinitePads) {
   ImageGraph graph({1, 9, 7, 3});
   graph.Convolution("conv", "x", {3, 3, 3, 4});
