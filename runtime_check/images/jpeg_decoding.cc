@@ -1,6 +1,8 @@
 // JPEG decoder based on libjpeg-turbo. The library reports errors with longjmp, so functions that it may jump out of
 // hold no objects with destructors.
+#include <algorithm>
 #include <csetjmp>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -18,10 +20,11 @@
 namespace permafrost {
 namespace {
 
-// Maximum number of scans. Each scan of a progressive file covers the whole picture. Against hostile files,
-// libjpeg-turbo recommends stopping after some hundred scans ("Two Issues with the JPEG Standard"); encoders write
-// about ten.
+// Maximum number of scans, and of their pixels. Each scan of a progressive file covers the whole picture. Against
+// hostile files, libjpeg-turbo recommends stopping after some hundred scans ("Two Issues with the JPEG Standard");
+// encoders write about ten, and the largest picture may have 16. 2^31 pixels take about four seconds.
 constexpr int kMostScans = 200;
+constexpr int64_t kMostScannedPixels = int64_t{1} << 31;
 // A block of 64 pixels takes at least one bit in Huffman codes, so a shorter file cannot hold its pixels.
 constexpr int64_t kMostPixelsPerByte = 64 * 8;
 // Bytes of a block of 64 coefficients, which the decoder keeps for files of several scans.
@@ -32,6 +35,7 @@ struct Errors {
   jmp_buf jump;
   char text[JMSG_LENGTH_MAX] = "";
   bool is_strict = true;
+  int most_scans = kMostScans;
 };
 
 [[noreturn]] void OnError(j_common_ptr codec) {
@@ -48,9 +52,10 @@ void OnMessage(j_common_ptr codec, int level) {
 }
 
 void OnScan(j_common_ptr codec) {
-  if (codec->is_decompressor && reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > kMostScans) {
+  const int most_scans = reinterpret_cast<const Errors*>(codec->err)->most_scans;
+  if (codec->is_decompressor && reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > most_scans) {
     codec->err->msg_code = JERR_BAD_SCAN_SCRIPT;
-    codec->err->msg_parm.i[0] = kMostScans;
+    codec->err->msg_parm.i[0] = most_scans;
     OnError(codec);
   }
 }
@@ -122,6 +127,8 @@ class Decoder {
     codec_.scale_num = 1;
     codec_.scale_denom = static_cast<unsigned>(options_.ratio);
     jpeg_calc_output_dimensions(&codec_);
+    const int64_t pixels = std::max(int64_t{1}, int64_t{codec_.image_height} * int64_t{codec_.image_width});
+    errors_.most_scans = static_cast<int>(std::min<int64_t>(kMostScans, kMostScannedPixels / pixels));
     return true;
   }
 

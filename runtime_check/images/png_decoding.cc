@@ -67,6 +67,9 @@ class Decoder {
   bool ReadHeader(const PngOptions& options, Header* header) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, &source_, &OnRead);
+    // Text and suggested palettes, which may decompress to much more than their size, do not change pixels.
+    constexpr png_byte kSkipped[] = "zTXt\0iTXt\0tEXt\0sPLT";
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kSkipped, static_cast<int>(sizeof kSkipped / 5));
     png_read_info(png_, info_);
     header->height = png_get_image_height(png_, info_);
     header->width = png_get_image_width(png_, info_);

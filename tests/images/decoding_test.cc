@@ -144,6 +144,36 @@ TEST(JpegTest, MemoryForCoefficientsOfProgressiveFilesIsReported) {
   EXPECT_EQ(DecodeJpegPixels(Content("progressive.jpg"), {}, refuse).message(), "no memory");
 }
 
+// Repeats the last scan of a progressive file.
+TEST(JpegTest, ManyScansAreAnError) {
+  const std::string file = Content("progressive.jpg");
+  const size_t last = file.rfind("\xff\xda");
+  ASSERT_NE(last, std::string::npos);
+  const std::string scan = file.substr(last, file.size() - last - 2);
+  const auto decode = [&](int more) {
+    std::string longer = file.substr(0, file.size() - 2);
+    for (int i = 0; i < more; ++i) longer += scan;
+    JpegOptions options;
+    options.is_strict = false;
+    Decoded decoded;
+    return DecodeJpegPixels(longer + "\xff\xd9", options, decoded.Allocator());
+  };
+  EXPECT_TRUE(decode(100).ok());
+  EXPECT_THAT(std::string(decode(200).message()), HasSubstr("Invalid scan script at entry 200"));
+}
+
+// Text whose data and checksum are wrong.
+TEST(PngTest, TextIsSkipped) {
+  const std::string file = Content("colour.png");
+  constexpr size_t kHeader = 33;  // Signature and IHDR.
+  const std::string damaged_text("\0\0\0\x05zTXtk\0\0\xff\xff\0\0\0\0", 17);
+  Decoded plain, with_text;
+  ASSERT_TRUE(DecodePngPixels(file, {}, plain.Allocator()).ok());
+  ASSERT_TRUE(
+      DecodePngPixels(file.substr(0, kHeader) + damaged_text + file.substr(kHeader), {}, with_text.Allocator()).ok());
+  EXPECT_EQ(plain.pixels, with_text.pixels);
+}
+
 TEST(JpegTest, WindowsOutsideOfThePictureAreErrors) {
   const std::string file = Content("colour.jpg");
   Decoded whole;

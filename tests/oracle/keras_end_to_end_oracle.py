@@ -73,12 +73,10 @@ class Case:
         keys = signature.structured_input_signature[1]
         self.feeds = inputs if isinstance(inputs, dict) else {key: inputs for key in keys}
         self.expected = {k: v.numpy() for k, v in signature(**{k: tf.constant(v) for k, v in self.feeds.items()}).items()}
-        # An NPY file has no strings: models that take some are verified with random ones.
-        self.files = [] if any(v.dtype == object for v in self.feeds.values()) else [
-            f'{key}={folder / f"input_{i}.npy"}' for i, key in enumerate(self.feeds)]
-        for file in self.files:
-            key, path = file.split('=')
-            np.save(path, self.feeds[key])
+        self.files = {key: folder / f'input_{i}.npy' for i, key in enumerate(self.feeds)}
+        for key, path in self.files.items():
+            value = self.feeds[key]
+            np.save(path, value.astype('S') if value.dtype == object else value)
         self.frozen, self.small, self.eight = (str(folder / f'{n}.pb') for n in ('frozen', 'small', 'eight'))
 
     def answers(self, path, delegate):
@@ -93,13 +91,15 @@ class Case:
             raise StageError(f"{delegate}: rms error {error:.2g} of TensorFlow's output")
 
     def real_inputs(self, flag):
-        return [f'--{flag}={",".join(self.files)}'] if self.files else []
+        return [f'--{flag}={",".join(f"{key}={path}" for key, path in self.files.items())}']
 
     def shapes(self):
-        """The flags with which benchmark_model runs the shapes of the inputs."""
+        """The flags with which benchmark_model runs the shapes of the inputs, and strings, which random ones do not stand for."""
         order = [item.name for item in permafrost.load(self.small).inputs]
+        strings = ','.join(f'{n}:{self.files[n]}' for n in order if self.feeds[n].dtype == object)
         return [f'--input_layer={",".join(order)}',
-                f'--input_layer_shape={":".join(",".join(map(str, self.feeds[n].shape)) for n in order)}']
+                f'--input_layer_shape={":".join(",".join(map(str, self.feeds[n].shape)) for n in order)}',
+                *([f'--input_layer_value_files={strings}'] if strings else [])]
 
     def stages(self):
         """Yields (name of the stage, what it does and returns for the record)."""

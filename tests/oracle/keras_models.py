@@ -6,6 +6,7 @@ of layers that start near zero are set to ordinary values, so that outputs depen
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers
 
 IMAGE = (96, 96, 3)  # Smaller than the 224 pixels of the originals, to keep the run short. The graphs are the same.
@@ -122,6 +123,22 @@ def images_of_any_size():
     return model, np.random.default_rng(3).uniform(0, 255, (2, 60, 75, 3)).astype(np.float32)
 
 
+def pictures_as_files():
+    """JPEG and PNG files as inputs, which the model decodes one by one, as in exports for a server."""
+    def read(file):
+        return tf.image.resize(tf.io.decode_image(file, channels=3, expand_animations=False), [40, 40])
+
+    files = keras.Input((), dtype='string', name='files')
+    x = layers.Lambda(lambda x: tf.map_fn(read, x, fn_output_signature=tf.TensorSpec([40, 40, 3], tf.float32)),
+                      output_shape=(40, 40, 3))(files)
+    x = layers.Conv2D(8, 3, activation='relu')(layers.Rescaling(1 / 127.5, offset=-1)(x))
+    model = keras.Model(files, layers.Dense(CLASSES)(layers.GlobalAveragePooling2D()(x)))
+    y, x, c = np.mgrid[:60, :75, :3]
+    picture = ((x * (2 + c) + y * (4 - c)) % 256).astype(np.uint8)
+    encoders = (tf.io.encode_jpeg, tf.io.encode_png, lambda image: tf.io.encode_jpeg(image, progressive=True))
+    return model, np.array([encode(picture[i:]).numpy() for i, encode in enumerate(encoders)], object)
+
+
 def u_net():
     image = keras.Input((64, 64, 3), name='image')
     down = layers.Conv2D(8, 3, padding='same', activation='relu')(image)
@@ -149,6 +166,7 @@ MODELS = {
     'two outputs': two_outputs,
     'dynamic length': dynamic_length,
     'images of any size': images_of_any_size,
+    'pictures as files': pictures_as_files,
     'U-Net': u_net,
 }
 

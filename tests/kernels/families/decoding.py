@@ -55,6 +55,8 @@ def _pngs():
     yield "grey_transparent", _png(5, 4, 8, 0, _rows(_picture(4, 5, 1)), (b"tRNS", b"\0\x5a"))
     yield "grey_alpha", _png(5, 4, 8, 4, _rows(_picture(4, 5, 2)))
     yield "rgb", _png(5, 4, 8, 2, _rows(_picture(4, 5, 3)))
+    yield "rgb_gamma", _png(5, 4, 8, 2, _rows(_picture(4, 5, 3)), (b"gAMA", struct.pack(">I", 45455)),
+                            (b"zTXt", b"key\0\0" + zlib.compress(b"text")))
     yield "rgb_16", _png(3, 2, 16, 2, _rows(_picture(2, 3, 3, 65535, ">u2")))
     yield "rgb_interlaced", _png(9, 10, 8, 2, _adam7(_picture(10, 9, 3)), interlace=1)
     yield "rgba", _png(5, 4, 8, 6, _rows(_picture(4, 5, 4)))
