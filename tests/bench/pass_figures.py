@@ -33,6 +33,7 @@ EXAMPLES = {
     'fold_transposes': ('blazepose_lite', '', 'fold_transposes'),
     'fuse_activations': ('inception_v3', 'fold_old_batch_norms', 'fuse_activations'),
     'insert_logging': ('inception_v3', '', 'insert_logging(op=Relu)'),
+    'lower_to_tflite': ('faceres', '', 'lower_to_tflite'),
     'merge_duplicate_nodes': ('facemesh_attention', '', 'merge_duplicate_nodes'),
     'obfuscate_names': ('inception_v3', '', 'obfuscate_names'),
     'quantize_nodes': ('inception_v3', 'fold_constants fold_old_batch_norms', 'quantize_nodes'),

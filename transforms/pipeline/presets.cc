@@ -51,6 +51,18 @@ quantize_weights(minimum_size=256, per_channel=true, max_error=0.03, min_output_
 convert_float16_weights(minimum_size=32)
 sort_by_execution_order
 obfuscate_names)"},
+    {"prepare_for_tflite", "Brings a graph into the form that the writer of TensorFlow Lite models expects.",
+     "Every tool runs it before it writes a .tflite file. Run it yourself to inspect or verify the result. Extends\n"
+     "optimize_for_inference: fused ops are split, dilated convolutions become one node, and ops without an operator\n"
+     "are rewritten as ops that have one.",
+     R"(inline_partitionedcall
+defuse_ops
+optimize_for_inference
+flatten_atrous_conv(dilations=true)
+lower_to_tflite
+fold_transposes
+remove_no_ops
+sort_by_execution_order)"},
     {"fuse_convolutions", "Fuses resizing and mirror padding into the convolutions that read them.",
      "For TensorFlow on CPUs, which then does not store the enlarged image. The pass that fuses both runs first,\n"
      "because the other passes would fuse only one of the two ops. Most other runtimes do not support the fused ops.",
