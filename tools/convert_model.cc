@@ -11,8 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
+#include "runtime_check/threads/processors.h"
 #include "tools/command_line/json.h"
+#include "tools/model/interface_declaration.h"
 #include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
@@ -40,9 +43,27 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
              "Split fused convolutions and matrix products into ops that all versions of TensorFlow have (the pass "
              "defuse_ops).");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
+  flags->Group("writing TensorFlow Lite models");
+  flags->Add("inputs", &options->inputs, "NAMES",
+             "Nodes that are fed, separated by commas. Default: those of the signature, or else detected.");
+  flags->Add("outputs", &options->outputs, "NAMES",
+             "Nodes that are fetched, separated by commas. Default: those of the signature, or else detected.");
+  flags->AddChoice("quantize", &options->tflite.quantize, {"none", "float16"},
+                   "Precision of weights. float16: half the size; the operators still compute in float.");
+  flags->AddChoice("verify", &options->tflite.verify, {"required", "auto", "off"},
+                   "Comparison of the written model, read back, with the original on the same inputs. required: write "
+                   "nothing if they differ or the original cannot be run. auto: write a model that cannot be run. off: "
+                   "no check.");
+  flags->Add(
+      "verify_inputs", &options->tflite.verify_inputs, "FILES",
+      "Inputs for verification: NPY files separated by commas, or INPUT=FILE for each of several inputs. Default: "
+      "random numbers.");
+  flags->Add(
+      "tolerance", &options->tflite.tolerance, "X",
+      "Maximum difference of an output, relative to its scale. Default: 0.0001, and no limit for reduced precision.");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
-  flags->MarkCommon({"in", "out", "to", "defuse", "compress", "json"});
+  flags->MarkCommon({"in", "out", "to", "inputs", "outputs", "quantize", "verify", "defuse", "compress", "json"});
   flags->AcceptAsArguments({"in", "out"});
   flags->MarkOutputs({"out"});
 }
@@ -84,12 +105,29 @@ std::vector<std::string> Names(const std::vector<Endpoint>& endpoints) {
   return names;
 }
 
+// Writes a TensorFlow Lite model that was proved. Returns one line about the proof.
+absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options, const SaveOptions& save, Graph* graph,
+                                             FileSystem& files, Console& console) {
+  std::vector<std::string> notes;
+  PF_RETURN_IF_ERROR(DeclareOrFindInterface(options.inputs, options.outputs, graph, &notes));
+  for (const std::string& note : notes) console.err << Printable(note) << "\n";
+  PF_ASSIGN_OR_RETURN(const TfliteOutput output, EncodeTflite(*graph, options.tflite, AvailableProcessors(), files));
+  PF_RETURN_IF_ERROR(SaveThrough(files, options.out, save.filters, output.bytes.size(),
+                                 [&](ByteSink* sink) { return sink->Append(output.bytes); }));
+  return ProofText(output.verdict);
+}
+
 }  // namespace
 
 absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files, Console& console) {
   if (options.in.empty()) return absl::InvalidArgumentError("--in is missing, expected the model to read");
   if (options.out.empty()) return absl::InvalidArgumentError("--out is missing, expected where to write");
+  if (options.tflite.tolerance.value_or(0) < 0) return absl::InvalidArgumentError("--tolerance is negative");
   PF_ASSIGN_OR_RETURN(const SaveOptions save, OutputOptions(options, files, console));
+  if (options.tflite.quantize != "none" && save.format != kTfliteFormat.name) {
+    return absl::InvalidArgumentError(absl::StrCat("--quantize=", options.tflite.quantize, " is for the format ",
+                                                   kTfliteFormat.name, ", found ", save.format));
+  }
   console.Progress(absl::StrCat("reading ", options.in));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModelFile(files, options.in, options.read, console));
   int64_t defused = 0;
@@ -97,7 +135,12 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
     PF_ASSIGN_OR_RETURN(defused, Defuse(&graph));
   }
   console.Progress(absl::StrCat("writing ", options.out));
-  PF_RETURN_IF_ERROR(SaveModel(files, *graph, options.out, save));
+  std::string proof;
+  if (save.format == kTfliteFormat.name) {
+    PF_ASSIGN_OR_RETURN(proof, WriteTfliteModel(options, save, graph.get(), files, console));
+  } else {
+    PF_RETURN_IF_ERROR(SaveModel(files, *graph, options.out, save));
+  }
   PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.out));
   console.Progress("");
   const std::vector<std::string> inputs = Names(graph->inputs()), outputs = Names(graph->outputs());
@@ -111,6 +154,7 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
     json.Key("defused").Integer(defused);
     json.Key("inputs").Texts(inputs);
     json.Key("outputs").Texts(outputs);
+    if (!proof.empty()) json.Key("proof").Text(proof);
     json.End();
     return absl::OkStatus();
   }
@@ -119,6 +163,7 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
   if (options.defuse) absl::StrAppend(&text, "Took ", defused, " fused ops apart\n");
   if (!inputs.empty()) absl::StrAppend(&text, "Inputs: ", absl::StrJoin(inputs, ","), "\n");
   if (!outputs.empty()) absl::StrAppend(&text, "Outputs: ", absl::StrJoin(outputs, ","), "\n");
+  if (!proof.empty()) absl::StrAppend(&text, "Proof: ", proof, "\n");
   console.out << Printable(text);
   return absl::OkStatus();
 }
@@ -127,6 +172,7 @@ Tool ConvertModelTool() {
   return DefineTool<ConvertModelOptions>(
       "convert_model", "converts a model from any format that is read to one that is written",
       {{"Convert a TensorFlow.js model, with unfused convolutions.", "model.json model.pb --defuse"},
+       {"Write a TensorFlow Lite model, and compare its outputs with those of the original.", "model.pb model.tflite"},
        {"Write as text.", "model.pb model.pbtxt"},
        {"Write a graph for Graphviz: dot -Tsvg model.dot > model.svg", "model.pb model.dot"},
        {"Compress for a download.", "model.pb model.pb.zst --compress=zstd:19"}},

@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_CONVERT_MODEL_H_
 #define PERMAFROST_TOOLS_CONVERT_MODEL_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/transform/tflite_output.h"
 
 namespace permafrost {
 
@@ -18,6 +20,8 @@ struct ConvertModelOptions {
   std::string to;       // A name of ModelFormats(); empty: as the extension of `out` says.
   bool defuse = false;  // Run defuse_ops first.
   bool json = false;
+  std::optional<std::string> inputs, outputs;  // The interface of a TensorFlow Lite model; detected if absent.
+  TfliteFlags tflite;
   ReadFlags read;
   WriteFlags write;
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
 #include "io/formats/graphdef.h"
+#include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tools/command_line/json.h"
@@ -21,7 +22,8 @@ namespace {
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
   for (const ModelFormat* format : ModelFormats()) {
-    if (format->write != nullptr) names.emplace_back(format->name);
+    // TensorFlow Lite models are written with a comparison of outputs: convert_model reads SavedModels, too.
+    if (format->write != nullptr && format != &kTfliteFormat) names.emplace_back(format->name);
   }
   return names;
 }

@@ -21,6 +21,7 @@
 #include "tools/transform/bisection.h"
 #include "tools/transform/bisection_report.h"
 #include "tools/transform/pass_listing.h"
+#include "tools/transform/tflite_output.h"
 #include "tools/transform/transform_report.h"
 #include "tools/transform/verification.h"
 #include "transforms/pass.h"
@@ -150,6 +151,7 @@ class Run {
   // Opens the output before any work, so that an unwritable path is reported at once.
   absl::Status OpenOutput() {
     PF_RETURN_IF_ERROR(CheckOutputFolder(options_.out_graph, files_));
+    if (IsTflitePath(options_.out_graph)) return absl::OkStatus();  // Written at once, when it is proved.
     PF_ASSIGN_OR_RETURN(out_file_, files_.NewWriter(options_.out_graph));
     if (num_threads_ == 1 || !save_.filters.empty() || options_.output_as_text) return absl::OkStatus();
     // The result is about as large as its source.
@@ -306,7 +308,7 @@ class Run {
     const bool passes =
         report_.failed_pass.empty() && (!report_.verdict.has_value() || report_.verdict->Passes(report_.allowance));
     if (passes && !options_.dry_run) {
-      PF_RETURN_IF_ERROR(SaveModel(std::move(out_file_), *graph_, save_));
+      PF_RETURN_IF_ERROR(Save());
       PF_ASSIGN_OR_RETURN(report_.bytes_written, BytesWritten());
       report_.is_written = true;
       report_.is_text = options_.output_as_text;
@@ -322,6 +324,20 @@ class Run {
     report_.way_out = WayOutOfRuin(calls_);
     WarnOfVerdict(report_, console_);
     return passes ? absl::OkStatus() : VerificationFailure(report_);
+  }
+
+  absl::Status Save() {
+    if (!IsTflitePath(options_.out_graph)) return SaveModel(std::move(out_file_), *graph_, save_);
+    TfliteFlags flags;
+    flags.verify = options_.verify == "off" || options_.verify == "auto" ? options_.verify : "required";
+    flags.verify_inputs = options_.verify_inputs;
+    flags.seed = options_.seed;
+    if (options_.tolerance.has_value()) flags.tolerance = *options_.tolerance;
+    console_.Progress("writing a TensorFlow Lite model");
+    PF_ASSIGN_OR_RETURN(const TfliteOutput output, EncodeTflite(*graph_, flags, num_threads_, files_));
+    console_.Progress("");
+    return SaveThrough(files_, options_.out_graph, save_.filters, output.bytes.size(),
+                       [&](ByteSink* sink) { return sink->Append(output.bytes); });
   }
 
   // A pipe does not report the number of bytes written.

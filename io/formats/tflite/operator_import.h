@@ -19,6 +19,7 @@
 #include "graph/base/status.h"
 #include "graph/graph.h"
 #include "io/formats/tflite/container.h"
+#include "io/formats/tflite/operator_export.h"
 
 namespace permafrost {
 
@@ -140,13 +141,14 @@ Results Direct(OperatorImport* op) {
 // Returns the first `count` outputs of the node.
 std::vector<TensorRef> AllOutputs(Node* node, int count);
 
-// A row of the table of operators.
+// A row of the table of operators, with its reader and its writer.
 struct OperatorRow {
   tflite::BuiltinOperator op;
   int least_inputs = 0;
   int num_outputs = 1;  // -1: any number.
   OperatorFunction import = nullptr;
   Codes codes = Codes::kRefused;
+  OperatorForm form = {};  // How the operator is written; empty if it is only read.
 };
 
 // Return the rows by family; together they are the table.

@@ -7,6 +7,7 @@
 #include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
+#include "io/formats/tflite/permuted_tensor.h"
 
 namespace permafrost {
 namespace {
@@ -20,40 +21,16 @@ AttrValue PaddingAttr(tflite::Padding padding) {
 AttrValue Window(int64_t height, int64_t width) { return AttrValue::IntList({1, height, width, 1}); }
 
 // Returns an operand with permuted dimensions. A constant is permuted at import.
-absl::StatusOr<TensorRef> Permuted(OperatorImport* op, int input, const std::vector<int32_t>& order) {
+absl::StatusOr<TensorRef> PermutedInput(OperatorImport* op, int input, const std::vector<int32_t>& order) {
   PF_ASSIGN_OR_RETURN(const Tensor* value, op->InputValue(input));
-  const size_t rank = order.size();
   if (value == nullptr || value->dtype() == DType::kString) {
     PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(input));
     PF_ASSIGN_OR_RETURN(const TensorRef permutation, op->Ints(order));
     return op->Emit(ops::kTranspose, {x, permutation});
   }
-  if (value->shape().rank() != static_cast<int>(rank)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("operand ", input, " has shape ", value->shape().ToString(), ", expected ", rank, " dimensions"));
-  }
-  const size_t size = SizeOf(value->dtype());
-  std::vector<int64_t> dims(rank), strides(rank, 1), steps(rank);
-  for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * value->shape().dim(static_cast<int>(i));
-  for (size_t i = 0; i < rank; ++i) {
-    dims[i] = value->shape().dim(order[i]);
-    steps[i] = strides[static_cast<size_t>(order[i])];
-  }
-  char* out = nullptr;
-  PF_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(value->dtype(), Shape(dims), &out));
-  const char* in = value->bytes().data();
-  std::vector<int64_t> at(rank, 0);
-  int64_t offset = 0;
-  for (int64_t left = value->num_elements(); left > 0; --left, out += size) {
-    std::memcpy(out, in + static_cast<size_t>(offset) * size, size);
-    for (size_t i = rank; i-- > 0;) {
-      offset += steps[i];
-      if (++at[i] < dims[i]) break;
-      offset -= steps[i] * dims[i];
-      at[i] = 0;
-    }
-  }
-  return op->Const(std::move(result));
+  absl::StatusOr<Tensor> permuted = Permuted(*value, order);
+  PF_RETURN_IF_ERROR(Annotate(permuted.status(), absl::StrCat("operand ", input)));
+  return op->Const(*std::move(permuted));
 }
 
 // Returns an operand with another shape of the same number of elements.
@@ -96,7 +73,7 @@ Results Conv2D(OperatorImport* op) {
   DeclareDynamic(op, 0, false);
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   // OHWI to HWIO.
-  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 3, 0}));
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, PermutedInput(op, 1, {1, 2, 3, 0}));
   PF_ASSIGN_OR_RETURN(const TensorRef y,
                       op->Emit(ops::kConv2D, {x, filter},
                                {{"strides", Window(options->stride_h(), options->stride_w())},
@@ -137,7 +114,7 @@ Results TransposeConv(OperatorImport* op) {
   PF_RETURN_IF_ERROR(RequireOptions(options));
   PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Input(0));
   // OHWI to HWOI.
-  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 0, 3}));
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, PermutedInput(op, 1, {1, 2, 0, 3}));
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(2));
   PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kConv2DBackpropInput, {shape, filter, x},
                                                   {{"strides", Window(options->stride_h(), options->stride_w())},
@@ -169,7 +146,7 @@ Results Convolution2DTransposeBias(OperatorImport* op) {
         absl::StrCat("has a result of shape ", output.ToString(), ", expected four known dimensions"));
   }
   PF_ASSIGN_OR_RETURN(const TensorRef shape, op->Ints(dims));
-  PF_ASSIGN_OR_RETURN(const TensorRef filter, Permuted(op, 1, {1, 2, 0, 3}));
+  PF_ASSIGN_OR_RETURN(const TensorRef filter, PermutedInput(op, 1, {1, 2, 0, 3}));
   PF_ASSIGN_OR_RETURN(const TensorRef x, op->Input(0));
   PF_ASSIGN_OR_RETURN(const TensorRef y, op->Emit(ops::kConv2DBackpropInput, {shape, filter, x},
                                                   {{"strides", Window(stride_h, stride_w)},
@@ -339,25 +316,44 @@ Results NonMaxSuppression(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::CONV_2D, 2, 1, Conv2D, Codes::kComputed},
-    {BuiltinOperator::DEPTHWISE_CONV_2D, 2, 1, DepthwiseConv2D, Codes::kComputed},
-    {BuiltinOperator::TRANSPOSE_CONV, 3, 1, TransposeConv, Codes::kComputed},
-    {BuiltinOperator::CONV_3D, 2, 1, Conv3D},
-    {BuiltinOperator::FULLY_CONNECTED, 2, 1, FullyConnected, Codes::kComputed},
-    {BuiltinOperator::BATCH_MATMUL, 2, 1, BatchMatMul, Codes::kComputed},
-    {BuiltinOperator::AVERAGE_POOL_2D, 1, 1, Pool<ops::kAvgPool>, Codes::kComputed},
-    {BuiltinOperator::MAX_POOL_2D, 1, 1, Pool<ops::kMaxPool>, Codes::kMoved},
+    {BuiltinOperator::CONV_2D, 2, 1, Conv2D, Codes::kComputed,
+     Form({ops::kConv2D}, kTakesActivation | kTakesBias, ExportConv2D, "float", "1.5 1.14 1.14 2.3 2.4 2.9 2.11 2.15")},
+    {BuiltinOperator::DEPTHWISE_CONV_2D, 2, 1, DepthwiseConv2D, Codes::kComputed,
+     Form({ops::kDepthwiseConv2dNative}, kTakesActivation | kTakesBias, ExportDepthwiseConv2D, "float",
+          "1.5 1.12 1.14 2.2 2.3 2.3 2.11")},
+    {BuiltinOperator::TRANSPOSE_CONV, 3, 1, TransposeConv, Codes::kComputed,
+     Form({ops::kConv2DBackpropInput}, kTakesActivation | kTakesBias, ExportTransposeConv, "@2 float",
+          "1.9 2.2 2.3 2.13 2.15")},
+    {BuiltinOperator::CONV_3D, 2, 1, Conv3D, Codes::kRefused,
+     Form({ops::kConv3D}, kTakesActivation | kTakesBias, ExportConv3D, "float", "2.5")},
+    {BuiltinOperator::FULLY_CONNECTED, 2, 1, FullyConnected, Codes::kComputed,
+     Form({ops::kMatMul, ops::kBatchMatMulV2, ops::kBatchMatMulV3, ops::kBatchMatMul}, kTakesActivation | kTakesBias,
+          ExportFullyConnected, "float", "1.5 1.10 1.14 1.14 2.0 2.1 2.3 2.3 2.3 2.11 2.15 2.17 2.18 2.21")},
+    {BuiltinOperator::BATCH_MATMUL, 2, 1, BatchMatMul, Codes::kComputed,
+     Form({ops::kBatchMatMulV2, ops::kBatchMatMulV3, ops::kBatchMatMul, ops::kMatMul}, kPlain, ExportBatchMatMul,
+          "float", "2.3 2.3 2.4 2.5")},
+    {BuiltinOperator::AVERAGE_POOL_2D, 1, 1, Pool<ops::kAvgPool>, Codes::kComputed,
+     Form({ops::kAvgPool}, kTakesActivation, ExportPool, "float", "1.5 1.14 2.3")},
+    {BuiltinOperator::MAX_POOL_2D, 1, 1, Pool<ops::kMaxPool>, Codes::kMoved,
+     Form({ops::kMaxPool}, kTakesActivation, ExportPool, "float", "1.5 1.14 2.3")},
     {BuiltinOperator::L2_POOL_2D, 1, 1, L2Pool},
-    {BuiltinOperator::SOFTMAX, 1, 1, Softmax, Codes::kComputed},
-    {BuiltinOperator::L2_NORMALIZATION, 1, 1, L2Normalization, Codes::kComputed},
-    {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, 1, 1, LocalResponseNormalization},
+    {BuiltinOperator::SOFTMAX, 1, 1, Softmax, Codes::kComputed,
+     Form({ops::kSoftmax}, kPlain, ExportSoftmax, "float", "1.5 1.14 2.3 2.23")},
+    {BuiltinOperator::L2_NORMALIZATION, 1, 1, L2Normalization, Codes::kComputed,
+     Form({ops::kMul, ops::kRealDiv}, kComposed, ExportL2Normalization, "float", "1.5 1.14")},
+    {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, 1, 1, LocalResponseNormalization, Codes::kRefused,
+     Form({ops::kLRN}, kPlain, ExportLocalResponseNormalization, "float", "1.5")},
     {BuiltinOperator::RESIZE_BILINEAR, 2, 1, Resize<ops::kResizeBilinear, tflite::ResizeBilinearOptions>,
-     Codes::kComputed},
+     Codes::kComputed, Form({ops::kResizeBilinear}, kPlain, ExportResizeBilinear, "float", "1.7 1.14 2.2 2.5")},
     {BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, 2, 1,
-     Resize<ops::kResizeNearestNeighbor, tflite::ResizeNearestNeighborOptions>, Codes::kMoved},
-    {BuiltinOperator::RFFT2D, 2, 1, Rfft2D},
-    {BuiltinOperator::NON_MAX_SUPPRESSION_V4, 5, 2, NonMaxSuppression<ops::kNonMaxSuppressionV4>},
-    {BuiltinOperator::NON_MAX_SUPPRESSION_V5, 6, 3, NonMaxSuppression<ops::kNonMaxSuppressionV5>},
+     Resize<ops::kResizeNearestNeighbor, tflite::ResizeNearestNeighborOptions>, Codes::kMoved,
+     Form({ops::kResizeNearestNeighbor}, kPlain, ExportResizeNearestNeighbor, "float", "1.13.1 1.14 2.3 2.4")},
+    {BuiltinOperator::RFFT2D, 2, 1, Rfft2D, Codes::kRefused,
+     Form({ops::kRFFT2D}, kPlain, ExportRfft2D, "float", "2.5")},
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V4, 5, 2, NonMaxSuppression<ops::kNonMaxSuppressionV4>, Codes::kRefused,
+     Form({ops::kNonMaxSuppressionV4}, kPlain, ExportNonMaxSuppression, "float", "2.1")},
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V5, 6, 3, NonMaxSuppression<ops::kNonMaxSuppressionV5>, Codes::kRefused,
+     Form({ops::kNonMaxSuppressionV5}, kPlain, ExportNonMaxSuppression, "float", "2.1")},
 };
 
 constexpr CustomOperatorRow kCustomRows[] = {

@@ -5,6 +5,7 @@
 
 #include "graph/base/status.h"
 #include "io/formats/tflite/container.h"
+#include "io/formats/tflite/subgraph_export.h"
 #include "io/formats/tflite/subgraph_import.h"
 
 namespace permafrost {
@@ -21,9 +22,11 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadTflite(const ModelSource& source, con
   return graph;
 }
 
+absl::Status WriteTflite(const Graph& graph, ByteSink* sink) { return ExportTflite(graph, TfliteLimits(), sink); }
+
 }  // namespace
 
-const ModelFormat kTfliteFormat{"tflite", "TensorFlow Lite model", ".tflite", MayBeTflite, ReadTflite, nullptr,
+const ModelFormat kTfliteFormat{"tflite", "TensorFlow Lite model", ".tflite", MayBeTflite, ReadTflite, WriteTflite,
                                 nullptr};
 
 }  // namespace permafrost

@@ -1,4 +1,4 @@
-// Reads TensorFlow Lite models (docs/formats/tflite.md) into TensorFlow's ops. Read-only.
+// Reads TensorFlow Lite models (docs/formats/tflite.md) into TensorFlow's ops, and writes graphs of them.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_TFLITE_H_
 

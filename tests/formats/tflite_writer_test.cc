@@ -1,0 +1,389 @@
+// Tests of writing TensorFlow Lite models: what is written is read back, and every operator of the table keeps its
+// outputs.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/base/wire.h"
+#include "gtest/gtest.h"
+#include "io/file_system.h"
+#include "io/formats/graphdef_text.h"
+#include "io/formats/npy.h"
+#include "io/formats/tflite/container.h"
+#include "io/formats/tflite/operator_import.h"
+#include "io/formats/tflite/subgraph_export.h"
+#include "io/model_file.h"
+#include "runtime_check/session.h"
+#include "tests/shared_models.h"
+
+namespace permafrost {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Graph> Parsed(absl::string_view text, const std::vector<std::string>& inputs,
+                              const std::vector<std::string>& outputs) {
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadGraphDefText(text);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE((*graph)->DeclareInterface(inputs, outputs).ok());
+  return *std::move(graph);
+}
+
+absl::StatusOr<std::string> Encoded(const Graph& graph, const TfliteLimits& limits = {}) {
+  StringSink sink;
+  PF_RETURN_IF_ERROR(ExportTflite(graph, limits, &sink));
+  return sink.Release();
+}
+
+absl::StatusOr<TfliteContainer> Opened(const std::string& bytes) {
+  auto owner = std::make_shared<const std::string>(bytes);
+  return TfliteContainer::Open(FileView{*owner, owner}, uint64_t{1} << 30);
+}
+
+std::vector<std::string> OperatorsOf(const TfliteContainer& container) {
+  std::vector<std::string> names;
+  for (const tflite::Operator* op : *container.subgraph(0).operators()) names.push_back(container.OperatorName(*op));
+  return names;
+}
+
+int VersionOf(const TfliteContainer& container, int op) {
+  const auto* operators = container.subgraph(0).operators();
+  const uint32_t code = operators->Get(static_cast<uint32_t>(op))->opcode_index();
+  return container.model().operator_codes()->Get(code)->version();
+}
+
+constexpr char kConvolution[] = R"(
+node { name: "x" op: "Placeholder"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: -1 } dim { size: 4 } dim { size: 4 } dim { size: 2 } } } } }
+node { name: "w" op: "Const"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT
+    tensor_shape { dim { size: 1 } dim { size: 2 } dim { size: 2 } dim { size: 3 } }
+    float_val: 1 float_val: 2 float_val: 3 float_val: 4 float_val: 5 float_val: 6
+    float_val: 7 float_val: 8 float_val: 9 float_val: 10 float_val: 11 float_val: 12 } } } }
+node { name: "b" op: "Const"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } }
+    float_val: -1 float_val: 0 float_val: 1 } } } }
+node { name: "conv" op: "Conv2D" input: "x" input: "w"
+  attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "strides" value { list { i: 1 i: 2 i: 1 i: 1 } } }
+  attr { key: "padding" value { s: "SAME" } } }
+node { name: "sum" op: "BiasAdd" input: "conv" input: "b" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "y" op: "Relu6" input: "sum" attr { key: "T" value { type: DT_FLOAT } } }
+)";
+
+TEST(TfliteWriterTest, FusesBiasAndActivation) {
+  const std::unique_ptr<Graph> graph = Parsed(kConvolution, {"x"}, {"y"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  EXPECT_EQ(OperatorsOf(*container), std::vector<std::string>{"CONV_2D"});
+  const tflite::Operator& op = *container->subgraph(0).operators()->Get(0);
+  const auto* options = op.builtin_options_as<tflite::Conv2DOptions>();
+  ASSERT_NE(options, nullptr);
+  EXPECT_EQ(options->stride_h(), 2);
+  EXPECT_EQ(options->stride_w(), 1);
+  EXPECT_EQ(options->padding(), tflite::Padding::SAME);
+  EXPECT_EQ(options->fused_activation_function(), tflite::ActivationFunctionType::RELU6);
+  // OHWI: the numbers of output channel 0 come first.
+  const absl::StatusOr<Tensor> filter = container->Value(container->tensor(0, op.inputs()->Get(1)));
+  ASSERT_TRUE(filter.ok()) << filter.status();
+  EXPECT_EQ(filter->shape(), Shape({3, 1, 2, 2}));
+  const float expected[] = {1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12};
+  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(filter->elements<float>()[i], expected[i]) << i;
+}
+
+TEST(TfliteWriterTest, WritesNamesSignatureBatchAndRuntime) {
+  const std::unique_ptr<Graph> graph = Parsed(kConvolution, {"x"}, {"y", "sum"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  // An output is not fused away.
+  EXPECT_EQ(OperatorsOf(*container), (std::vector<std::string>{"CONV_2D", "RELU6"}));
+  const tflite::SubGraph& subgraph = container->subgraph(0);
+  const tflite::Tensor& input = container->tensor(0, subgraph.inputs()->Get(0));
+  EXPECT_EQ(input.name()->str(), "x");
+  EXPECT_EQ(input.shape()->Get(0), 1);
+  ASSERT_NE(input.shape_signature(), nullptr);
+  EXPECT_EQ(input.shape_signature()->Get(0), -1);
+  EXPECT_EQ(container->tensor(0, subgraph.outputs()->Get(0)).name()->str(), "y");
+  EXPECT_EQ(container->tensor(0, subgraph.outputs()->Get(1)).name()->str(), "sum");
+  const auto* signatures = container->model().signature_defs();
+  ASSERT_NE(signatures, nullptr);
+  ASSERT_EQ(signatures->size(), 1u);
+  EXPECT_EQ(signatures->Get(0)->signature_key()->str(), "serving_default");
+  EXPECT_EQ(signatures->Get(0)->outputs()->Get(1)->name()->str(), "sum");
+  EXPECT_EQ(signatures->Get(0)->outputs()->Get(1)->tensor_index(), static_cast<uint32_t>(subgraph.outputs()->Get(1)));
+  const auto* metadata = container->model().metadata();
+  ASSERT_NE(metadata, nullptr);
+  EXPECT_EQ(metadata->Get(0)->name()->str(), "min_runtime_version");
+  const auto* buffer = container->model().buffers()->Get(metadata->Get(0)->buffer())->data();
+  ASSERT_NE(buffer, nullptr);
+  ASSERT_EQ(buffer->size(), 16u);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(buffer->data())), "1.5.0");
+}
+
+TEST(TfliteWriterTest, AlignsBuffersAndSharesEqualOnes) {
+  std::string text = kConvolution;
+  absl::StrAppend(&text, R"(
+node { name: "b2" op: "Const"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } }
+    float_val: -1 float_val: 0 float_val: 1 } } } }
+node { name: "z" op: "Mul" input: "y" input: "b2" attr { key: "T" value { type: DT_FLOAT } } })");
+  const std::unique_ptr<Graph> graph = Parsed(text, {"x"}, {"z"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  const auto* operators = container->subgraph(0).operators();
+  const auto buffer_of = [&](uint32_t op, uint32_t operand) {
+    return container->tensor(0, operators->Get(op)->inputs()->Get(operand)).buffer();
+  };
+  EXPECT_EQ(buffer_of(0, 2), buffer_of(1, 1));
+  // Places are those in the file, wherever it is mapped.
+  const auto* base = reinterpret_cast<const uint8_t*>(bytes->data());
+  int num_buffers = 0;
+  for (const tflite::Buffer* buffer : *tflite::GetModel(base)->buffers()) {
+    if (buffer->data() == nullptr) continue;
+    ++num_buffers;
+    EXPECT_EQ((buffer->data()->data() - base) % 16, 0);
+  }
+  EXPECT_EQ(num_buffers, 3);  // Filter, bias and the runtime's version.
+}
+
+// Constants beyond the reach of 32-bit offsets stand behind the FlatBuffer.
+TEST(TfliteWriterTest, KeepsConstantsOfLargeModelsBehindTheFlatBuffer) {
+  const std::unique_ptr<Graph> graph = Parsed(kConvolution, {"x"}, {"y"});
+  const absl::StatusOr<std::string> small = Encoded(*graph);
+  ASSERT_TRUE(small.ok()) << small.status();
+  TfliteLimits limits;
+  limits.max_flatbuffer_bytes = 8192;  // Far above the size, so that the first file equals the small one.
+  // Enough for the tables and not for the constants: found by the writer's own bound.
+  absl::StatusOr<std::string> large;
+  for (; limits.max_flatbuffer_bytes > 0; limits.max_flatbuffer_bytes -= 16) {
+    large = Encoded(*graph, limits);
+    if (!large.ok() || *large != *small) break;
+  }
+  ASSERT_TRUE(large.ok()) << large.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*large);
+  ASSERT_TRUE(container.ok()) << container.status();
+  int num_outside = 0;
+  for (const tflite::Buffer* buffer : *container->model().buffers()) {
+    if (buffer->offset() <= 1) continue;
+    ++num_outside;
+    EXPECT_EQ(buffer->offset() % 16, 0u);
+  }
+  EXPECT_GE(num_outside, 2);
+  const tflite::Operator& op = *container->subgraph(0).operators()->Get(0);
+  const absl::StatusOr<Tensor> bias = container->Value(container->tensor(0, op.inputs()->Get(2)));
+  ASSERT_TRUE(bias.ok()) << bias.status();
+  EXPECT_EQ(bias->elements<float>()[0], -1);
+  limits.max_flatbuffer_bytes = 64;
+  EXPECT_TRUE(absl::IsInvalidArgument(Encoded(*graph, limits).status()));
+}
+
+TEST(TfliteWriterTest, ListsAllNodesWithoutAForm) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_DOUBLE } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "a" op: "Exp" input: "x" attr { key: "T" value { type: DT_DOUBLE } } }
+node { name: "b" op: "NoSuchOp" input: "a" }
+node { name: "y" op: "Relu" input: "b" attr { key: "T" value { type: DT_DOUBLE } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::Status status = Encoded(*graph).status();
+  ASSERT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "3 nodes have no form in TensorFlow Lite")) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "node 'y' (Relu) as RELU: reads node 'b' (NoSuchOp) of unknown type"))
+      << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "node 'b' (NoSuchOp)")) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "node 'a' (Exp) as EXP: computes with double, expected one of float"))
+      << status;
+}
+
+TEST(TfliteWriterTest, RejectsGraphsThatCannotBeModels) {
+  const char kCycle[] = R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "a" op: "Add" input: "x" input: "b" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "b" op: "Relu" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+)";
+  const absl::Status cycle = Encoded(*Parsed(kCycle, {"x"}, {"b"})).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(cycle)) << cycle;
+  EXPECT_TRUE(absl::StrContains(cycle.message(), "cycle")) << cycle;
+  const std::unique_ptr<Graph> graph = Parsed(kConvolution, {"x"}, {});
+  EXPECT_TRUE(absl::IsInvalidArgument(Encoded(*graph).status()));
+  const std::unique_ptr<Graph> missing = Parsed(kConvolution, {"nowhere"}, {"y"});
+  const absl::Status status = Encoded(*missing).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "'nowhere'")) << status;
+  const char kLarge[] = R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 4294967296 } } } } }
+node { name: "y" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+)";
+  const absl::Status large = Encoded(*Parsed(kLarge, {"x"}, {"y"})).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(large)) << large;
+  EXPECT_TRUE(absl::StrContains(large.message(), "31 bits")) << large;
+}
+
+// A graph of unknown shapes, ranks included, is written; sizes are those of the inputs when it runs.
+TEST(TfliteWriterTest, WritesUnknownShapes) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "y" op: "Tanh" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  EXPECT_FALSE(container->tensor(0, 0).has_rank());
+}
+
+// A filter of half stands behind a DEQUANTIZE in the layout of the operator; other constants of half are DEQUANTIZE
+// nodes.
+TEST(TfliteWriterTest, WritesWeightsOfHalf) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 1 } dim { size: 2 } } } } }
+node { name: "w/half" op: "Const"
+  attr { key: "dtype" value { type: DT_HALF } }
+  attr { key: "value" value { tensor { dtype: DT_HALF tensor_shape { dim { size: 2 } dim { size: 2 } }
+    half_val: 15360 half_val: 16384 half_val: 16896 half_val: 17408 } } } }
+node { name: "w" op: "Cast" input: "w/half"
+  attr { key: "SrcT" value { type: DT_HALF } } attr { key: "DstT" value { type: DT_FLOAT } } }
+node { name: "product" op: "MatMul" input: "x" input: "w" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "y" op: "Mul" input: "product" input: "w" attr { key: "T" value { type: DT_FLOAT } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  std::vector<std::string> found = OperatorsOf(*container);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "DEQUANTIZE"), 2);
+  EXPECT_EQ(found.back(), "MUL");
+  for (int i = 0; i < 4; ++i) {
+    const tflite::Operator& op = *container->subgraph(0).operators()->Get(static_cast<uint32_t>(i));
+    EXPECT_EQ(VersionOf(*container, i), found[static_cast<size_t>(i)] == "DEQUANTIZE" ? 3 : 1);
+    if (found[static_cast<size_t>(i)] != "FULLY_CONNECTED") continue;
+    // The weights are the result of a DEQUANTIZE, whose operand is transposed: 1, 3, 2, 4.
+    for (int k = 0; k < i; ++k) {
+      const tflite::Operator& before = *container->subgraph(0).operators()->Get(static_cast<uint32_t>(k));
+      if (before.outputs()->Get(0) != op.inputs()->Get(1)) continue;
+      const absl::StatusOr<Tensor> half = container->Value(container->tensor(0, before.inputs()->Get(0)));
+      ASSERT_TRUE(half.ok()) << half.status();
+      const uint16_t bits[] = {15360, 16896, 16384, 17408};
+      for (size_t e = 0; e < 4; ++e) EXPECT_EQ(half->elements<Half>()[e].bits, bits[e]) << e;
+    }
+  }
+}
+
+TEST(TfliteWriterTest, VersionsFollowTypesAndAttributes) {
+  const auto version = [](absl::string_view dtype, absl::string_view shape) {
+    const std::string text = absl::StrCat(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: )",
+                                          dtype, R"( } }
+  attr { key: "shape" value { shape { )",
+                                          shape, R"( } } } }
+node { name: "y" op: "Sub" input: "x" input: "x" attr { key: "T" value { type: )",
+                                          dtype, " } } }\n");
+    const absl::StatusOr<std::string> bytes = Encoded(*Parsed(text, {"x"}, {"y"}));
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    const absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+    EXPECT_TRUE(container.ok()) << container.status();
+    return VersionOf(*container, 0);
+  };
+  EXPECT_EQ(version("DT_FLOAT", "dim { size: 2 }"), 1);
+  EXPECT_EQ(version("DT_INT64", "dim { size: 2 }"), 4);
+  EXPECT_EQ(version("DT_FLOAT", "dim { size: 1 } dim { size: 1 } dim { size: 1 } dim { size: 1 } dim { size: 2 }"), 3);
+}
+
+// Every row that is written has a runtime for each version that its types need.
+TEST(TfliteWriterTest, TheTableIsConsistent) {
+  int num_written = 0;
+  for (const absl::Span<const OperatorRow> family :
+       {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators()}) {
+    for (const OperatorRow& row : family) {
+      if (row.form.write == nullptr) continue;
+      ++num_written;
+      SCOPED_TRACE(tflite::EnumNameBuiltinOperator(row.op));
+      EXPECT_NE(row.form.ops[0], ops::kNumKnownOps);
+      for (const DType dtype : {DType::kFloat, DType::kHalf, DType::kDouble, DType::kInt8, DType::kInt16, DType::kInt32,
+                                DType::kInt64, DType::kUint8, DType::kUint16, DType::kUint32, DType::kBool,
+                                DType::kString, DType::kComplex64, DType::kComplex128}) {
+        const absl::StatusOr<int> version = VersionFor(row.form, dtype);
+        if (version.ok() && row.op != tflite::BuiltinOperator::BROADCAST_TO) {
+          EXPECT_TRUE(RuntimeOf(row.form, *version).ok()) << DTypeName(dtype);
+        }
+      }
+    }
+  }
+  EXPECT_GE(num_written, 100);
+}
+
+std::vector<Tensor> OutputsOf(const Graph& graph, const std::vector<Tensor>& inputs, absl::Status* status) {
+  std::vector<std::string> feeds, fetches;
+  for (const Endpoint& input : graph.inputs()) feeds.push_back(input.text);
+  for (const Endpoint& output : graph.outputs()) fetches.push_back(output.text);
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(graph, feeds, fetches);
+  *status = session.status();
+  if (!session.ok()) return {};
+  absl::StatusOr<std::vector<Tensor>> outputs = (*session)->Run(inputs);
+  *status = outputs.status();
+  return outputs.ok() ? *std::move(outputs) : std::vector<Tensor>();
+}
+
+// Float models that were recorded for the reader: written and read again, they give the same outputs bit for bit, since
+// the graph is the same but for names.
+TEST(TfliteWriterTest, RecordedFloatModelsSurviveARoundTrip) {
+  int num_written = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(DataFile("tests/formats/tflite"))) {
+    if (entry.path().filename() != "model.tflite") continue;
+    SCOPED_TRACE(entry.path().string());
+    absl::StatusOr<std::unique_ptr<Graph>> graph = OpenModel(RealFileSystem(), entry.path().string());
+    if (!graph.ok()) continue;
+    const absl::StatusOr<std::string> bytes = Encoded(**graph);
+    if (absl::IsUnimplemented(bytes.status())) continue;
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    auto owner = std::make_shared<const std::string>(*bytes);
+    const absl::StatusOr<std::unique_ptr<Graph>> again = ReadModel(FileView{*owner, owner});
+    ASSERT_TRUE(again.ok()) << again.status();
+    ASSERT_EQ((*again)->inputs().size(), (*graph)->inputs().size());
+    ASSERT_EQ((*again)->outputs().size(), (*graph)->outputs().size());
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < (*graph)->inputs().size(); ++i) {
+      const auto file =
+          RealFileSystem().MapFile((entry.path().parent_path() / absl::StrCat("input_0_", i, ".npy")).string());
+      if (!file.ok()) break;
+      const absl::StatusOr<Tensor> input = ParseNpy(file->bytes, file->owner);
+      ASSERT_TRUE(input.ok()) << input.status();
+      inputs.push_back(*input);
+    }
+    if (inputs.size() != (*graph)->inputs().size()) continue;
+    absl::Status status;
+    const std::vector<Tensor> before = OutputsOf(**graph, inputs, &status);
+    if (!status.ok()) continue;
+    const std::vector<Tensor> after = OutputsOf(**again, inputs, &status);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(after.size(), before.size());
+    for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(after[i] == before[i]) << "output " << i;
+    ++num_written;
+  }
+  EXPECT_GE(num_written, 8);
+}
+
+}  // namespace
+}  // namespace permafrost

@@ -1,0 +1,53 @@
+// Encodes a model as TensorFlow Lite, and proves the file: it is read back and compared with the original.
+#ifndef PERMAFROST_TOOLS_TRANSFORM_TFLITE_OUTPUT_H_
+#define PERMAFROST_TOOLS_TRANSFORM_TFLITE_OUTPUT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/graph.h"
+#include "io/file_system.h"
+#include "tools/command_line/flags.h"
+#include "tools/transform/verification.h"
+
+namespace permafrost {
+
+// Flags of tools that write TensorFlow Lite models.
+struct TfliteFlags {
+  std::string verify = "required";  // "required", "auto" or "off".
+  std::vector<std::string> verify_inputs;
+  std::string quantize = "none";  // "none" or "float16".
+  // Default: 1e-4, the accuracy that docs/formats/tflite.md promises for float models. Reduced precision is then
+  // limited by Verdict::RuinedOutputs alone.
+  std::optional<double> tolerance;
+  uint64_t seed = 1;
+};
+
+// A model that was proved, or that was not to be.
+struct TfliteOutput {
+  std::string bytes;
+  Verdict verdict;
+};
+
+// True if the path has the extension of the format.
+bool IsTflitePath(absl::string_view path);
+
+// Runs the preset `prepare_for_tflite` on a copy of `graph`, whose interface must be declared, and encodes the result.
+// Reads the bytes back, runs them and `graph` on the same inputs, and compares. Errors: those of the encoding; Aborted
+// if an output differs by more than the tolerance, or is ruined by reduced precision; FailedPrecondition if the check
+// is required and `graph` cannot be run.
+absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags& flags, int num_threads,
+                                          FileSystem& files);
+
+// Returns "outputs differ by at most 2.3e-07 of their scale for 2 inputs", or the reason why they were not compared.
+std::string ProofText(const Verdict& verdict);
+
+}  // namespace permafrost
+
+#endif  // PERMAFROST_TOOLS_TRANSFORM_TFLITE_OUTPUT_H_
