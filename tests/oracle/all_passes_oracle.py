@@ -1,12 +1,12 @@
 """Runs every pass over every large model with the tool, and runs the results in TensorFlow.
 
-For each pass and model: transform_graph succeeds, its own check ran and agreed with what the pass declares, and
-TensorFlow loads the result and runs it on a recorded input. Where the pass does not declare that it changes numbers,
-TensorFlow's outputs are those of the model as it was. Passes that break a model by design say so below.
+For each pass and model, transform_graph succeeds, its verification agrees with the declaration of the pass, and TensorFlow
+loads the result and runs it on a recorded input. Unless the pass declares that it changes numbers, TensorFlow's outputs equal
+those of the original model. Passes that break a model by design are listed below.
 
-PERMAFROST_ORACLE_MODELS=age,posenet runs some of the models, since all of them take the better part of an hour.
-PERMAFROST_UPDATE_ORACLE=1 records the outcomes in all_passes_outcomes.json, model by model: what the check of
-transform_graph said, and how far TensorFlow's outputs are off, relative to the largest value of each.
+PERMAFROST_ORACLE_MODELS=age,posenet selects models; all of them take almost an hour. PERMAFROST_UPDATE_ORACLE=1 records the
+outcomes in all_passes_outcomes.json by model: the result of the verification, and the difference of TensorFlow's outputs
+relative to the largest value of each.
 """
 
 import json
@@ -23,7 +23,7 @@ from models_oracle import MODELS, Model
 
 # Arguments for passes that need some, and the transforms that run first.
 CALLS = {
-    'freeze_requantization_ranges': None,  # Needs the log of a run: tested on its own.
+    'freeze_requantization_ranges': None,  # Needs the log of a run, and has its own test.
     'quantize_nodes': 'add_default_attributes quantize_nodes',
     'remove_attribute': 'remove_attribute(attribute_name=_output_shapes)',
     'remove_nodes': 'remove_nodes(op=Identity)',
@@ -33,7 +33,7 @@ CALLS = {
     'insert_logging': 'insert_logging(op=MaxPool, message="pool")',
 }
 OUTCOMES = pathlib.Path(__file__).with_name('all_passes_outcomes.json')
-TOLERANCE = 1e-4  # Relative to the largest value of an output: TensorFlow's own kernels sum in another order.
+TOLERANCE = 1e-4  # Tolerance relative to the largest value of an output: TensorFlow's kernels sum in another order.
 
 
 def calls():

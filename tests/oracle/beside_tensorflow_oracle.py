@@ -1,4 +1,4 @@
-"""The tests of the Python package, each in a process that has imported TensorFlow first.
+"""Runs the tests of the Python package, each in a process that has imported TensorFlow first.
 
 TensorFlow loads its protobuf for the whole process.
 """
@@ -11,7 +11,7 @@ import unittest
 import python_package
 
 TESTS = python_package.WORKSPACE / 'tests/python'
-# The first measures memory, and the others are about mypy and the wheel.
+# The first test measures memory; the others concern mypy and the wheel.
 LEFT_OUT = ('endurance_test', 'types_test', 'wheel_test')
 CODE = ('import runpy, sys, tensorflow; sys.argv = sys.argv[1:]; sys.path.insert(0, sys.argv[0].rpartition("/")[0]); '
         'runpy.run_path(sys.argv[0], run_name="__main__")')

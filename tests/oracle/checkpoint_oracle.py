@@ -17,7 +17,7 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 TOOL = os.environ.get('DUMP_CHECKPOINT', WORKSPACE / 'bazel-bin/tests/formats/checkpoint/dump_checkpoint')
 TYPES = [tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.int64,
          tf.bool, tf.complex64, tf.complex128, tf.string]
-# What SaveSlices of TensorFlow does not write.
+# Types that SaveSlices of TensorFlow does not write.
 NOT_IN_VERSION_1 = [tf.bfloat16]
 
 
@@ -167,7 +167,7 @@ class CheckpointOracle(unittest.TestCase):
                         values = session.run({'whole': whole, average.average_name(whole): average.average(whole),
                                               'cut/weights': cut})
                     saved.append((path, values))
-        for path, values in saved:  # TensorFlow's own reader does not put parts together.
+        for path, values in saved:  # TensorFlow's own reader does not join parts.
             self.expect(path, {name: tf.constant(value) for name, value in values.items()})
 
     def test_checkpoint_of_objects(self):

@@ -1,7 +1,7 @@
 """Freezes models with freeze_graph and with TensorFlow, and compares nodes and outputs.
 
 The models are those of tests/freeze/models, some that are too large to keep, and the one in the package basic-pitch, which
-is downloaded where there is a network (BASIC_PITCH names its folder otherwise).
+is downloaded if there is a network (otherwise BASIC_PITCH is its folder).
 """
 
 import os
@@ -47,7 +47,7 @@ def relative(found, expected):
 
 
 def basic_pitch(folder):
-    """The folder of the model in basic-pitch, or None."""
+    """Returns the folder of the model in basic-pitch, or None."""
     if 'BASIC_PITCH' in os.environ:
         return pathlib.Path(os.environ['BASIC_PITCH'])
     command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', '--dest', folder, 'basic-pitch==0.4.0']
@@ -94,7 +94,7 @@ class FreezeTest(unittest.TestCase):
 
     def check_inlined_names(self, model):
         """Checks that TensorFlow's second way of freezing gives the same computing nodes, except for its prefix."""
-        loaded = tf.saved_model.load(str(model))  # Holds the variables.
+        loaded = tf.saved_model.load(str(model))  # Keeps the variables alive.
         theirs = convert_variables_to_constants_v2(loaded.signatures['serving_default']).graph.as_graph_def()
         ours = freeze(self.folder / 'ours.pb', input_saved_model_dir=model)
         kinds = lambda graph: sorted(n.op for n in graph.node if n.op in ('Conv2D', 'MatMul', 'BatchMatMulV2', 'Softmax'))
@@ -134,7 +134,7 @@ class FreezeTest(unittest.TestCase):
     def test_basic_pitch(self):
         model = basic_pitch(str(self.folder))
         if model is None:
-            self.skipTest('basic-pitch is neither at hand nor to be downloaded')
+            self.skipTest('basic-pitch is not installed and cannot be downloaded')
         self.check_saved_model(model)
 
     def test_checkpoints_give_the_nodes_of_the_original(self):

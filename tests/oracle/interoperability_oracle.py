@@ -34,11 +34,11 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get('PERMAFROST_TOOLS', WORKSPACE / 'bazel-bin/tools'))
 MODELS = pathlib.Path(os.environ.get('PERMAFROST_SHARED', WORKSPACE.parent / 'shared')) / 'models'
 GOLDEN = WORKSPACE / 'tests/golden'
-TOLERANCE = 0.01  # Of the rms of an output: half precision inside of a program is well below.
+TOLERANCE = 0.01  # Tolerance relative to the rms of an output. Programs that compute in half precision are well below.
 MOST_SECONDS = 120
-GOLDEN_CASES = 6  # So many of the cases of a pass are tried.
+GOLDEN_CASES = 6  # Maximum number of cases to try for a pass.
 
-# Calls of passes that need parameters, and what runs before them. A pass without a row is called without parameters.
+# Calls of passes that need parameters, and the transforms before them. A pass without a row is called without parameters.
 FOLDED = 'fold_constants fold_old_batch_norms'
 CALLS = {
     'defuse_ops': (FOLDED + ' fuse_activations', 'defuse_ops'),
@@ -53,9 +53,9 @@ CALLS = {
     'rename_op': ('', 'rename_op(old_op_name=AddV2, new_op_name=Add)'),
     'set_device': ('', 'set_device(device="/device:CPU:0")'),
 }
-# Rows beside the one of the pass.
+# Additional rows for a pass.
 VARIANTS = {'quantize_weights': ['quantize_weights(per_channel=true)', 'quantize_weights(per_channel=true, bits=16)']}
-# Their result is what the user names, not what the pass decides; or they need a file of another run.
+# Passes that are not tried: their result depends only on parameters, or they need a file of another run.
 LEFT_OUT = {'rename_attribute': 'writes what its parameters name', 'rename_node': 'writes what its parameters name',
             'freeze_requantization_ranges': 'needs a log of another run'}
 
@@ -91,7 +91,7 @@ def run_opencv(path, feeds, outputs):
     net = cv2.dnn.readNetFromTensorflow(path)
     for name, value in feeds.items():
         net.setInput(value.transpose(0, 3, 1, 2) if value.ndim == 4 else value, name)
-    # Nodes that OpenCV merges lose their names; the only output needs none.
+    # OpenCV drops the names of merged nodes; a single output needs none.
     return [np.array(net.forward())] if len(outputs) == 1 else [np.array(net.forward(name)) for name in outputs]
 
 
@@ -126,7 +126,7 @@ const data = Buffer.concat(parts);
 
 
 def run_tensorflow_js(path, feeds, outputs):
-    import tensorflow  # Looks for JAX when it is loaded.
+    import tensorflow  # Searches for JAX when it is loaded.
     # Imported for conversions that are not used here. The first has no release for this TensorFlow.
     unused = ('tensorflow_decision_forests', 'jax', 'jax.experimental', 'jax.experimental.jax2tf')
     added = [name for name in unused if sys.modules.setdefault(name, types.ModuleType(name)).__doc__ is None]
@@ -165,12 +165,12 @@ def outcome(run, path, feeds, outputs):
     """The outputs, or the reason why there are none."""
     try:
         return run(path, feeds, outputs)
-    except Exception as error:  # Each program has its own types, some of which no process can send to another.
+    except Exception as error:  # Each program has its own exception types, some of which cannot be pickled.
         return reason(f'{type(error).__name__}: {error}')
 
 
 class Program:
-    """A program in a process of its own, which is started again when it dies."""
+    """A program in a separate process, which is restarted after a crash."""
 
     def __init__(self, name):
         self.run, self.pool, self.known = PROGRAMS[name][0], None, {}
@@ -195,7 +195,7 @@ class Program:
 
 
 def reason(text):
-    """The line of an error that names what is not read, without places in memory and on disk."""
+    """Returns the line of an error that names the unsupported item, without addresses and paths."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not re.match(r'To facilitate|\w+: Exception from', line)]
     telling = [line for line in lines if re.search(
@@ -221,7 +221,7 @@ def models():
 
 
 def small_network(folder):
-    """A frozen network of the ops that image models have most often, with random weights."""
+    """Returns a frozen network of common ops of image models, with random weights."""
     import tensorflow as tf
     random = np.random.default_rng(5)
     weights = lambda *shape: tf.identity(tf.constant((random.standard_normal(shape) / np.sqrt(shape[-2])).astype(np.float32)))
@@ -267,7 +267,7 @@ def golden_cases(name, folder):
 
 
 def transform(source, target, inputs, outputs, transforms):
-    """The rewrites of the last pass; None if the tool fails."""
+    """Returns the rewrites of the last pass; None if the tool fails."""
     done = subprocess.run([TOOLS / 'transform_graph', f'--in_graph={source}', f'--out_graph={target}',
                            f'--inputs={",".join(inputs)}', f'--outputs={",".join(outputs)}', f'--transforms={transforms}',
                            '--verify=off', '--json'], capture_output=True, text=True, check=False)
@@ -278,7 +278,7 @@ def agree(found, expected):
     for a, b in zip(found, expected):
         a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
         if a.shape != b.shape and a.ndim == b.ndim == 4:
-            a = a.transpose(0, 2, 3, 1)  # OpenCV has the channels first.
+            a = a.transpose(0, 2, 3, 1)  # OpenCV expects the channels first.
         if a.size != b.size:
             return 'another shape'
         rms = np.sqrt(np.mean((a.ravel() - b.ravel()) ** 2))
@@ -299,7 +299,7 @@ class InteroperabilityTest(unittest.TestCase):
             self.addCleanup(program.close)
 
     def judge(self, name, before, after, feeds, outputs):
-        """'reads', the reason why not, or None if the graph `before` is given and not read either."""
+        """Returns 'reads', the error, or None if the graph `before` is given and is not read either."""
         program, reference = self.programs[name], self.programs['TensorFlow']
         if before is not None:
             known = program.outputs(before, feeds, outputs)
@@ -312,7 +312,7 @@ class InteroperabilityTest(unittest.TestCase):
         return 'reads' if isinstance(expected, str) else agree(found, expected) or 'reads'
 
     def row(self, graph, path, feeds, outputs, prior, call, is_preset=False):
-        """The outcome of each program, or None if the pass changes nothing."""
+        """Returns the outcome of each program, or None if the pass changes nothing."""
         before = path
         if prior:
             before = self.folder / 'before.pb'
@@ -344,7 +344,7 @@ class InteroperabilityTest(unittest.TestCase):
                 if row is None:
                     golden = list(golden_cases(name, self.folder))[:GOLDEN_CASES]
                     candidates = [r for *case, run in golden if (r := self.row(*case, '', run))]
-                    # The case that the most programs read before the pass.
+                    # The case that most programs read before the pass.
                     row = max(candidates, key=lambda r: sum(v is not None for v in r['programs'].values()), default=None)
                 self.add(found['passes'], each, [row], recorded)
         result = {'programs': interoperability_page.merged_versions(recorded, versions(self.programs)), **found,
@@ -355,7 +355,7 @@ class InteroperabilityTest(unittest.TestCase):
         self.assertEqual(interoperability_page.load(), json.loads(json.dumps(result)))
 
     def add(self, part, name, rows, recorded):
-        """Adds the rows, with the records of programs that are not installed."""
+        """Adds the rows, keeping the records of programs that are not installed."""
         rows = [row for row in rows if row]
         old = {**recorded.get('presets', {}), **recorded.get('passes', {})}.get(name, [])
         for row in rows:

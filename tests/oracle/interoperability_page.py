@@ -48,7 +48,7 @@ def _table(rows, programs):
 
 
 def _reasons(rows, programs):
-    """The reasons, each once for each program, with the calls that have it."""
+    """Returns the distinct reasons of each program, with the calls that have them."""
     found = {}
     for name, tried in rows.items():
         for row in tried:

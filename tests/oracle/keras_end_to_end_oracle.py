@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = pathlib.Path(os.environ.get('PERMAFROST_TOOLS', python_package.BINARIES / 'tools'))
 RECORD = HERE / 'keras_end_to_end.json'
 TOLERANCE = 1e-4   # The default of Model.verify: rounding of a deep network in float.
-LEAST_SQNR = 20.0  # What the preset quantize measures for.
+LEAST_SQNR = 20.0  # The floor of the preset quantize.
 TURN_SECONDS, TURNS = 0.4, 3
 
 sys.path.insert(0, python_package.folder())
@@ -42,7 +42,7 @@ class StageError(Exception):
 
 
 def tool(name, *arguments):
-    """Runs a tool, and returns its output. Its error line is that of the StageError."""
+    """Runs a tool and returns its output. Raises a StageError with the tool's error line."""
     done = subprocess.run([TOOLS / name, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise StageError(f'{name}: exit code {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[-1]}')
@@ -50,7 +50,7 @@ def tool(name, *arguments):
 
 
 def error_of(found, expected):
-    """The rms of the differences over the rms of what is expected, the largest of all outputs."""
+    """Returns the rms of the differences relative to the rms of the expected output: the largest of all outputs."""
     errors = []
     for name, right in expected.items():
         right, value = np.asarray(right, np.float64), np.asarray(found[name], np.float64)
@@ -63,7 +63,7 @@ def error_of(found, expected):
 
 
 class Case:
-    """A model on its way through the tools, in a folder of its own."""
+    """A model that is processed by the tools, and its folder."""
 
     def __init__(self, name, folder):
         model, inputs = keras_models.make(name)
@@ -94,7 +94,7 @@ class Case:
         return [f'--{flag}={",".join(f"{key}={path}" for key, path in self.files.items())}']
 
     def shapes(self):
-        """The flags with which benchmark_model runs the shapes of the inputs, and strings, which random ones do not stand for."""
+        """Returns the flags that give benchmark_model the shapes of the inputs, and files for inputs of strings."""
         order = [item.name for item in permafrost.load(self.small).inputs]
         strings = ','.join(f'{n}:{self.files[n]}' for n in order if self.feeds[n].dtype == object)
         return [f'--input_layer={",".join(order)}',
@@ -124,7 +124,7 @@ class Case:
             raise StageError(f'quantize: {sqnr:.1f} dB of SQNR, less than {LEAST_SQNR:.0f}')
 
     def validate(self):
-        """The number of partitions, and of nodes that are left to the built-in kernels."""
+        """Returns the number of partitions, and of nodes that run on the built-in kernels."""
         report = json.loads(tool('validate_model', f'--reference={self.frozen}', f'--candidate={self.small}',
                                  '--delegate=onednn', '--threads=1', '--tolerance=0.001', '--explain', '--json',
                                  *self.real_inputs('inputs')))
@@ -180,13 +180,13 @@ def timed(run):
 
 
 def latencies(case):
-    """The median of each engine, or why it has none. The engines take turns."""
+    """Returns the median of each engine, or an error. The engines alternate."""
     turns, result = {}, {}
     for name, make in (('Permafrost', case.ours), ('OpenVINO', case.openvino), ('LiteRT', case.litert)):
         try:
             turns[name] = make()
             result[name] = []
-        except Exception as error:  # Each engine has its own types.
+        except Exception as error:  # Each engine has its own exception types.
             result[name] = str(error).strip().splitlines()[0][:80]
     for _ in range(TURNS):
         for name, turn in turns.items():
@@ -195,7 +195,7 @@ def latencies(case):
 
 
 def follow(name, measure):
-    """The record of a model, and what to print of its latency."""
+    """Returns the record of a model and the text about its latency."""
     with tempfile.TemporaryDirectory() as folder:
         record, text = {}, ''
         case = Case(name, pathlib.Path(folder))

@@ -1,4 +1,4 @@
-"""Runs the complete example of docs/guide/keras.md as it stands: the Python code, the four commands, and the app."""
+"""Runs the complete example of docs/guide/keras.md unchanged: the Python code, the four commands, and the app."""
 
 import os
 import pathlib

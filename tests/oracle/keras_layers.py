@@ -1,8 +1,8 @@
 """The layers of Keras 3, each with the arguments and inputs that it is traced with.
 
 A row is (label, function that makes the layer, inputs). An input is a shape for floats in [0, 1), or an array. The first
-axis of a shape is the batch. A layer that acts at random in training, or only then, has a second row for training; its
-label ends with "training".
+axis of a shape is the batch. A layer that is random or active only in training has a second row, whose label ends with
+"training".
 """
 
 import keras
@@ -13,7 +13,7 @@ WORDS = np.array([['The cat sat; on the mat!'], ['a dog, a CAT (and Caf\u00e9)']
 IDS = np.array([[1, 2, 3, 0], [4, 4, 0, 0]], np.int64)
 SEQUENCE, IMAGE, VOLUME = (2, 6, 4), (2, 8, 8, 3), (2, 4, 6, 6, 3)
 
-# Layers that have nothing of their own to trace, or need more than TensorFlow. Aliases are found by identity.
+# Layers without ops of their own, and layers that need more than TensorFlow. Aliases are found by identity.
 UNTRACED = {
     'Layer': 'a base class', 'Wrapper': 'a base class', 'InputLayer': 'a placeholder', 'FlaxLayer': 'needs JAX',
     'JaxLayer': 'needs JAX', 'TorchModuleWrapper': 'needs PyTorch', 'TFSMLayer': 'calls a SavedModel',

@@ -1,7 +1,7 @@
 """Traces every layer of Keras 3, and compares its ops with the available kernels.
 
 keras_layers_ops.json has for each layer the ops that have a kernel ("runs"), those that freezing removes ("frozen"), and
-those that neither has ("lacks"); PERMAFROST_UPDATE_ORACLE=1 rewrites it. Results of kernels are held to TensorFlow's by
+all others ("lacks"); PERMAFROST_UPDATE_ORACLE=1 rewrites it. Results of kernels are held to TensorFlow's by
 tests/kernels.
 """
 
@@ -21,7 +21,7 @@ import tensorflow as tf
 
 HERE = pathlib.Path(__file__).resolve().parent
 RECORD = HERE / 'keras_layers_ops.json'
-# The session feeds and keeps these itself.
+# The session implements these itself.
 OF_THE_SESSION = {'Const', 'Placeholder', '_Arg', '_Retval'}
 FROZEN = {'VarHandleOp', 'ReadVariableOp', 'ResourceGather', 'ResourceGatherNd'}
 

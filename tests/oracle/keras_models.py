@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-IMAGE = (96, 96, 3)  # Smaller than the 224 pixels of the originals, to keep the run short. The graphs are the same.
+IMAGE = (96, 96, 3)  # Smaller than the 224 pixels of the originals, for a shorter run. The graphs are the same.
 CLASSES = 10
 SENTENCES = np.array(['the cat sat on the mat', 'a dog and a cat', 'dogs run far; cats do not', 'Hello, hello world!'])
 

@@ -6,8 +6,8 @@ from conversions import ConversionError
 from recorded_models import output_errors
 from workers import Worker, WorkerError, feed_line, load_line
 
-# The budget: of each output, the root mean square error over all recorded inputs, relative to the output's own root
-# mean square, or absolute; and the same first class.
+# The budget of each output: the root mean square error over all recorded inputs, relative to the root mean square of the
+# output, or absolute. Classifiers must also agree in the first class.
 RELATIVE = 0.03
 ABSOLUTE = 1e-4
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Latency alone and beside busy processes, of builds of benchmark_model and of peers, measured in turns.
+"""Measures the latency of builds of benchmark_model and of peers, alone and beside busy processes, alternating.
 
     busy_machine.py MODEL --build now=/path/to/benchmark_model --build before=/other/benchmark_model \\
         --delegates onednn xnnpack --peer OpenVINO=/path/to/python --rounds 9
 
-MODEL is a folder with model.pb, spec.json and input_0.npy, as those of ../shared/models. A round gives each engine a
-turn alone and a turn beside the busy processes, on the same processors; the order of the engines rotates. The tables
-show the median over the rounds of the median of a turn, and the ratio of each engine to the first one in the same
-round, as median and quartiles.
+MODEL is a folder with model.pb, spec.json and input_0.npy, like those of ../shared/models. In each round, each engine runs
+once alone and once beside the busy processes, on the same processors; the order of the engines rotates. The tables show the
+median over the rounds of the median of a run, and the ratio of each engine to the first one in the same round, as median and
+quartiles.
 """
 
 import argparse
@@ -40,7 +40,7 @@ class Build:
 
 
 class Peer:
-    """An engine behind worker.py, which is stopped between its turns, so that threads that spin take nothing."""
+    """An engine behind worker.py, which is stopped between its runs, so that its spinning threads use no processor time."""
 
     def __init__(self, engine, python, arguments):
         self.name = engine
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--build", action="append", default=[], metavar="NAME=PROGRAM")
     parser.add_argument("--delegates", nargs="+", default=["onednn", "xnnpack"])
     parser.add_argument("--peer", action="append", default=[], metavar="ENGINE=PYTHON")
-    parser.add_argument("--peer_model", type=pathlib.Path, help="file for the peers, if not model.pb")
+    parser.add_argument("--peer_model", type=pathlib.Path, help="file for the peers; default: model.pb")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--busy", type=int, default=1, help="number of busy processes")
     parser.add_argument("--cores", type=int, nargs="+", default=sorted(os.sched_getaffinity(0)))

@@ -10,7 +10,7 @@ class Configuration:
     engine: str
     mode: str
     artifact: str       # A kind of conversions.py.
-    options: tuple = ()  # Of (key, value), for the worker's load request.
+    options: tuple = ()  # Pairs (key, value) of the worker's load request.
     program: str = "session_server"  # Program of this project that runs the mode.
 
     @property
@@ -22,7 +22,7 @@ class Configuration:
         return self.engine == OURS
 
 
-# In f32. An engine with several has the fastest of them counted, model by model.
+# Configurations in f32. The fastest one of each engine counts, for each model.
 F32 = [
     Configuration(OURS, "onednn f32", "pb", (("delegate", "onednn"), ("precision", "f32"))),
     Configuration(OURS, "xnnpack f32", "pb", (("delegate", "xnnpack"), ("precision", "f32"))),
@@ -36,7 +36,7 @@ F32 = [
     Configuration("OpenCV", "f32 classic", "onnx", (("kernels", "classic"),)),
 ]
 
-# With fewer bits. Configurations outside the accuracy budget are excluded.
+# Configurations with fewer bits. Those outside the accuracy budget are excluded.
 REDUCED = [
     Configuration(OURS, "onednn auto", "pb", (("delegate", "onednn"), ("precision", "auto"))),
     Configuration(OURS, "onednn bf16x3", "pb", (("delegate", "onednn"), ("precision", "bf16x3"))),

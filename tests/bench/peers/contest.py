@@ -8,10 +8,10 @@ from workers import Worker, WorkerError, feed_line, load_line
 
 # Runs before the first timing: engines pack, compile and choose algorithms in the first ones.
 FIRST_RUNS = 3
-# How long the trial takes that sets the number of runs of a turn and drops the slower modes of an engine.
+# Duration of the trial that sets the number of runs of a turn and drops the slower modes of an engine.
 TRIAL_NS = 50e6
-# Runs at the start of a turn that are not counted, since the caches hold what the engine before left there: as many as
-# take this long, one at least.
+# Duration of the runs at the start of a turn that are not counted, because the caches contain data of the engine before.
+# At least one run.
 WARM_NS = 5e6
 FEWEST_RUNS, MOST_RUNS = 3, 1000
 
@@ -25,7 +25,7 @@ class Contestant:
         self.configuration = configuration
         self.worker = worker
         self.trial_ns = max(1, trial_ns)  # The fastest run of the trial.
-        self.rounds = []  # Of lists of nanoseconds.
+        self.rounds = []  # Lists of nanoseconds.
 
     def turn(self, turn_ns):
         self.worker.resume()
@@ -59,10 +59,10 @@ def enter(configuration, model, setup, threads):
 
 
 def hold_contest(model, configurations, setup, threads):
-    """The interleaved run. Returns ({"entries": summaries, "slower": {name: ms}}, {name: why it could not take part}).
+    """Runs all configurations, interleaved. Returns ({"entries": summaries, "slower": {name: ms}}, {name: reason of absence}).
 
-    An engine's configurations that the trial shows to be slower than its best by more than `setup.keep_within` are left
-    out: only the fastest of an engine counts, and the time is better spent on more rounds.
+    Configurations that the trial shows to be slower than the best of the same engine by more than `setup.keep_within` are
+    left out, because only the fastest of an engine counts.
     """
     contestants, slower, absent = [], {}, {}
     try:

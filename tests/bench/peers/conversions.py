@@ -10,15 +10,15 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
-SECONDS = 900  # Inception v3, calibrated, takes some 100 on a slow core.
+SECONDS = 900  # A calibrated Inception v3 takes about 100 s on a slow core.
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
     suffix: str
-    source: str = None       # The kind that it is made from; None: the frozen graph.
+    source: str = None       # The kind to convert from; None: the frozen graph.
     program: str = None      # Program of this project for the conversion; None: convert.py.
-    arguments: tuple = ()    # Of that program, beside the names of files and nodes.
+    arguments: tuple = ()    # Arguments of that program other than the names of files and nodes.
 
 
 PACKER = "convert_graphdef_memmapped_format"
@@ -49,7 +49,7 @@ def fingerprint(model, kind, programs):
     """Returns a hash of everything that a conversion depends on."""
     source, program = KINDS[kind].source, KINDS[kind].program
     digest = hashlib.sha256(kind.encode())
-    if source and program:  # What convert.py makes depends on the same in several steps as in one.
+    if source and program:  # A conversion by convert.py depends on the same files in several steps as in one.
         digest.update(fingerprint(model, source, programs).encode())
     makers = [programs[program]] if program else [HERE / "convert.py", HERE / "requirements.txt"]
     for path in [model.path, *model.input_files, *makers]:
@@ -60,7 +60,7 @@ def fingerprint(model, kind, programs):
 def converted(model, kind, folder, programs):
     """Returns the path of `model` as `kind`, converting it if it is not cached. A ConversionError is cached, too.
 
-    `programs` are the paths of ours by their names.
+    `programs` maps names of this project's programs to paths.
     """
     if kind == "pb":
         return model.path
@@ -89,7 +89,7 @@ def command_for(model, kind, source, target, programs):
 
 
 def convert(model, kind, source, target, programs):
-    """Returns why the conversion failed, or None. The result gets its name when it is complete."""
+    """Returns why the conversion failed, or None. The target appears only when it is complete."""
     print(f"peers: converting {model.name} to {kind}", file=sys.stderr)
     log = target.with_name(target.name + ".log")
     with open(log, "wb") as errors, tempfile.TemporaryDirectory(dir=target.parent) as making:

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Converts one model for a peer: convert.py KIND MODEL_FOLDER SOURCE TARGET. conversions.py names the kinds.
 
-A process makes one conversion and leaves without cleaning up: TensorFlow, LiteRT and NNCF trip over each other's
-destructors.
+A process makes one conversion and exits without destructors, because those of TensorFlow, LiteRT and NNCF conflict.
 """
 
 import json

@@ -6,7 +6,7 @@ from configurations import OURS
 
 PEERS = ["TensorFlow", "LiteRT", "ONNX Runtime", "OpenVINO", "OpenCV"]
 
-# The largest ratios to reach: the geometric mean over the models, and that of any one model.
+# Upper limits of the ratios: the geometric mean over the models, and any single model.
 GOALS = {"f32": (0.95, 1.1), "auto": (0.7, None), "cold": (0.5, None), "memory": (None, 1.0)}
 LARGEST_OVER_WEIGHTS = 1.2
 

@@ -29,22 +29,22 @@ def parse_arguments():
     parser.add_argument("models", nargs="*", help="names in SHARED/models; none: all")
     parser.add_argument("--shared", type=pathlib.Path, default=REPOSITORY.parent / "shared", help="folder with models/")
     parser.add_argument("--work_dir", type=pathlib.Path, default=REPOSITORY / ".peers",
-                        help="where the peers' environment and the converted models are kept (default: .peers)")
+                        help="folder for the peers' environment and converted models (default: .peers)")
     parser.add_argument("--venv", type=pathlib.Path, help="the environment (default: WORK_DIR/venv)")
     parser.add_argument("--binaries", type=pathlib.Path,
                         help=f"folder with our {', '.join(map(name_of, PROGRAMS))} (default: builds them)")
     parser.add_argument("--mode", nargs="+", choices=MODES, default=["f32"])
-    parser.add_argument("--convert_only", action="store_true", help="makes the conversions of all modes and ends")
+    parser.add_argument("--convert_only", action="store_true", help="only make the conversions of all modes")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--cores", type=int, nargs="+", default=sorted(os.sched_getaffinity(0)),
                         help="the cores to use; N threads get the first N")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--turn_ms", type=float, default=100, help="what a turn takes (3 runs at least)")
+    parser.add_argument("--turn_ms", type=float, default=100, help="duration of a turn (at least 3 runs)")
     parser.add_argument("--keep_within", type=float, default=1.25,
                         help="configurations slower than their engine's best by this factor get no turns")
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT",
-                        help="configurations whose name starts so: 'OpenVINO', 'LiteRT int8'")
-    parser.add_argument("--markdown", type=pathlib.Path, help="write the tables here too")
+                        help="prefixes of the configurations to run: 'OpenVINO', 'LiteRT int8'")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the tables to this file")
     parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
     arguments = parser.parse_args()
     if min(arguments.threads) < 1 or max(arguments.threads) > len(arguments.cores):
@@ -132,7 +132,7 @@ def convert_all(models, arguments):
 def main():
     arguments = parse_arguments()
     enter_environment(arguments.venv)
-    # As at an interrupt: workers that are stopped would outlive us.
+    # As for an interrupt: stopped workers would outlive this process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.path.insert(1, str(HERE.parent))
     import measuring

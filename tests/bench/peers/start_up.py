@@ -6,7 +6,7 @@ import time
 from conversions import ConversionError
 from workers import Worker, WorkerError, feed_line, load_line
 
-# Runs after which an engine has taken all the memory that it is going to take.
+# Runs after which the memory of an engine no longer grows.
 MEMORY_RUNS = 3
 
 
@@ -33,7 +33,7 @@ def grow_once(configuration, model, setup, threads):
     try:
         worker.answer()
         with open(f"/proc/{worker.process.pid}/clear_refs", "w", encoding="ascii") as reset:
-            reset.write("5")  # Resets the peak, which imports have raised.
+            reset.write("5")  # Resets the peak, which includes the imports.
         before = worker.status("VmRSS")
         anonymous = worker.growth(*lines)
         return {"resident": worker.status("VmHWM") - before, "anonymous": anonymous}

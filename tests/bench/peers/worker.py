@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A peer with the protocol of session_server.cc: worker.py ENGINE. configurations.py names engines and options.
 
-Each engine computes from input buffers that are filled before, into output buffers that it or we set aside before, and
-nothing else is inside the measured time.
+Each engine reads input buffers that are filled in advance, and writes output buffers that are allocated in advance. The
+measured time includes nothing else.
 """
 
 import gc
@@ -12,7 +12,7 @@ import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.modules["openvino_telemetry"] = None  # It forks a process that sends telemetry and outlives this one.
+sys.modules["openvino_telemetry"] = None  # Disables telemetry, whose process would outlive this one.
 
 
 class TensorFlow:
@@ -190,7 +190,7 @@ class Server:
 
 
 def main():
-    # Engines that print to standard output must not be taken for answers.
+    # Output that engines print must not be read as answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     global np
@@ -204,11 +204,11 @@ def main():
             break
         try:
             answer = {"load": server.load, "feed": server.feed, "run": server.run, "save": server.save}[request](*words)
-        except Exception as error:  # Engines raise all sorts.
+        except Exception as error:  # Each engine has its own exception types.
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         print(json.dumps(answer), file=answers, flush=True)
     answers.flush()
-    os._exit(0)  # Some engines crash in their destructors, after all is said.
+    os._exit(0)  # Skips destructors, in which some engines crash.
 
 
 if __name__ == "__main__":

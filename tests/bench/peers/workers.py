@@ -8,7 +8,7 @@ import sys
 from conversions import converted
 from measuring import LineServer
 
-# Beyond every load or round that is of use; an engine that hangs loses its place instead of holding up the others.
+# Longer than any useful load or round. An engine that exceeds it is excluded.
 ANSWER_SECONDS = 300
 
 
@@ -25,7 +25,7 @@ class Worker(LineServer):
         cores = setup.cores[:threads]
         self.log = setup.work_dir / "logs" / f"{configuration.name}.log".replace(" ", "_")
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        # Inherited. A preexec_fn would have Python copy its own page tables first, milliseconds that are no engine's.
+        # Inherited by the worker. With a preexec_fn, Python would copy its page tables, which takes milliseconds.
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, cores)
         try:
@@ -81,7 +81,7 @@ def load_line(configuration, model, setup, threads):
     """Returns the load request, after converting the model. Raises ConversionError."""
     path = converted(model, configuration.artifact, setup.work_dir / "models", setup.programs)
     names = [entry["name"] for entry in model.inputs]
-    # Peers were calibrated with all recorded inputs when their models were converted; we are at the first feed.
+    # Peers are calibrated with all recorded inputs during conversion; our engines at the first feed.
     samples = [f"samples={','.join(str(file) for file in model.input_files)}"] if configuration.is_ours else []
     return "\t".join(["load", f"model={path}", f"inputs={','.join(names)}", f"outputs={','.join(model.outputs)}",
                       f"threads={threads}", *(f"{key}={value}" for key, value in configuration.options), *samples])
