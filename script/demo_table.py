@@ -3,7 +3,7 @@
 Usage: demo_table.py TOOLS DIGITS ORIGINAL STEP...
   TOOLS   folder of the built tools
   DIGITS  folder with the labelled evaluation set
-  Exits with 1 when a step answers fewer digits right than the original by more than half a percent.
+  Exits with status 1 if the accuracy of a step is more than half a percent below that of the original.
 """
 
 import json

@@ -3,9 +3,9 @@ attributes.
 
     python tests/oracle/make_tensorflow_kernels.py > tools/selective/tensorflow_kernels.txt
 
-The registry lists what each kernel asks of a node, but not the text of its class, by which selective registration
-chooses. So for each kernel a node is made that suits it, and TensorFlow is asked for that node's class. Kernels of one
-op whose texts differ only in the types that they are made for share a line; see the head of the file for its grammar.
+The registry lists the conditions of each kernel, but not the text of its class, by which selective registration selects
+kernels. So the script creates a matching node for each kernel and queries TensorFlow for the class of the node. Kernels of one op
+whose texts differ only in types share a line; the head of the file describes its grammar.
 """
 
 import collections
@@ -43,7 +43,7 @@ HEAD = """\
 
 
 def spellings():
-    """Spellings by type name in four styles: type macros, short, C, and short with the old int64."""
+    """Returns spellings by type name in four styles: type macros, short, C, and short with the old int64."""
     styles = {}
     for bits in (8, 16, 32, 64):
         for sign in ('int', 'uint'):

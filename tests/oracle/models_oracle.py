@@ -1,11 +1,11 @@
-"""Compares the results of the folding and rounding passes on the large models with TensorFlow: with the results of its own
-graph transforms, and by running the models in it. Skipped where the models are not at hand.
+"""Compares the results of the folding and rounding passes on the large models with TensorFlow's graph transforms, and runs
+the models in TensorFlow. Skipped if the models are missing.
 
-  quantize_weights  the same bytes, save `versions`, which the original loses, and the empty `library` that it adds
+  quantize_weights  the same bytes, except `versions`, which the original drops, and the empty `library` that it adds
   round_weights     the same bits with levels=original
-  fold_constants    the same nodes after both have their default attributes; what differs is recorded
-  folding           TensorFlow's outputs for the recorded inputs are the recorded ones, within 1e-4 of the largest
-  and quantising    the same of inception_v3, within 0.05
+  fold_constants    the same nodes after default attributes are added to both; differences are recorded
+  folding           TensorFlow's outputs for the recorded inputs equal the recorded ones, within 1e-4 of the largest
+  quantising        the same for inception_v3, within 0.05
 
 Counts and differences are recorded in expected_pass_differences.json; PERMAFROST_UPDATE_ORACLE=1 rewrites them.
 """

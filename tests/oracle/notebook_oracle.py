@@ -1,5 +1,5 @@
-"""The guide's notebook in a Jupyter kernel, with a Keras model and with plots. tests/python/notebook_test.py runs it
-without either."""
+"""Runs the guide's notebook in a Jupyter kernel, with a Keras model and with plots. tests/python/notebook_test.py runs it
+without them."""
 
 import os
 import unittest
@@ -9,14 +9,14 @@ import nbformat
 import python_package
 
 NOTEBOOK = python_package.WORKSPACE / 'docs/guide/notebook.ipynb'
-# What no cell shows: where the model came from.
+# The origin of the model, which no cell prints.
 PROBE = 'print(type(keras).__module__, len(rows), min(share for _, _, share in rows[:2]))'
 
 
 class NotebookOracle(unittest.TestCase):
 
     def test_every_cell_runs(self):
-        os.environ.pop('MPLBACKEND', None)  # The kernel's own, which shows figures as pictures.
+        os.environ.pop('MPLBACKEND', None)  # The kernel's backend, which shows figures as images.
         os.environ.update(PYTHONPATH=python_package.folder(), TF_CPP_MIN_LOG_LEVEL='3',
                           PERMAFROST_DIGITS=str(python_package.WORKSPACE / 'tests/models/digits'))
         notebook = nbformat.read(NOTEBOOK, as_version=4)

@@ -1,9 +1,9 @@
-"""Exchanges memory-mapped packages with TensorFlow, through package_client.cc, a program of its own that is compiled here.
+"""Exchanges memory-mapped packages with TensorFlow, through package_client.cc, which is compiled here.
 
-TensorFlow loads our packages, plain, page-aligned and with shared regions, and its outputs are those of the graph that
-they were made of. What it writes, ours reads: the graph comes back as it was, and the tensors lie where ours put them.
+TensorFlow loads packages of Permafrost (plain, page-aligned and with shared regions), and its outputs equal those of the
+original graph. Permafrost reads packages of TensorFlow: the graph is unchanged, and the tensors have the same offsets.
 
-PERMAFROST_UPDATE_ORACLE=1 writes tests/formats/packages/tensorflow.pbmm anew.
+PERMAFROST_UPDATE_ORACLE=1 rewrites tests/formats/packages/tensorflow.pbmm.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # As the recorded outputs were made.
+os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'  # The setting under which the outputs were recorded.
 
 from google.protobuf import text_format
 import numpy as np
@@ -25,7 +25,7 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 MODELS = pathlib.Path(os.environ.get('PERMAFROST_SHARED', WORKSPACE.parent / 'shared')) / 'models'
 TOOL = os.environ.get('CONVERT_MEMMAPPED', WORKSPACE / 'bazel-bin/tools/convert_graphdef_memmapped_format')
 PACKAGES = WORKSPACE / 'tests/formats/packages'
-LEAST = 40  # Bytes of the constants that become regions, where the default would leave none.
+LEAST = 40  # Minimum bytes of a region; with the default there would be none.
 
 
 def convert(source, target, *flags):

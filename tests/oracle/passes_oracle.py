@@ -1,7 +1,7 @@
-"""Compares golden cases, and the large models where they are at hand, with TensorFlow's own graph transforms.
+"""Compares golden cases, and the large models if they are present, with TensorFlow's own graph transforms.
 
 expected_pass_differences.json records for every case how the two results differ ("same", "order", or the nodes), so that
-a new difference is noticed and a settled one explained once, in docs/differences.md. PERMAFROST_UPDATE_ORACLE=1 rewrites it.
+new differences are detected. Known ones are explained in docs/differences.md. PERMAFROST_UPDATE_ORACLE=1 rewrites it.
 """
 
 import json
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-# As the recorded outputs were made: oneDNN's differ by up to 7 % on some of the models.
+# The setting under which the outputs were recorded. oneDNN's differ by up to 7 % on some models.
 os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'
 
 from google.protobuf import text_format
@@ -106,7 +106,7 @@ def read_case(path):
 
 def golden_differences():
     found = {}
-    os.chdir(GOLDEN)  # Cases name their side files from there.
+    os.chdir(GOLDEN)  # Cases name their other files relative to this folder.
     for name in PASSES:
         for path in sorted((GOLDEN / name).glob('*.pbtxt')):
             if path.name.endswith('.expected.pbtxt'):

@@ -29,7 +29,7 @@ DIGITS = WORKSPACE / 'tests/models/digits'
 
 
 def original_transform_graph(graph, inputs, outputs, transforms):
-    """Replaces tensorflow.tools.graph_transforms, which 2.21 no longer has; its engine still exists."""
+    """Replaces tensorflow.tools.graph_transforms, which 2.21 lacks, although its engine still exists."""
     return GraphDef.FromString(
         engine.TransformGraphWithStringInputs(graph.SerializeToString(), ','.join(inputs), ','.join(outputs),
                                               ' '.join(transforms)))
@@ -105,7 +105,7 @@ class PythonOracle(unittest.TestCase):
                 np.testing.assert_allclose(run(graph, {'x:0': image}, 'scores:0'), expected, atol=1e-5)
 
     def test_runs_beside_tensorflow(self):
-        # Both have a oneDNN, an OpenMP and a protobuf of their own.
+        # Both contain copies of oneDNN, OpenMP and protobuf.
         model = permafrost.load(digits().SerializeToString())
         for delegate in permafrost.delegates():
             result = model.session(delegate=delegate.name).run(self.images)['probabilities']

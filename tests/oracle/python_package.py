@@ -1,4 +1,4 @@
-"""The Python package as built by Bazel (by script/test_oracle), for the running interpreter."""
+"""Provides the Python package as built by Bazel (by script/test_oracle) to the running interpreter."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = WORKSPACE / 'bazel-bin'
 BUILT = pathlib.Path(os.environ.get('PERMAFROST_PACKAGE', BINARIES / 'python/permafrost'))
 
-# First: there is a package 'wheel' in most environments.
+# Inserted first, because most environments have a package 'wheel'.
 sys.path.insert(0, str(WORKSPACE / 'python/packaging'))
 
 
@@ -24,7 +24,7 @@ def folder():
 
 
 def assemble_wheel(out):
-    """Makes the wheel in the folder `out` and returns its path."""
+    """Builds the wheel in the folder `out` and returns its path."""
     import subprocess
     import wheel
     out = pathlib.Path(out)

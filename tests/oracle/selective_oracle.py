@@ -1,8 +1,8 @@
 """Compares print_selective_registration_header with TensorFlow's module.
 
-For golden cases, small graphs made here and the large models where they are at hand: the same pairs of op and kernel
-class. For some of them both headers are compiled, and asked for every op and every kernel class that TensorFlow has. And
-the table of classes itself: every kernel of the registry that a node without functions can reach.
+Golden cases, small generated graphs and the large models, if present, give the same pairs of op and kernel class. For some of
+them both headers are compiled and queried for every op and every kernel class of TensorFlow. The table of classes is compared
+with every kernel of the registry that a node without functions can reach.
 """
 
 import json
@@ -61,7 +61,7 @@ def ordered(pairs):
 
 
 def their_pairs(graph_def, default_ops=DEFAULT_OPS):
-    """A variant of get_ops_and_kernels, which cannot sort an op without a kernel beside the same op with one."""
+    """Replaces get_ops_and_kernels, which cannot sort an op without a kernel beside the same op with one."""
     pairs = set(original._get_ops_from_graphdef(graph_def))
     pairs.update(tuple(pair.split(':')) for pair in default_ops.split(',') if pair)
     return ordered(pairs)
@@ -116,7 +116,7 @@ def spec_graph():
 
 
 def with_functions():
-    """A while loop, a branch and a call, whose bodies hold ops that the main graph does not."""
+    """Returns a graph with a while loop, a branch and a call, whose bodies have ops that the main graph lacks."""
     @tf.function
     def body(x):
         if tf.reduce_sum(x) > 0:
@@ -178,7 +178,7 @@ class PairsTest(unittest.TestCase):
             with self.subTest(case=f'{path.parent.name}/{path.name}'):
                 names = [node.name for node in graph.node]
                 if len(set(names)) != len(names) or not our_pairs(self.write(graph))[0]:
-                    continue  # What does not open at all.
+                    continue  # A file that cannot be opened.
                 cases += 1
                 self.check(graph)
         self.assertGreater(cases, 500)
@@ -205,7 +205,7 @@ class PairsTest(unittest.TestCase):
                 self.check(graph)
 
     def test_every_default_and_type(self):
-        """Each op with each element type in turn for all its type attributes, as far as its definition allows."""
+        """Yields each op with each element type for all its type attributes, as far as its definition allows."""
         ops = sorted({kernel.op for kernel in kernels.get_all_registered_kernels().kernel})
         for dtype in range(1, 24):
             graph = tf.compat.v1.GraphDef()
@@ -231,7 +231,7 @@ class HeaderTest(unittest.TestCase):
             return subprocess.run([folder / 'ask'], check=True, capture_output=True).stdout.decode()
 
     def questions(self, graph):
-        """All ops of TensorFlow, and the classes of the graph's ops, of their neighbours and with other blanks."""
+        """Returns all ops of TensorFlow, and the classes of the graph's ops, of related ops and with other spacing."""
         ops = sorted({kernel.op for kernel in kernels.get_all_registered_kernels().kernel})
         texts = {text for _, text in their_pairs(graph) if text}
         others = tf.compat.v1.GraphDef()

@@ -1,9 +1,9 @@
-"""Compares trained tfjs models, as convert_model makes graphs of them, with TensorFlow: both run the converted graph on the
-same random inputs. Skipped where script/fetch_models has not been run ($PERMAFROST_MODELS, or .models in the workspace).
+"""Compares trained tfjs models that convert_model has converted to graphs with TensorFlow: both run the converted graph on the
+same random inputs. Skipped unless script/fetch_models has been run ($PERMAFROST_MODELS, or .models in the workspace).
 
-An output passes when the root of the mean square of the difference is at most 1e-4 of that of TensorFlow's output, and
-every number is finite. Models that need an op which our runtime lacks, or shapes that the model does not give, are listed
-with the reason. The table of docs/formats/tfjs.md is what this prints: PERMAFROST_UPDATE_ORACLE=1 writes it there.
+An output passes if the root mean square of the difference is at most 1e-4 of that of TensorFlow's output, and all numbers are
+finite. Models that need an op that the runtime lacks, or shapes that the model does not specify, are listed with the reason.
+PERMAFROST_UPDATE_ORACLE=1 writes the printed table to docs/formats/tfjs.md.
 """
 
 import json
@@ -23,7 +23,7 @@ MODELS = pathlib.Path(os.environ.get('PERMAFROST_MODELS', WORKSPACE / '.models')
 VALIDATE = pathlib.Path(passes_oracle.TOOL).parent / 'validate_model'
 PAGE = WORKSPACE / 'docs' / 'formats' / 'tfjs.md'
 TOLERANCE = 1e-4
-FREE_DIMENSION = 256  # Of images whose size the model leaves open.
+FREE_DIMENSION = 256  # Size of images that the model does not specify.
 
 
 def interface(model):
@@ -104,7 +104,7 @@ class Comparison:
             if output['mismatch'] or output['nonfinite_mismatches']:
                 errors.append(float('inf'))
             else:
-                # The ratio of the two roots of mean squares, which is not given where there is no noise.
+                # The ratio of the root mean squares; omitted if the difference is zero.
                 errors.append(0.0 if output['max_abs'] == 0 else 10 ** (-output['sqnr_db'] / 20))
         self.error = max(errors)
         self.fails = not self.error <= TOLERANCE

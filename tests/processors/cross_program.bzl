@@ -1,7 +1,7 @@
 """Programs for another processor among the targets of an ordinary build."""
 
 def _for_aarch64_impl(_settings, _attr):
-    # As --config=aarch64 has it, and without what the build was given for its own compiler: sanitizers, say.
+    # The settings of --config=aarch64, without options for the compiler of the host such as sanitizers.
     return {
         "//command_line_option:compiler": "gcc",
         "//command_line_option:copt": [],

@@ -33,7 +33,7 @@ _CONVERTER = str(_HERE.relative("//tools:convert_graphdef_memmapped_format"))
 # See //:host_tools.
 _HOST_TOOLS = str(_HERE.relative("//:host_tools"))
 
-# Both assemblers take this, and so does that of other processors. A section of its own can be placed by a linker script.
+# Valid for the assemblers of GCC and Clang and for other processors. A linker script can place the separate section.
 _ASSEMBLY = """    .section .rodata.permafrost_model.{symbol},"a"
     .balign {alignment}
     .globl {symbol}

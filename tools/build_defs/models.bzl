@@ -1,4 +1,4 @@
-"""Rules for builds that ship models: make them smaller, hold them to a reference, and say what they need.
+"""Rules for builds that ship models: optimise them, compare them with a reference, and list the ops that they need.
 
     load("@permafrost//tools/build_defs:models.bzl", "model_test", "ops_to_register", "optimized_model")
 
@@ -23,9 +23,9 @@
         models = [":small"],
     )
 
-All of them run in the sandbox and need nothing but their inputs; their outputs are the same bytes at each build. The tools
-are built as the rest of the build is, once. --define=tools=host, which the configurations for size and for other
-processors set, builds them for the machine that builds.
+All of them run in the sandbox, need nothing but their inputs, and write the same bytes in each build. The tools are built once,
+with the options of the build. --define=tools=host, which the configurations for size and for other processors set, builds them
+for the host.
 """
 
 _TOOLS = Label("//tools:BUILD.bazel")

@@ -1,4 +1,4 @@
-"""A runtime that holds what given models need, and nothing else.
+"""A runtime with only the kernels that given models need.
 
     load("@permafrost//tools/build_defs:selective.bzl", "selective_runtime")
 
@@ -13,11 +13,11 @@
         deps = [":runtime"],      # Or ":runtime_shared": libruntime.so.1, beside the program.
     )
 
-The sources of the runtime are compiled again for each such target, so that two of them, and the full runtime, stand side by
-side in one build. A configuration transition would share the sources' targets instead, but reach every dependency: the
-tools, which the header is made with, and the app's own libraries would be built once more for each set of models.
+The sources of the runtime are compiled again for each such target, so a build may contain several of them and the full runtime.
+A configuration transition would share the targets of the sources instead, but apply to every dependency: the tools that generate
+the header and the libraries of the app would be built again for each set of models.
 
-Two selective runtimes, or one and the full one, do not fit into one program: they define the same names.
+A program can contain only one runtime, because all of them define the same names.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
@@ -62,7 +62,7 @@ _selected_kernels = rule(
     },
 )
 
-# Smaller code, and faster at no cost, since errno and floating-point exceptions are not read.
+# Options for small code. The math options are safe because errno and floating-point exceptions are not read.
 _COPTS = [
     "-DNDEBUG",
     "-ffunction-sections",
@@ -77,14 +77,14 @@ _COPTS = [
     "-w",
 ]
 
-# Nothing of the runtime itself throws.
+# The runtime itself throws no exceptions.
 _WITHOUT_EXCEPTIONS = [
     "-fno-exceptions",
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
 ]
 
-# Delegates that may be linked, and how they are compiled: for speed, and with exceptions, which their libraries throw.
+# The available delegates and their options: optimised for speed, with exceptions, which their libraries throw.
 _DELEGATES = {
     "onednn": [
         "-O3",
@@ -93,7 +93,7 @@ _DELEGATES = {
     "xnnpack": ["-O3"],
 }
 
-# Linker options of a program or a shared library without exceptions, for which nothing but the C library is needed.
+# Linker options of a program or a shared library without exceptions that depends only on the C library.
 C_LIBRARY_ALONE = [
     "-nodefaultlibs",
     "-Wl,--as-needed",
@@ -106,7 +106,7 @@ C_LIBRARY_ALONE = [
     "-Wl,--end-group",
 ]
 
-# By instruction set: the tables of inner loops that are left out without it.
+# Instruction sets for which inner loops are compiled only on request.
 _INSTRUCTION_SETS = ["avx2", "avx512"]
 
 def _check_among(name, kind, values, known):
@@ -126,25 +126,24 @@ def selective_runtime(
         **kwargs):
     """A runtime with the kernels that the models need, the readers of frozen graphs and packages, and the C interface.
 
-    Makes <name>, a cc_library with permafrost_runtime.h, and lib<name>.so.1, which exports what that header declares and
-    nothing else, with <name>_shared, the cc_library to depend on for it.
+    Defines <name>, a cc_library with permafrost_runtime.h, and lib<name>.so.1, which exports only the functions of that header,
+    with <name>_shared, the cc_library to depend on for it.
 
-    What is not listed is not compiled: kernels by op and by element type, op schemas, control flow, functions. A model that
-    needs more fails when it is loaded, with an error that names the op, the type, the node and the command that makes the
-    header again.
+    Code that the models do not need is not compiled: kernels by op and by element type, op schemas, control flow, functions.
+    Loading a model that needs more fails, with an error that names the op, the type, the node and the command that generates
+    the header.
 
     Args:
       name: of the library.
       models: labels of model files of any format that can be read; a session runs frozen graphs (GraphDef).
       header: label of an ops_to_register.h instead, for models that are not in the build.
-      delegates: "onednn" and "xnnpack": linked too, each with the library of its name, for sessions that ask for one.
+      delegates: "onednn" or "xnnpack" or both, which are linked with their libraries, for sessions that request them.
       instruction_sets: of x86-64, beyond SSE2, for which inner loops are compiled: "avx2" (15 KB), "avx512" (34 KB). The
-        program chooses by what the machine has.
-      threads: whether a session may use more than the thread that calls it (10 KB).
-      packed_weights: whether a session looks for weights that lie packed in a package (--pack_for): it starts without
-        packing them.
-      copts: how to optimise.
-      **kwargs: as of any rule (visibility, tags).
+        program selects by the processor.
+      threads: whether a session may use threads other than the caller's (10 KB).
+      packed_weights: whether a session uses packed weights in a package (--pack_for), instead of packing them at the start.
+      copts: options for optimisation.
+      **kwargs: as for any rule (visibility, tags). All parts have the tags.
     """
     if bool(models) == (header != None):
         fail("selective_runtime(name = '%s'): expected either models or a header" % name)

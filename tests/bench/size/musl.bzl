@@ -1,4 +1,4 @@
-"""Programs that are linked with musl, statically: a few kilobytes of C library instead of the 690 of glibc at least."""
+"""Programs that are linked statically with musl, whose part is a few kilobytes; that of glibc is at least 690."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
