@@ -204,6 +204,18 @@ void WriteJson(const FrozenModel& model, uint64_t size, const FreezeGraphOptions
   json.End();
 }
 
+// Returns the error for a file where the folder of a SavedModel is expected: that of reading the file, which names
+// other formats with the command that exports them, or that it holds a graph.
+absl::Status CheckSavedModel(FileSystem& files, const std::string& path, const ModelOpener& opener) {
+  const absl::StatusOr<FileStat> stat = files.Stat(path);
+  if (path.empty() || !stat.ok() || !stat->is_regular) return absl::OkStatus();
+  PF_RETURN_IF_ERROR(OpenModel(files, path, opener.OptionsFor(path)).status());
+  return absl::InvalidArgumentError(
+      absl::StrCat("found the graph '", path,
+                   "', expected the folder of a SavedModel; a graph with variables is frozen with --input_graph and "
+                   "--input_checkpoint, and one without is frozen already"));
+}
+
 }  // namespace
 
 absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, Console& console) {
@@ -213,6 +225,7 @@ absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, C
   console.Progress("reading the model");
   PF_ASSIGN_OR_RETURN(FrozenModelRequest request, MakeRequest(options, files));
   const ModelOpener opener(files, options.read, console);
+  PF_RETURN_IF_ERROR(CheckSavedModel(files, request.saved_model, opener));
   request.open = opener.OptionsFor(request.graph);
   request.options.evaluator = &evaluator;
   PF_ASSIGN_OR_RETURN(const FrozenModel model, OpenFrozenModel(files, request));
