@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +62,7 @@ class Attention final : public Piece {
     row_parts_ = num_batches_ >= num_threads_ ? 1 : num_threads_;
     key_floats_ = WholeLines(key_matrix_.packed_floats());
     value_floats_ = WholeLines(value_matrix_.packed_floats());
-    tile_floats_ = WholeLines(tile_rows_ * first_.columns);
+    tile_floats_ = WholeLines(tile_rows_ * key_matrix_.padded_columns());
   }
 
   absl::Status Run(const RunContext& context) override {
@@ -120,6 +121,7 @@ class Attention final : public Piece {
     float* const tile = packed_values + value_floats_;
     RightMatrix keys = key_matrix_, values = value_matrix_;
     const int64_t rows_per_part = (first_.rows + row_parts_ - 1) / row_parts_;
+    const int64_t step = keys.padded_columns();
     bool is_number = true;
     for (int64_t part = begin; part < end; ++part) {
       const Place place = PlaceOf(part / row_parts_);
@@ -128,14 +130,16 @@ class Attention final : public Piece {
       const int64_t last = std::min(first_.rows, (part % row_parts_ + 1) * rows_per_part);
       for (int64_t row = part % row_parts_ * rows_per_part; row < last; row += tile_rows_) {
         const int64_t rows = std::min(tile_rows_, last - row);
-        keys.Multiply(rows, queries_.data<float>(context) + first_.offset_a + place.query + row * first_.row_a,
-                      first_.row_a, tile, first_.columns);
+        keys.MultiplyPadded(rows, queries_.data<float>(context) + first_.offset_a + place.query + row * first_.row_a,
+                            first_.row_a, tile);
         for (int64_t r = 0; r < rows; ++r) {
-          float* scores = tile + r * first_.columns;
+          float* scores = tile + r * step;
           Adjust(context, place, row + r, scores);
-          is_number = SoftmaxOf(first_.columns, scores, scores) && is_number;
+          // Has no part in the softmax.
+          std::fill(scores + first_.columns, scores + step, -std::numeric_limits<float>::infinity());
         }
-        values.Multiply(rows, tile, first_.columns, context.at<float>(writes[0]) + place.result + row * second_.row_c,
+        is_number = SoftmaxOf(rows, step, tile, tile) && is_number;
+        values.Multiply(rows, tile, step, context.at<float>(writes[0]) + place.result + row * second_.row_c,
                         second_.row_c);
       }
     }

@@ -190,9 +190,15 @@ class Softmax final : public Piece {
     float* const to = context.at<float>(writes[0]);
     const int64_t channels = rows_.channels;
     bool is_number = true;
-#pragma omp parallel for num_threads(num_threads_) if (num_threads_ > 1) reduction(&& : is_number)
-    for (int64_t r = 0; r < rows_.rows; ++r) {
-      is_number = SoftmaxOf(channels, from + r * channels, to + r * channels) && is_number;
+    if (num_threads_ == 1) {
+      is_number = SoftmaxOf(rows_.rows, channels, from, to);
+    } else {
+#pragma omp parallel num_threads(num_threads_) reduction(&& : is_number)
+      {
+        const int64_t team = omp_get_num_threads(), thread = omp_get_thread_num();
+        const int64_t begin = rows_.rows * thread / team, end = rows_.rows * (thread + 1) / team;
+        is_number = SoftmaxOf(end - begin, channels, from + begin * channels, to + begin * channels);
+      }
     }
     if (!is_number) context.NoteNonFinite();
     return absl::OkStatus();

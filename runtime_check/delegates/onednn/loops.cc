@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -175,17 +176,22 @@ void GeluTanh(int64_t count, const float* x, const float*, float, float, float* 
 // Partial results of reductions, as many as fill a vector of the widest instruction set.
 constexpr int64_t kLanes = 16;
 
-PERMAFROST_CLONES float MostAnywhere(int64_t count, const float* x) {
-  float lanes[kLanes];
-  for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[0];
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+// Subtracts the largest number of each row.
+PERMAFROST_CLONES void SubtractMost(int64_t rows, int64_t count, const float* x, float* y) {
+  for (int64_t r = 0; r < rows; ++r, x += count, y += count) {
+    float lanes[kLanes];
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[0];
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+    }
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t j = 0; j < width; ++j) lanes[j] = lanes[j + width] > lanes[j] ? lanes[j + width] : lanes[j];
+    }
+    float most = lanes[0];
+    for (; i < count; ++i) most = x[i] > most ? x[i] : most;
+    for (int64_t k = 0; k < count; ++k) y[k] = x[k] - most;
   }
-  float most = lanes[0];
-  for (int64_t j = 1; j < kLanes; ++j) most = lanes[j] > most ? lanes[j] : most;
-  for (; i < count; ++i) most = x[i] > most ? x[i] : most;
-  return most;
 }
 
 // Sums in lanes, which are then added in pairs, so that errors stay small for long rows.
@@ -210,6 +216,26 @@ PERMAFROST_CLONES float MostAnywhere(int64_t count, const float* x) {
 PERMAFROST_CLONES float SumAnywhere(int64_t count, const float* x) { PERMAFROST_SUM(value); }
 PERMAFROST_CLONES float SquaresAround(int64_t count, float mean, const float* x) {
   PERMAFROST_SUM((value - mean) * (value - mean));
+}
+
+// Divides each row by its sum. Returns false if a sum is NaN.
+PERMAFROST_CLONES bool DivideBySums(int64_t rows, int64_t count, float* y) {
+  bool is_number = true;
+  for (int64_t r = 0; r < rows; ++r, y += count) {
+    float lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) lanes[j] += y[i + j];
+    }
+    for (int64_t j = 0; i < count; ++i, ++j) lanes[j] += y[i];
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+    }
+    is_number = is_number && lanes[0] == lanes[0];
+    const float factor = 1.0f / lanes[0];
+    for (int64_t k = 0; k < count; ++k) y[k] *= factor;
+  }
+  return is_number;
 }
 
 PERMAFROST_CLONES void FinishNormalize(int64_t count, float mean, float scale, const float* x, const float* factor,
@@ -427,16 +453,20 @@ void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t coun
   MovingProductsAnywhere(moves, move_step, rows, count, moving, fixed, results);
 }
 
-float MostOf(int64_t count, const float* x) { return MostAnywhere(count, x); }
 float SumOf(int64_t count, const float* x) { return SumAnywhere(count, x); }
 
-bool SoftmaxOf(int64_t count, const float* x, float* y) {
-  const InnerLoops& loops = BestInnerLoops();
-  loops.add_scalar(count, x, -MostAnywhere(count, x), y);
-  loops.exp(count, y, y);
-  const float sum = SumAnywhere(count, y);
-  loops.scale(count, 1.0f / sum, y);
-  return sum == sum;
+bool SoftmaxOf(int64_t rows, int64_t count, const float* x, float* y) {
+  // Rows that stay in the L1 cache between the passes.
+  constexpr int64_t kFloatsAtOnce = 4096;
+  const int64_t block = std::max<int64_t>(1, kFloatsAtOnce / count);
+  bool is_number = true;
+  for (int64_t r = 0; r < rows; r += block) {
+    const int64_t now = std::min(block, rows - r);
+    SubtractMost(now, count, x + r * count, y + r * count);
+    BestInnerLoops().exp(now * count, y + r * count, y + r * count);
+    is_number = DivideBySums(now, count, y + r * count) && is_number;
+  }
+  return is_number;
 }
 
 void NormalizeOf(int64_t count, bool is_centred, float epsilon, const float* x, const float* factor,

@@ -50,12 +50,11 @@ void MovingProducts(int64_t moves, int64_t move_step, int64_t rows, int64_t coun
 void MixLine(const Tap& row, absl::Span<const Tap> columns, int64_t width, int64_t channels, const float* image,
              float* scratch, float* to);
 
-// Return the largest of `count` floats, of which NaN may be ignored, and their sum.
-float MostOf(int64_t count, const float* x);
 float SumOf(int64_t count, const float* x);
 
-// Computes y[i] = exp(x[i]) / sum of exp(x[j]). Returns false if the result is NaN. `y` may be `x`.
-bool SoftmaxOf(int64_t count, const float* x, float* y);
+// Computes y[i] = exp(x[i]) / sum of exp(x[j]) for each row of `count` floats. Returns false if a result is NaN. `y`
+// may be `x`.
+bool SoftmaxOf(int64_t rows, int64_t count, const float* x, float* y);
 
 // Computes y[i] = (x[i] - mean) / sqrt(variance + epsilon) * factor[i] + offset[i], with the mean and the variance of
 // x. If not `is_centred`, the mean counts as 0. `y` may be `x`.

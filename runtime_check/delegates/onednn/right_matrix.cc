@@ -29,11 +29,11 @@ RightMatrix::RightMatrix(int64_t rows, int64_t depth, int64_t columns, int64_t d
       depth_step_(depth_step),
       column_step_(column_step),
       is_packed_(rows > kFewRows || (depth_step != 1 && column_step != 1)) {
-  if (!is_packed_) return;
   const InnerLoops& loops = BestInnerLoops();
   for (int64_t first = 0; first < columns_; first += loops.panel_width) {
-    packed_floats_ += depth_ * PanelWidth(loops, std::min<int64_t>(loops.panel_width, columns_ - first));
+    padded_columns_ += PanelWidth(loops, std::min<int64_t>(loops.panel_width, columns_ - first));
   }
+  if (is_packed_) packed_floats_ = depth_ * padded_columns_;
 }
 
 void RightMatrix::Load(const float* data, float* packed) {
@@ -85,6 +85,17 @@ void RightMatrix::Multiply(int64_t rows, const float* left, int64_t left_step, f
     }
     return;
   }
+  MultiplyPacked(rows, left, left_step, result, result_step, /*is_padded=*/false);
+}
+
+void RightMatrix::MultiplyPadded(int64_t rows, const float* left, int64_t left_step, float* result) const {
+  if (!is_packed_) return Multiply(rows, left, left_step, result, padded_columns_);
+  MultiplyPacked(rows, left, left_step, result, padded_columns_, /*is_padded=*/true);
+}
+
+void RightMatrix::MultiplyPacked(int64_t rows, const float* left, int64_t left_step, float* result, int64_t result_step,
+                                 bool is_padded) const {
+  const InnerLoops& loops = BestInnerLoops();
   const int64_t block = std::max<int64_t>(loops.tile_rows, kLeftFloats / depth_);
   for (int64_t begin = 0; begin < rows; begin += block) {
     const int64_t count = std::min(block, rows - begin);
@@ -93,8 +104,9 @@ void RightMatrix::Multiply(int64_t rows, const float* left, int64_t left_step, f
       const int64_t columns = std::min<int64_t>(loops.panel_width, columns_ - first);
       const int64_t width = PanelWidth(loops, columns);
       for (int64_t k = 0; k < depth_; k += kSlabDepth) {
-        loops.multiply_panel(count, columns, std::min(kSlabDepth, depth_ - k), left + begin * left_step + k, left_step,
-                             panel + k * width, result + begin * result_step + first, result_step, k > 0);
+        loops.multiply_panel(count, is_padded ? width : columns, std::min(kSlabDepth, depth_ - k),
+                             left + begin * left_step + k, left_step, panel + k * width,
+                             result + begin * result_step + first, result_step, k > 0);
       }
       panel += depth_ * width;
     }

@@ -21,13 +21,19 @@ class RightMatrix {
   void Load(const float* data, float* packed);
   // Computes result[rows, columns] = left[rows, depth] * matrix. The elements of a row are contiguous in both.
   void Multiply(int64_t rows, const float* left, int64_t left_step, float* result, int64_t result_step) const;
+  // Returns the number of columns in whole vectors.
+  int64_t padded_columns() const { return padded_columns_; }
+  // The same, faster, for a result with rows of padded_columns(). The contents of the additional columns are undefined.
+  void MultiplyPadded(int64_t rows, const float* left, int64_t left_step, float* result) const;
 
  private:
   void Pack(float* to) const;
+  void MultiplyPacked(int64_t rows, const float* left, int64_t left_step, float* result, int64_t result_step,
+                      bool is_padded) const;
 
   int64_t depth_, columns_, depth_step_, column_step_;
   bool is_packed_;
-  int64_t packed_floats_ = 0;
+  int64_t packed_floats_ = 0, padded_columns_ = 0;
   const float* data_ = nullptr;
   const float* packed_ = nullptr;
 };
