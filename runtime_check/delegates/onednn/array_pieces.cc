@@ -199,24 +199,31 @@ class Reduce final : public Piece {
       : outer_(op.parsed.outer),
         reduced_(op.parsed.reduced),
         inner_(op.parsed.inner),
+        last_(op.parsed.reduced_last),
         is_mean_(op.parsed.is_mean),
-        num_threads_(ThreadsFor(op, outer_ * reduced_ * inner_)) {}
+        num_threads_(ThreadsFor(op, outer_ * reduced_ * inner_ * last_)) {}
 
   absl::Status Run(const RunContext& context) override {
     const float* const from = context.at<float>(reads[0]);
     float* const to = context.at<float>(writes[0]);
     const InnerLoops& loops = BestInnerLoops();
-    const float factor = is_mean_ ? 1.0f / static_cast<float>(reduced_) : 1.0f;
+    const float factor = is_mean_ ? 1.0f / static_cast<float>(reduced_ * last_) : 1.0f;
     InParallel(num_threads_, outer_, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
-        const float* next = from + o * reduced_ * inner_;
+        const float* next = from + o * reduced_ * inner_ * last_;
         float* result = to + o * inner_;
         if (inner_ == 1) {
           *result = SumOf(reduced_, next) * factor;
           continue;
         }
         std::fill(result, result + inner_, 0.0f);
-        for (int64_t r = 0; r < reduced_; ++r, next += inner_) loops.add_to(inner_, next, result);
+        for (int64_t r = 0; r < reduced_; ++r, next += inner_ * last_) {
+          if (last_ == 1) {
+            loops.add_to(inner_, next, result);
+          } else {
+            for (int64_t i = 0; i < inner_; ++i) result[i] += SumOf(last_, next + i * last_);
+          }
+        }
         if (is_mean_) loops.scale(inner_, factor, result);
       }
     });
@@ -225,7 +232,7 @@ class Reduce final : public Piece {
   std::string Describe() const override { return absl::StrCat(name, ": ", is_mean_ ? "mean" : "sum", " (loops)"); }
 
  private:
-  int64_t outer_, reduced_, inner_;
+  int64_t outer_, reduced_, inner_, last_;
   bool is_mean_;
   int num_threads_;
 };

@@ -142,6 +142,12 @@ class Reader {
         return Gather();
       case ops::kTranspose:
         return Transpose();
+      case ops::kTile:
+        return Tile();
+      case ops::kBroadcastTo:
+        parsed_.kind = NodeKind::kView;
+        parsed_.views.push_back({0, BroadcastStrides(In(0).shape, Out(0).shape)});
+        return parsed_;
       case ops::kSlice:
         return Slice();
       case ops::kStridedSlice:
@@ -533,12 +539,12 @@ class Reader {
     }
     for (int d = 0; d < shape.rank(); ++d) {
       if (shape.dim(d) == 1) continue;
-      if (!is_reduced[d]) {
-        (parsed_.reduced == 1 ? parsed_.outer : parsed_.inner) *= shape.dim(d);
-      } else if (parsed_.inner > 1) {
-        return No("it reduces dimensions that are not adjacent");
+      if (is_reduced[d]) {
+        (parsed_.inner == 1 ? parsed_.reduced : parsed_.reduced_last) *= shape.dim(d);
+      } else if (parsed_.reduced_last > 1) {
+        return No("it reduces more than two groups of dimensions");
       } else {
-        parsed_.reduced *= shape.dim(d);
+        (parsed_.reduced == 1 ? parsed_.outer : parsed_.inner) *= shape.dim(d);
       }
     }
     return parsed_;
@@ -608,6 +614,19 @@ class Reader {
     for (const int64_t given : order) {
       PF_ASSIGN_OR_RETURN(const int64_t axis, AxisFrom(given, In(0).shape.rank()));
       view.strides.push_back(strides[axis]);
+    }
+    return parsed_;
+  }
+
+  absl::StatusOr<ParsedNode> Tile() {
+    parsed_.kind = NodeKind::kView;
+    const Shape& shape = In(0).shape;
+    StridedView& view = parsed_.views.emplace_back();
+    view.strides = RowMajorStrides(shape);
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (Out(0).shape.dim(d) == shape.dim(d)) continue;
+      if (shape.dim(d) != 1) return No("it repeats a dimension of several elements");
+      view.strides[d] = 0;
     }
     return parsed_;
   }

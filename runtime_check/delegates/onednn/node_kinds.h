@@ -24,7 +24,7 @@ enum class NodeKind {
   kTransposedConvolution,
   kMatMul,
   kPool,
-  kReduce,  // Mean or sum over neighbouring dimensions.
+  kReduce,  // Mean or sum over one or two groups of neighbouring dimensions.
   kConcat,  // Includes Pack.
   kPad,
   kResize,
@@ -81,8 +81,8 @@ struct ParsedNode {
   int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
   // kResize.
   bool is_bilinear = false, align_corners = false, half_pixel_centers = false;
-  // kReduce, and kGather, whose input is [outer, reduced, inner].
-  int64_t outer = 1, reduced = 1, inner = 1;
+  // kReduce, and kGather, whose input is [outer, reduced, inner]. A reduction may have a second reduced dimension.
+  int64_t outer = 1, reduced = 1, inner = 1, reduced_last = 1;
   bool is_mean = false;
   // kView: one for each output.
   std::vector<StridedView> views;

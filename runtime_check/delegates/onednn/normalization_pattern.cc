@@ -117,8 +117,9 @@ class Normalizations {
     const Shape& shape = editor_.tensor(input).shape;
     const Shape& result = editor_.tensor(editor_.node(i).outputs[0]).shape;
     // The mean has to keep its dimension, or it would meet other elements of x.
-    if (!parsed.is_mean || parsed.inner != 1 || shape.rank() == 0 || result.rank() != shape.rank() ||
-        result.dim(shape.rank() - 1) != 1 || parsed.reduced != shape.dim(shape.rank() - 1)) {
+    if (!parsed.is_mean || parsed.inner != 1 || parsed.reduced_last != 1 || shape.rank() == 0 ||
+        result.rank() != shape.rank() || result.dim(shape.rank() - 1) != 1 ||
+        parsed.reduced != shape.dim(shape.rank() - 1)) {
       return std::nullopt;
     }
     const auto found = forms_.find(input);

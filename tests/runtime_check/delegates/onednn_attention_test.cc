@@ -166,6 +166,22 @@ TEST_F(OneDnnAttentionTest, ReducesNeighbouringDimensions) {
               testing::UnorderedElementsAre(HasSubstr(": mean"), HasSubstr(": mean"), HasSubstr(": sum")));
 }
 
+TEST_F(OneDnnAttentionTest, ReducesTwoGroupsOfDimensions) {
+  Feed("x", {2, 5, 7, 3, 21});
+  Ints("axes", {1, 2, -1});
+  Mean("mean", "x", "axes");
+  EXPECT_THAT(Pieces({"mean"}), ElementsAre(HasSubstr(": mean")));
+}
+
+TEST_F(OneDnnAttentionTest, RepeatsDimensionsOfOneElement) {
+  Feed("x", {3, 1, 5, 1});
+  Ints("multiples", {1, 2, 1, 3});
+  Ints("shape", {2, 3, 4, 5, 1});
+  Float("tile", "Tile", {"x", "multiples"});
+  Float("broadcast", "BroadcastTo", {"x", "shape"});
+  EXPECT_THAT(Pieces({"tile", "broadcast"}), SizeIs(2));
+}
+
 TEST_F(OneDnnAttentionTest, CopiesViews) {
   Feed("x", {2, 6, 5, 3});
   Ints("order", {2, 0, 3, 1});
