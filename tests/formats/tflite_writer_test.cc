@@ -236,6 +236,34 @@ node { name: "y" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } 
   EXPECT_TRUE(absl::StrContains(large.message(), "31 bits")) << large;
 }
 
+// Inputs that the schema of an op demands are missing, also inside of composed functions.
+TEST(TfliteWriterTest, RejectsInvalidGraphs) {
+  const char kMissing[] = R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "e" op: "Erfc" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "m" op: "Mul" input: "x" input: "e" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "h" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0.5 } } } }
+node { name: "y" op: "Mul" input: "m" input: "h" attr { key: "T" value { type: DT_FLOAT } } }
+)";
+  const absl::Status missing = Encoded(*Parsed(kMissing, {"x"}, {"y"})).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(missing)) << missing;
+  EXPECT_TRUE(absl::StrContains(missing.message(), "node 'e' (Erfc)")) << missing;
+  const char kAxis[] = R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_INT64 } }
+  attr { key: "value" value { tensor { dtype: DT_INT64 tensor_shape { } int64_val: 9223372036854775807 } } } }
+node { name: "y" op: "ConcatV2" input: "x" input: "x" input: "a" attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "Tidx" value { type: DT_INT64 } } attr { key: "N" value { i: 2 } } }
+)";
+  const absl::Status axis = Encoded(*Parsed(kAxis, {"x"}, {"y"})).status();
+  EXPECT_FALSE(axis.ok());
+  // A placeholder that is not declared is named.
+  const absl::Status undeclared = Encoded(*Parsed(kConvolution, {}, {"y"})).status();
+  EXPECT_TRUE(absl::IsUnimplemented(undeclared)) << undeclared;
+  EXPECT_TRUE(absl::StrContains(undeclared.message(), "node 'x' (Placeholder); declare it as an input")) << undeclared;
+}
+
 // A graph of unknown shapes, ranks included, is written; sizes are those of the inputs when it runs.
 TEST(TfliteWriterTest, WritesUnknownShapes) {
   const std::unique_ptr<Graph> graph = Parsed(R"(

@@ -20,8 +20,9 @@ int RankOf(const OperatorExport& op, TensorRef tensor) {
 }
 
 absl::StatusOr<int32_t> AxisOf(const OperatorExport& op, TensorRef tensor) {
-  PF_ASSIGN_OR_RETURN(const double axis, op.ConstantScalar(tensor));
-  return static_cast<int32_t>(axis);
+  PF_ASSIGN_OR_RETURN(const std::vector<int64_t> axis, op.ConstantIntegers(tensor));
+  if (axis.size() == 1 && axis[0] == static_cast<int32_t>(axis[0])) return static_cast<int32_t>(axis[0]);
+  return absl::UnimplementedError(absl::StrCat("has ", axis.size(), " axes, expected one of 32 bits"));
 }
 
 absl::Status RequireNhwc(const OperatorExport& op) {

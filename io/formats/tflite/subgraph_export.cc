@@ -15,6 +15,7 @@
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
+#include "graph/validation/validate.h"
 #include "io/formats/tflite/forms.h"
 
 namespace permafrost {
@@ -71,6 +72,7 @@ struct WayOutOfOp {
   absl::string_view text;
 };
 constexpr WayOutOfOp kWaysOut[] = {
+    {ops::kPlaceholder, "declare it as an input"},
     {ops::kFusedBatchNorm, "run fold_old_batch_norms or lower_to_tflite"},
     {ops::kFusedBatchNormV2, "run fold_old_batch_norms or lower_to_tflite"},
     {ops::kFusedBatchNormV3, "run fold_old_batch_norms or lower_to_tflite"},
@@ -448,6 +450,8 @@ absl::Status SubgraphExport::Run() {
   if (graph_.outputs().empty()) {
     return absl::InvalidArgumentError("the graph declares no outputs, expected at least one");
   }
+  // Forms read inputs and attributes as the schemas of their ops have them.
+  PF_RETURN_IF_ERROR(Validate(graph_));
   PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(graph_));
   PF_ASSIGN_OR_RETURN(shapes_, InferShapes(graph_));
   std::vector<Node*> roots;
