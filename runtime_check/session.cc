@@ -284,16 +284,20 @@ absl::StatusOr<std::vector<Tensor>> Session::Impl::RunPlan(absl::Span<const Tens
   const size_t count = program_.fetches.size();
   std::vector<Tensor> outputs(count);
   std::vector<char*> memory(count, nullptr);
-  std::vector<Reservation> reservations(count);  // The outputs count during the run, and belong to the caller after it.
+  // The outputs count against the budget during the run, and belong to the caller after it.
+  struct CountedBytes {
+    ~CountedBytes() { budget->GiveBack(bytes); }
+    MemoryBudget* budget;
+    int64_t bytes = 0;
+  } counted{&budget_};
   for (size_t i = 0; i < count; ++i) {
     if (plan().fetches[i].bound_values.empty()) continue;
     const Value& value = plan().values[plan().program().fetches[i]];
     PF_ASSIGN_OR_RETURN(const int64_t bytes, ValueBytes(value.dtype, value.shape));
-    absl::StatusOr<Reservation> reservation = Reservation::Take(&budget_, bytes, "its memory");
-    if (!reservation.ok()) {
-      return Annotate(reservation.status(), absl::StrCat("output '", program_.fetch_names[i], "'"));
+    if (const absl::Status status = budget_.Take(bytes, "its memory"); !status.ok()) {
+      return Annotate(status, absl::StrCat("output '", program_.fetch_names[i], "'"));
     }
-    reservations[i] = *std::move(reservation);
+    counted.bytes += bytes;
     PF_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(value.dtype, value.shape, &memory[i]));
   }
   PF_RETURN_IF_ERROR(Execute(aligned, memory));

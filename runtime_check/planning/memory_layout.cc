@@ -318,7 +318,7 @@ class Layout {
     for (const StretchOfNodes& stretch : stretches_) {
       PlannedStretch& planned = plan_->stretches.emplace_back();
       planned.steps = stretch.tasks;
-      planned.runner = std::make_unique<StretchRunner>(tasks_, stretch.tasks);
+      planned.runner.reset(new StretchRunner(tasks_, stretch.tasks));
       for (int lane = 0; lane < environment_->num_lanes; ++lane) {
         planned.scratch.push_back(arena_ + (next++)->offset);
       }

@@ -18,6 +18,7 @@
 #include "runtime_check/planning/stretch.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/program.h"
+#include "runtime_check/threads/thread_lane.h"
 #include "runtime_check/threads/thread_pool.h"
 
 namespace permafrost {
@@ -41,10 +42,16 @@ struct Step {
   ProfileTicket ticket;
 };
 
-// Steps that run at the same time.
+// Steps that run at the same time. Builds without threads have none, and omit the code of the runner.
 struct PlannedStretch {
+  struct DeleteRunner {
+    void operator()(StretchRunner* runner) const {
+      if constexpr (kHasThreads) delete runner;
+    }
+  };
+
   Stretch steps;
-  std::unique_ptr<StretchRunner> runner;
+  std::unique_ptr<StretchRunner, DeleteRunner> runner;
   std::vector<char*> scratch;  // By thread: the largest request of any step.
 };
 

@@ -57,7 +57,7 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<voi
   if (count <= 0) return;
   const int64_t worthwhile = (count - 1) / std::max<int64_t>(grain, 1) + 1;
   const int64_t pieces = std::min<int64_t>(worthwhile, team_->num_threads());
-  if (pieces == 1) return body(0, count);
+  if (!kHasThreads || pieces == 1) return body(0, count);  // Known at compile time in a build without threads.
   if (runs_loops_alone) {
     for (int64_t i = 0; i < pieces; ++i) {
       const Piece piece = PieceOf(count, pieces, i);
