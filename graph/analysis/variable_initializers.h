@@ -1,4 +1,4 @@
-// Finds the assignments that give resource variables their initial values.
+// Finds the assignments that give resource variables their initial values, and the nodes that fill tables.
 #ifndef PERMAFROST_GRAPH_ANALYSIS_VARIABLE_INITIALIZERS_H_
 #define PERMAFROST_GRAPH_ANALYSIS_VARIABLE_INITIALIZERS_H_
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/ops/op.h"
 
 namespace permafrost {
 
@@ -17,8 +18,18 @@ std::string VariableInitializerName(const Node& variable);
 // renamed. O(nodes).
 std::vector<Node*> VariableInitializers(const Graph& graph);
 
-// Adds to `needed`, by node id, the initialisers that assign a Const to a variable in `needed`, and those Consts. For
-// passes that remove the nodes that no output needs: no path leads from an initialiser to an output.
+// True for a table that nodes of FillsTable fill.
+bool IsTable(Op op);
+// True for an op that fills the table in its input 0 from its other inputs.
+bool FillsTable(Op op);
+
+// Returns whether functions of the graph may refer to the variable or table of a node by name. True for a resource
+// whose name occurs in the library. O(bytes of the library).
+bool FunctionsMayUse(const Graph& graph, const Node& resource);
+
+// Adds to `needed`, by node id, the initialisers that assign a Const to a variable in `needed`, those that fill a table
+// in `needed` from Consts, and those Consts; likewise for resources that functions may use. For passes that remove the
+// nodes that no output needs: no path leads from an initialiser to an output.
 void KeepConstantInitializers(const Graph& graph, std::vector<bool>* needed);
 
 }  // namespace permafrost

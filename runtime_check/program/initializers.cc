@@ -10,17 +10,6 @@
 namespace permafrost {
 namespace {
 
-bool IsTable(Op op) {
-  return op == ops::kHashTable || op == ops::kHashTableV2 || op == ops::kMutableHashTable ||
-         op == ops::kMutableHashTableV2;
-}
-
-bool FillsTable(Op op) {
-  return op == ops::kInitializeTable || op == ops::kInitializeTableV2 || op == ops::kLookupTableImport ||
-         op == ops::kLookupTableImportV2 || op == ops::kInitializeTableFromTextFile ||
-         op == ops::kInitializeTableFromTextFileV2;
-}
-
 bool IsVariable(Op op) { return op == ops::kVarHandleOp; }
 
 std::string ResourceName(const Node& node) {
@@ -49,6 +38,12 @@ std::vector<std::string> InitializersOf(const Graph& graph, const Program& progr
     if (IsTable(op)) tables.insert(ResourceName(*node.node));
     if (IsVariable(op)) variables.insert(ResourceName(*node.node));
     if (FillsTable(op) || op == ops::kAssignVariableOp) running.insert(node.node);
+  }
+  if (selection::kHoldsFunctions && !program.calls.empty()) {
+    for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+      if (IsTable(node->op()) && FunctionsMayUse(graph, *node)) tables.insert(ResourceName(*node));
+      if (IsVariable(node->op()) && FunctionsMayUse(graph, *node)) variables.insert(ResourceName(*node));
+    }
   }
   std::vector<std::string> names;
   if (!variables.empty()) {

@@ -381,6 +381,7 @@ absl::Status TfliteContainer::CheckSubgraph(int index) const {
     }
     PF_RETURN_IF_ERROR(check(op.inputs(), -1, absl::StrCat("operator ", i, ": inputs")));
     PF_RETURN_IF_ERROR(check(op.outputs(), 0, absl::StrCat("operator ", i, ": outputs")));
+    PF_RETURN_IF_ERROR(check(op.intermediates(), -1, absl::StrCat("operator ", i, ": intermediates")));
   }
   return absl::OkStatus();
 }
@@ -433,6 +434,36 @@ absl::Status TfliteContainer::TakeDecoded(uint64_t bytes) {
   }
   decoded_bytes_left_ -= bytes;
   return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> TfliteContainer::InitialState(const tflite::Tensor& tensor) {
+  PF_ASSIGN_OR_RETURN(const Shape shape, ShapeOfTflite(tensor));
+  const DType dtype = DTypeOfTflite(tensor.type());
+  int64_t zero_point = 0;
+  if (IsQuantized(tensor) && tensor.quantization()->zero_point() != nullptr &&
+      tensor.quantization()->zero_point()->size() > 0) {
+    zero_point = tensor.quantization()->zero_point()->Get(0);
+  }
+  const CodeLimits limits = LimitsOf(dtype);
+  const bool is_integer = dtype == DType::kInt8 || dtype == DType::kInt16;
+  if (dtype != DType::kFloat && !is_integer) {
+    return absl::UnimplementedError(
+        absl::StrCat("a variable tensor is ", DTypeName(dtype), ", expected float, int8 or int16"));
+  }
+  if (is_integer && (zero_point < limits.low || zero_point > limits.high)) {
+    return absl::InvalidArgumentError(absl::StrCat("a variable tensor has the zero point ", zero_point, ", expected ",
+                                                   limits.low, " to ", limits.high));
+  }
+  const auto count = static_cast<uint64_t>(shape.num_elements());
+  PF_RETURN_IF_ERROR(TakeDecoded(count * SizeOf(dtype)));
+  char* data = nullptr;
+  PF_ASSIGN_OR_RETURN(Tensor value, Tensor::Allocate(dtype, shape, &data));
+  if (dtype == DType::kInt16) {
+    std::fill_n(reinterpret_cast<int16_t*>(data), count, static_cast<int16_t>(zero_point));
+  } else {
+    std::memset(data, static_cast<int>(zero_point), count * SizeOf(dtype));
+  }
+  return value;
 }
 
 absl::StatusOr<Tensor> TfliteContainer::Value(const tflite::Tensor& tensor) {

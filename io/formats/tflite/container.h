@@ -44,6 +44,8 @@ class TfliteContainer {
   // Returns the value of a constant, as a view of the file if the layout is the same, otherwise decoded: int4 and int2
   // become int8, sparse tensors become dense. Returns DataLoss if the size of the buffer does not match type and shape.
   absl::StatusOr<Tensor> Value(const tflite::Tensor& tensor);
+  // Returns the initial value of a variable tensor: the number 0, for codes the zero point. Counts as decoded.
+  absl::StatusOr<Tensor> InitialState(const tflite::Tensor& tensor);
 
  private:
   absl::Status CheckIndices() const;

@@ -261,6 +261,32 @@ absl::StatusOr<TensorRef> OperatorImport::Clamp(TensorRef x, double least, doubl
 
 absl::StatusOr<FunctionRef> OperatorImport::FunctionOf(int subgraph) { return subgraph_->model().FunctionOf(subgraph); }
 
+absl::StatusOr<Node*> OperatorImport::AddCall(Op stateless, Op stateful, absl::Span<const int> subgraphs,
+                                              absl::Span<const TensorRef> inputs, const Attrs& attrs) {
+  bool has_state = false;
+  for (const int subgraph : subgraphs) has_state |= subgraph_->model().IsStateful(subgraph);
+  PF_ASSIGN_OR_RETURN(Node * node, Add(has_state ? stateful : stateless, inputs, attrs));
+  if (has_state) subgraph_->Order(node, nullptr, true);
+  return node;
+}
+
+absl::StatusOr<TensorRef> OperatorImport::State(int i) {
+  if (!HasInput(i)) return absl::InvalidArgumentError(absl::StrCat("lacks operand ", i));
+  PF_ASSIGN_OR_RETURN(Node * handle, subgraph_->StateOf(op_.inputs()->Get(static_cast<uint32_t>(i))));
+  PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*handle, "dtype"));
+  PF_ASSIGN_OR_RETURN(Node * node,
+                      Add(ops::kReadVariableOp, {TensorRef{handle, 0}}, {{"dtype", AttrValue::Type(dtype)}}));
+  subgraph_->Order(node, handle, false);
+  return TensorRef{node, 0};
+}
+
+absl::Status OperatorImport::SetState(int i, TensorRef value) {
+  PF_ASSIGN_OR_RETURN(Node * handle, subgraph_->StateOf(op_.inputs()->Get(static_cast<uint32_t>(i))));
+  PF_ASSIGN_OR_RETURN(Node * node, Add(ops::kAssignVariableOp, {TensorRef{handle, 0}, value}));
+  subgraph_->Order(node, handle, true);
+  return absl::OkStatus();
+}
+
 std::vector<TensorRef> AllOutputs(Node* node, int count) {
   std::vector<TensorRef> outputs;
   for (int i = 0; i < count; ++i) outputs.push_back({node, i});
@@ -277,8 +303,8 @@ const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::
   }
   static const auto* const kRows = [] {
     auto* rows = new absl::flat_hash_map<int, const OperatorRow*>;
-    for (const absl::Span<const OperatorRow> family :
-         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators()}) {
+    for (const absl::Span<const OperatorRow> family : {ArrayOperators(), ArithmeticOperators(), NeuralOperators(),
+                                                       ControlOperators(), RecurrentOperators(), ResourceOperators()}) {
       for (const OperatorRow& row : family) rows->emplace(static_cast<int>(row.op), &row);
     }
     return rows;

@@ -44,6 +44,7 @@ class OperatorImport {
 
   const tflite::Operator& op() const { return op_; }
   Graph& graph();
+  SubgraphImport& subgraph() { return *subgraph_; }
 
   // --- Operands and results ---------------------------------------------------------------------------------------
   int num_inputs() const { return op_.inputs() == nullptr ? 0 : static_cast<int>(op_.inputs()->size()); }
@@ -87,6 +88,13 @@ class OperatorImport {
   absl::StatusOr<Shape> InputShape(int i) const { return ShapeOfTflite(InputTensor(i)); }
   absl::StatusOr<Shape> OutputShape(int i) const { return OpenShapeOfTflite(OutputTensor(i)); }
 
+  // --- State ------------------------------------------------------------------------------------------------------
+  // Returns the value of a variable tensor, a state that the operator reads and changes. The tensor becomes a resource
+  // variable. InvalidArgument for an operand that is no variable tensor.
+  absl::StatusOr<TensorRef> State(int i);
+  // Assigns the new value of a variable tensor.
+  absl::Status SetState(int i, TensorRef value);
+
   // --- Nodes ------------------------------------------------------------------------------------------------------
   // Adds a node. Its type and count attributes follow from the inputs and the op's schema; attributes in `attrs` take
   // precedence. Returns Internal for an op without a schema.
@@ -112,6 +120,10 @@ class OperatorImport {
 
   // Returns the function made from another subgraph.
   absl::StatusOr<FunctionRef> FunctionOf(int subgraph);
+  // Adds a node that calls functions made from `subgraphs`: `stateful` if one of them reads or changes resources, in
+  // its place among the operators that do, otherwise `stateless`.
+  absl::StatusOr<Node*> AddCall(Op stateless, Op stateful, absl::Span<const int> subgraphs,
+                                absl::Span<const TensorRef> inputs, const Attrs& attrs);
 
  private:
   absl::StatusOr<TensorRef> ClampCodes(TensorRef x, tflite::ActivationFunctionType activation);
@@ -156,6 +168,8 @@ absl::Span<const OperatorRow> ArrayOperators();
 absl::Span<const OperatorRow> ArithmeticOperators();
 absl::Span<const OperatorRow> NeuralOperators();
 absl::Span<const OperatorRow> ControlOperators();
+absl::Span<const OperatorRow> RecurrentOperators();
+absl::Span<const OperatorRow> ResourceOperators();
 
 // A custom operator, by its name in the file.
 struct CustomOperatorRow {

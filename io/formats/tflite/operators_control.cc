@@ -20,10 +20,11 @@ Results If(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const FunctionRef then_branch, op->FunctionOf(options->then_subgraph_index()));
   PF_ASSIGN_OR_RETURN(const FunctionRef else_branch, op->FunctionOf(options->else_subgraph_index()));
   PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypesOf(*op));
-  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kStatelessIf, inputs,
-                                           {{"Tout", AttrValue::TypeList(types)},
-                                            {"then_branch", AttrValue::Function(then_branch)},
-                                            {"else_branch", AttrValue::Function(else_branch)}}));
+  PF_ASSIGN_OR_RETURN(Node * node, op->AddCall(ops::kStatelessIf, ops::kIf,
+                                               {options->then_subgraph_index(), options->else_subgraph_index()}, inputs,
+                                               {{"Tout", AttrValue::TypeList(types)},
+                                                {"then_branch", AttrValue::Function(then_branch)},
+                                                {"else_branch", AttrValue::Function(else_branch)}}));
   return AllOutputs(node, op->num_outputs());
 }
 
@@ -33,8 +34,10 @@ Results While(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
   PF_ASSIGN_OR_RETURN(const FunctionRef cond, op->FunctionOf(options->cond_subgraph_index()));
   PF_ASSIGN_OR_RETURN(const FunctionRef body, op->FunctionOf(options->body_subgraph_index()));
-  PF_ASSIGN_OR_RETURN(Node * node, op->Add(ops::kStatelessWhile, inputs,
-                                           {{"cond", AttrValue::Function(cond)}, {"body", AttrValue::Function(body)}}));
+  PF_ASSIGN_OR_RETURN(
+      Node * node,
+      op->AddCall(ops::kStatelessWhile, ops::kWhile, {options->cond_subgraph_index(), options->body_subgraph_index()},
+                  inputs, {{"cond", AttrValue::Function(cond)}, {"body", AttrValue::Function(body)}}));
   return AllOutputs(node, op->num_outputs());
 }
 
@@ -45,9 +48,10 @@ Results Composite(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
   PF_ASSIGN_OR_RETURN(const FunctionRef function, op->FunctionOf(options->decomposition_subgraph_index()));
   PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypesOf(*op));
-  PF_ASSIGN_OR_RETURN(Node * node,
-                      op->Add(ops::kPartitionedCall, inputs,
-                              {{"Tout", AttrValue::TypeList(types)}, {"f", AttrValue::Function(function)}}));
+  PF_ASSIGN_OR_RETURN(
+      Node * node,
+      op->AddCall(ops::kPartitionedCall, ops::kStatefulPartitionedCall, {options->decomposition_subgraph_index()},
+                  inputs, {{"Tout", AttrValue::TypeList(types)}, {"f", AttrValue::Function(function)}}));
   return AllOutputs(node, op->num_outputs());
 }
 

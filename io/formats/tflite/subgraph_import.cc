@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "graph/analysis/uniform_quantization.h"
+#include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "io/formats/tflite/operator_import.h"
@@ -57,8 +58,8 @@ std::string EmptyFunction(absl::string_view name, const Graph& body) {
 
 absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container) {
   auto graph = std::make_unique<Graph>();
-  ModelImport model(&container);
-  PF_RETURN_IF_ERROR(SubgraphImport(&model, 0, graph.get()).Run(/*is_function=*/false));
+  ModelImport model(&container, graph.get());
+  PF_RETURN_IF_ERROR(SubgraphImport(&model, 0, SubgraphRole::kGraph, graph.get()).Run());
   PF_RETURN_IF_ERROR(model.Finish(graph.get()));
   return graph;
 }
@@ -77,14 +78,164 @@ absl::StatusOr<FunctionRef> ModelImport::FunctionOf(int subgraph) {
     return absl::InvalidArgumentError(absl::StrCat("subgraph ", subgraph, " calls itself"));
   }
   auto body = std::make_unique<Graph>();
-  PF_RETURN_IF_ERROR(Annotate(SubgraphImport(this, subgraph, body.get()).Run(/*is_function=*/true),
-                              absl::StrCat("subgraph ", subgraph)));
+  SubgraphImport import(this, subgraph, SubgraphRole::kFunction, body.get());
+  PF_RETURN_IF_ERROR(Annotate(import.Run(), absl::StrCat("subgraph ", subgraph)));
   under_way_.erase(subgraph);
+  if (import.is_stateful()) stateful_.insert(subgraph);
   const std::string name = absl::StrCat("subgraph_", subgraph);
   functions_[subgraph] = name;
   body_names_.push_back(name);
   bodies_.push_back(std::move(body));
   return FunctionRef{name, {}};
+}
+
+namespace {
+
+std::string ResourceKey(absl::string_view container, absl::string_view name) {
+  return absl::StrCat(container.size(), "/", container, name);
+}
+
+absl::string_view TextOf(const flatbuffers::String* text) {
+  return text == nullptr ? absl::string_view() : absl::string_view(text->c_str(), text->size());
+}
+
+}  // namespace
+
+// Visits the operators of each subgraph in order: the type of a variable is that of the value that READ_VARIABLE
+// returns or ASSIGN_VARIABLE takes.
+void ModelImport::FindVariables() {
+  has_found_variables_ = true;
+  absl::flat_hash_set<std::string> has_constant;
+  for (uint32_t s = 0; s < container_->model().subgraphs()->size(); ++s) {
+    const tflite::SubGraph& subgraph = container_->subgraph(static_cast<int>(s));
+    if (subgraph.operators() == nullptr) continue;
+    absl::flat_hash_map<int32_t, std::string> names;  // By tensor.
+    for (const tflite::Operator* op : *subgraph.operators()) {
+      const tflite::BuiltinOperator number = container_->OperatorOf(*op);
+      const auto tensor_at = [](const flatbuffers::Vector<int32_t>* tensors, uint32_t i) {
+        return tensors == nullptr || i >= tensors->size() ? -1 : tensors->Get(i);
+      };
+      if (number == tflite::BuiltinOperator::VAR_HANDLE) {
+        const auto* options = op->builtin_options_as<tflite::VarHandleOptions>();
+        const int32_t handle = tensor_at(op->outputs(), 0);
+        if (options == nullptr || handle < 0) continue;
+        names[handle] = ResourceKey(TextOf(options->container()), TextOf(options->shared_name()));
+        continue;
+      }
+      const bool reads = number == tflite::BuiltinOperator::READ_VARIABLE;
+      if (!reads && number != tflite::BuiltinOperator::ASSIGN_VARIABLE) continue;
+      const auto name = names.find(tensor_at(op->inputs(), 0));
+      const int32_t value = reads ? tensor_at(op->outputs(), 0) : tensor_at(op->inputs(), 1);
+      if (name == names.end() || value < 0) continue;
+      const tflite::Tensor& tensor = container_->tensor(static_cast<int>(s), value);
+      const DType dtype = DTypeOfTflite(tensor.type());
+      const absl::StatusOr<Shape> shape = OpenShapeOfTflite(tensor);
+      const auto [found, is_new] = variables_.try_emplace(name->second);
+      Variable& variable = found->second;
+      if (is_new) variable.dtype = dtype;
+      if (variable.dtype != dtype) variable.dtype = DType::kInvalid;
+      if (reads) continue;
+      if (container_->IsConstant(tensor)) has_constant.insert(name->second);
+      if (!shape.ok() || !shape->IsFullyKnown()) {
+        variable.shape = Shape({-1});  // No shape equals it.
+      } else if (!variable.shape.has_rank()) {
+        variable.shape = *shape;
+      } else if (variable.shape != *shape) {
+        variable.shape = Shape({-1});
+      }
+    }
+  }
+  for (auto& [name, variable] : variables_) {
+    if (!variable.shape.IsFullyKnown() || !has_constant.contains(name)) variable.shape = Shape::UnknownRank();
+  }
+}
+
+ModelImport::Variable ModelImport::VariableOf(const tflite::VarHandleOptions& options) {
+  if (!has_found_variables_) FindVariables();
+  const auto found = variables_.find(ResourceKey(TextOf(options.container()), TextOf(options.shared_name())));
+  return found == variables_.end() ? Variable() : found->second;
+}
+
+namespace {
+
+absl::StatusOr<Node*> AddHandleNode(Graph* graph, std::string name, const std::string& container,
+                                    const std::string& shared_name, const ModelImport::Variable& variable) {
+  PF_ASSIGN_OR_RETURN(Node * node, graph->AddNode(std::move(name), ops::kVarHandleOp));
+  node->SetAttr("container", AttrValue::String(container));
+  node->SetAttr("shared_name", AttrValue::String(shared_name));
+  node->SetAttr("dtype", AttrValue::Type(variable.dtype));
+  node->SetAttr("shape", AttrValue::OfShape(variable.shape));
+  return node;
+}
+
+// Returns `text` with characters that node names cannot have replaced by '_', and without the suffix of converters.
+std::string ToNodeName(absl::string_view text) {
+  // Converters write the first output of a node as "name:0".
+  std::string name(absl::StripSuffix(text, ":0"));
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-' && c != '/') c = '_';
+  }
+  // The first character must be a letter, a digit or a dot.
+  if (name.empty() || (!absl::ascii_isalnum(static_cast<unsigned char>(name[0])) && name[0] != '.'))
+    name = absl::StrCat("t", name);
+  return name;
+}
+
+}  // namespace
+
+absl::StatusOr<Node*> ModelImport::AddHandle(const std::string& container, const std::string& shared_name,
+                                             const Variable& variable) {
+  Node*& handle = handles_[ResourceKey(container, shared_name)];
+  if (handle == nullptr) {
+    PF_ASSIGN_OR_RETURN(
+        handle, AddHandleNode(graph_, graph_->UniqueName(ToNodeName(shared_name)), container, shared_name, variable));
+  }
+  return handle;
+}
+
+namespace {
+
+// Number and types determine the table.
+absl::StatusOr<Node*> AddTableNode(Graph* graph, const tflite::HashtableOptions& options) {
+  const std::string name = absl::StrCat("tflite_table/", options.table_id());
+  PF_ASSIGN_OR_RETURN(Node * node, graph->AddNode(graph->UniqueName(name), ops::kHashTableV2));
+  node->SetAttr("shared_name", AttrValue::String(name));
+  node->SetAttr("key_dtype", AttrValue::Type(DTypeOfTflite(options.key_dtype())));
+  node->SetAttr("value_dtype", AttrValue::Type(DTypeOfTflite(options.value_dtype())));
+  return node;
+}
+
+}  // namespace
+
+absl::StatusOr<Node*> ModelImport::AddTable(const tflite::HashtableOptions& options) {
+  Node*& table = tables_[options.table_id()];
+  if (table == nullptr) {
+    PF_ASSIGN_OR_RETURN(table, AddTableNode(graph_, options));
+  }
+  return table;
+}
+
+absl::StatusOr<Node*> ModelImport::AddInitializer(Node* handle, TensorRef value) {
+  const std::string name = VariableInitializerName(*handle);
+  if (Node* earlier = graph_->Find(name); earlier != nullptr) {
+    PF_RETURN_IF_ERROR(graph_->Rename(earlier, graph_->UniqueName(name)));
+  }
+  PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(name, ops::kAssignVariableOp));
+  graph_->AddInput(node, {handle, 0});
+  graph_->AddInput(node, value);
+  PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*handle, "dtype"));
+  node->SetAttr("dtype", AttrValue::Type(dtype));
+  return node;
+}
+
+absl::Status ModelImport::CallOnce(int subgraph) {
+  const int64_t count = container_->model().subgraphs()->size();
+  if (subgraph < 0 || subgraph >= count) {
+    return absl::InvalidArgumentError(absl::StrCat("found subgraph ", subgraph, ", expected less than ", count));
+  }
+  if (!initializers_.insert(subgraph).second) return absl::OkStatus();
+  return Annotate(SubgraphImport(this, subgraph, SubgraphRole::kInitializer, graph_).Run(),
+                  absl::StrCat("subgraph ", subgraph));
 }
 
 absl::Status ModelImport::Finish(Graph* graph) {
@@ -113,16 +264,103 @@ std::string SubgraphImport::TensorName(int i) const {
   return name == nullptr || name->size() == 0 ? absl::StrCat("tensor_", i) : std::string(name->c_str(), name->size());
 }
 
-std::string SubgraphImport::NodeName(absl::string_view text) const {
-  // Converters write the first output of a node as "name:0".
-  std::string name(absl::StripSuffix(text, ":0"));
-  for (char& c : name) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-' && c != '/') c = '_';
+std::string SubgraphImport::NodeName(absl::string_view text) const { return graph_->UniqueName(ToNodeName(text)); }
+
+// --- State -----------------------------------------------------------------------------------------------------------
+
+absl::StatusOr<Node*> SubgraphImport::HandleOf(const std::string& container, const std::string& shared_name,
+                                               const ModelImport::Variable& variable) {
+  if (variable.dtype == DType::kInvalid) {
+    return absl::UnimplementedError(
+        absl::StrCat("the operators that read and assign the variable '", absl::CEscape(shared_name),
+                     "' are in other subgraphs or have several types, so its type is not known"));
   }
-  // The first character must be a letter, a digit or a dot.
-  if (name.empty() || (!absl::ascii_isalnum(static_cast<unsigned char>(name[0])) && name[0] != '.'))
-    name = absl::StrCat("t", name);
-  return graph_->UniqueName(name);
+  // The graph's handle is the one that is initialised.
+  PF_ASSIGN_OR_RETURN(Node * handle, model_->AddHandle(container, shared_name, variable));
+  if (role_ != SubgraphRole::kFunction) return handle;
+  Node*& own = handles_[ResourceKey(container, shared_name)];
+  if (own == nullptr) {
+    PF_ASSIGN_OR_RETURN(own, AddHandleNode(graph_, NodeName(shared_name), container, shared_name, variable));
+  }
+  return own;
+}
+
+absl::StatusOr<Node*> SubgraphImport::TableOf(const tflite::HashtableOptions& options) {
+  PF_ASSIGN_OR_RETURN(Node * table, model_->AddTable(options));
+  if (role_ != SubgraphRole::kFunction) return table;
+  Node*& own = tables_[options.table_id()];
+  if (own == nullptr) {
+    PF_ASSIGN_OR_RETURN(own, AddTableNode(graph_, options));
+  }
+  return own;
+}
+
+absl::StatusOr<Node*> SubgraphImport::StateOf(int i) {
+  Node*& state = states_[i];
+  if (state != nullptr) return state;
+  const std::string place = absl::StrCat("tensor ", i, " '", absl::CEscape(TensorName(i)), "'");
+  if (!tensor(i).is_variable() || values_[static_cast<size_t>(i)].node != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("its state, ", place, ", is not a variable tensor"));
+  }
+  absl::StatusOr<Tensor> initial = model_->container().InitialState(tensor(i));
+  PF_RETURN_IF_ERROR(Annotate(initial.status(), place));
+  ModelImport::Variable variable;
+  variable.dtype = initial->dtype();
+  variable.shape = initial->shape();
+  // Names of tensors need not be unique.
+  const std::string name = absl::StrCat("tflite_state/", index_, "/", i, "/", TensorName(i));
+  PF_ASSIGN_OR_RETURN(state, HandleOf("", name, variable));
+  Graph& graph = model_->graph();
+  PF_ASSIGN_OR_RETURN(Node * handle, model_->AddHandle("", name, variable));
+  PF_ASSIGN_OR_RETURN(Node * value,
+                      graph.AddConst(graph.UniqueName(absl::StrCat(handle->name(), "/initial")), *std::move(initial)));
+  PF_RETURN_IF_ERROR(model_->AddInitializer(handle, {value, 0}).status());
+  return state;
+}
+
+void SubgraphImport::Order(Node* node, const Node* handle, bool changes) {
+  is_stateful_ = true;
+  const auto follow = [&](Node* other) {
+    if (other != nullptr) graph_->AddControlInput(node, other);
+  };
+  if (handle == nullptr || handle->op() == ops::k_Arg) {
+    follow(barrier_);
+    for (const Node* resource : resources_) {
+      follow(effects_[resource].last_change);
+      for (Node* read : effects_[resource].reads) follow(read);
+    }
+    resources_.clear();
+    effects_.clear();
+    barrier_ = node;
+    return;
+  }
+  const auto [found, is_new] = effects_.try_emplace(handle);
+  if (is_new) {
+    resources_.push_back(handle);
+    found->second.last_change = barrier_;
+  }
+  Effects& effects = found->second;
+  follow(effects.last_change);
+  if (!changes) {
+    effects.reads.push_back(node);
+    return;
+  }
+  for (Node* read : effects.reads) follow(read);
+  effects.last_change = node;
+  effects.reads.clear();
+}
+
+absl::StatusOr<Node*> SubgraphImport::AllEffects() {
+  std::vector<Node*> last;
+  if (barrier_ != nullptr) last.push_back(barrier_);
+  for (const Node* resource : resources_) {
+    Node* change = effects_[resource].last_change;
+    if (change != nullptr && change != barrier_) last.push_back(change);
+  }
+  if (last.size() < 2) return last.empty() ? nullptr : last[0];
+  PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName("all_effects"), ops::kNoOp));
+  for (Node* effect : last) graph_->AddControlInput(node, effect);
+  return node;
 }
 
 absl::StatusOr<const Tensor*> SubgraphImport::ConstantOf(int i) {
@@ -224,7 +462,8 @@ absl::StatusOr<TensorRef> SubgraphImport::DequantizedOf(int i) {
   return TensorRef{node, 0};
 }
 
-absl::Status SubgraphImport::AddInputs(bool is_function) {
+absl::Status SubgraphImport::AddInputs() {
+  const bool is_function = role_ == SubgraphRole::kFunction;
   const auto* inputs = subgraph().inputs();
   const uint32_t count = inputs == nullptr ? 0 : inputs->size();
   std::vector<std::string> names;
@@ -253,7 +492,8 @@ absl::Status SubgraphImport::AddInputs(bool is_function) {
   return absl::OkStatus();
 }
 
-absl::Status SubgraphImport::AddOutputs(bool is_function) {
+absl::Status SubgraphImport::AddOutputs() {
+  const bool is_function = role_ == SubgraphRole::kFunction;
   const auto* outputs = subgraph().outputs();
   const uint32_t count = outputs == nullptr ? 0 : outputs->size();
   std::vector<std::string> input_names, output_names;
@@ -265,12 +505,20 @@ absl::Status SubgraphImport::AddOutputs(bool is_function) {
     for (const int32_t i : *subgraph().inputs()) input_names.push_back(values_[static_cast<size_t>(i)].ToString());
   }
   absl::flat_hash_set<std::string> taken(input_names.begin(), input_names.end());
+  PF_ASSIGN_OR_RETURN(Node * effects, AllEffects());
   for (uint32_t i = 0; i < count; ++i) {
     const int index = outputs->Get(i);
     PF_ASSIGN_OR_RETURN(TensorRef value, ValueOf(index));
     PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(*value.node));
     const AttrValue type = AttrValue::Type(types[static_cast<size_t>(value.port)]);
     if (is_function) {
+      if (effects != nullptr) {
+        PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(TensorName(index)), ops::kIdentity));
+        graph_->AddInput(node, value);
+        graph_->AddControlInput(node, effects);
+        node->SetAttr("T", type);
+        value = {node, 0};
+      }
       PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(absl::StrCat("result_", i)), ops::k_Retval));
       graph_->AddInput(node, value);
       node->SetAttr("T", type);
@@ -279,10 +527,16 @@ absl::Status SubgraphImport::AddOutputs(bool is_function) {
       continue;
     }
     // An output needs a node of its own if it is an input, a constant, one of several results of a node, or listed
-    // before.
-    if (value.port != 0 || value.node->op() == ops::kConst || taken.contains(value.ToString())) {
-      PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(NodeName(TensorName(index)), ops::kIdentity));
+    // before, and if it must wait for operators that change resources. That node has the name of the tensor.
+    const bool is_own = value.port == 0 && value.node->op() != ops::kConst && !taken.contains(value.ToString());
+    if (!is_own || effects != nullptr) {
+      const std::string name = ToNodeName(TensorName(index));
+      if (is_own && value.node->name() == name) {
+        PF_RETURN_IF_ERROR(graph_->Rename(value.node, graph_->UniqueName(absl::StrCat(name, "/value"))));
+      }
+      PF_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(graph_->UniqueName(name), ops::kIdentity));
       graph_->AddInput(node, value);
+      if (effects != nullptr) graph_->AddControlInput(node, effects);
       node->SetAttr("T", type);
       value = {node, 0};
     }
@@ -364,12 +618,19 @@ absl::Status SubgraphImport::AddOperator(int i) {
   return absl::OkStatus();
 }
 
-absl::Status SubgraphImport::Run(bool is_function) {
+absl::Status SubgraphImport::Run() {
   values_.assign(subgraph().tensors() == nullptr ? 0 : subgraph().tensors()->size(), TensorRef());
-  PF_RETURN_IF_ERROR(AddInputs(is_function));
   const int count = subgraph().operators() == nullptr ? 0 : static_cast<int>(subgraph().operators()->size());
+  if (role_ == SubgraphRole::kInitializer) {
+    const auto size_of = [](const auto* vector) { return vector == nullptr ? 0 : vector->size(); };
+    if (size_of(subgraph().inputs()) != 0 || size_of(subgraph().outputs()) != 0) {
+      return absl::InvalidArgumentError("an initialiser has inputs or outputs, expected none");
+    }
+  } else {
+    PF_RETURN_IF_ERROR(AddInputs());
+  }
   for (int i = 0; i < count; ++i) PF_RETURN_IF_ERROR(AddOperator(i));
-  return AddOutputs(is_function);
+  return role_ == SubgraphRole::kInitializer ? absl::OkStatus() : AddOutputs();
 }
 
 }  // namespace permafrost
