@@ -4,12 +4,17 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
+#include "graph/functions/function.h"
 #include "graph/wire_format/node_def.h"
 #include "io/formats/graphdef.h"
+#include "runtime_check/program/integer_fusion.h"
 #include "tools/selective/kernel_classes.h"
 #include "tools/selective/model_nodes.h"
 #include "tools/selective/permafrost_header.h"
@@ -57,10 +62,40 @@ absl::Status CollectPairs(const Graph& graph, const std::string& path, KernelCla
   });
 }
 
+// Adds the integer nodes that a session makes from the quantised operators of a graph or a body. The float ops stay
+// selected, because the session matches them.
+absl::Status CollectIntegerNodes(const Graph& graph, Selection* selection) {
+  if (!HasQuantizedOperators(graph)) return absl::OkStatus();
+  const std::unique_ptr<Graph> fused = graph.Clone();
+  PF_RETURN_IF_ERROR(FuseQuantizedOperators(std::vector<bool>(fused->id_limit(), true), {}, fused.get()));
+  for (const Node* node = fused->first(); node != nullptr; node = node->next()) {
+    const absl::string_view op = node->op().name();
+    if (!absl::StartsWith(op, "_Integer") && !absl::StartsWith(op, "_Hybrid") && node->op() != ops::kReshape) continue;
+    PF_RETURN_IF_ERROR(Select({node->name(), op, node->device(), node->attrs(), "", false}, selection));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CollectAllIntegerNodes(const Graph& graph, Selection* selection) {
+  PF_RETURN_IF_ERROR(CollectIntegerNodes(graph, selection));
+  if (graph.library().empty() || !absl::StrContains(graph.library(), kRoundingAttr)) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const FunctionLibrary library, FunctionLibrary::Of(graph));
+  for (const Function* function : library.functions()) {
+    // A function with attributes has a body for each caller; importers of quantised models make none.
+    if (!function->signature().attrs.empty()) continue;
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> body,
+                        library.Instantiate(FunctionRef{std::string(function->name()), {}}));
+    PF_RETURN_IF_ERROR(
+        Annotate(CollectIntegerNodes(*body, selection), absl::StrCat("function '", function->name(), "'")));
+  }
+  return absl::OkStatus();
+}
+
 // Collects the selection for Permafrost's runtime.
 absl::Status CollectSelection(const Graph& graph, const std::string& path, Selection* selection,
                               UnservedNodes* unserved) {
   if (!graph.library().empty()) SelectFunctions(selection);
+  PF_RETURN_IF_ERROR(CollectAllIntegerNodes(graph, selection));
   return VisitNodes(graph, [&](const ModelNode& node) {
     const absl::Status status = node.is_call ? absl::OkStatus() : Select(node, selection);
     if (!absl::IsUnimplemented(status)) return status;

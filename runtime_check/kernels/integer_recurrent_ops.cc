@@ -89,7 +89,8 @@ absl::StatusOr<const void*> ConstantBytes(PrepareContext* context, int input) {
   if (input < 0) return nullptr;
   const Tensor* value = context->input_value(input);
   if (value == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("input ", input, " is no constant, expected constant weights of codes"));
+    return absl::UnimplementedError(
+        absl::StrCat("input ", input, " is no constant, expected constant weights of codes"));
   }
   return value->bytes().data();
 }
@@ -382,8 +383,7 @@ absl::Status PrepareSvdf(PrepareContext* context) {
     return absl::UnimplementedError("no kernel for an input of int8 and weights of float");
   }
   PF_RETURN_IF_ERROR(RequireTensor(*context, 0, state->is_integer ? DType::kInt8 : DType::kFloat, input));
-  PF_RETURN_IF_ERROR(
-      RequireTensor(*context, 1, context->input_type(1), Shape({sizes.filters(), sizes.input})));
+  PF_RETURN_IF_ERROR(RequireTensor(*context, 1, context->input_type(1), Shape({sizes.filters(), sizes.input})));
   PF_RETURN_IF_ERROR(RequireTensor(*context, 2, state->is_integer ? DType::kInt16 : context->input_type(1),
                                    Shape({sizes.filters(), sizes.memory})));
   if (state->bias >= 0) {
@@ -407,8 +407,7 @@ absl::Status PrepareSvdf(PrepareContext* context) {
   } else {
     PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(node, "asymmetric_quantize_inputs"));
     PF_ASSIGN_OR_RETURN(const RecurrentActivation activation, ReadRecurrentActivation(node));
-    PF_ASSIGN_OR_RETURN(state->real,
-                        FloatSvdf::Make(sizes, type, feature_scale, time_scale, asymmetric, activation));
+    PF_ASSIGN_OR_RETURN(state->real, FloatSvdf::Make(sizes, type, feature_scale, time_scale, asymmetric, activation));
     PF_RETURN_IF_ERROR(parts.Add(1, state->real.scratch_size()).status());
   }
   PF_RETURN_IF_ERROR(SetCheckedShape(context, 0, Shape({sizes.batch, sizes.units})));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes one-operator models of recurrent operators, runs two steps of each with LiteRT's reference kernels, so that the second
+"""Makes one-operator models of recurrent operators and of detection, runs two steps of each with LiteRT's reference kernels, so that the second
 starts with the states that the first has left, and writes them to tests/formats/tflite/ (tflite_test.cc).
 
     python3 tests/formats/make_tflite_models.py      (needs numpy and ai_edge_litert; same results at every run)
@@ -113,6 +113,32 @@ def lstm_step(schema, name, seed):
     record(m, name)
 
 
+def detection(schema, name, seed, background, regular, quantized=False):
+    """TFLite_Detection_PostProcess of 12 boxes and 3 classes."""
+    from flatbuffers import flexbuffers
+    m = made.Maker(schema, seed)
+    boxes, classes = 12, 3
+    columns = classes + (1 if background else 0)
+    if quantized:
+        ids = [m.feed('uint8', [1, boxes, 4], .02, 120), m.feed('uint8', [1, boxes, columns], 1 / 256.)]
+    else:
+        ids = [m.feed('float32', [1, boxes, 4]), m.feed('float32', [1, boxes, columns])]
+    centres = m.random.uniform(.2, .8, [boxes, 2])
+    anchors = np.concatenate([centres, m.random.uniform(.2, .4, [boxes, 2])], 1)
+    ids.append(m.tensor('uint8', [boxes, 4], np.round(anchors * 200), 1 / 200.) if quantized else
+               m.tensor('float32', [boxes, 4], anchors))
+    rows = 5 * (1 if regular else 2)
+    outputs = [m.tensor('float32', shape) for shape in ([1, rows, 4], [1, rows], [1, rows], [1])]
+    m.finish('CUSTOM', 1, None, None, ids, outputs[0])
+    m.model.operatorCodes[0].customCode = 'TFLite_Detection_PostProcess'
+    m.graph.operators[0].customOptions = np.frombuffer(flexbuffers.Dumps({
+        'max_detections': 5, 'max_classes_per_detection': 1 if regular else 2, 'detections_per_class': 3,
+        'use_regular_nms': regular, 'nms_score_threshold': .1, 'nms_iou_threshold': .4, 'num_classes': classes,
+        'y_scale': 10.0, 'x_scale': 10.0, 'h_scale': 5.0, 'w_scale': 5.0}), np.uint8)
+    m.graph.outputs = m.graph.operators[0].outputs = outputs
+    record(m, name)
+
+
 def main():
     from ai_edge_litert import schema_py_generated as schema
     made.Maker.lines = record
@@ -138,6 +164,9 @@ def main():
     bidirectional_rnn(schema, 'bidirectional_rnn', 65, False, time_major=True)
     bidirectional_rnn(schema, 'bidirectional_rnn_auxiliary_weights', 66, True, 'weights')
     bidirectional_rnn(schema, 'bidirectional_rnn_auxiliary_input', 67, False, 'input')
+    detection(schema, 'detection_fast', 70, True, False)
+    detection(schema, 'detection_regular', 71, False, True)
+    detection(schema, 'detection_regular_uint8', 72, True, True, quantized=True)
 
 
 if __name__ == '__main__':

@@ -201,7 +201,7 @@ Result Check(const fs::path& folder, absl::string_view transforms = "", States s
 
 TEST(TfliteTest, RunsTheRecordedModels) {
   const std::vector<fs::path> models = ModelsBelow(DataFile("tests/formats/tflite"));
-  ASSERT_GE(models.size(), 64u);
+  ASSERT_GE(models.size(), 68u);
   for (const fs::path& model : models) {
     const Result result = Check(model);
     EXPECT_EQ(result.outcome, Outcome::kRan) << model << ": " << result.reason;
@@ -281,9 +281,9 @@ TEST(TfliteTest, TruncatedAnywhereIsAnError) {
 }
 
 TEST(TfliteTest, FlippedBitsNeverCrash) {
-  for (const char* name :
-       {"control_flow", "l2_norm_composite", "dequantize_int4", "conv_float_dilated", "conv_int8_per_channel",
-        "concatenation_uint8_rescaling", "prelu_int8", "variables", "string_table", "rnn_step", "svdf_int8"}) {
+  for (const char* name : {"control_flow", "l2_norm_composite", "dequantize_int4", "conv_float_dilated",
+                           "conv_int8_per_channel", "concatenation_uint8_rescaling", "prelu_int8", "variables",
+                           "string_table", "rnn_step", "svdf_int8", "detection_fast"}) {
     std::string bytes = BytesOf(name);
     for (size_t i = 8; i < bytes.size(); ++i) {
       const char original = bytes[i];

@@ -455,7 +455,16 @@ absl::StatusOr<Tensor> TfliteContainer::InitialState(const tflite::Tensor& tenso
                                                    limits.low, " to ", limits.high));
   }
   const auto count = static_cast<uint64_t>(shape.num_elements());
-  PF_RETURN_IF_ERROR(TakeDecoded(count * SizeOf(dtype)));
+  // The file has weights for each cell, so states of real models are smaller than this even for large batches. Without
+  // a limit, a small file could ask for much memory.
+  constexpr uint64_t kFileFactor = 4, kLeast = 1 << 20;
+  const uint64_t limit = kFileFactor * file_.bytes.size() + kLeast;
+  if (count > limit / SizeOf(dtype) || count * SizeOf(dtype) > limit - state_bytes_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the state of shape ", shape.ToString(), " exceeds what is left of ", limit,
+                     " bytes, the limit for all states of a file of ", file_.bytes.size(), " bytes"));
+  }
+  state_bytes_ += count * SizeOf(dtype);
   char* data = nullptr;
   PF_ASSIGN_OR_RETURN(Tensor value, Tensor::Allocate(dtype, shape, &data));
   if (dtype == DType::kInt16) {

@@ -44,7 +44,8 @@ class TfliteContainer {
   // Returns the value of a constant, as a view of the file if the layout is the same, otherwise decoded: int4 and int2
   // become int8, sparse tensors become dense. Returns DataLoss if the size of the buffer does not match type and shape.
   absl::StatusOr<Tensor> Value(const tflite::Tensor& tensor);
-  // Returns the initial value of a variable tensor: the number 0, for codes the zero point. Counts as decoded.
+  // Returns the initial value of a variable tensor: the number 0, for codes the zero point. Returns
+  // ResourceExhausted if all states together are much larger than the file.
   absl::StatusOr<Tensor> InitialState(const tflite::Tensor& tensor);
 
  private:
@@ -60,6 +61,7 @@ class TfliteContainer {
   FileView file_;
   const tflite::Model* model_ = nullptr;
   uint64_t decoded_bytes_left_ = 0;
+  uint64_t state_bytes_ = 0;
 };
 
 // Returns the element type in a graph; kInvalid if there is none. INT4, INT2 and UINT4 map to INT8 and UINT8 (see

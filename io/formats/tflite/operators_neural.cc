@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "flatbuffers/flexbuffers.h"
 #include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "io/formats/tflite/operator_import.h"
@@ -315,6 +316,36 @@ Results NonMaxSuppression(OperatorImport* op) {
   return AllOutputs(node, op->num_outputs());
 }
 
+// Options are a FlexBuffers map.
+Results DetectionPostProcess(OperatorImport* op) {
+  const auto* bytes = op->op().custom_options();
+  if (bytes == nullptr || bytes->size() == 0) return absl::InvalidArgumentError("has no options");
+  // With marks of visited bytes, the time is linear even if values are shared.
+  std::vector<uint8_t> visited;
+  if (!flexbuffers::VerifyBuffer(bytes->data(), bytes->size(), &visited)) {
+    return absl::InvalidArgumentError("has options that are no valid FlexBuffers");
+  }
+  const flexbuffers::Reference root = flexbuffers::GetRoot(bytes->data(), bytes->size());
+  if (!root.IsMap()) return absl::InvalidArgumentError("has options that are no map");
+  const flexbuffers::Map map = root.AsMap();
+  OperatorImport::Attrs attrs;
+  for (const char* name : {"max_detections", "max_classes_per_detection", "detections_per_class", "num_classes"}) {
+    if (map[name].IsNull() && absl::string_view(name) == "detections_per_class") continue;
+    if (!map[name].IsNumeric()) return absl::InvalidArgumentError(absl::StrCat("lacks the option '", name, "'"));
+    attrs.emplace_back(name, AttrValue::Int(map[name].AsInt64()));
+  }
+  for (const char* name : {"nms_score_threshold", "nms_iou_threshold", "y_scale", "x_scale", "h_scale", "w_scale"}) {
+    if (!map[name].IsNumeric()) return absl::InvalidArgumentError(absl::StrCat("lacks the option '", name, "'"));
+    attrs.emplace_back(name, AttrValue::Float(map[name].AsFloat()));
+  }
+  attrs.emplace_back("use_regular_nms",
+                     AttrValue::Bool(map["use_regular_nms"].IsBool() && map["use_regular_nms"].AsBool()));
+  static const Op kOp = Op::Named("TFLite_Detection_PostProcess");
+  PF_ASSIGN_OR_RETURN(const std::vector<TensorRef> inputs, op->Inputs());
+  PF_ASSIGN_OR_RETURN(Node * node, op->Add(kOp, absl::MakeConstSpan(inputs).subspan(0, 3), attrs));
+  return AllOutputs(node, 4);
+}
+
 constexpr OperatorRow kRows[] = {
     {BuiltinOperator::CONV_2D, 2, 1, Conv2D, Codes::kComputed,
      Form({ops::kConv2D}, kTakesActivation | kTakesBias, ExportConv2D, "float", "1.5 1.14 1.14 2.3 2.4 2.9 2.11 2.15")},
@@ -358,6 +389,7 @@ constexpr OperatorRow kRows[] = {
 
 constexpr CustomOperatorRow kCustomRows[] = {
     {"Convolution2DTransposeBias", {BuiltinOperator::CUSTOM, 3, 1, Convolution2DTransposeBias}},
+    {"TFLite_Detection_PostProcess", {BuiltinOperator::CUSTOM, 3, 4, DetectionPostProcess, Codes::kExact}},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Fused recurrent operators: LSTM, RNN and SVDF. They become nodes of their own (TFLiteLSTM, TFLiteRNN, TFLiteSVDF) that
-// compute with codes as the file's operator does. Their states, variable tensors in the file, become variables that are
-// read before the node and assigned after it.
+// Fused recurrent operators: LSTM, RNN and SVDF. They become nodes of their own (TFLiteLSTM, TFLiteRNN, TFLiteSVDF)
+// that compute with codes as the file's operator does. Their states, variable tensors in the file, become variables
+// that are read before the node and assigned after it.
 #include <algorithm>
 #include <array>
 
@@ -98,8 +98,8 @@ struct LstmOptions {
 // Where the file's operator has the operands that UNIDIRECTIONAL_SEQUENCE_LSTM has at 0 to 23; -1 for an absent one.
 using LstmOperands = std::array<int, 24>;
 
-// Adds the node of one direction; `x` is its input, which replaces operand 0 of the file, with the weights in `replaced`
-// (by position in LstmOperands) in place of the file's.
+// Adds the node of one direction; `x` is its input, which replaces operand 0 of the file, with the weights in
+// `replaced` (by position in LstmOperands) in place of the file's.
 absl::StatusOr<TensorRef> AddLstm(OperatorImport* op, const LstmOperands& operands, const LstmOptions& options,
                                   TensorRef x, const std::array<TensorRef, 5>& replaced = {}) {
   Inputs inputs;
@@ -139,9 +139,9 @@ absl::StatusOr<TensorRef> AddLstm(OperatorImport* op, const LstmOperands& operan
   const bool is_integer = type == DType::kInt8;
   if ((!is_integer && type != DType::kFloat) || output_type != type ||
       cell_type != (is_integer ? DType::kInt16 : DType::kFloat)) {
-    return absl::UnimplementedError(
-        absl::StrCat("computes with ", DTypeName(type), ", an output state of ", DTypeName(output_type),
-                     " and a cell state of ", DTypeName(cell_type), "; expected floats, or int8, int8 and int16"));
+    return absl::UnimplementedError(absl::StrCat("computes with ", DTypeName(type), ", an output state of ",
+                                                 DTypeName(output_type), " and a cell state of ", DTypeName(cell_type),
+                                                 "; expected floats, or int8, int8 and int16"));
   }
   if (is_integer) {
     // The scales of the sums of gates, which matter with layer normalisation, and of the hidden state.
@@ -156,7 +156,8 @@ absl::StatusOr<TensorRef> AddLstm(OperatorImport* op, const LstmOperands& operan
     for (const int32_t i : *tensors) {
       quantization = {};
       if (i >= 0) {
-        PF_ASSIGN_OR_RETURN(quantization, QuantizationOf(op->subgraph().tensor(i), absl::StrCat("intermediate tensor ", i)));
+        PF_ASSIGN_OR_RETURN(quantization,
+                            QuantizationOf(op->subgraph().tensor(i), absl::StrCat("intermediate tensor ", i)));
       }
       scales.push_back(quantization.scale);
     }
@@ -182,9 +183,9 @@ Results FullLstm(OperatorImport* op, const LstmOptions& options) {
 Results SequenceLstm(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::UnidirectionalSequenceLSTMOptions>();
   if (options == nullptr) return absl::InvalidArgumentError("has no options");
-  return FullLstm(op, {options->fused_activation_function(), options->cell_clip(), options->proj_clip(),
-                       options->time_major(), options->asymmetric_quantize_inputs(),
-                       options->diagonal_recurrent_tensors()});
+  return FullLstm(
+      op, {options->fused_activation_function(), options->cell_clip(), options->proj_clip(), options->time_major(),
+           options->asymmetric_quantize_inputs(), options->diagonal_recurrent_tensors()});
 }
 
 // The last result is the output; files of 2017 have scratch tensors before it. The BASIC form has other operands.
@@ -267,8 +268,12 @@ Results BidirectionalLstm(OperatorImport* op) {
   if (options == nullptr) return absl::InvalidArgumentError("has no options");
   constexpr int kOperands = 17, kStates = 35, kAuxiliary = 39;
   if (op->InputType(0) != DType::kFloat) return absl::UnimplementedError("computes with codes, expected floats");
-  const LstmOptions common = {options->fused_activation_function(), options->cell_clip(), options->proj_clip(),
-                              options->time_major(), options->asymmetric_quantize_inputs(), false};
+  const LstmOptions common = {options->fused_activation_function(),
+                              options->cell_clip(),
+                              options->proj_clip(),
+                              options->time_major(),
+                              options->asymmetric_quantize_inputs(),
+                              false};
   PF_ASSIGN_OR_RETURN(const Auxiliary inputs, ReadAuxiliary(op, kAuxiliary, {40, 41, 42, 43, 44, 45, 46, 47}, true));
   std::array<TensorRef, 2> results;
   for (int direction = 0; direction < 2; ++direction) {

@@ -17,8 +17,9 @@ std::string TextOf(const flatbuffers::String* text) {
 Results VarHandle(OperatorImport* op) {
   const auto* options = op->op().builtin_options_as<tflite::VarHandleOptions>();
   if (options == nullptr) return absl::InvalidArgumentError("has no options");
-  PF_ASSIGN_OR_RETURN(Node * handle, op->subgraph().HandleOf(TextOf(options->container()), TextOf(options->shared_name()),
-                                                             op->subgraph().model().VariableOf(*options)));
+  PF_ASSIGN_OR_RETURN(Node * handle,
+                      op->subgraph().HandleOf(TextOf(options->container()), TextOf(options->shared_name()),
+                                              op->subgraph().model().VariableOf(*options)));
   return std::vector<TensorRef>{{handle, 0}};
 }
 

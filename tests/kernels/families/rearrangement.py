@@ -30,6 +30,24 @@ def bands():
     yield Case("MatrixBandPart", [np.ones((3, 3), bool), np.int32(0), np.int32(1)])
 
 
+def diagonals():
+    for dtype in (np.float32, np.float64, np.int8, np.int64, np.complex64, bool):
+        yield Case("MatrixDiag", [ramp(2, 3, dtype=dtype)])
+    yield Case("MatrixDiag", [ramp(4)])
+    yield Case("MatrixDiag", [ramp(0, 2)])
+    for shape in ((3, 3), (2, 4), (4, 2), (2, 3, 4), (2, 2, 3, 2), (0, 3)):
+        yield Case("MatrixSetDiag", [ramp(*shape), -ramp(*shape[:-2], min(shape[-2:]))])
+    yield Case("MatrixSetDiag", [ramp(2, 2, dtype=np.int16), -ramp(2, dtype=np.int16)])
+
+
+def reversed_sequences():
+    for sequence, batch in ((1, 0), (0, 1), (2, 0), (2, 1), (0, 2)):
+        lengths = np.array([0, 2, 1, 2][:(2, 3, 4)[batch]], np.int64)
+        yield Case("ReverseSequence", [ramp(2, 3, 4), lengths], {"seq_dim": sequence, "batch_dim": batch})
+    yield Case("ReverseSequence", [ramp(2, 3, dtype=np.uint8), ints(3, 1)], {"seq_dim": 1, "batch_dim": 0})
+    yield Case("ReverseSequence", [ramp(0, 3), np.zeros(0, np.int64)], {"seq_dim": 1, "batch_dim": 0})
+
+
 def broadcasts():
     for dtype in (np.int32, np.int64):
         for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), (4, 5)), ((1,), ()), ((0, 3), (1, 1)), ((1, 4), (7, 1, 4))):
@@ -74,5 +92,7 @@ def cases():
     yield from segments()
     yield from rolls()
     yield from bands()
+    yield from diagonals()
+    yield from reversed_sequences()
     yield from broadcasts()
     yield from uniques()
