@@ -51,9 +51,9 @@ absl::Status Prepare(PrepareContext* context) {
   if (boxes.dim(0) != 1 || scores.dim(0) != 1 || scores.dim(1) != state->boxes || anchors.dim(0) != state->boxes ||
       state->box_columns < 4 || anchors.dim(1) != 4 || state->boxes > std::numeric_limits<int32_t>::max() ||
       state->background < 0 || state->background > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("boxes, scores and anchors have the shapes ", boxes.ToString(), ", ", scores.ToString(), " and ",
-                     anchors.ToString(), ", expected [1,n,4], [1,n,", state->classes, "] or one column more, and [n,4]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "boxes, scores and anchors have the shapes ", boxes.ToString(), ", ", scores.ToString(), " and ",
+        anchors.ToString(), ", expected [1,n,4], [1,n,", state->classes, "] or one column more, and [n,4]"));
   }
   PF_ASSIGN_OR_RETURN(state->most_detections, PositiveAttr(node, "max_detections"));
   PF_ASSIGN_OR_RETURN(state->classes_per_detection, PositiveAttr(node, "max_classes_per_detection"));
@@ -121,9 +121,8 @@ int64_t Suppress(const DetectionState& state, const float* corners, const float*
   for (int64_t i = 0; i < state.boxes; ++i) {
     if (scores[i] >= state.score_threshold) order[kept++] = static_cast<int32_t>(i);
   }
-  std::sort(order, order + kept, [scores](int32_t a, int32_t b) {
-    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-  });
+  std::sort(order, order + kept,
+            [scores](int32_t a, int32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
   std::fill_n(is_active, kept, 1);
   int64_t count = 0;
   for (int64_t i = 0; i < kept && count < most; ++i) {
@@ -176,9 +175,9 @@ absl::Status Compute(ComputeContext* context) {
     for (int64_t i = 0; i < count; ++i) {
       const float* of_box = scores + selected[i] * state.columns + state.background;
       std::iota(class_order, class_order + state.classes, 0);
-      std::partial_sort(
-          class_order, class_order + listed, class_order + state.classes,
-          [of_box](int32_t a, int32_t b) { return of_box[a] > of_box[b] || (of_box[a] == of_box[b] && a < b); });
+      std::partial_sort(class_order, class_order + listed, class_order + state.classes, [of_box](int32_t a, int32_t b) {
+        return of_box[a] > of_box[b] || (of_box[a] == of_box[b] && a < b);
+      });
       for (int64_t k = 0; k < listed; ++k) {
         put(i * state.classes_per_detection + k, selected[i], class_order[k], of_box[class_order[k]]);
       }
@@ -215,7 +214,8 @@ absl::Status Compute(ComputeContext* context) {
 }  // namespace
 
 DEFINE_KERNEL(TFLite_Detection_PostProcess) {
-  return Kernel("boxes decoded from anchors, of which none overlaps a better one; with classes, scores and their number")
+  return Kernel(
+             "boxes decoded from anchors, of which none overlaps a better one; with classes, scores and their number")
       .Prepare(Prepare)
       .Compute(Compute);
 }

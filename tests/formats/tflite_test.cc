@@ -201,7 +201,7 @@ Result Check(const fs::path& folder, absl::string_view transforms = "", States s
 
 TEST(TfliteTest, RunsTheRecordedModels) {
   const std::vector<fs::path> models = ModelsBelow(DataFile("tests/formats/tflite"));
-  ASSERT_GE(models.size(), 68u);
+  ASSERT_GE(models.size(), 69u);
   for (const fs::path& model : models) {
     const Result result = Check(model);
     EXPECT_EQ(result.outcome, Outcome::kRan) << model << ": " << result.reason;
