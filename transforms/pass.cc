@@ -88,7 +88,7 @@ std::string Numerics::ToString() const {
     case Kind::kWithin:
       return absl::StrCat("within ", tolerance);
     case Kind::kChanges:
-      return absl::StrCat("changes numbers: ", why);
+      return absl::StrCat("changes outputs: ", why);
   }
   return "";
 }

@@ -6,7 +6,7 @@
 //   //
 //   //   before   =>   after
 //   //
-//   // Left alone when ...
+//   // Declines when ...
 //   DEFINE_PASS(round_weights) {
 //     return Pass<Params>("Rounds float constants to few values.")
 //         .Why("The file compresses better.")
@@ -153,7 +153,7 @@ struct Numerics {
   double tolerance = 0;  // kWithin: largest difference, relative to the output's scale (OutputDifference).
   std::string why;       // kChanges: the reason why outputs change.
 
-  // Returns "exact", "within 1e-05" or "changes numbers: ...".
+  // Returns "exact", "within 1e-05" or "changes outputs: ...".
   std::string ToString() const;
 };
 inline Numerics Exact() { return {}; }

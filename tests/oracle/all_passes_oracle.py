@@ -1,7 +1,7 @@
 """Runs every pass over every large model with the tool, and runs the results in TensorFlow.
 
 For each pass and model, transform_graph succeeds, its verification agrees with the declaration of the pass, and TensorFlow
-loads the result and runs it on a recorded input. Unless the pass declares that it changes numbers, TensorFlow's outputs equal
+loads the result and runs it on a recorded input. Unless the pass declares that it changes outputs, TensorFlow's outputs equal
 those of the original model. Passes that break a model by design are listed below.
 
 PERMAFROST_ORACLE_MODELS=age,posenet selects models; all of them take almost an hour. PERMAFROST_UPDATE_ORACLE=1 records the

@@ -162,7 +162,7 @@ TEST(DeclaredAllowance, AddsUp) {
   const Allowance lossy = DeclaredAllowance(
       {{"strip_unused_nodes", {}, false}, {"round_weights", {}, false}, {"round_weights", {}, false}});
   EXPECT_TRUE(lossy.is_unlimited);
-  EXPECT_EQ(lossy.why, "changes numbers: weights are rounded");
+  EXPECT_EQ(lossy.why, "changes outputs: weights are rounded");
 }
 
 }  // namespace

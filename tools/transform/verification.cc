@@ -102,7 +102,7 @@ Allowance DeclaredAllowance(absl::Span<const PassCall> calls) {
     if (numerics.kind == Numerics::Kind::kWithin) allowance.tolerance += numerics.tolerance;
     if (numerics.kind != Numerics::Kind::kChanges) continue;
     if (!absl::StrContains(allowance.why, numerics.why)) {
-      absl::StrAppend(&allowance.why, allowance.why.empty() ? "changes numbers: " : "; ", numerics.why);
+      absl::StrAppend(&allowance.why, allowance.why.empty() ? "changes outputs: " : "; ", numerics.why);
     }
     allowance.is_unlimited = true;
   }

@@ -23,11 +23,11 @@ namespace permafrost {
 struct Allowance {
   double tolerance = 0;
   bool is_unlimited = false;  // The passes declare that they change numbers, and no tolerance was given.
-  std::string why;            // "exact", "within 2e-05", "changes numbers: weights are rounded".
+  std::string why;            // "exact", "within 2e-05", "changes outputs: weights are rounded".
 };
 
 // Returns the accuracy that the passes declare together: exact if all are exact, the sum of the declared tolerances
-// otherwise, and no limit if one of them changes numbers. REQUIRES: CheckPipeline(calls) is OK.
+// otherwise, and no limit if one of them changes outputs. REQUIRES: CheckPipeline(calls) is OK.
 Allowance DeclaredAllowance(absl::Span<const PassCall> calls);
 
 // Returns whether one of the calls needs PassContext::measure_outputs. REQUIRES: presets are expanded.
