@@ -319,6 +319,33 @@ node { name: "y" op: "Mul" input: "product" input: "w" attr { key: "T" value { t
   }
 }
 
+// FULLY_CONNECTED flattens its operand, but only to rows of the width of the weights.
+TEST(TfliteWriterTest, OmitsTheReshapeBeforeADenseLayer) {
+  const auto operators = [](absl::string_view outputs) {
+    const std::unique_ptr<Graph> graph =
+        Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 3 } dim { size: 1 } dim { size: 2 } } } } }
+node { name: "s" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: -1 int_val: 2 } } } }
+node { name: "rows" op: "Reshape" input: "x" input: "s"
+  attr { key: "T" value { type: DT_FLOAT } } attr { key: "Tshape" value { type: DT_INT32 } } }
+node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 1 } }
+    float_val: 1 float_val: 2 } } } }
+node { name: "y" op: "MatMul" input: "rows" input: "w" attr { key: "T" value { type: DT_FLOAT } } }
+)",
+               {"x"}, outputs.empty() ? std::vector<std::string>{"y"} : std::vector<std::string>{"y", "rows"});
+    const absl::StatusOr<std::string> bytes = Encoded(*graph);
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    const absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+    EXPECT_TRUE(container.ok()) << container.status();
+    return OperatorsOf(*container);
+  };
+  EXPECT_EQ(operators(""), std::vector<std::string>{"FULLY_CONNECTED"});
+  EXPECT_EQ(operators("rows"), (std::vector<std::string>{"RESHAPE", "FULLY_CONNECTED"}));
+}
+
 TEST(TfliteWriterTest, VersionsFollowTypesAndAttributes) {
   const auto version = [](absl::string_view dtype, absl::string_view shape) {
     const std::string text = absl::StrCat(R"(

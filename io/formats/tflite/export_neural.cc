@@ -197,7 +197,13 @@ absl::Status ExportFullyConnected(OperatorExport* op) {
   if (!is_transposed) {
     PF_ASSIGN_OR_RETURN(weights, Permuted(weights, {1, 0}));
   }
-  op->AddOperand(op->input(0));
+  // The operator flattens its operand to rows of the width of the weights, as a Reshape before it may do.
+  TensorRef x = op->input(0);
+  if (!is_batched && x.port == 0 && x.node->op() == ops::kReshape && op->IsReadOnce(*x.node)) {
+    const Shape rows = op->ShapeOf(x);
+    if (rows.has_rank() && rows.rank() == 2 && rows.dim(1) == weights.shape().dim(1)) x = x.node->input(0);
+  }
+  op->AddOperand(x);
   op->AddWeight(std::move(weights));
   if (bias.dtype() != DType::kInvalid) {
     op->AddWeight(std::move(bias));
