@@ -84,6 +84,10 @@ _WITHOUT_EXCEPTIONS = [
     "-fno-unwind-tables",
 ]
 
+# Options of the runtime for programs that should be small. With link-time optimisation, the options of a program also apply
+# to the inline functions that it shares with the runtime: stack protectors and frame pointers cost 2.4 KB.
+SMALL_PROGRAM_COPTS = _COPTS + _WITHOUT_EXCEPTIONS
+
 # The available delegates and their options: optimised for speed, with exceptions, which their libraries throw.
 _DELEGATES = {
     "onednn": [
