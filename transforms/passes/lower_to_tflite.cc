@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/order.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "graph/shapes/shape_inference.h"
@@ -477,12 +478,14 @@ class Lowering {
 absl::StatusOr<int64_t> Lower(Graph* graph, const NoParams&, PassContext* context) {
   int64_t rewrites = 0;
   std::vector<Node*> maybe_unread;
-  // Nodes that a rewrite adds stand before the node, so that each is visited only if a later round is needed.
+  // Nodes that a rewrite adds are visited in the next round. Predecessors are visited first, so that the result does
+  // not depend on the order of the file.
   for (bool is_changed = true; is_changed;) {
     is_changed = false;
     context->misses.clear();  // Only the misses of the last round count.
     const absl::StatusOr<ShapeMap> shapes = InferShapes(*graph);
-    for (Node* node : graph->Nodes()) {
+    const absl::StatusOr<std::vector<Node*>> order = StableTopologicalOrder(*graph);
+    for (Node* node : order.ok() ? *order : graph->Nodes()) {
       Lowering lowering(graph, node, shapes.ok() ? &*shapes : nullptr, context, &maybe_unread);
       PF_ASSIGN_OR_RETURN(const bool is_rewritten, IsRewritten(lowering.Run(), *node, context));
       rewrites += is_rewritten ? 1 : 0;

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "graph/base/status.h"
 
 namespace permafrost {
@@ -74,14 +73,18 @@ void Join(std::vector<Product::Batch>* dimensions) {
 
 absl::StatusOr<Contraction> EinsumContraction(const std::string& equation, const Shape& left, const Shape& right,
                                               const Shape& result) {
-  const std::vector<std::string> sides = absl::StrSplit(equation, "->");
-  if (sides.size() != 2) return No("its equation has no '->'");
-  const std::vector<std::string> terms = absl::StrSplit(sides[0], ',');
-  if (terms.size() != 2) return No("its equation is no product of two tensors");
+  const absl::string_view text = equation;
+  const size_t arrow = text.find("->");
+  if (arrow == text.npos) return No("its equation has no '->'");
+  const absl::string_view terms = text.substr(0, arrow);
+  const size_t comma = terms.find(',');
+  if (comma == terms.npos || terms.find(',', comma + 1) != terms.npos) {
+    return No("its equation is no product of two tensors");
+  }
   Contraction contraction;
-  PF_ASSIGN_OR_RETURN(const std::vector<int> a, LabelsOf(terms[0], left.rank()));
-  PF_ASSIGN_OR_RETURN(const std::vector<int> b, LabelsOf(terms[1], right.rank()));
-  PF_ASSIGN_OR_RETURN(const std::vector<int> c, LabelsOf(sides[1], result.rank()));
+  PF_ASSIGN_OR_RETURN(const std::vector<int> a, LabelsOf(terms.substr(0, comma), left.rank()));
+  PF_ASSIGN_OR_RETURN(const std::vector<int> b, LabelsOf(terms.substr(comma + 1), right.rank()));
+  PF_ASSIGN_OR_RETURN(const std::vector<int> c, LabelsOf(text.substr(arrow + 2), result.rank()));
   contraction.inputs = {OperandOf(a, left), OperandOf(b, right)};
   contraction.result = OperandOf(c, result);
   return contraction;
