@@ -2,7 +2,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_THREADS_SPIN_WAIT_H_
 #define PERMAFROST_RUNTIME_CHECK_THREADS_SPIN_WAIT_H_
 
-#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,19 +11,20 @@
 
 namespace permafrost {
 
-// Spinning is faster than sleeping only while each thread of a team has a processor. A thread that was preempted shows
-// that the processors are crowded, so all threads of the process then spin for a short time only. This phase grows
-// while preemptions follow each other, as beside another busy process, and is short after a single one.
+// Spinning is faster than sleeping only while each thread of a team has a processor. A thread that did not get its
+// processor for a while shows that the processors are crowded, so all threads of the process then spin for a short time
+// only. This phase grows while preemptions follow each other, as beside another busy process, and is short after a
+// single one.
 class SpinWait {
  public:
   // Returns true as soon as done() is true. Returns false after kMostNs, or after kCrowdedNs while the processors are
-  // crowded: the caller then sleeps.
+  // crowded: the calling thread then sleeps.
   template <typename Done>
   static bool Until(const Done& done) {
     if (done()) return true;
     const int64_t start = Now();
-    const bool is_crowded = start < crowded_until_ns_.load(std::memory_order_relaxed);
-    const int64_t end = start + (is_crowded ? kCrowdedNs : kMostNs);
+    const int64_t end = start + (IsCrowded(start) ? kCrowdedNs : kMostNs);
+    bool is_checked = false;
     for (int64_t last = start; last < end;) {
       for (int i = 0; i < kPauses; ++i) {
         if (done()) return true;
@@ -32,25 +33,24 @@ class SpinWait {
       const int64_t now = Now();
       if (now - last > kPreemptedNs) {
         NoteCrowd(now);
-        return done();
+        break;
+      }
+      if (!is_checked && now - start > kCrowdedNs) {
+        is_checked = true;
+        NoteLostTime(now);
+        if (IsCrowded(now)) break;
       }
       last = now;
     }
-    return done();
+    if (done()) return true;
+    EndWork();
+    return false;
   }
 
-  // Records whether the calling thread was preempted since its last call. `switches` is the thread's own counter, at
-  // first 0. Takes about 0.3 us.
-  static void NotePreemption(int64_t* switches) {
-#if defined(RUSAGE_THREAD)
-    struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) != 0 || usage.ru_nivcsw <= *switches) return;
-    *switches = usage.ru_nivcsw;
-    NoteCrowd(Now());
-#else
-    (void)switches;
-#endif
-  }
+  // The calling thread does not sleep between these calls. Time that it does not get of its processor meanwhile is thus
+  // a preemption. Until ends the work, too, where it returns false.
+  static void StartWork() { this_thread_ = {Now(), ProcessorTime()}; }
+  static void EndWork() { this_thread_.time = 0; }
 
  private:
   // Bridges the serial steps between two parallel loops of one inference. With 50 us, two threads took 1.2
@@ -70,9 +70,30 @@ class SpinWait {
   // thread is preempted after one or two time slices if another process wants its processor.
   static constexpr int64_t kCrowdGapNs = 10'000'000;
 
+  struct Times {
+    int64_t time;  // 0: not at work.
+    int64_t processor_time;
+  };
+
   static int64_t Now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
+  }
+
+  static bool IsCrowded(int64_t now) { return now < crowded_until_ns_.load(std::memory_order_relaxed); }
+
+  // Nanoseconds in which the calling thread ran. Takes about 0.3 us.
+  static int64_t ProcessorTime() {
+    timespec time;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0 ? 0 : time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  }
+
+  // Finds preemptions since the last call, or since StartWork.
+  static void NoteLostTime(int64_t now) {
+    const Times before = this_thread_;
+    this_thread_ = {now, ProcessorTime()};
+    const int64_t lost = (now - before.time) - (this_thread_.processor_time - before.processor_time);
+    if (before.time != 0 && lost > kPreemptedNs) NoteCrowd(now);
   }
 
   // Threads that note the same preemption at once may lengthen the phase twice.
@@ -94,6 +115,7 @@ class SpinWait {
 #endif
   }
 
+  static inline thread_local Times this_thread_{0, 0};
   static inline std::atomic<int64_t> crowded_until_ns_{0};
   static inline std::atomic<int64_t> phase_ns_{kShortCrowdNs};  // The length of the last crowded phase.
 };

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/threads/spin_wait.h"
 #include "runtime_check/threads/thread_lane.h"
 
 namespace permafrost {
@@ -72,7 +73,9 @@ TeamLease::TeamLease(std::unique_ptr<Kept> kept) : kept_(std::move(kept)) {}
 TeamLease::TeamLease(TeamLease&&) noexcept = default;
 
 TeamLease::~TeamLease() {
-  if (kept_ != nullptr) Idle::OfProcess().Return(std::move(kept_));
+  if (kept_ == nullptr) return;
+  SpinWait::EndWork();
+  Idle::OfProcess().Return(std::move(kept_));
 }
 
 WorkerTeam* TeamLease::team() const { return kept_ == nullptr ? nullptr : &kept_->team; }
@@ -91,6 +94,7 @@ absl::StatusOr<TeamLease> TeamLease::Take(int num_threads) {
           absl::StrCat("the system started ", kept->team.num_threads() - 1, " threads, expected ", num_threads - 1));
     }
   }
+  SpinWait::StartWork();
   return TeamLease(std::move(kept));
 }
 

@@ -48,9 +48,6 @@ class WorkerTeam::Team {
 
 namespace {
 
-// Involuntary context switches of the calling thread, when it last asked.
-thread_local int64_t t_preemptions = 0;
-
 // The number of forks between the first process and this one.
 std::atomic<uint32_t>& Forks() {
   static std::atomic<uint32_t> forks{0};
@@ -194,7 +191,6 @@ class WorkerTeam::Team {
     Finish(items.count());
     const auto is_done = [this] { return unfinished_.load(std::memory_order_seq_cst) == 0; };
     if (SpinWait::Until(is_done)) return;
-    SpinWait::NotePreemption(&t_preemptions);
     caller_sleeps_.store(true, std::memory_order_seq_cst);
     while (const uint32_t left = unfinished_.load(std::memory_order_seq_cst)) SleepWhile(unfinished_, left);
     caller_sleeps_.store(false, std::memory_order_relaxed);
@@ -228,7 +224,6 @@ class WorkerTeam::Team {
   uint64_t NextLoop(uint64_t last) {
     const auto has_next = [&] { return loop_.load(std::memory_order_seq_cst) != last; };
     if (!SpinWait::Until(has_next)) {
-      SpinWait::NotePreemption(&t_preemptions);
       num_asleep_.fetch_add(1, std::memory_order_seq_cst);
       while (true) {
         const uint32_t wakes = wakes_.load(std::memory_order_seq_cst);
