@@ -115,7 +115,8 @@ class SpinWait {
 #endif
   }
 
-  static inline thread_local Times this_thread_{0, 0};
+  // Hidden explicitly: GCC exports thread-local inline variables from shared libraries with hidden symbols, too.
+  __attribute__((visibility("hidden"))) static inline thread_local Times this_thread_{0, 0};
   static inline std::atomic<int64_t> crowded_until_ns_{0};
   static inline std::atomic<int64_t> phase_ns_{kShortCrowdNs};  // The length of the last crowded phase.
 };

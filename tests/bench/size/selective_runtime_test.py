@@ -2,8 +2,8 @@
 
     selective_runtime_test.py FULL DIGITS_MODEL EVAL_IMAGES SELECTIVE...
 
-The large models are run too where the folder `shared` has them ($PERMAFROST_SHARED, or beside the workspace): FULL stands
-beside the programs mobilenet_v2 and inception_v3.
+Also runs the large models if the folder `shared` ($PERMAFROST_SHARED, or beside the workspace) has them. The programs
+mobilenet_v2 and inception_v3 are in the folder of FULL.
 """
 
 import os
@@ -24,7 +24,7 @@ IMAGE_BYTES = 8 * 8 * 4
 
 
 def data_of(path):
-    """The bytes of the elements of an NPY file."""
+    """Returns the bytes of the elements of an NPY file."""
     content = pathlib.Path(path).read_bytes()
     size, = struct.unpack('<H', content[8:10])
     return content[10 + size:]
@@ -43,12 +43,12 @@ def varint(value):
 
 
 def message(number, content):
-    """A field of a protobuf message with bytes as its content."""
+    """Returns a length-delimited field of a protobuf message."""
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def node(name, op, inputs, dtype):
-    """A NodeDef with an attribute T."""
+    """Returns a NodeDef with an attribute T."""
     attr = message(1, b'T') + message(2, varint(6 << 3) + varint(dtype))
     return message(1, message(1, name) + message(2, op) + b''.join(message(3, i) for i in inputs) + message(5, attr))
 
@@ -60,7 +60,7 @@ def placeholder(name, dtype):
 
 class SelectiveRuntimeTest(unittest.TestCase):
 
-    def test_answers_are_the_same_bits(self):
+    def test_outputs_are_bit_equal(self):
         images = data_of(IMAGES)
         for i in range(0, 200, 7):
             image = images[i * IMAGE_BYTES:(i + 1) * IMAGE_BYTES]
@@ -73,7 +73,7 @@ class SelectiveRuntimeTest(unittest.TestCase):
                     self.assertEqual((found.returncode, found.stderr), (0, b''))
                     self.assertEqual(found.stdout, expected.stdout)
 
-    def test_large_models_answer_the_same_bits(self):
+    def test_outputs_of_large_models_are_bit_equal(self):
         shared = shared_folder(IMAGES)
         if shared is None:
             self.skipTest('no folder of large models')
@@ -107,24 +107,24 @@ class SelectiveRuntimeTest(unittest.TestCase):
                               '--style=permafrost --graphs=', found.stderr.decode())
                 self.assertEqual(found.stderr.count(b'\n'), 1)
 
-    def test_an_op_that_is_not_there_is_named(self):
+    def test_a_missing_op_is_named(self):
         # A kernel of the full runtime only, and an op unknown to both.
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Tanh', [b'x'], 1),
                            r"no kernel for op 'Tanh' with T = float: node 'y'")
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Nonsense', [b'x'], 1),
                            r"no kernel for op 'Nonsense' with T = float: node 'y'")
 
-    def test_a_type_that_is_not_there_is_named(self):
+    def test_a_missing_type_is_named(self):
         self.check_refusal(placeholder(b'x', 2) + node(b'y', b'Relu', [b'x'], 2),
                            r"no kernel for op 'Relu' with T = double in this build: node 'y'")
 
-    def test_strings_that_are_not_there_are_told_of(self):
+    def test_missing_strings_are_reported(self):
         tensor = varint(1 << 3) + varint(7) + message(8, b'text')
         attrs = message(5, message(1, b'value') + message(2, message(8, tensor)))
         self.check_refusal(placeholder(b'x', 1) + message(1, message(1, b'y') + message(2, b'Const') + attrs),
                            r"node 'y' \(Const\): attr 'value': a tensor of strings; this build holds only what")
 
-    def test_functions_that_are_not_there_are_told_of(self):
+    def test_missing_functions_are_reported(self):
         function = message(2, message(1, message(1, message(1, b'f'))))
         self.check_refusal(placeholder(b'x', 1) + node(b'y', b'Relu', [b'x'], 1) + function, r'the graph has functions')
 
