@@ -37,6 +37,11 @@ class WorkerTeam::Team {
       *item = next_;
       return next_++ < count_;
     }
+    bool NextRange(int64_t* begin, int64_t* end) override {
+      *begin = std::exchange(next_, count_);
+      *end = count_;
+      return *begin < count_;
+    }
 
    private:
     int64_t next_ = 0;
@@ -59,6 +64,12 @@ std::atomic<uint32_t>& Forks() {
 // Words that different threads write are this far from each other, so that they do not share a cache line.
 constexpr size_t kCacheLine = 64;
 
+// The fraction of the remaining items of its part that a thread takes at a time, if the body can use several. Taking
+// single tiles, of which wide convolutions have thousands, made two threads 14 % slower on a small network (selfie).
+// The last items are taken one by one, so that the threads end at the same time.
+constexpr uint32_t kTakenFraction = 16;
+constexpr uint32_t kOneItem = 0;
+
 // The items of a loop that one thread starts with: [begin, end) in the halves of a word. Its own thread takes the first
 // and other threads take the last. An item is taken once, and only in the loop that is running: the ranges of a loop
 // that has ended are empty until the next one is set up.
@@ -67,19 +78,24 @@ class Range {
   void Set(uint32_t begin, uint32_t end) {
     word_.store(static_cast<uint64_t>(begin) << 32 | end, std::memory_order_release);
   }
-  bool TakeFirst(uint32_t* item) {
+  // Takes the first item, or the given fraction of the items, [*begin, *end). Returns false if none is left.
+  bool TakeFirst(uint32_t fraction, uint32_t* begin, uint32_t* end) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while (Begin(word) < End(word)) {
-      *item = Begin(word);
-      if (Replace(&word, word + (uint64_t{1} << 32))) return true;
+      const uint32_t count = CountOf(word, fraction);
+      *begin = Begin(word);
+      *end = *begin + count;
+      if (Replace(&word, word + (uint64_t{count} << 32))) return true;
     }
     return false;
   }
-  bool TakeLast(uint32_t* item) {
+  bool TakeLast(uint32_t fraction, uint32_t* begin, uint32_t* end) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while (Begin(word) < End(word)) {
-      *item = End(word) - 1;
-      if (Replace(&word, word - 1)) return true;
+      const uint32_t count = CountOf(word, fraction);
+      *end = End(word);
+      *begin = *end - count;
+      if (Replace(&word, word - count)) return true;
     }
     return false;
   }
@@ -87,6 +103,9 @@ class Range {
  private:
   static uint32_t Begin(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
   static uint32_t End(uint64_t word) { return static_cast<uint32_t>(word); }
+  static uint32_t CountOf(uint64_t word, uint32_t fraction) {
+    return fraction == kOneItem ? 1 : std::max<uint32_t>(1, (End(word) - Begin(word)) / fraction);
+  }
   bool Replace(uint64_t* word, uint64_t with) {
     return word_.compare_exchange_weak(*word, with, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
@@ -124,24 +143,33 @@ class WorkerTeam::Team {
    public:
     TakenItems(Team* team, int thread) : team_(team), thread_(thread) {}
     // Takes the first item, before which the body must not be used. Returns false if none is left.
-    bool Start() {
-      has_first_ = team_->Take(thread_, &first_);
-      return has_first_;
-    }
+    bool Start() { return has_first_ = team_->Take(thread_, kOneItem, &begin_, &end_); }
     int thread() const override { return thread_; }
     bool Next(int64_t* item) override {
-      if (!std::exchange(has_first_, false) && !team_->Take(thread_, &first_)) return false;
-      ++count_;
-      *item = team_->offset_ + first_;
+      if (!Take(kOneItem)) return false;
+      *item = team_->offset_ + begin_;
+      return true;
+    }
+    bool NextRange(int64_t* begin, int64_t* end) override {
+      if (!Take(kTakenFraction)) return false;
+      *begin = team_->offset_ + begin_;
+      *end = team_->offset_ + end_;
       return true;
     }
     uint32_t count() const { return count_; }
 
    private:
+    bool Take(uint32_t fraction) {
+      if (!std::exchange(has_first_, false) && !team_->Take(thread_, fraction, &begin_, &end_)) return false;
+      count_ += end_ - begin_;
+      return true;
+    }
+
     Team* const team_;
     const int thread_;
     bool has_first_ = false;
-    uint32_t first_ = 0, count_ = 0;
+    uint32_t begin_ = 0, end_ = 0;  // The items that were taken last.
+    uint32_t count_ = 0;
   };
 
   void StartThreads() {
@@ -206,12 +234,12 @@ class WorkerTeam::Team {
     Wake(wakes_, missing);
   }
 
-  bool Take(int thread, uint32_t* item) {
-    if (ranges_[static_cast<size_t>(thread)].TakeFirst(item)) return true;
+  bool Take(int thread, uint32_t fraction, uint32_t* begin, uint32_t* end) {
+    if (ranges_[static_cast<size_t>(thread)].TakeFirst(fraction, begin, end)) return true;
     const auto team = static_cast<int>(ranges_.size());
     for (int i = 1; i < team; ++i) {
       const int other = thread + i < team ? thread + i : thread + i - team;
-      if (ranges_[static_cast<size_t>(other)].TakeLast(item)) return true;
+      if (ranges_[static_cast<size_t>(other)].TakeLast(fraction, begin, end)) return true;
     }
     return false;
   }

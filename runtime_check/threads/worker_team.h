@@ -23,6 +23,8 @@ class WorkerTeam {
     virtual int thread() const = 0;
     // Takes the next item. Returns false if none is left.
     virtual bool Next(int64_t* item) = 0;
+    // Takes some of the remaining items, [*begin, *end): for short items. Returns false if none is left.
+    virtual bool NextRange(int64_t* begin, int64_t* end) = 0;
 
    protected:
     ~Items() = default;

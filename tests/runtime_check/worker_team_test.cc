@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -41,6 +42,30 @@ TEST(WorkerTeamTest, RunsEachItemOnce) {
         for (int64_t item; items->Next(&item);) ++runs[static_cast<size_t>(item)];
       });
       for (const std::atomic<int>& number : runs) EXPECT_EQ(number, 1);
+    }
+  }
+}
+
+TEST(WorkerTeamTest, RangesContainEachItemOnce) {
+  for (const int num_threads : {1, 2, 5}) {
+    WorkerTeam team(num_threads);
+    for (const int64_t count : {0, 1, 3, 31, 32, 33, 1000, 100000}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+      std::atomic<int64_t> longest{0};
+      team.Run(count, [&](WorkerTeam::Items* items) {
+        int64_t begin, end;
+        // Items and ranges may alternate.
+        if (items->Next(&begin)) ++runs[static_cast<size_t>(begin)];
+        while (items->NextRange(&begin, &end)) {
+          EXPECT_LT(begin, end);
+          for (int64_t now = longest; now < end - begin && !longest.compare_exchange_weak(now, end - begin);) {
+          }
+          for (; begin < end; ++begin) ++runs[static_cast<size_t>(begin)];
+        }
+      });
+      for (const std::atomic<int>& number : runs) EXPECT_EQ(number, 1);
+      // No range is so long that the other threads wait for it.
+      if (count > 0 && num_threads > 1) EXPECT_LE(longest, std::max<int64_t>(1, count / num_threads / 8));
     }
   }
 }

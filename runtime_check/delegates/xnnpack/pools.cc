@@ -104,21 +104,28 @@ void RunGrid(Task task, void* context, const std::array<size_t, kDims>& ranges, 
     counts[dim] = (ranges[dim] + steps[dim] - 1) / steps[dim];
     count *= counts[dim];
   }
-  const auto call = [&](const std::array<size_t, kDims>& at, const std::array<size_t, kTiled>& sizes) {
+  const auto call = [&](const std::array<size_t, kDims>& at) {
+    std::array<size_t, kTiled> sizes;
+    for (size_t i = 0; i < kTiled; ++i) {
+      const size_t dim = kDims - kTiled + i;
+      sizes[i] = std::min(tiles[i], ranges[dim] - at[dim]);
+    }
     std::apply([&](auto... values) { task(context, values...); }, std::tuple_cat(at, sizes));
   };
   this_team->Run(static_cast<int64_t>(count), [&](WorkerTeam::Items* items) {
     const FlushDenormals flush(flags);
-    for (int64_t item; items->Next(&item);) {
+    for (int64_t begin, end; items->NextRange(&begin, &end);) {
       std::array<size_t, kDims> at;
-      auto rest = static_cast<size_t>(item);
+      auto rest = static_cast<size_t>(begin);
       for (size_t dim = kDims; dim-- > 0; rest /= counts[dim]) at[dim] = rest % counts[dim] * steps[dim];
-      std::array<size_t, kTiled> sizes;
-      for (size_t i = 0; i < kTiled; ++i) {
-        const size_t dim = kDims - kTiled + i;
-        sizes[i] = std::min(tiles[i], ranges[dim] - at[dim]);
+      for (; begin < end; ++begin) {
+        call(at);
+        for (size_t dim = kDims; dim-- > 0;) {
+          at[dim] += steps[dim];
+          if (at[dim] < ranges[dim]) break;
+          at[dim] = 0;
+        }
       }
-      call(at, sizes);
     }
   });
 }
