@@ -15,6 +15,7 @@
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
 #include "tools/summary/compressed_sizes.h"
+#include "tools/summary/effects.h"
 #include "tools/summary/graph_summary.h"
 #include "tools/summary/summary_format.h"
 
@@ -304,6 +305,106 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
   json.End();
 }
 
+// Returns "node 'a' (Print)", with the function that contains it.
+std::string SourceText(const EffectSource& source) {
+  if (source.node.empty() && source.function.empty()) return source.reason;
+  std::string text = source.node.empty() ? "" : absl::StrCat("node '", source.node, "' (", source.op, ")");
+  if (!source.function.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : " of ", "function '", source.function, "'");
+  }
+  if (!source.reason.empty()) absl::StrAppend(&text, ": ", source.reason);
+  return text;
+}
+
+void PrintEffects(const std::vector<FoundEffect>& effects, const absl::flat_hash_set<std::string>& forbidden,
+                  const Console& console) {
+  constexpr size_t kMostShown = 5;  // Sources of an effect, as far as they fit a screen; --json has all.
+  if (effects.empty()) console.out << "This graph only computes its outputs.\n";
+  for (const FoundEffect& effect : effects) {
+    const bool is_forbidden = forbidden.contains(effect.kind->name);
+    std::string line =
+        absl::StrCat(effect.kind->description, " (", effect.kind->name, "), ", FormatCount(effect.sources.size()),
+                     effect.sources.size() == 1 ? " place: " : " places: ");
+    for (size_t i = 0; i < effect.sources.size() && i < kMostShown; ++i) {
+      absl::StrAppend(&line, i == 0 ? "" : "; ", SourceText(effect.sources[i]));
+    }
+    if (effect.sources.size() > kMostShown) {
+      absl::StrAppend(&line, "; and ", FormatCount(effect.sources.size() - kMostShown), " more");
+    }
+    console.out << (is_forbidden ? console.Styled(Style::kBad, "forbidden: ") : "") << Printable(line) << "\n";
+  }
+}
+
+void WriteEffects(const std::vector<FoundEffect>& effects, const absl::flat_hash_set<std::string>& forbidden,
+                  const std::string& path, std::ostream& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Key("graph").Text(path);
+  json.Key("only_computes").Bool(effects.empty());
+  json.Key("effects").BeginArray();
+  for (const FoundEffect& effect : effects) {
+    json.BeginObject();
+    json.Key("effect").Text(effect.kind->name);
+    json.Key("description").Text(effect.kind->description);
+    json.Key("is_forbidden").Bool(forbidden.contains(effect.kind->name));
+    json.Key("sources").BeginArray();
+    for (const EffectSource& source : effect.sources) {
+      json.BeginObject();
+      json.Key("node").Text(source.node);
+      json.Key("op").Text(source.op);
+      json.Key("function").Text(source.function);
+      json.Key("reason").Text(source.reason);
+      json.End();
+    }
+    json.End();
+    json.End();
+  }
+  json.End();
+  json.End();
+}
+
+// Returns the ops that --allow_ops names: those in the file, if there is one of that name, else the listed ones.
+absl::StatusOr<absl::flat_hash_set<std::string>> AllowedOps(const std::string& value, FileSystem& files) {
+  if (files.Stat(value).ok()) {
+    PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(value));
+    return ParseOpList(text);
+  }
+  const absl::flat_hash_set<std::string> ops = ParseOpList(value);
+  for (const std::string& op : ops) {
+    // Names of ops have neither dots nor slashes, names of files mostly do.
+    if (op.find_first_of("./") == std::string::npos) continue;
+    return absl::NotFoundError(absl::StrCat("--allow_ops: there is no file '", value, "', and '", op, "' names no op"));
+  }
+  return ops;
+}
+
+absl::Status ReportEffects(const SummarizeGraphOptions& options, const Graph& graph, FileSystem& files,
+                           const Console& console) {
+  PF_ASSIGN_OR_RETURN(absl::flat_hash_set<std::string> forbidden, ParseForbiddenEffects(options.forbid));
+  absl::flat_hash_set<std::string> allowed;
+  if (!options.allow_ops.empty()) {
+    PF_ASSIGN_OR_RETURN(allowed, AllowedOps(options.allow_ops, files));
+    forbidden.insert("other_ops");
+  }
+  PF_ASSIGN_OR_RETURN(const std::vector<FoundEffect> effects,
+                      FindEffects(graph, options.allow_ops.empty() ? nullptr : &allowed));
+  console.Progress("");
+  if (options.json) {
+    WriteEffects(effects, forbidden, options.in_graph, console.out);
+  } else {
+    PrintEffects(effects, forbidden, console);
+  }
+  std::vector<std::string> found;
+  for (const FoundEffect& effect : effects) {
+    if (!forbidden.contains(effect.kind->name)) continue;
+    found.push_back(
+        absl::StrCat(effect.kind->description, " (", effect.kind->name, "): ", SourceText(effect.sources[0])));
+  }
+  if (found.empty()) return absl::OkStatus();
+  return AnswerIsNo(
+      absl::StrCat(options.in_graph, ": the graph has forbidden effects; it ", absl::StrJoin(found, "; it ")));
+}
+
 void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("in_graph", &options->in_graph, "FILE",
              "Model to read, in any format that is read (detected from its content). '-' is standard input.");
@@ -312,9 +413,20 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("compressed_sizes", &options->compressed_sizes,
              "Also print the sizes compressed with gzip and zstd: of the graph as it is, and after round_weights and "
              "quantize_weights.");
+  flags->Add(
+      "effects", &options->effects,
+      "Print what running the graph can do besides computing its outputs (files, printing, random numbers, state, "
+      "endless loops, code from libraries, network) instead of the summary.");
+  flags->Add(
+      "forbid", &options->forbid, "EFFECTS",
+      "Print effects, and fail with exit status 1 if the graph has one of these: read_files, write_files, files, "
+      "network, code, print, random, state, loop, wait, fail, environment, device, all. Separated by commas.");
+  flags->Add("allow_ops", &options->allow_ops, "FILE|OPS",
+             "Print effects, and fail with exit status 1 if the graph has an op outside of this list: a file, or names "
+             "separated by commas.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
-  flags->MarkCommon({"in_graph", "print_structure", "compressed_sizes", "json"});
+  flags->MarkCommon({"in_graph", "print_structure", "compressed_sizes", "effects", "forbid", "allow_ops", "json"});
   flags->AcceptAsArguments({"in_graph"});
 }
 
@@ -325,6 +437,9 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
   console.Progress(absl::StrCat("reading ", options.in_graph));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph,
                       OpenModelFile(files, options.in_graph, options.read, console));
+  if (options.effects || !options.forbid.empty() || !options.allow_ops.empty()) {
+    return ReportEffects(options, *graph, files, console);
+  }
   PF_ASSIGN_OR_RETURN(const FileStat stat, files.Stat(options.in_graph));
   PF_ASSIGN_OR_RETURN(const GraphSummary summary, Summarize(*graph));
   console.Progress(absl::StrCat("compressing ", options.in_graph));
@@ -353,6 +468,7 @@ Tool SummarizeGraphTool() {
       "summarize_graph", "prints the contents of a frozen graph: inputs, outputs, ops, weights, FLOPs",
       {{"Print the lines of TensorFlow's tool, then further facts.", "model.pb"},
        {"Print sizes for downloads.", "model.pb --compressed_sizes"},
+       {"Fail if running the model could do more than compute.", "model.pb --forbid=files,network,code,loop"},
        {"Print JSON.", "model.pb --json"}},
       &DefineFlags, &SummarizeGraph);
 }

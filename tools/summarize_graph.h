@@ -16,12 +16,16 @@ struct SummarizeGraphOptions {
   std::string in_graph;
   bool print_structure = false;
   bool compressed_sizes = false;
+  bool effects = false;
+  std::string forbid;     // Names of effects, separated by commas; implies `effects`.
+  std::string allow_ops;  // A file or a list; implies `effects`, and other ops are forbidden.
   bool json = false;
   ReadFlags read;
 };
 
 // Prints the lines of TensorFlow's tool in its order, except that a line about devices ends with a line feed. After a
-// blank line, prints additional facts. With `json`, prints one object (docs/guide/summarize_graph.md).
+// blank line, prints additional facts. With `json`, prints one object (docs/guide/summarize_graph.md). With `effects`,
+// prints what running the graph can do instead; Aborted if the graph has a forbidden effect.
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console);
 
 Tool SummarizeGraphTool();
