@@ -65,7 +65,9 @@ TEST(WorkerTeamTest, RangesContainEachItemOnce) {
       });
       for (const std::atomic<int>& number : runs) EXPECT_EQ(number, 1);
       // No range is so long that the other threads wait for it.
-      if (count > 0 && num_threads > 1) EXPECT_LE(longest, std::max<int64_t>(1, count / num_threads / 8));
+      if (count > 0 && num_threads > 1) {
+        EXPECT_LE(longest, std::max<int64_t>(1, count / num_threads / 8));
+      }
     }
   }
 }
