@@ -210,10 +210,12 @@ typedef struct pf_session_options {
   size_t num_processors;
   // Maximum number of nodes that run concurrently, each on one thread, where that is faster; 0: one.
   int32_t inter_op_threads;
+  // 1: the onednn delegate computes all convolutions directly, none by Winograd's method; 0: it chooses.
+  int32_t no_winograd;
 } pf_session_options;
 
 #define PF_SESSION_OPTIONS_INIT \
-  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0 }
+  { sizeof(pf_session_options), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0, 0 }
 
 // Creates a session. Reports all errors that do not depend on input shapes. If the model declares all input shapes,
 // prepares the first run completely. `options` may be NULL; it need not live longer than this call.

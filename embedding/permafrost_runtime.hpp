@@ -211,6 +211,7 @@ struct SessionOptions {
   int64_t memory_limit = 0;          // 0: the default.
   int64_t most_loop_iterations = 0;  // 0: the default.
   std::vector<int32_t> processors;   // Processors that the threads run on; empty: all.
+  bool no_winograd = false;          // The onednn delegate computes all convolutions directly.
 };
 
 // The outputs of a run, in memory of their own.
@@ -269,6 +270,7 @@ class Session {
     c.most_loop_iterations = options.most_loop_iterations;
     c.processors = options.processors.data();
     c.num_processors = options.processors.size();
+    c.no_winograd = options.no_winograd ? 1 : 0;
     pf_session* session = nullptr;
     Status status = internal::Try(
         [&](char* error, size_t size) { return pf_create_session(model.get(), &c, &session, error, size); });

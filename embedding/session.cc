@@ -24,20 +24,25 @@ namespace {
 
 constexpr int64_t kMostLoopIterations = 1'000'000;
 
+absl::Status CheckSetting(absl::string_view name, int64_t found, int64_t most) {
+  if (found >= 0 && found <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": found ", found, ", expected 0 to ", most));
+}
+
 absl::Status ChooseDelegate(const pf_model& model, const pf_session_options& given, SessionOptions* options,
                             pf_session* session) {
   const std::string name = given.delegate == nullptr ? kReferenceDelegate : given.delegate;
   DelegateOptions with;
   if (given.precision != nullptr) with.precision = given.precision;
+#define PERMAFROST_SET(field, flag, help)                   \
+  PF_RETURN_IF_ERROR(CheckSetting(#field, given.field, 1)); \
+  with.field = given.field != 0;
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_SET)
+#undef PERMAFROST_SET
   PF_RETURN_IF_ERROR(UsePacked(model.package, name, &with, &session->packed));
   options->packed = with.packed;
   PF_ASSIGN_OR_RETURN(options->delegate, ChooseDelegate(name, with));
   return absl::OkStatus();
-}
-
-absl::Status CheckSetting(absl::string_view name, int64_t found, int64_t most) {
-  if (found >= 0 && found <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, ": found ", found, ", expected 0 to ", most));
 }
 
 absl::StatusOr<SessionOptions> OptionsOf(const pf_session_options& given) {

@@ -21,4 +21,13 @@
   COUNT(inter_op_threads, inter_op_threads, 1, ThreadPool::kMostThreads, options.num_threads, \
         "Maximum number of nodes that run at the same time, each on one thread; 0: as many as --threads.")
 
+// Settings that are true or false, false by default. A row is SWITCH(field, flag, help):
+//   field    name in DelegateOptions and in pf_session_options, where it is 0 or 1
+//   flag     name in the tools and in Python
+//   help     help text of the flag
+// A new row needs the same places as a count, and the field in runtime_check/delegates/delegate_options.h.
+#define PERMAFROST_SESSION_SWITCHES(SWITCH) \
+  SWITCH(no_winograd, no_winograd,          \
+         "Compute all convolutions of the onednn delegate directly, none by Winograd's method.")
+
 #endif  // PERMAFROST_RUNTIME_CHECK_SESSION_SETTINGS_H_

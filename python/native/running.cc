@@ -118,7 +118,8 @@ absl::StatusOr<Tensor> FeedFromPython(py::handle object, const TensorSpec& spec)
 }
 
 RunningPointer MakeSession(const Model& model, const Text& delegate, const Text& precision, const py::dict& counts,
-                           std::vector<Text> custom_ops, py::handle fetches, const py::list& samples) {
+                           const py::dict& switches, std::vector<Text> custom_ops, py::handle fetches,
+                           const py::list& samples) {
   ThrowIfError(model.interface);
   const auto running = std::make_shared<Running>();
   running->graph = model.graph;
@@ -129,6 +130,9 @@ RunningPointer MakeSession(const Model& model, const Text& delegate, const Text&
   request->flags.precision = precision.bytes;
 #define PERMAFROST_SET(field, flag, preset, most, at_zero, help) request->flags.flag = counts[#flag].cast<int32_t>();
   PERMAFROST_SESSION_COUNTS(PERMAFROST_SET)
+#undef PERMAFROST_SET
+#define PERMAFROST_SET(field, flag, help) request->flags.flag = switches[#flag].cast<bool>();
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_SET)
 #undef PERMAFROST_SET
   request->flags.custom_ops = Bytes(std::move(custom_ops));
   for (const py::handle sample : samples) {

@@ -223,6 +223,7 @@ class Model(_closing.Closable):
     # --- Running and comparing -------------------------------------------------------------------------------------
 
     def session(self, *, delegate: str = 'reference', precision: str = '', threads: int = 0, inter_op_threads: int = 1,
+                no_winograd: bool = False,
                 outputs: Optional[Sequence[str]] = None, custom_ops: Sequence[str] = (),
                 samples=None) -> session_module.Session:
         """Creates a session that runs the model.
@@ -233,6 +234,7 @@ class Model(_closing.Closable):
           threads: number of threads; 0: one per core.
           inter_op_threads: maximum number of nodes that run at the same time, each on one thread, where that is faster; 0: as
             many as `threads`.
+          no_winograd: computes all convolutions of the onednn delegate directly, none by Winograd's method.
           outputs: nodes to fetch instead of the model's outputs, with a port if it is not 0.
           custom_ops: paths of shared libraries with kernels.
           samples: inputs, as in `verify`, that calibrate 'int8', 'mixed' and 'auto'. Default: random inputs.
@@ -243,6 +245,7 @@ class Model(_closing.Closable):
         return session_module.Session(
             _native.session(native, _checks.path(delegate, 'delegate'), _checks.text(precision, 'precision'),
                             _checks.integers(threads=threads, inter_op_threads=inter_op_threads),
+                            {'no_winograd': bool(no_winograd)},
                             _checks.paths(custom_ops, 'custom_ops'), _checks.names(outputs, 'outputs'), sets))
 
     def run(self, inputs) -> Dict[str, Any]:

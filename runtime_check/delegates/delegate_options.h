@@ -19,6 +19,8 @@ struct DelegateOptions {
   // The packed weights of the model, for a delegate that packs weights; null: packed weights are not kept. The weights
   // that the reference kernels pack are kept in SessionOptions::packed instead.
   SharedPackedWeights packed = {};
+  // True: no convolution is computed by Winograd's method, which has slightly greater errors.
+  bool no_winograd = false;
 };
 
 }  // namespace permafrost

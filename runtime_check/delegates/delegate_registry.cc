@@ -54,7 +54,7 @@ const std::vector<Row>& Rows() {
                        [](const DelegateOptions& options) -> absl::StatusOr<std::shared_ptr<const Delegate>> {
                          PrecisionPlan plan = options.plan == nullptr ? PrecisionPlan() : *options.plan;
                          if (options.plan == nullptr) plan.precision = *PrecisionNamed(options.precision);
-                         return MakeOneDnnDelegate(std::move(plan), options.packed);
+                         return MakeOneDnnDelegate(std::move(plan), options.packed, !options.no_winograd);
                        },
                        &OneDnnPackingIdentity});
     }

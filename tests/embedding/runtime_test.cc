@@ -276,6 +276,9 @@ TEST_F(RuntimeTest, RefusesCountsOutOfRange) {
 #define PERMAFROST_REFUSE(field, flag, preset, most, at_zero, help) refuse(#field, &pf_session_options::field, most);
   PERMAFROST_SESSION_COUNTS(PERMAFROST_REFUSE)
 #undef PERMAFROST_REFUSE
+#define PERMAFROST_REFUSE(field, flag, help) refuse(#field, &pf_session_options::field, 1);
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_REFUSE)
+#undef PERMAFROST_REFUSE
 }
 
 TEST_F(RuntimeTest, RunsWithDelegatesAndReportsThem) {

@@ -34,6 +34,11 @@ class SessionTest(unittest.TestCase):
                 self.assertEqual(arguments[name].default, default)
                 self.assertIn(f' {name}: ', method.__doc__)
 
+    def test_convolutions_without_winograd(self):
+        with models.digits().session(delegate='onednn', no_winograd=True) as session:
+            result = session.run({'image': self.images})
+        numpy.testing.assert_allclose(result['probabilities'], self.expected, atol=1e-5)
+
     def test_precision_that_is_measured(self):
         session = models.digits().session(delegate='onednn', precision='auto', samples=[self.images[:8]], threads=1)
         result = session.run(self.images)['probabilities']

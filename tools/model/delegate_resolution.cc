@@ -107,6 +107,7 @@ class DelegateResolver {
   absl::Status Make(std::shared_ptr<WeightCache> cache) {
     chosen_.packed = cache;
     DelegateOptions options{precision_.precision, precision_.plan, std::move(cache)};
+    SetSwitches(run_, &options);
     PF_ASSIGN_OR_RETURN(chosen_.delegate, MakeDelegate(run_.delegate, options));
     return absl::OkStatus();
   }

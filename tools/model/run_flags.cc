@@ -39,6 +39,9 @@ void AddRunFlags(RunFlags* run, FlagTable* flags) {
 #define PERMAFROST_ADD(field, flag, preset, most, at_zero, help) flags->Add(#flag, &run->flag, "N", help);
   PERMAFROST_SESSION_COUNTS(PERMAFROST_ADD)
 #undef PERMAFROST_ADD
+#define PERMAFROST_ADD(field, flag, help) flags->Add(#flag, &run->flag, help);
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_ADD)
+#undef PERMAFROST_ADD
   flags->Add("cpu_affinity", &run->cpu_affinity, "CPUS",
              "Processors to run on, as a list (0-2,5) or a mask (0x27). Default: all.");
   flags->Add("explain", &run->explain,

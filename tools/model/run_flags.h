@@ -24,6 +24,9 @@ struct RunFlags {
 #define PERMAFROST_MEMBER(field, flag, preset, most, at_zero, help) int32_t flag = preset;
   PERMAFROST_SESSION_COUNTS(PERMAFROST_MEMBER)
 #undef PERMAFROST_MEMBER
+#define PERMAFROST_MEMBER(field, flag, help) bool flag = false;
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_MEMBER)
+#undef PERMAFROST_MEMBER
   std::string cpu_affinity;  // In the format of ParseProcessors; empty: all.
   bool explain = false;
 };

@@ -34,6 +34,7 @@ absl::StatusOr<std::shared_ptr<const Delegate>> FindDelegate(const RunFlags& run
   }
   DelegateOptions options;
   if (!run.precision.empty() && !NeedsSamples(run)) options.precision = run.precision;
+  SetSwitches(run, &options);
   absl::StatusOr<std::shared_ptr<const Delegate>> made = MakeDelegate(name, options);
   PF_RETURN_IF_ERROR(Annotate(made.status(), "--delegate"));
   return made;
@@ -63,6 +64,12 @@ absl::Status CheckCount(absl::string_view flag, int32_t found, int32_t most) {
 }
 
 }  // namespace
+
+void SetSwitches(const RunFlags& run, DelegateOptions* options) {
+#define PERMAFROST_SET(field, flag, help) options->field = run.flag;
+  PERMAFROST_SESSION_SWITCHES(PERMAFROST_SET)
+#undef PERMAFROST_SET
+}
 
 bool IsLibrary(const RunFlags& run) {
   return absl::StrContains(run.delegate, '/') || absl::EndsWith(run.delegate, ".so");

@@ -24,6 +24,9 @@ struct RunOptions {
 // errors of LoadExternalDelegate and LoadCustomOps. `files` must outlive the result.
 absl::StatusOr<RunOptions> MakeRunOptions(const RunFlags& run, FileSystem& files);
 
+// Sets the switches of session_settings.h to those of the flags.
+void SetSwitches(const RunFlags& run, DelegateOptions* options);
+
 // Returns whether the delegate is the path of a shared library.
 bool IsLibrary(const RunFlags& run);
 

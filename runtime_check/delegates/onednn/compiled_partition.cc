@@ -34,16 +34,17 @@ constexpr double kShareFromNs = 4000;
 
 class Pieces final : public CompiledPartition {
  public:
-  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, PartitionThreads threads,
-                    PackedWeights* packed) {
+  absl::Status Init(const Partition& partition, const PrecisionPlan& plan, FusionOptions options, int num_lanes) {
     // More threads than processors would only take turns.
-    num_threads_ = std::min(threads.num_threads, std::max(1, omp_get_num_procs()));
-    num_lanes_ = std::min(threads.num_lanes, num_threads_ > 1 ? num_threads_ : std::max(1, omp_get_num_procs()));
+    num_threads_ = std::min(options.num_threads, std::max(1, omp_get_num_procs()));
+    num_lanes_ = std::min(num_lanes, num_threads_ > 1 ? num_threads_ : std::max(1, omp_get_num_procs()));
+    options.num_threads = num_threads_;
+    uses_winograd_ = options.uses_winograd;
     const ThreadsInScope in_scope(num_threads_);
     PF_ASSIGN_OR_RETURN(TeamLease lease, TeamLease::Take(TeamSize()));
     const TeamInScope team(std::move(lease));
-    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, num_threads_, packed));
-    PF_RETURN_IF_ERROR(ChooseStretches(partition, plan, packed, &fused));
+    PF_ASSIGN_OR_RETURN(Fused fused, Fuse(partition, plan, options));
+    PF_RETURN_IF_ERROR(ChooseStretches(partition, plan, options, &fused));
     pieces_ = std::move(fused.pieces);
     if (fused.wants_finite) partition_ = std::make_unique<Partition>(partition);
     for (const int input : partition.inputs) {
@@ -121,7 +122,7 @@ class Pieces final : public CompiledPartition {
 
   // Finds the pieces that are faster when they run concurrently, and makes them again for one thread each. oneDNN
   // divides the work of a primitive when it is created.
-  absl::Status ChooseStretches(const Partition& partition, const PrecisionPlan& plan, PackedWeights* packed,
+  absl::Status ChooseStretches(const Partition& partition, const PrecisionPlan& plan, const FusionOptions& options,
                                Fused* fused) {
     if (num_lanes_ < 2) return absl::OkStatus();
     std::vector<Task> tasks = TasksOf(fused->pieces, fused->bytes);
@@ -132,7 +133,7 @@ class Pieces final : public CompiledPartition {
       for (const Stretch& stretch : stretches) {
         for (int i = stretch.begin; i < stretch.end; ++i) is_beside[fused->order[i]] = true;
       }
-      PF_ASSIGN_OR_RETURN(Fused again, Fuse(partition, plan, num_threads_, packed, is_beside));
+      PF_ASSIGN_OR_RETURN(Fused again, Fuse(partition, plan, options, is_beside));
       // oneDNN may lack a primitive for one thread that it has for several. Fusion then makes different pieces.
       const auto is_same = [](const std::unique_ptr<Piece>& a, const std::unique_ptr<Piece>& b) {
         return a->reads == b->reads && a->writes == b->writes;
@@ -269,7 +270,7 @@ class Pieces final : public CompiledPartition {
                            const PieceCallback& on_piece) {
     if (in_floats_ == nullptr) {
       auto made = std::make_unique<Pieces>();
-      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), {num_threads_, num_lanes_}, nullptr));
+      PF_RETURN_IF_ERROR(made->Init(*partition_, PrecisionPlan(), {num_threads_, uses_winograd_}, num_lanes_));
       floats_scratch_.resize(static_cast<size_t>(made->scratch_bytes()) + 64);
       in_floats_ = std::move(made);
     }
@@ -281,6 +282,7 @@ class Pieces final : public CompiledPartition {
   std::unique_ptr<Pieces> in_floats_;
   std::vector<char> floats_scratch_;
   int num_threads_ = 1, num_lanes_ = 1;
+  bool uses_winograd_ = true;
   std::vector<std::unique_ptr<Piece>> pieces_;
   // Set if pieces run concurrently; empty otherwise.
   std::vector<Task> tasks_;  // One task per piece.
@@ -298,10 +300,10 @@ class Pieces final : public CompiledPartition {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
-                                                                    const PrecisionPlan& plan, PartitionThreads threads,
-                                                                    PackedWeights* packed) {
+                                                                    const PrecisionPlan& plan, FusionOptions options,
+                                                                    int num_lanes) {
   auto compiled = std::make_unique<Pieces>();
-  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, threads, packed));
+  PF_RETURN_IF_ERROR(compiled->Init(partition, plan, options, num_lanes));
   return std::unique_ptr<CompiledPartition>(std::move(compiled));
 }
 

@@ -6,21 +6,17 @@
 
 #include "absl/status/statusor.h"
 #include "runtime_check/delegate.h"
-#include "runtime_check/packing/packed_weights.h"
+#include "runtime_check/delegates/onednn/fusion.h"
 #include "runtime_check/precision/precision_plan.h"
 
 namespace permafrost {
 namespace onednn {
 
-struct PartitionThreads {
-  int num_threads = 1;  // Threads that share a piece.
-  int num_lanes = 1;    // Number of pieces that may run concurrently, each on one thread.
-};
-
-// Compiles the partition. The plan must outlive the result. `packed` may be null.
+// Compiles the partition. `num_lanes` is the number of pieces that may run concurrently, each on one thread. The plan
+// must outlive the result.
 absl::StatusOr<std::unique_ptr<CompiledPartition>> CompilePartition(const Partition& partition,
-                                                                    const PrecisionPlan& plan, PartitionThreads threads,
-                                                                    PackedWeights* packed);
+                                                                    const PrecisionPlan& plan, FusionOptions options,
+                                                                    int num_lanes);
 
 }  // namespace onednn
 }  // namespace permafrost

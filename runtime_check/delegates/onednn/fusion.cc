@@ -9,8 +9,8 @@
 namespace permafrost {
 namespace onednn {
 
-absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
-                           PackedWeights* packed, const std::vector<bool>& is_beside) {
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, const FusionOptions& options,
+                           const std::vector<bool>& is_beside) {
   PF_ASSIGN_OR_RETURN(ParsedPartition parsed, ParsePartition(partition, plan));
   Storages storages = FindStorages(parsed);
   StepGraph graph = MakeSteps(parsed, &storages);
@@ -20,7 +20,7 @@ absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan
   TypeAssignment types = AssignTypes(parsed, plan, graph, pads, chains, &storages);
   return MakePieces({std::move(parsed), std::move(storages), std::move(graph), std::move(pads), std::move(chains),
                      std::move(groups), std::move(types)},
-                    num_threads, packed, is_beside);
+                    options, is_beside);
 }
 
 }  // namespace onednn

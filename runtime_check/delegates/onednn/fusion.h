@@ -26,12 +26,18 @@ struct Fused {
   bool wants_finite = false;
 };
 
+struct FusionOptions {
+  int num_threads = 1;
+  bool uses_winograd = true;        // Allows Winograd's forms for convolutions of floats.
+  PackedWeights* packed = nullptr;  // A cache of packed weights, or null.
+};
+
 // Fuses elementwise nodes into the preceding convolution or matrix product where oneDNN supports it. Combines the other
 // elementwise nodes into as few passes over memory as their shapes allow. A storage between pieces is as narrow as the
-// planned precisions of its readers allow. Returns the errors of the pieces. `packed` may be null. `is_beside[i]`: the
-// i-th piece that is made runs on one thread; pieces past the end use all threads.
-absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, int num_threads,
-                           PackedWeights* packed, const std::vector<bool>& is_beside = {});
+// planned precisions of its readers allow. Returns the errors of the pieces. `is_beside[i]`: the i-th piece that is
+// made runs on one thread; pieces past the end use all threads.
+absl::StatusOr<Fused> Fuse(const Partition& partition, const PrecisionPlan& plan, const FusionOptions& options,
+                           const std::vector<bool>& is_beside = {});
 
 }  // namespace onednn
 }  // namespace permafrost

@@ -18,6 +18,7 @@
 #include "runtime_check/delegates/onednn/product_pieces.h"
 #include "runtime_check/delegates/onednn/split_convolution.h"
 #include "runtime_check/delegates/onednn/weighted.h"
+#include "runtime_check/delegates/onednn/winograd_convolution.h"
 
 namespace permafrost {
 namespace onednn {
@@ -71,7 +72,7 @@ Shape InputShape(const ParsedNode& node) {
 
 class PieceMaker {
  public:
-  PieceMaker(FusionDecisions decisions, int num_threads, PackedWeights* packed, const std::vector<bool>& is_beside)
+  PieceMaker(FusionDecisions decisions, const FusionOptions& options, const std::vector<bool>& is_beside)
       : parsed_(std::move(decisions.parsed)),
         storages_(std::move(decisions.storages)),
         graph_(std::move(decisions.graph)),
@@ -79,8 +80,9 @@ class PieceMaker {
         chains_(std::move(decisions.chains)),
         groups_(std::move(decisions.groups)),
         types_(std::move(decisions.types)),
-        num_threads_(num_threads),
-        packed_(packed),
+        num_threads_(options.num_threads),
+        uses_winograd_(options.uses_winograd),
+        packed_(options.packed),
         is_beside_(is_beside) {}
 
   absl::StatusOr<Fused> Run() {
@@ -298,12 +300,20 @@ class PieceMaker {
   // in the next run of the program.
   PackedWeights* PackedFor(const WeightedOp& op) const { return op.weights_name.empty() ? nullptr : packed_; }
 
+  // Returns Unimplemented, with the reason, or InvalidArgument if the direct form is better.
+  absl::StatusOr<std::unique_ptr<Piece>> MakeInWinogradForm(const WeightedOp& op) const {
+    PF_ASSIGN_OR_RETURN(const WinogradChoice choice, ChooseWinograd(op.parsed, NextThreads()));
+    return MakeWinograd(op, choice, types_.types, NextThreads(), PackedFor(op));
+  }
+
   absl::Status MakeWeightedAs(Precision precision, WeightedOp op, size_t i) {
     const int position = chains_.end[i];
     const StorageTypes& types = types_.types;
     op.input = As(op.input, InputType(precision, op.input), InputShape(op.parsed), op.name, position);
+    std::string note;  // The reason for the direct form.
     const auto add = [&](std::unique_ptr<Piece> piece) {
       piece->products = Products(op.parsed);
+      piece->note = note;
       Add(position, std::move(piece));
     };
     if (IsOwnDepthwise(op.parsed, types.Of(op.input).element)) {
@@ -319,9 +329,14 @@ class PieceMaker {
     if ((precision == Precision::kF32 && !type.IsFloat()) || (precision == Precision::kBf16 && type.IsInt8())) {
       op.output = storages_.Add(parsed_.OutputShape(i).num_elements());
     }
-    const auto make = [&] {
-      return precision == Precision::kBf16x3 ? MakeSplitConvolution(op, types, NextThreads())
-                                             : MakeWeighted(op, types, NextThreads(), PackedFor(op));
+    const auto make = [&]() -> absl::StatusOr<std::unique_ptr<Piece>> {
+      if (precision == Precision::kBf16x3) return MakeSplitConvolution(op, types, NextThreads());
+      if (precision == Precision::kF32 && uses_winograd_) {
+        absl::StatusOr<std::unique_ptr<Piece>> piece = MakeInWinogradForm(op);
+        if (piece.ok()) return piece;
+        if (absl::IsUnimplemented(piece.status())) note = std::string(piece.status().message());
+      }
+      return MakeWeighted(op, types, NextThreads(), PackedFor(op));
     };
     absl::StatusOr<std::unique_ptr<Piece>> piece = make();
     if (piece.ok()) {
@@ -378,6 +393,7 @@ class PieceMaker {
   const StepGroups groups_;
   TypeAssignment types_;
   const int num_threads_;
+  const bool uses_winograd_;
   PackedWeights* const packed_;
   const std::vector<bool>& is_beside_;
   std::map<std::pair<int, int>, Conversion> converted_;  // Indexed by storage and type.
@@ -387,9 +403,9 @@ class PieceMaker {
 
 }  // namespace
 
-absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, int num_threads, PackedWeights* packed,
+absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, const FusionOptions& options,
                                  const std::vector<bool>& is_beside) {
-  return PieceMaker(std::move(decisions), num_threads, packed, is_beside).Run();
+  return PieceMaker(std::move(decisions), options, is_beside).Run();
 }
 
 }  // namespace onednn

@@ -152,7 +152,7 @@ struct FusionDecisions {
 };
 
 // Makes the pieces. The other parameters are those of Fuse.
-absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, int num_threads, PackedWeights* packed,
+absl::StatusOr<Fused> MakePieces(FusionDecisions decisions, const FusionOptions& options,
                                  const std::vector<bool>& is_beside);
 
 }  // namespace onednn

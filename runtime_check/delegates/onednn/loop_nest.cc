@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -292,6 +293,18 @@ class LoopNest final : public Piece {
 std::unique_ptr<Piece> MakeLoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results,
                                     const StorageTypes& types, std::string name, int num_threads) {
   return std::make_unique<LoopNest>(steps, results, types, std::move(name), num_threads);
+}
+
+std::unique_ptr<Piece> MakeStepsInPlace(std::vector<Step> steps, int storage, const StorageTypes& types,
+                                        std::string name, int num_threads) {
+  // Intermediate results get numbers that no tensor has.
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].value = i == 0 ? storage : std::numeric_limits<int>::max() - static_cast<int>(i);
+    steps[i].result = i + 1 == steps.size() ? storage : std::numeric_limits<int>::max() - static_cast<int>(i) - 1;
+  }
+  std::vector<const Step*> pointers;
+  for (const Step& step : steps) pointers.push_back(&step);
+  return MakeLoopNest(pointers, {storage}, types, std::move(name), num_threads);
 }
 
 }  // namespace onednn

@@ -18,6 +18,10 @@ namespace onednn {
 std::unique_ptr<Piece> MakeLoopNest(absl::Span<const Step* const> steps, absl::Span<const int> results,
                                     const StorageTypes& types, std::string name, int num_threads);
 
+// Makes a loop nest of steps that follow each other, from a storage to the same storage.
+std::unique_ptr<Piece> MakeStepsInPlace(std::vector<Step> steps, int storage, const StorageTypes& types,
+                                        std::string name, int num_threads);
+
 }  // namespace onednn
 }  // namespace permafrost
 

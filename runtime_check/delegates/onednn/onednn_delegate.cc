@@ -32,8 +32,8 @@ bool IsCheap(onednn::NodeKind kind) {
 
 class OneDnnDelegate final : public Delegate {
  public:
-  OneDnnDelegate(PrecisionPlan plan, std::shared_ptr<PackedWeights> packed)
-      : plan_(std::move(plan)), packed_(std::move(packed)) {}
+  OneDnnDelegate(PrecisionPlan plan, std::shared_ptr<PackedWeights> packed, bool uses_winograd)
+      : plan_(std::move(plan)), packed_(std::move(packed)), uses_winograd_(uses_winograd) {}
 
   absl::string_view name() const override { return "onednn"; }
 
@@ -71,18 +71,20 @@ class OneDnnDelegate final : public Delegate {
   }
   absl::StatusOr<std::unique_ptr<CompiledPartition>> CompileInLanes(const Partition& partition, int num_threads,
                                                                     int num_lanes) const override {
-    return onednn::CompilePartition(partition, plan_, {num_threads, num_lanes}, packed_.get());
+    return onednn::CompilePartition(partition, plan_, {num_threads, uses_winograd_, packed_.get()}, num_lanes);
   }
 
  private:
   const PrecisionPlan plan_;
   const std::shared_ptr<PackedWeights> packed_;
+  const bool uses_winograd_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
-                                                                   std::shared_ptr<PackedWeights> packed) {
+                                                                   std::shared_ptr<PackedWeights> packed,
+                                                                   bool uses_winograd) {
   const auto uses = [&](Precision precision) {
     return plan.precision == precision || std::any_of(plan.nodes.begin(), plan.nodes.end(),
                                                       [&](const auto& node) { return node.second == precision; });
@@ -96,7 +98,7 @@ absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan
   if (uses(Precision::kBf16x3) && !onednn::HasSplitProducts()) {
     return absl::UnimplementedError("precision bf16x3 needs a processor with AMX: expected f32 or bf16 on this one");
   }
-  return std::make_shared<OneDnnDelegate>(std::move(plan), std::move(packed));
+  return std::make_shared<OneDnnDelegate>(std::move(plan), std::move(packed), uses_winograd);
 }
 
 std::string OneDnnPackingIdentity() { return onednn::PackingIdentity(); }

@@ -15,9 +15,10 @@ namespace permafrost {
 
 // Creates the delegate. Returns Unimplemented for bf16, int8 and bf16x3 if the processor lacks AVX-512, VNNI and AMX
 // respectively, because oneDNN then has no fast convolutions. `packed` caches packed weights for all its users; it may
-// be null.
+// be null. Without `uses_winograd`, all convolutions are computed directly.
 absl::StatusOr<std::shared_ptr<const Delegate>> MakeOneDnnDelegate(PrecisionPlan plan,
-                                                                   std::shared_ptr<PackedWeights> packed = nullptr);
+                                                                   std::shared_ptr<PackedWeights> packed = nullptr,
+                                                                   bool uses_winograd = true);
 
 // Returns the properties that determine the layout of packed weights, besides the model and the precision.
 std::string OneDnnPackingIdentity();

@@ -391,14 +391,7 @@ class Weighted final : public Piece {
   void KeepForNonFinite(WeightedOp op) {
     std::vector<Step> steps;
     steps.swap(op.post_steps);
-    // Intermediate results get numbers that no tensor has.
-    for (size_t i = 0; i < steps.size(); ++i) {
-      steps[i].value = i == 0 ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i);
-      steps[i].result = i + 1 == steps.size() ? op.output : std::numeric_limits<int>::max() - static_cast<int>(i) - 1;
-    }
-    std::vector<const Step*> pointers;
-    for (const Step& step : steps) pointers.push_back(&step);
-    loops_ = MakeLoopNest(pointers, {op.output}, types_, name, num_threads_);
+    loops_ = MakeStepsInPlace(std::move(steps), op.output, types_, name, num_threads_);
     bare_op_ = std::make_unique<WeightedOp>(std::move(op));
   }
 
