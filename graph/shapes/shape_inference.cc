@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
+#include "graph/shapes/inferred_shapes.h"
 #include "graph/shapes/integer_propagation.h"
 #include "graph/shapes/known_integers.h"
 #include "graph/shapes/shape_reads.h"
@@ -185,8 +186,36 @@ class ShapeWalk {
     size_t size;
   };
 
+  // Returns whether the shapes of the op's outputs follow from callers or from the bodies of functions.
+  static bool CrossesFunctions(Op op) {
+    return op == ops::k_Arg || op == ops::kIf || op == ops::kStatelessIf || op == ops::kWhile ||
+           op == ops::kStatelessWhile || op == ops::kCase || op == ops::kStatelessCase;
+  }
+
+  // Sets the shape of what is read from a variable with a declared shape, or from a table of single values.
+  static void ApplyResource(const Node& node, ShapeContext* context) {
+    if (node.num_data_inputs() == 0) return;
+    const Node& resource = *node.input(0).node;
+    if (node.op() == ops::kReadVariableOp && resource.op() == ops::kVarHandleOp) {
+      const absl::StatusOr<Shape> shape = ShapeAttr(resource, "shape");
+      if (shape.ok()) context->set_output(0, *shape);
+    } else if (node.op() == ops::kLookupTableFindV2 && resource.op() == ops::kHashTableV2) {
+      context->set_output(0, context->input(1));
+    }
+  }
+
   absl::Status ApplyOptions(const Node& node, ShapeContext* context) const {
     if (context->num_outputs() == 0) return absl::OkStatus();
+    ApplyResource(node, context);
+    if (CrossesFunctions(node.op())) {
+      if (const AttrValue* inferred = node.FindAttr(kInferredShapesAttr); inferred != nullptr) {
+        const absl::StatusOr<std::vector<Shape>> shapes = inferred->AsShapeList();
+        if (!shapes.ok()) {
+          return Annotate(shapes.status(), absl::StrCat(node.Describe(), ": attr '", kInferredShapesAttr, "'"));
+        }
+        for (size_t i = 0; i < shapes->size(); ++i) context->set_output(static_cast<int>(i), (*shapes)[i]);
+      }
+    }
     if (!options_.fed.empty()) {
       if (const auto fed = options_.fed.find(node.name()); fed != options_.fed.end()) {
         context->set_output(0, fed->second);

@@ -15,6 +15,7 @@
 #include "tools/command_line/console.h"
 #include "tools/model/model_inputs.h"
 #include "tools/model/tool_session.h"
+#include "transforms/pipeline/body_pipeline.h"
 #include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Prepared(const Graph& graph, const Tflite
   context.num_threads = num_threads;
   PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls,
                       ParseTransforms(absl::StrCat(kPreparation, flags.quantize == "float16" ? kHalfWeights : "")));
-  PF_RETURN_IF_ERROR(RunPipeline(&copy, calls, &context).status());
+  PF_RETURN_IF_ERROR(RunPipelineOnBodies(&copy, calls, &context));
   return copy;
 }
 

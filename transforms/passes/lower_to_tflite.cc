@@ -16,6 +16,7 @@
 #include "transforms/rewrites/absorption.h"
 #include "transforms/rewrites/batch_norm.h"
 #include "transforms/rewrites/constant_values.h"
+#include "transforms/rewrites/control_flow.h"
 #include "transforms/rewrites/image_windows.h"
 #include "transforms/rewrites/splicing.h"
 
@@ -49,6 +50,8 @@ class Lowering {
     if (op == ops::kSelu) return Selu();
     if (op == ops::kAddN) return Sum();
     if (op == ops::kFakeQuantWithMinMaxVars) return FakeQuant();
+    if (op == ops::kAssignAddVariableOp || op == ops::kAssignSubVariableOp) return AssignSum();
+    if (op == ops::kIf || op == ops::kStatelessIf) return Condition();
     return LimitReached();
   }
 
@@ -468,6 +471,38 @@ class Lowering {
                    {"narrow_range", AttrValue::Bool(narrow_range)}});
   }
 
+  absl::Status AssignSum() {
+    const AttrValue* type = node_->FindAttr("dtype");
+    if (type == nullptr || node_->num_data_inputs() != 2) return Blocked(*node_, "has no attr 'dtype'");
+    const AttrValue t = *type;
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    PF_ASSIGN_OR_RETURN(const TensorRef value, Add("value", ops::kReadVariableOp, {node_->input(0)}, {{"dtype", t}}));
+    // The variable is read after everything that the assignment follows.
+    for (int i = node_->num_data_inputs(); i < node_->num_inputs(); ++i) {
+      graph_->AddControlInput(value.node, node_->input(i).node);
+    }
+    const Op op = node_->op() == ops::kAssignAddVariableOp ? ops::kAddV2 : ops::kSub;
+    PF_ASSIGN_OR_RETURN(const TensorRef sum, Add("sum", op, {value, node_->input(1)}, {{"T", t}}));
+    return Become(ops::kAssignVariableOp, {node_->input(0), sum}, {{"dtype", t}});
+  }
+
+  // A branch decides by a bool.
+  absl::Status Condition() {
+    PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*node_, "Tcond"));
+    if (dtype == DType::kBool) return LimitReached();
+    const Shape shape = KnownShape(node_->input(0), shapes_);
+    if (!IsBoolLike(dtype) || !shape.has_rank() || shape.rank() != 0) {
+      return Blocked(*node_, absl::StrCat("decides by ", DTypeName(dtype), " of shape ", shape.ToString()));
+    }
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    PF_ASSIGN_OR_RETURN(const TensorRef is_true, AsBool(graph_, node_, node_->input(0), dtype, nullptr));
+    graph_->SetInput(node_, 0, is_true);
+    node_->SetAttr("Tcond", AttrValue::Type(DType::kBool));
+    return absl::OkStatus();
+  }
+
   Graph* graph_;
   Node* node_;
   const ShapeMap* shapes_;
@@ -518,6 +553,8 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const NoParams&, PassContext* contex
 //   MatMul of an integer column and a row     =>   Mul
 //   StridedSlice with ellipsis or new axes    =>   ExpandDims(StridedSlice(x)) with one entry for each dimension
 //   FakeQuantWithMinMaxVars with constants    =>   FakeQuantWithMinMaxArgs
+//   AssignAddVariableOp, AssignSubVariableOp  =>   AssignVariableOp of the sum
+//   If of a number                            =>   If of NotEqual(number, 0)
 //
 // The preset prepare_for_tflite runs it among other passes; writing a .tflite file runs the preset. Leaves unchanged
 // batch norms that are not constant, types other than float, and other ops in NCHW.

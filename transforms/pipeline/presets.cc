@@ -56,6 +56,8 @@ obfuscate_names)"},
      "optimize_for_inference: fused ops are split, dilated convolutions become one node, and ops without an operator\n"
      "are rewritten as ops that have one.",
      R"(inline_partitionedcall
+lower_tensor_lists
+sink_constants
 defuse_ops
 optimize_for_inference
 flatten_atrous_conv(dilations=true)

@@ -333,6 +333,24 @@ absl::Status ExportSpaceToBatch(OperatorExport* op) {
   return absl::OkStatus();
 }
 
+// One slice along the first dimension, as loops write their results. Other updates have no operator.
+absl::Status ExportDynamicUpdateSlice(OperatorExport* op) {
+  PF_RETURN_IF_ERROR(RequireInputs(*op, 3));
+  const Shape indices = op->ShapeOf(op->input(1)), updates = op->ShapeOf(op->input(2));
+  if (!indices.has_rank() || indices.rank() != 2 || indices.dim(0) != 1 || indices.dim(1) != 1 || !updates.has_rank()) {
+    return absl::UnimplementedError(absl::StrCat("updates at indices of shape ", indices.ToString(),
+                                                 ", expected [1,1]: one slice along the first dimension"));
+  }
+  op->AddOperand(op->input(0));
+  op->AddOperand(op->input(2));
+  // The number, without the shape that the index has.
+  TensorRef index = op->input(1);
+  if (index.node->op() == ops::kReshape && index.node->num_data_inputs() == 2) index = index.node->input(0);
+  op->AddPosition(index, updates.rank());
+  op->SetOptions(tflite::CreateDynamicUpdateSliceOptions(op->builder()));
+  return absl::OkStatus();
+}
+
 absl::Status ExportBroadcastTo(OperatorExport* op) {
   PF_RETURN_IF_ERROR(RequireInputs(*op, 2));
   op->AddOperand(op->input(0));

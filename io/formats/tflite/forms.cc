@@ -34,7 +34,7 @@ const std::vector<const OperatorRow*>& FormsOf(Op op) {
   static const auto* const kForms = [] {
     auto* forms = new Rows;
     for (const absl::Span<const OperatorRow> family :
-         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators()}) {
+         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), ResourceOperators()}) {
       for (const OperatorRow& row : family) {
         if (row.form.write == nullptr) continue;
         for (const ops::OpId id : row.form.ops) {

@@ -44,6 +44,8 @@ absl::StatusOr<tflite::TensorType> TfliteTypeOf(DType dtype) {
       return tflite::TensorType::BOOL;
     case DType::kString:
       return tflite::TensorType::STRING;
+    case DType::kResource:
+      return tflite::TensorType::RESOURCE;
     case DType::kComplex64:
       return tflite::TensorType::COMPLEX64;
     case DType::kComplex128:
@@ -135,6 +137,15 @@ absl::Status OperatorExport::RequireVersionFor(DType dtype) {
   RequireVersion(version);
   return absl::OkStatus();
 }
+
+absl::StatusOr<int32_t> OperatorExport::SubgraphOf(absl::string_view attr, std::vector<Shape> args) {
+  const AttrValue* value = node_->FindAttr(attr);
+  if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat("has no attr '", attr, "'"));
+  PF_ASSIGN_OR_RETURN(const FunctionRef function, value->AsFunction());
+  return subgraph_->model().SubgraphOf(function, std::move(args));
+}
+
+std::string OperatorExport::UseResource() { return subgraph_->model().UseResource(*node_); }
 
 bool OperatorExport::IsReadOnce(const Node& inner) const {
   const Graph& graph = subgraph_->graph();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,7 @@ struct ExportedOperator {
   std::vector<int32_t> inputs, outputs;  // Tensors; -1 for an omitted operand.
   tflite::BuiltinOptions options_type = tflite::BuiltinOptions::NONE;
   flatbuffers::Offset<void> options;
+  std::string custom_name, custom_options;  // Of CUSTOM.
 };
 
 // The state of the export of one operator.
@@ -117,6 +119,12 @@ class OperatorExport {
   // Same, for numbers that the operator reads as float: those of half stand behind a DEQUANTIZE.
   void AddWeight(Tensor value) { operands_.push_back({{}, std::move(value), Operand::kWeight}); }
   void OmitOperand() { operands_.push_back({{}, Tensor(), Operand::kOmitted}); }
+  // Adds the position (i, 0, ..., 0) of `rank` dimensions, for a tensor with the one number i.
+  void AddPosition(TensorRef tensor, int rank) {
+    operands_.push_back({tensor, Tensor::Scalar<int32_t>(rank), Operand::kPosition});
+  }
+  // The operator returns the elements of result 0 in this shape; a RESHAPE gives them the shape of the node's output.
+  void SetInnerShape(Shape shape) { inner_shape_ = std::move(shape); }
   // The operator whose form is tried.
   tflite::BuiltinOperator target() const { return exported_.op; }
   // Requires the version that the form gives `dtype`, beside that of the typed operand.
@@ -130,9 +138,16 @@ class OperatorExport {
     exported_.options = options.Union();
   }
 
+  // --- Other subgraphs ---------------------------------------------------------------------------------------------
+  // Returns the subgraph of the function in an attribute of the node, whose arguments have these shapes.
+  absl::StatusOr<int32_t> SubgraphOf(absl::string_view attr, std::vector<Shape> args);
+  // Records that the model uses the variable or table of the node, so that its initialiser is written. Returns the name
+  // by which all subgraphs refer to it.
+  std::string UseResource();
+
  private:
   struct Operand {
-    enum Kind { kTensor, kIntegers, kConstant, kWeight, kOmitted };
+    enum Kind { kTensor, kIntegers, kConstant, kWeight, kOmitted, kPosition };
     TensorRef ref;
     Tensor value;
     Kind kind;
@@ -146,6 +161,7 @@ class OperatorExport {
   tflite::ActivationFunctionType activation_ = tflite::ActivationFunctionType::NONE;
   const OperatorForm* form_ = nullptr;
   std::vector<Operand> operands_;
+  std::optional<Shape> inner_shape_;
   ExportedOperator exported_;
 };
 
@@ -216,6 +232,18 @@ absl::Status ExportResizeBilinear(OperatorExport* op);
 absl::Status ExportResizeNearestNeighbor(OperatorExport* op);
 absl::Status ExportRfft2D(OperatorExport* op);
 absl::Status ExportNonMaxSuppression(OperatorExport* op);
+
+absl::Status ExportIf(OperatorExport* op);
+absl::Status ExportWhile(OperatorExport* op);
+absl::Status ExportDynamicUpdateSlice(OperatorExport* op);
+
+absl::Status ExportVarHandle(OperatorExport* op);
+absl::Status ExportReadVariable(OperatorExport* op);
+absl::Status ExportAssignVariable(OperatorExport* op);
+absl::Status ExportHashTable(OperatorExport* op);
+absl::Status ExportHashTableImport(OperatorExport* op);
+absl::Status ExportHashTableFind(OperatorExport* op);
+absl::Status ExportHashTableSize(OperatorExport* op);
 
 // Returns the type in a file, or Unimplemented for a type that the format does not have.
 absl::StatusOr<tflite::TensorType> TfliteTypeOf(DType dtype);

@@ -347,7 +347,9 @@ constexpr OperatorRow kRows[] = {
     {BuiltinOperator::BATCH_TO_SPACE_ND, 3, 1, Direct<ops::kBatchToSpaceND>, Codes::kMoved,
      Form({ops::kBatchToSpaceND}, kPlain, ExportSpaceToBatch, "float int32 int64 uint8 int8", "1.6 1.14 2.3 2.12")},
     {BuiltinOperator::DENSIFY, 1, 1, Densify, Codes::kMoved},
-    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, 3, 1, DynamicUpdateSlice, Codes::kMoved},
+    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, 3, 1, DynamicUpdateSlice, Codes::kMoved,
+     Form({ops::kTensorScatterUpdate}, kPlain, ExportDynamicUpdateSlice, "float bool int8 int32 int64 half:3 int16:4",
+          "2.9 2.17 2.19 2.20 2.21 2.22")},
 };
 
 }  // namespace

@@ -56,8 +56,9 @@ Results Composite(OperatorImport* op) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::IF, 1, -1, If, Codes::kMoved},
-    {BuiltinOperator::WHILE, 1, -1, While, Codes::kMoved},
+    {BuiltinOperator::IF, 1, -1, If, Codes::kMoved, Form({ops::kStatelessIf, ops::kIf}, kPlain, ExportIf, "", "1.15")},
+    {BuiltinOperator::WHILE, 1, -1, While, Codes::kMoved,
+     Form({ops::kStatelessWhile, ops::kWhile}, kPlain, ExportWhile, "", "1.15")},
     {BuiltinOperator::STABLEHLO_COMPOSITE, 0, -1, Composite, Codes::kMoved},
 };
 

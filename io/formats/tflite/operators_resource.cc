@@ -95,15 +95,24 @@ Results HashTableSize(OperatorImport* op) {
   return std::vector<TensorRef>{size};
 }
 
+constexpr absl::string_view kVariableTypes = "@1 float double bool uint8 int8 int32 int64 complex64 complex128";
+
 constexpr OperatorRow kRows[] = {
-    {BuiltinOperator::VAR_HANDLE, 0, 1, VarHandle, Codes::kMoved},
-    {BuiltinOperator::READ_VARIABLE, 1, 1, ReadVariable, Codes::kMoved},
-    {BuiltinOperator::ASSIGN_VARIABLE, 2, 0, AssignVariable, Codes::kMoved},
+    {BuiltinOperator::VAR_HANDLE, 0, 1, VarHandle, Codes::kMoved,
+     Form({ops::kVarHandleOp}, kPlain, ExportVarHandle, "", "2.6")},
+    {BuiltinOperator::READ_VARIABLE, 1, 1, ReadVariable, Codes::kMoved,
+     Form({ops::kReadVariableOp}, kPlain, ExportReadVariable, "", "2.6")},
+    {BuiltinOperator::ASSIGN_VARIABLE, 2, 0, AssignVariable, Codes::kMoved,
+     Form({ops::kAssignVariableOp}, kPlain, ExportAssignVariable, kVariableTypes, "2.6")},
     {BuiltinOperator::CALL_ONCE, 0, 0, CallOnce, Codes::kMoved},
-    {BuiltinOperator::HASHTABLE, 0, 1, HashTable},
-    {BuiltinOperator::HASHTABLE_IMPORT, 3, 0, HashTableImport},
-    {BuiltinOperator::HASHTABLE_FIND, 3, 1, HashTableFind},
-    {BuiltinOperator::HASHTABLE_SIZE, 1, 1, HashTableSize},
+    {BuiltinOperator::HASHTABLE, 0, 1, HashTable, Codes::kRefused,
+     Form({ops::kHashTableV2}, kPlain, ExportHashTable, "", "2.5")},
+    {BuiltinOperator::HASHTABLE_IMPORT, 3, 0, HashTableImport, Codes::kRefused,
+     Form({ops::kLookupTableImportV2, ops::kInitializeTableV2}, kPlain, ExportHashTableImport, "", "2.5")},
+    {BuiltinOperator::HASHTABLE_FIND, 3, 1, HashTableFind, Codes::kRefused,
+     Form({ops::kLookupTableFindV2}, kPlain, ExportHashTableFind, "", "2.5")},
+    {BuiltinOperator::HASHTABLE_SIZE, 1, 1, HashTableSize, Codes::kRefused,
+     Form({ops::kLookupTableSizeV2}, kPlain, ExportHashTableSize, "", "2.5")},
 };
 
 }  // namespace

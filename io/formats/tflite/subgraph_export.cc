@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "graph/analysis/order.h"
+#include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
@@ -31,6 +32,9 @@ constexpr uint64_t kAlignment = 16;
 constexpr size_t kRuntimeBytes = 16;
 // Numbers of operators from here on are not in the field of one byte (see the schema's OperatorCode).
 constexpr int kByteCodes = 127;
+// Maximum number of subgraphs: far more than models have, and a limit on functions that call each other with ever new
+// shapes.
+constexpr size_t kMostSubgraphs = 10'000;
 // Bytes of the FlatBuffer for a buffer or an operator code, apart from its content: table, vtable, offset and padding.
 constexpr uint64_t kTableBytes = 64;
 
@@ -81,8 +85,10 @@ constexpr WayOutOfOp kWaysOut[] = {
     {ops::k_FusedMatMul, "run defuse_ops"},
     {ops::kPartitionedCall, "run inline_partitionedcall"},
     {ops::kStatefulPartitionedCall, "run inline_partitionedcall"},
-    {ops::kVarHandleOp, "freeze the variables (freeze_graph)"},
-    {ops::kReadVariableOp, "freeze the variables (freeze_graph)"},
+    {ops::kCase, "run lower_to_tflite"},
+    {ops::kStatelessCase, "run lower_to_tflite"},
+    {ops::kAssignAddVariableOp, "run lower_to_tflite"},
+    {ops::kAssignSubVariableOp, "run lower_to_tflite"},
 };
 
 absl::string_view WayOutOf(Op op) {
@@ -94,7 +100,7 @@ absl::string_view WayOutOf(Op op) {
 
 bool Forwards(Op op) {
   return op == ops::kIdentity || op == ops::kIdentityN || op == ops::kStopGradient || op == ops::kPreventGradient ||
-         op == ops::kCheckNumerics || op == ops::kSnapshot;
+         op == ops::kCheckNumerics || op == ops::kSnapshot || op == ops::k_Retval;
 }
 
 // True for an addition that may be that of a bias to the last dimension.
@@ -104,6 +110,14 @@ bool IsChannelAddition(const Node& node) {
   if (node.op() != ops::kBiasAdd) return false;
   const absl::StatusOr<std::string> format = StringAttr(node, "data_format");
   return !format.ok() || *format == "NHWC";
+}
+
+// True for an operator that is written although nothing reads its results: it may change a variable or table.
+bool HasEffect(const Node& node) {
+  if (node.op() == ops::kWhile || node.op() == ops::kIf) return true;
+  const OpSchema* schema = FindSchema(node.op());
+  return schema != nullptr && schema->Is(kHasSideEffect) && !schema->inputs.empty() &&
+         schema->inputs[0].type == DType::kResource;
 }
 
 ActivationFunctionType ActivationOf(const Node& node, TensorRef* x) {
@@ -122,8 +136,68 @@ uint32_t ModelExport::BufferOf(absl::string_view bytes, Owner owner) {
   return found->second;
 }
 
-uint32_t ModelExport::OperatorCode(tflite::BuiltinOperator op, int version) {
-  const std::pair<tflite::BuiltinOperator, int> code(op, version);
+absl::StatusOr<int32_t> ModelExport::SubgraphOf(const FunctionRef& function, std::vector<Shape> args) {
+  std::string key = AttrValue::Function(function).Encoded();
+  for (const Shape& shape : args) absl::StrAppend(&key, ";", shape.ToString());
+  const auto found = subgraph_of_.find(key);
+  if (found != subgraph_of_.end()) return found->second;
+  if (callees_.size() >= kMostSubgraphs) {
+    return absl::InvalidArgumentError(absl::StrCat("needs more than ", kMostSubgraphs, " subgraphs"));
+  }
+  if (const absl::Status order = library_.CallOrder({function.name}).status(); !order.ok()) {
+    return absl::UnimplementedError(order.message());
+  }
+  absl::StatusOr<std::unique_ptr<Graph>> body = library_.Instantiate(function);
+  if (!body.ok()) return absl::UnimplementedError(body.status().message());
+  if (ArgsOf(**body).size() != args.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("calls function '", function.name, "' with ", args.size(),
+                                                   " arguments, expected ", ArgsOf(**body).size()));
+  }
+  callees_.push_back(std::make_unique<Callee>(Callee{function.name, std::move(args), *std::move(body)}));
+  const auto index = static_cast<int32_t>(callees_.size());  // Subgraph 0 is the graph.
+  subgraph_of_.emplace(std::move(key), index);
+  return index;
+}
+
+namespace {
+
+std::string ResourceName(const Node& node) {
+  std::string name = StringAttr(node, "shared_name").value_or("");
+  if (name.empty()) name = std::string(node.name());
+  const std::string container = StringAttr(node, "container").value_or("");
+  return container.empty() ? name : absl::StrCat(container, "/", name);
+}
+
+}  // namespace
+
+std::string ModelExport::UseResource(const Node& node) {
+  std::string name = ResourceName(node);
+  resources_.insert(name);
+  return name;
+}
+
+std::vector<Node*> ModelExport::Initializers() {
+  std::vector<Node*> initializers;
+  const auto add = [&](Node* node) {
+    const Node& resource = *node->input(0).node;
+    if (!resources_.contains(ResourceName(resource))) return;
+    for (int i = 1; i < node->num_data_inputs(); ++i) {
+      if (ConstantBehind(node->input(i)) != nullptr) continue;
+      AddProblem(absl::StrCat(node->Describe(), " initialises ", resource.Describe(), " with ",
+                              node->input(i).node->Describe(), ", expected a constant"));
+      return;
+    }
+    initializers.push_back(node);
+  };
+  for (Node* node : VariableInitializers(graph_)) add(node);
+  for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+    if (FillsTable(node->op()) && node->num_data_inputs() > 1 && IsTable(node->input(0).node->op())) add(node);
+  }
+  return initializers;
+}
+
+uint32_t ModelExport::OperatorCode(tflite::BuiltinOperator op, int version, absl::string_view custom_name) {
+  const Code code{op, version, std::string(custom_name)};
   const auto found = std::find(codes_.begin(), codes_.end(), code);
   const auto index = static_cast<uint32_t>(found - codes_.begin());
   if (found == codes_.end()) codes_.push_back(code);
@@ -155,10 +229,12 @@ absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph
       tflite::CreateMetadata(builder_, builder_.CreateString("min_runtime_version"), BufferOf(*runtime, runtime))};
 
   std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes;
-  for (const auto& [op, version] : codes_) {
-    const int number = static_cast<int>(op);
-    codes.push_back(
-        tflite::CreateOperatorCode(builder_, static_cast<int8_t>(std::min(number, kByteCodes)), 0, version, op));
+  for (const Code& code : codes_) {
+    const int number = static_cast<int>(code.op);
+    flatbuffers::Offset<flatbuffers::String> custom_name;
+    if (!code.custom_name.empty()) custom_name = builder_.CreateString(code.custom_name);
+    codes.push_back(tflite::CreateOperatorCode(builder_, static_cast<int8_t>(std::min(number, kByteCodes)), custom_name,
+                                               code.version, code.op));
   }
   uint64_t content_bytes = 0;
   for (const Content& content : buffers_) content_bytes += AlignUp(content.bytes.size() + sizeof(uint32_t));
@@ -320,6 +396,40 @@ absl::StatusOr<int32_t> SubgraphExport::Integers(TensorRef ref, std::vector<Expo
   return conversions->back().outputs[0];
 }
 
+ExportedOperator SubgraphExport::Reshaped(int32_t from, int32_t to, const Shape& shape) {
+  std::vector<int32_t> dims;
+  for (int i = 0; shape.has_rank() && i < shape.rank(); ++i) dims.push_back(static_cast<int32_t>(shape.dim(i)));
+  const auto count = static_cast<int64_t>(dims.size());
+  ExportedOperator reshape;
+  reshape.op = tflite::BuiltinOperator::RESHAPE;
+  const std::string name = absl::StrCat(tensors_[static_cast<size_t>(to)].name, "/shape");
+  reshape.inputs = {from, AddConstant(Tensor::FromVector(Shape({count}), std::move(dims)), name)};
+  reshape.outputs = {to};
+  reshape.options_type = tflite::BuiltinOptions::ReshapeOptions;
+  reshape.options = tflite::CreateReshapeOptions(model_->builder()).Union();
+  return reshape;
+}
+
+absl::StatusOr<int32_t> SubgraphExport::Position(TensorRef ref, int rank, std::vector<ExportedOperator>* conversions) {
+  std::vector<ExportedOperator> casts;
+  PF_ASSIGN_OR_RETURN(const int32_t number, Integers(ref, &casts));
+  const std::string name = tensors_[static_cast<size_t>(number)].name;
+  const int32_t vector = AddTensor(absl::StrCat(name, "/vector"), DType::kInt32, Shape({1}));
+  const int32_t position = AddTensor(absl::StrCat(name, "/position"), DType::kInt32, Shape({rank}));
+  ExportedOperator pad;
+  pad.op = tflite::BuiltinOperator::PAD;
+  pad.inputs = {vector, AddConstant(Tensor::FromVector(Shape({1, 2}), std::vector<int32_t>{0, rank - 1}),
+                                    absl::StrCat(name, "/paddings"))};
+  pad.outputs = {position};
+  pad.options_type = tflite::BuiltinOptions::PadOptions;
+  pad.options = tflite::CreatePadOptions(model_->builder()).Union();
+  // The last first.
+  conversions->push_back(std::move(pad));
+  conversions->push_back(Reshaped(number, vector, Shape({1})));
+  for (ExportedOperator& cast : casts) conversions->push_back(std::move(cast));
+  return position;
+}
+
 int32_t SubgraphExport::Dequantized(Tensor value, absl::string_view name, std::vector<ExportedOperator>* conversions) {
   // Version of DEQUANTIZE that converts half.
   constexpr int kHalfVersion = 3;
@@ -381,12 +491,24 @@ absl::Status SubgraphExport::TryRow(const OperatorRow& row, OperatorExport op) {
       case OperatorExport::Operand::kOmitted:
         exported.inputs.push_back(-1);
         break;
+      case OperatorExport::Operand::kPosition: {
+        PF_ASSIGN_OR_RETURN(const int32_t tensor,
+                            Position(operand.ref, operand.value.elements<int32_t>()[0], &conversions));
+        exported.inputs.push_back(tensor);
+        break;
+      }
     }
   }
   PF_ASSIGN_OR_RETURN(const int num_outputs, NumOutputs(*op.root_));
   const int count = row.num_outputs < 0 ? num_outputs : std::min(num_outputs, row.num_outputs);
   for (int port = 0; port < count; ++port) exported.outputs.push_back(TensorOf({op.root_, port}));
   model_->RequireRuntime(runtime);
+  if (op.inner_shape_.has_value() && !exported.outputs.empty()) {
+    const int32_t result = exported.outputs[0];
+    const TensorRecord record = tensors_[static_cast<size_t>(result)];
+    exported.outputs[0] = AddTensor(absl::StrCat(record.name, "/inner"), record.dtype, *op.inner_shape_);
+    operators_.push_back(Reshaped(exported.outputs[0], result, record.shape));
+  }
   operators_.push_back(std::move(exported));
   // The list is in reverse order, so conversions that run before the operator follow it.
   for (ExportedOperator& conversion : conversions) operators_.push_back(std::move(conversion));
@@ -446,21 +568,26 @@ absl::Status SubgraphExport::Select(Node* root) {
   return absl::OkStatus();
 }
 
-absl::Status SubgraphExport::Run() {
-  if (graph_.outputs().empty()) {
-    return absl::InvalidArgumentError("the graph declares no outputs, expected at least one");
-  }
+absl::Status SubgraphExport::Prepare(const std::vector<Node*>& roots, const ShapeInferenceOptions& options) {
   // Forms read inputs and attributes as the schemas of their ops have them.
   PF_RETURN_IF_ERROR(Validate(graph_));
-  PF_ASSIGN_OR_RETURN(const std::vector<Node*> order, StableTopologicalOrder(graph_));
-  PF_ASSIGN_OR_RETURN(shapes_, InferShapes(graph_));
-  std::vector<Node*> roots;
-  for (const Endpoint& output : graph_.outputs()) roots.push_back(output.node);
+  PF_ASSIGN_OR_RETURN(order_, StableTopologicalOrder(graph_));
+  PF_ASSIGN_OR_RETURN(shapes_, InferShapes(graph_, options));
   std::vector<bool> stop(graph_.id_limit(), false);
   for (const Endpoint& input : graph_.inputs()) {
     if (input.node != nullptr) stop[input.node->id()] = true;
   }
   is_needed_ = ReachedBackwards(graph_, roots, stop);
+  return absl::OkStatus();
+}
+
+absl::Status SubgraphExport::Run() {
+  if (graph_.outputs().empty()) {
+    return absl::InvalidArgumentError("the graph declares no outputs, expected at least one");
+  }
+  std::vector<Node*> roots;
+  for (const Endpoint& output : graph_.outputs()) roots.push_back(output.node);
+  PF_RETURN_IF_ERROR(Prepare(roots, {}));
   for (const Endpoint& output : graph_.outputs()) {
     output_name_.emplace(Resolve({output.node, output.port}), output.text);
   }
@@ -473,10 +600,34 @@ absl::Status SubgraphExport::Run() {
     inputs_.push_back(TensorOf({input.node, input.port}));
   }
   for (const Endpoint& output : graph_.outputs()) outputs_.push_back(TensorOf({output.node, output.port}));
+  return SelectAll();
+}
 
-  for (size_t i = order.size(); i-- > 0;) {
-    Node* node = order[i];
-    if (!is_needed_[node->id()] || node->op() == ops::kConst || Forwards(node->op())) continue;
+absl::Status SubgraphExport::RunBody(absl::Span<const Shape> args) {
+  ShapeInferenceOptions options;
+  const std::vector<Node*> arg_nodes = ArgsOf(graph_);
+  for (size_t i = 0; i < arg_nodes.size() && i < args.size(); ++i) {
+    options.fed.emplace(arg_nodes[i]->name(), args[i]);
+  }
+  std::vector<Node*> roots;
+  for (const Endpoint& output : graph_.outputs()) roots.push_back(output.node);
+  PF_RETURN_IF_ERROR(Prepare(roots, options));
+  for (Node* arg : arg_nodes) inputs_.push_back(TensorOf({arg, 0}));
+  for (const Node* result : RetvalsOf(graph_)) outputs_.push_back(TensorOf(result->input(0)));
+  return SelectAll();
+}
+
+absl::Status SubgraphExport::RunInitializers(const std::vector<Node*>& nodes) {
+  PF_RETURN_IF_ERROR(Prepare(nodes, {}));
+  return SelectAll();
+}
+
+absl::Status SubgraphExport::SelectAll() {
+  for (size_t i = order_.size(); i-- > 0;) {
+    Node* node = order_[i];
+    if (!is_needed_[node->id()] || node->op() == ops::kConst || node->op() == ops::kNoOp || Forwards(node->op())) {
+      continue;
+    }
     bool is_read = false;
     if (const absl::StatusOr<int> count = NumOutputs(*node); count.ok()) {
       for (int port = 0; port < *count; ++port) is_read |= !IsFed({node, port}) && tensor_of_.contains({node, port});
@@ -485,15 +636,14 @@ absl::Status SubgraphExport::Run() {
         is_read |= tensor_of_.contains(use.consumer->input(static_cast<int>(use.index)));
       is_read |= graph_.IsOutput(node);
     }
-    if (!is_read) continue;
+    if (!is_read && !(HasEffect(*node) && !graph_.IsInput(node))) continue;
     PF_RETURN_IF_ERROR(Annotate(Select(node), node->Describe()));
   }
   std::reverse(operators_.begin(), operators_.end());
-  return CheckTensors();
+  return absl::OkStatus();
 }
 
 absl::Status SubgraphExport::CheckTensors() {
-  PF_RETURN_IF_ERROR(model_->Problems());
   for (const TensorRecord& tensor : tensors_) {
     const std::string place = absl::StrCat("tensor '", tensor.name, "'");
     PF_RETURN_IF_ERROR(Annotate(TfliteTypeOf(tensor.dtype).status(), place));
@@ -549,15 +699,20 @@ flatbuffers::Offset<tflite::SubGraph> SubgraphExport::Encode() {
   for (const ExportedOperator& op : operators_) {
     const auto inputs = builder.CreateVector(op.inputs);
     const auto outputs = builder.CreateVector(op.outputs);
-    operators.push_back(tflite::CreateOperator(builder, model_->OperatorCode(op.op, op.version), inputs, outputs,
-                                               op.options_type, op.options));
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> custom_options;
+    if (!op.custom_options.empty()) {
+      custom_options =
+          builder.CreateVector(reinterpret_cast<const uint8_t*>(op.custom_options.data()), op.custom_options.size());
+    }
+    operators.push_back(tflite::CreateOperator(builder, model_->OperatorCode(op.op, op.version, op.custom_name), inputs,
+                                               outputs, op.options_type, op.options, custom_options));
   }
   const auto tensors_offset = builder.CreateVector(tensors);
   const auto inputs = builder.CreateVector(inputs_);
   const auto outputs = builder.CreateVector(outputs_);
   const auto operators_offset = builder.CreateVector(operators);
   return tflite::CreateSubGraph(builder, tensors_offset, inputs, outputs, operators_offset,
-                                builder.CreateString("main"));
+                                builder.CreateString(name_));
 }
 
 flatbuffers::Offset<tflite::SignatureDef> SubgraphExport::EncodeSignature(absl::string_view key, uint32_t subgraph) {
@@ -576,12 +731,35 @@ flatbuffers::Offset<tflite::SignatureDef> SubgraphExport::EncodeSignature(absl::
 }
 
 absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSink* sink) {
-  ModelExport model;
-  SubgraphExport subgraph(&model, graph);
-  PF_RETURN_IF_ERROR(subgraph.Run());
-  const auto encoded = subgraph.Encode();
-  const auto signature = subgraph.EncodeSignature("serving_default", 0);
-  return model.Write({encoded}, {signature}, limits, sink);
+  PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(graph));
+  ModelExport model(graph, std::move(library));
+  std::vector<std::unique_ptr<SubgraphExport>> subgraphs;
+  subgraphs.push_back(std::make_unique<SubgraphExport>(&model, graph, "main"));
+  PF_RETURN_IF_ERROR(subgraphs[0]->Run());
+  // Bodies may call further functions.
+  for (size_t i = 0; i < model.callees().size(); ++i) {
+    const ModelExport::Callee& callee = *model.callees()[i];
+    subgraphs.push_back(std::make_unique<SubgraphExport>(&model, *callee.body, callee.name));
+    PF_RETURN_IF_ERROR(Annotate(subgraphs.back()->RunBody(callee.args), absl::StrCat("function '", callee.name, "'")));
+  }
+  if (const std::vector<Node*> initializers = model.Initializers(); !initializers.empty()) {
+    ExportedOperator call;
+    call.op = tflite::BuiltinOperator::CALL_ONCE;
+    call.options_type = tflite::BuiltinOptions::CallOnceOptions;
+    call.options = tflite::CreateCallOnceOptions(model.builder(), static_cast<int32_t>(subgraphs.size())).Union();
+    model.RequireRuntime("2.5");  // That of CALL_ONCE.
+    subgraphs[0]->Prepend(std::move(call));
+    subgraphs.push_back(std::make_unique<SubgraphExport>(&model, graph, "initializers"));
+    PF_RETURN_IF_ERROR(subgraphs.back()->RunInitializers(initializers));
+  }
+  PF_RETURN_IF_ERROR(model.Problems());
+  std::vector<flatbuffers::Offset<tflite::SubGraph>> encoded;
+  for (const std::unique_ptr<SubgraphExport>& subgraph : subgraphs) {
+    PF_RETURN_IF_ERROR(subgraph->CheckTensors());
+    encoded.push_back(subgraph->Encode());
+  }
+  const auto signature = subgraphs[0]->EncodeSignature("serving_default", 0);
+  return model.Write(std::move(encoded), {signature}, limits, sink);
 }
 
 }  // namespace permafrost

@@ -1,17 +1,21 @@
-// Exports a graph as a TensorFlow Lite model: selects operators backwards from the outputs, and encodes the file.
+// Exports a graph as a TensorFlow Lite model: selects operators backwards from the outputs, and encodes the file. The
+// graph is the first subgraph; functions of branches and loops are subgraphs, too.
 #ifndef PERMAFROST_IO_FORMATS_TFLITE_SUBGRAPH_EXPORT_H_
 #define PERMAFROST_IO_FORMATS_TFLITE_SUBGRAPH_EXPORT_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/base/wire.h"
+#include "graph/functions/function.h"
 #include "graph/graph.h"
 #include "graph/shapes/shape_inference.h"
 #include "io/formats/tflite/operator_export.h"
@@ -33,11 +37,30 @@ absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSi
 // The buffers, operator codes and operators of a model under construction.
 class ModelExport {
  public:
+  // Does not own the graph of the first subgraph.
+  ModelExport(const Graph& graph, FunctionLibrary library) : graph_(graph), library_(std::move(library)) {}
+
   flatbuffers::FlatBufferBuilder& builder() { return builder_; }
+
+  // A function that operators call, in the order of subgraphs from 1 on.
+  struct Callee {
+    std::string name;
+    std::vector<Shape> args;
+    std::unique_ptr<Graph> body;
+  };
+  // Returns the subgraph of a function whose arguments have these shapes, a new one for new shapes. Returns
+  // Unimplemented for a function that does not exist, is recursive, or depends on attributes of unknown ops.
+  absl::StatusOr<int32_t> SubgraphOf(const FunctionRef& function, std::vector<Shape> args);
+  const std::vector<std::unique_ptr<Callee>>& callees() const { return callees_; }
+  // Records that the model uses a variable or table (VarHandleOp, HashTableV2), and returns its name.
+  std::string UseResource(const Node& node);
+  // Returns the nodes of the graph that initialise the resources in use. Adds a problem for an initial value that is
+  // not constant.
+  std::vector<Node*> Initializers();
 
   // Returns the buffer with these bytes. Equal buffers are shared.
   uint32_t BufferOf(absl::string_view bytes, Owner owner);
-  uint32_t OperatorCode(tflite::BuiltinOperator op, int version);
+  uint32_t OperatorCode(tflite::BuiltinOperator op, int version, absl::string_view custom_name);
   // Records that the model needs a runtime of at least this version ("2.3").
   void RequireRuntime(absl::string_view runtime);
 
@@ -55,22 +78,45 @@ class ModelExport {
     absl::string_view bytes;
     Owner owner;
   };
+  struct Code {
+    tflite::BuiltinOperator op;
+    int version;
+    std::string custom_name;
+
+    friend bool operator==(const Code& a, const Code& b) {
+      return a.op == b.op && a.version == b.version && a.custom_name == b.custom_name;
+    }
+  };
+  const Graph& graph_;
+  const FunctionLibrary library_;
+  std::vector<std::unique_ptr<Callee>> callees_;
+  absl::flat_hash_map<std::string, int32_t> subgraph_of_;  // By function and shapes.
+  absl::flat_hash_set<std::string> resources_;             // Names of those in use.
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<Content> buffers_ = {{}};  // Buffer 0 is empty.
   absl::flat_hash_map<absl::string_view, uint32_t> buffer_of_;
-  std::vector<std::pair<tflite::BuiltinOperator, int>> codes_;
+  std::vector<Code> codes_;
   std::vector<std::string> problems_;
   std::string runtime_ = "1.5.0";
 };
 
-// The state of the export of one graph.
+// The state of the export of one graph: that of the model, the body of a function, or initialisers.
 class SubgraphExport {
  public:
   // Does not own its arguments, which must outlive it.
-  SubgraphExport(ModelExport* model, const Graph& graph) : model_(model), graph_(graph) {}
+  SubgraphExport(ModelExport* model, const Graph& graph, std::string name)
+      : model_(model), graph_(graph), name_(std::move(name)) {}
 
-  // Selects the operators. Problems of single nodes are added to the model.
+  // Selects the operators of the declared outputs. Problems of single nodes are added to the model.
   absl::Status Run();
+  // The same for the body of a function, with the shapes of its arguments.
+  absl::Status RunBody(absl::Span<const Shape> args);
+  // Selects the operators that `nodes` need, and has neither inputs nor outputs.
+  absl::Status RunInitializers(const std::vector<Node*>& nodes);
+  // Adds an operator before all others.
+  void Prepend(ExportedOperator op) { operators_.insert(operators_.begin(), std::move(op)); }
+  // Returns an error for a tensor that a file cannot have.
+  absl::Status CheckTensors();
   flatbuffers::Offset<tflite::SubGraph> Encode();
   flatbuffers::Offset<tflite::SignatureDef> EncodeSignature(absl::string_view key, uint32_t subgraph);
 
@@ -104,12 +150,19 @@ class SubgraphExport {
   // Returns the tensor that an output forwards: that of a declared input, a constant or a node that computes.
   TensorRef Resolve(TensorRef ref) const;
   bool IsFed(TensorRef ref) const;
-  absl::Status CheckTensors();
+  absl::Status Prepare(const std::vector<Node*>& roots, const ShapeInferenceOptions& options);
+  absl::Status SelectAll();
+  // Returns a tensor with the position (i, 0, ..., 0) of `rank` dimensions.
+  absl::StatusOr<int32_t> Position(TensorRef ref, int rank, std::vector<ExportedOperator>* conversions);
+  // Returns a RESHAPE of a tensor.
+  ExportedOperator Reshaped(int32_t from, int32_t to, const Shape& shape);
   flatbuffers::Offset<tflite::Tensor> EncodeTensor(const TensorRecord& tensor);
 
   ModelExport* model_;
   const Graph& graph_;
+  const std::string name_;
   ShapeMap shapes_;
+  std::vector<Node*> order_;
   std::vector<bool> is_needed_;                              // By node: the outputs depend on it.
   absl::flat_hash_map<TensorRef, int32_t> tensor_of_;        // After Resolve.
   absl::flat_hash_map<TensorRef, std::string> output_name_;  // Declared names of outputs.

@@ -15,6 +15,7 @@
 #include "graph/analysis/variable_initializers.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "graph/functions/function_definition.h"
 #include "io/formats/tflite/operator_import.h"
 
 namespace permafrost {
@@ -24,35 +25,6 @@ namespace {
 constexpr size_t kMostProblems = 20;
 // Maximum nesting of calls between subgraphs. IF and WHILE of real models nest about 5 deep.
 constexpr size_t kMostCalls = 64;
-
-// Returns an empty function with the argument and result types of a body, as a field of FunctionDefLibrary.
-std::string EmptyFunction(absl::string_view name, const Graph& body) {
-  // Field numbers of OpDef (name 1, input_arg 2, output_arg 3), ArgDef (name 1, type 3), FunctionDef (signature 1, ret
-  // 4) and FunctionDefLibrary (function 1): io/formats/proto/graphdef.proto.
-  std::string signature, function, result;
-  AppendBytesField(1, name, &signature);
-  const auto append = [&signature](uint32_t field, absl::string_view arg, const Node& node) {
-    std::string encoded;
-    AppendBytesField(1, arg, &encoded);
-    const absl::StatusOr<DType> type = TypeAttr(node, "T");
-    AppendVarintField(3, static_cast<uint64_t>(type.ok() ? *type : DType::kInvalid), &encoded);
-    AppendBytesField(field, encoded, &signature);
-  };
-  int i = 0;
-  for (const Node* arg : ArgsOf(body)) append(2, absl::StrCat("arg", i++), *arg);
-  i = 0;
-  for (const Node* result_node : RetvalsOf(body)) append(3, absl::StrCat("result", i++), *result_node);
-  AppendBytesField(1, signature, &function);
-  // The entries of results are filled in with the body; until then each result needs a placeholder entry.
-  for (int k = 0; k < i; ++k) {
-    std::string entry;
-    AppendBytesField(1, absl::StrCat("result", k), &entry);
-    AppendBytesField(2, absl::StrCat("result", k), &entry);
-    AppendBytesField(4, entry, &function);
-  }
-  AppendBytesField(1, function, &result);
-  return result;
-}
 
 }  // namespace
 

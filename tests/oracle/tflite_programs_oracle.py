@@ -1,0 +1,153 @@
+"""Compares TensorFlow Lite models of branches, loops, lists, variables and tables with TensorFlow, in LiteRT.
+
+For each model of tflite_programs.py: convert_model writes the SavedModel as TensorFlow Lite, and LiteRT runs the file four
+times, with XNNPACK and with its reference kernels, on inputs that take all branches. Unknown sizes are 2, then 3. The error
+of an output is its largest difference from TensorFlow's, relative to the largest number of that output, and at least to 1.
+tflite_programs.json records the operators and errors, and the same of TensorFlow's own converter.
+
+Skipped where TensorFlow or LiteRT is not at hand. PERMAFROST_UPDATE_ORACLE=1 rewrites the record.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+try:
+    from ai_edge_litert import interpreter as litert
+    import tensorflow as tf
+    import tflite_programs
+except ImportError:
+    litert = None
+
+WORKSPACE = pathlib.Path(__file__).resolve().parents[2]
+TOOL = os.environ.get('CONVERT_MODEL', WORKSPACE / 'bazel-bin/tools/convert_model')
+RECORD = pathlib.Path(__file__).with_name('tflite_programs.json')
+TOLERANCE = 1e-5  # Float operators in another order.
+RUNS = 4
+# Scale and offset of random numbers by run: branches depend on sums and sizes.
+RANGES = [(1, 0), (3, 1), (0.3, -1), (2, 0.5)]
+WORDS = np.array([b'a', b'b', b'c', b'other'], object)
+
+
+def inputs_of(signature, run, size):
+    """Returns random inputs by name."""
+    random = np.random.default_rng(run)
+    feeds = {}
+    for name, spec in signature.structured_input_signature[1].items():
+        shape = [dim if dim is not None else size for dim in spec.shape]
+        if spec.dtype == tf.string:
+            feeds[name] = random.choice(WORDS, shape)
+        elif spec.dtype.is_integer:
+            feeds[name] = random.integers(0, 100, shape).astype(spec.dtype.as_numpy_dtype)
+        else:
+            scale, offset = RANGES[run % len(RANGES)]
+            feeds[name] = (random.standard_normal(shape) * scale + offset).astype(np.float32)
+    return feeds
+
+
+def difference(actual, expected):
+    if actual.shape != expected.shape:
+        return float('inf')
+    if actual.size == 0:
+        return 0.0
+    scale = max(1.0, float(np.abs(expected).max()))
+    return float(np.abs(actual.astype(np.float64) - expected).max()) / scale
+
+
+def errors(folder, path, kernels):
+    """Runs the file beside the SavedModel; both keep their variables. Returns the largest error."""
+    resolver = litert.OpResolverType
+    chosen = {'xnnpack': resolver.AUTO, 'reference': resolver.BUILTIN_REF}[kernels]
+    worst = 0.0
+    module = tf.saved_model.load(str(folder))
+    signature = module.signatures['serving_default']
+    has_open_size = any(None in spec.shape for spec in signature.structured_input_signature[1].values())
+    model = litert.Interpreter(str(path), num_threads=1, experimental_op_resolver_type=chosen)
+    for size in ((2, 3) if has_open_size else (2,)):
+        runner = None
+        for run in range(RUNS):
+            feeds = inputs_of(signature, run, size)
+            expected = {key: value.numpy() for key, value in
+                        signature(**{key: tf.constant(value) for key, value in feeds.items()}).items()}
+            runner = runner or model.get_signature_runner('serving_default')
+            actual = runner(**feeds)
+            if actual.keys() != expected.keys():
+                return float('inf')
+            worst = max([worst] + [difference(actual[key], expected[key]) for key in expected])
+    return worst
+
+
+def facts(folder, path):
+    found = {}
+    for kernels in ('xnnpack', 'reference'):
+        try:
+            found[f'error_{kernels}'] = float(f'{errors(folder, path, kernels):.2g}')
+        except ValueError as error:  # The reference kernels lack the operators of tables.
+            found[f'error_{kernels}'] = 'not run: ' + str(error).splitlines()[0][:60]
+    with open(path, 'rb') as file:
+        found['subgraphs'] = len(schema_of(file.read()).subgraphs)
+    return found
+
+
+def schema_of(content):
+    from ai_edge_litert import schema_py_generated as schema
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+
+
+def of_converter(folder, scratch):
+    """The same for the file of TensorFlow's converter."""
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(folder))
+    converter.experimental_enable_resource_variables = True
+    try:
+        content = converter.convert()
+        path = pathlib.Path(scratch) / 'converter.tflite'
+        path.write_bytes(content)
+        return facts(folder, path)
+    except Exception as error:  # pylint: disable=broad-except
+        return {'fails': type(error).__name__}
+
+
+def save(name, folder):
+    model = tflite_programs.PROGRAMS[name]()
+    if hasattr(model, 'export'):
+        model.export(str(folder), format='tf_saved_model', verbose=False)
+    else:
+        tf.saved_model.save(model, str(folder), signatures=model.serve)
+
+
+@unittest.skipUnless(litert is not None, 'ai-edge-litert or TensorFlow is not installed')
+class TflitePrograms(unittest.TestCase):
+
+    def test_written_programs_compute_what_tensorflow_computes(self):
+        recorded = json.loads(RECORD.read_text(encoding='utf-8')) if RECORD.exists() else {}
+        is_update = bool(os.environ.get('PERMAFROST_UPDATE_ORACLE'))
+        record = {}
+        for name in sorted(tflite_programs.PROGRAMS):
+            with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                folder, path = pathlib.Path(scratch) / 'saved', pathlib.Path(scratch) / 'model.tflite'
+                save(name, folder)
+                done = subprocess.run([str(TOOL), str(folder), str(path)], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = facts(folder, path)
+                for key, value in found.items():
+                    if key.startswith('error_') and not isinstance(value, str):
+                        self.assertLessEqual(value, TOLERANCE, key)
+                self.assertLessEqual(found['error_xnnpack'], TOLERANCE)
+                if is_update:
+                    found['converter'] = of_converter(folder, scratch)
+                else:
+                    self.assertEqual(found['subgraphs'], recorded[name]['subgraphs'])
+                record[name] = found
+        if is_update:
+            RECORD.write_text(json.dumps(record, indent=2, sort_keys=True) + '\n', encoding='utf-8')
+        else:
+            self.assertEqual(sorted(record), sorted(recorded))
+
+
+if __name__ == '__main__':
+    unittest.main()
