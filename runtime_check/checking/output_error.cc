@@ -60,7 +60,8 @@ void OutputError::Add(const Tensor& expected, const Tensor& actual) {
       const auto begin = values.begin() + static_cast<ptrdiff_t>(row);
       return std::max_element(begin, begin + static_cast<ptrdiff_t>(classes)) - begin;
     };
-    has_other_class_ = has_other_class_ || largest(e) != largest(a);
+    ++class_rows_;
+    num_other_classes_ += largest(e) != largest(a) ? 1 : 0;
   }
 }
 

@@ -27,13 +27,17 @@ class OutputError {
   double relative() const;  // Returns rms() over the output's rms; infinite if only the latter is 0.
   // Returns the rms of the differences divided by the larger of the two bounds. Infinite if not comparable.
   double ShareOf(const AccuracyBudget& budget) const;
-  bool has_other_class() const { return has_other_class_; }
+  bool has_other_class() const { return num_other_classes_ > 0; }
+  int64_t class_rows() const { return class_rows_; }  // Number of rows of class probabilities.
+  int64_t num_other_classes() const {
+    return num_other_classes_;
+  }                                                      // Rows whose largest element is at another position.
   bool is_comparable() const { return is_comparable_; }  // Same type and shape; all but floats must be equal.
 
  private:
   double difference_ = 0, expected_ = 0;  // Sums of squares.
-  int64_t count_ = 0;
-  bool has_other_class_ = false, is_comparable_ = true;
+  int64_t count_ = 0, class_rows_ = 0, num_other_classes_ = 0;
+  bool is_comparable_ = true;
 };
 
 // Outputs by sample, then by fetch.

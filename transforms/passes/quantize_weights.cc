@@ -26,6 +26,7 @@ struct Params {
   int32_t minimum_size = 1024;
   std::vector<std::string> exclude_node;
   std::vector<std::string> exclude_op;
+  std::vector<std::string> only_node;
   bool per_channel = false;
   bool symmetric = false;
   int32_t bits = 8;
@@ -321,8 +322,9 @@ class Builder {
 };
 
 absl::StatusOr<int64_t> QuantizeIn(Graph* graph, const Params& params, const CodeFormat& format, PassContext* context) {
-  PF_ASSIGN_OR_RETURN(const std::vector<Node*> nodes,
-                      SelectConstants(graph, {params.minimum_size, params.exclude_node, params.exclude_op}, context));
+  PF_ASSIGN_OR_RETURN(
+      const std::vector<Node*> nodes,
+      SelectConstants(graph, {params.minimum_size, params.exclude_node, params.exclude_op, params.only_node}, context));
   std::vector<Job> jobs(nodes.size());
   std::vector<Job*> large, small;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -433,6 +435,7 @@ DEFINE_PASS(quantize_weights) {
       .Param("minimum_size", &Params::minimum_size, kMinimumSizeHelp, AtLeast(0))
       .Param("exclude_node", &Params::exclude_node, kExcludeNodeHelp)
       .Param("exclude_op", &Params::exclude_op, kExcludeOpHelp)
+      .Param("only_node", &Params::only_node, kOnlyNodeHelp)
       .Param("per_channel", &Params::per_channel, "Use one range per output channel instead of one per tensor.")
       .Param("symmetric", &Params::symmetric, "Use a range that is symmetric around zero.")
       .Param("bits", &Params::bits, "Number of bits of a code: 4, 8 or 16.", Between(4, 16))

@@ -33,11 +33,16 @@ const Node* ExcludedConsumer(const Node& node, const absl::flat_hash_set<absl::s
 absl::StatusOr<std::vector<Node*>> SelectConstants(Graph* graph, const CompactionFilter& filter, PassContext* context) {
   const absl::flat_hash_set<absl::string_view> excluded_nodes(filter.exclude_node.begin(), filter.exclude_node.end());
   const absl::flat_hash_set<absl::string_view> excluded_ops(filter.exclude_op.begin(), filter.exclude_op.end());
+  const absl::flat_hash_set<absl::string_view> only_nodes(filter.only_node.begin(), filter.only_node.end());
   std::vector<Node*> selected;
   for (Node* node : graph->Nodes()) {
     PF_ASSIGN_OR_RETURN(const std::optional<int64_t> elements, FloatConstantSize(*node));
     if (!elements.has_value() || *elements < filter.minimum_size || *elements == 0 || IsRangeOfDequantize(*node))
       continue;
+    if (!only_nodes.empty() && !only_nodes.contains(node->name())) {
+      context->MissIfWanted(*node, WayOut{"add it to only_node"}, "is not named by only_node");
+      continue;
+    }
     if (graph->IsInput(node)) {
       context->Miss(*node, NotMatched(NearMiss::Kind::kEndpoint, {node, 0}, "is a declared input"));
       continue;

@@ -18,10 +18,12 @@ struct CompactionFilter {
   int32_t minimum_size = 0;  // Constants with fewer elements are unchanged.
   std::vector<std::string> exclude_node;
   std::vector<std::string> exclude_op;
+  std::vector<std::string> only_node = {};  // If not empty, all other constants are unchanged.
 };
 
 inline constexpr char kMinimumSizeHelp[] = "Minimum number of elements; smaller constants are left unchanged.";
 inline constexpr char kExcludeNodeHelp[] = "Name of a constant that is left unchanged.";
+inline constexpr char kOnlyNodeHelp[] = "Name of a constant to change; if given, all others are left unchanged.";
 inline constexpr char kExcludeOpHelp[] =
     "An op whose constant inputs, read directly or through Identity, are left unchanged.";
 
