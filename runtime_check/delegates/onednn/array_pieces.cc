@@ -42,11 +42,17 @@ class View final : public Piece {
       : offset_(view.offset),
         loops_(op.output.second, {view.strides}),
         num_threads_(ThreadsFor(op, op.output.second.num_elements())),
-        kind_(op.parsed.views.size() > 1 ? "part" : "view") {}
+        kind_(op.parsed.views.size() > 1 ? "part" : "view") {
+    FindPlanes(op.output.second, view.strides);
+  }
 
   absl::Status Run(const RunContext& context) override {
     const float* const from = context.at<float>(reads[0]) + offset_;
     float* const to = context.at<float>(writes[0]);
+    if (planes_ > 0) {
+      TransposePlanes(from, to);
+      return absl::OkStatus();
+    }
     const int64_t length = loops_.length(), step = loops_.step(0);
     InParallel(num_threads_, loops_.rows(), [&](int64_t begin, int64_t end) {
       float* next = to + begin * length;
@@ -65,10 +71,54 @@ class View final : public Piece {
   std::string Describe() const override { return absl::StrCat(name, ": copy of a ", kind_, " (loops)"); }
 
  private:
+  // Finds out whether the view is a transpose of the matrices of a tensor, as those between NCHW and NHWC are.
+  void FindPlanes(const Shape& shape, const std::vector<int64_t>& strides) {
+    std::vector<std::pair<int64_t, int64_t>> dims;  // Size and stride, neighbours joined.
+    for (int d = 0; d < shape.rank(); ++d) {
+      const int64_t size = shape.dim(d), stride = strides[static_cast<size_t>(d)];
+      if (size == 1) continue;
+      if (!dims.empty() && dims.back().second == size * stride) {
+        dims.back() = {dims.back().first * size, stride};
+      } else {
+        dims.emplace_back(size, stride);
+      }
+    }
+    if (dims.size() < 2 || dims.size() > 3) return;
+    const auto &row = dims[dims.size() - 2], &column = dims.back();
+    if (row.second != 1 || column.second < row.first) return;
+    planes_ = dims.size() == 3 ? dims[0].first : 1;
+    plane_step_ = dims[0].second;
+    rows_ = row.first;
+    columns_ = column.first;
+    column_step_ = column.second;
+  }
+
+  // Element (row, column) of a result is at row + column * column_step_ of its source. Squares of both fit in a cache.
+  void TransposePlanes(const float* from, float* to) const {
+    constexpr int64_t kSide = 32;
+    const int64_t bands = (rows_ + kSide - 1) / kSide;
+    InParallel(num_threads_, planes_ * bands, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* const plane = from + i / bands * plane_step_;
+        float* const result = to + i / bands * rows_ * columns_;
+        const int64_t first = i % bands * kSide, last = std::min(first + kSide, rows_);
+        for (int64_t left = 0; left < columns_; left += kSide) {
+          const int64_t right = std::min(left + kSide, columns_);
+          for (int64_t column = left; column < right; ++column) {
+            const float* const source = plane + column * column_step_;
+            for (int64_t row = first; row < last; ++row) result[row * columns_ + column] = source[row];
+          }
+        }
+      }
+    });
+  }
+
   int64_t offset_;
   StridedLoops loops_;
   int num_threads_;
   const char* kind_;
+  // The matrices to transpose; none if planes_ is 0.
+  int64_t planes_ = 0, plane_step_ = 0, rows_ = 0, columns_ = 0, column_step_ = 0;
 };
 
 template <typename T>

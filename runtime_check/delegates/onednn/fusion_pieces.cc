@@ -188,6 +188,7 @@ class PieceMaker {
         break;
       case NodeKind::kConcat:
         Add(position, MakeConcat(PlainIn(result_type, i, parsed_.nodes[i].num_values)));
+        made_.back().piece->note = parsed_.nodes[i].near_miss;
         break;
       case NodeKind::kPad:
         Add(position, MakePad(PlainIn(result_type, i, 1)));

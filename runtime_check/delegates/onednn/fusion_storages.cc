@@ -7,6 +7,7 @@
 
 #include "graph/base/status.h"
 #include "runtime_check/delegates/onednn/fusion_stages.h"
+#include "runtime_check/delegates/onednn/layout_assignment.h"
 #include "runtime_check/delegates/onednn/partition_editor.h"
 #include "runtime_check/delegates/onednn/patterns.h"
 #include "runtime_check/delegates/onednn/split_convolution.h"
@@ -21,7 +22,9 @@ absl::StatusOr<ParsedPartition> ParsePartition(const Partition& partition, const
     PF_ASSIGN_OR_RETURN(parsed.nodes.emplace_back(), ParseNode(partition, node));
   }
   auto edited = std::make_shared<Partition>(partition);
+  AssignLayouts(edited.get(), &parsed.nodes);
   PartitionEditor editor(edited.get(), &parsed.nodes);
+  FuseGroups(&editor);
   AbsorbViews(&editor);
   FuseNormalizations(&editor);
   FuseAttention(&editor);

@@ -86,8 +86,7 @@ class Reader {
       case ops::kReciprocal:
         return Unary(LoopOp::kReciprocal);
       case ops::kBiasAdd:
-        PF_RETURN_IF_ERROR(CheckLayout());
-        return Binary(LoopOp::kAdd);
+        return BiasAdd();
       case ops::kAdd:
       case ops::kAddV2:
         return Binary(LoopOp::kAdd);
@@ -204,10 +203,17 @@ class Reader {
     }
   }
 
-  absl::Status CheckLayout() const {
-    PF_ASSIGN_OR_RETURN(const ImageLayout layout, ReadImageLayout(node_));
-    if (layout.is_nchw() && Out(0).shape.rank() > 2) return No("data_format is NCHW, expected NHWC");
+  absl::Status ReadLayout() {
+    PF_ASSIGN_OR_RETURN(layout_, ReadImageLayout(node_));
+    parsed_.is_channels_first = layout_.is_nchw() && Out(0).shape.rank() > 2;
+    if (parsed_.is_channels_first && Out(0).shape.rank() != 4) return No("data_format is NCHW, and the rank is not 4");
     return absl::OkStatus();
+  }
+
+  // Returns the shape of an image as [N, H, W, C].
+  Shape ImageShape(const Shape& shape) const {
+    if (!parsed_.is_channels_first) return shape;
+    return {shape.dim(0), shape.dim(2), shape.dim(3), shape.dim(1)};
   }
 
   absl::StatusOr<ParsedNode> Unary(LoopOp op, float alpha = 0, float beta = 0) {
@@ -320,6 +326,16 @@ class Reader {
     return parsed_;
   }
 
+  absl::StatusOr<ParsedNode> BiasAdd() {
+    PF_RETURN_IF_ERROR(ReadLayout());
+    if (!parsed_.is_channels_first) return Binary(LoopOp::kAdd);
+    parsed_.kind = NodeKind::kElementwise;
+    parsed_.loop = LoopOp::kAdd;
+    parsed_.right = 1;
+    parsed_.meeting = Meeting::kPerChannel;
+    return parsed_;
+  }
+
   absl::StatusOr<ParsedNode> Pow() {
     if (!In(1).constant.has_value() || In(1).shape.num_elements() != 1) return No("its exponent is no constant number");
     const float exponent = FloatsOf(*In(1).constant)[0];
@@ -412,15 +428,20 @@ class Reader {
   absl::StatusOr<ParsedNode> Convolution(bool is_depthwise) {
     parsed_.kind = NodeKind::kConvolution;
     PF_RETURN_IF_ERROR(CheckConstant(1, 4));
-    PF_RETURN_IF_ERROR(CheckLayout());
+    PF_RETURN_IF_ERROR(ReadLayout());
     PF_RETURN_IF_ERROR(ReadPostOps());
-    const Shape& image = In(0).shape;
+    const Shape image = ImageShape(In(0).shape);
     const Shape& filter = In(1).shape;
     PF_ASSIGN_OR_RETURN(const Window window,
-                        ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
-    parsed_.window = {
-        image.dim(0),        image.dim(1), image.dim(2), image.dim(3),
-        Out(0).shape.dim(3), window.y,     window.x,     is_depthwise ? image.dim(3) : image.dim(3) / filter.dim(2)};
+                        ReadWindow(node_, layout_, {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
+    parsed_.window = {image.dim(0),
+                      image.dim(1),
+                      image.dim(2),
+                      image.dim(3),
+                      ImageShape(Out(0).shape).dim(3),
+                      window.y,
+                      window.x,
+                      is_depthwise ? image.dim(3) : image.dim(3) / filter.dim(2)};
     return parsed_;
   }
 
@@ -428,14 +449,14 @@ class Reader {
     parsed_.kind = NodeKind::kTransposedConvolution;
     parsed_.data = 2;
     PF_RETURN_IF_ERROR(CheckConstant(1, 4));
-    PF_RETURN_IF_ERROR(CheckLayout());
-    const Shape& image = Out(0).shape;
+    PF_RETURN_IF_ERROR(ReadLayout());
+    const Shape image = ImageShape(Out(0).shape);
     const Shape& filter = In(1).shape;
     PF_ASSIGN_OR_RETURN(const Window window,
-                        ReadWindow(node_, ImageLayout(), {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
+                        ReadWindow(node_, layout_, {filter.dim(0), filter.dim(1)}, image.dim(1), image.dim(2)));
     if (filter.dim(2) != image.dim(3)) return No("it has groups of channels");
     // The window is that of the convolution from the result to the input, whose transpose the node computes.
-    parsed_.window = {image.dim(0), image.dim(1), image.dim(2), In(2).shape.dim(3),
+    parsed_.window = {image.dim(0), image.dim(1), image.dim(2), ImageShape(In(2).shape).dim(3),
                       image.dim(3), window.y,     window.x,     1};
     return parsed_;
   }
@@ -505,10 +526,10 @@ class Reader {
   absl::StatusOr<ParsedNode> Pool(bool is_average) {
     parsed_.kind = NodeKind::kPool;
     parsed_.is_average = is_average;
-    PF_RETURN_IF_ERROR(CheckLayout());
-    PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(node_, ImageLayout()));
-    const Shape& image = In(0).shape;
-    PF_ASSIGN_OR_RETURN(const Window window, ReadWindow(node_, ImageLayout(), kernel, image.dim(1), image.dim(2)));
+    PF_RETURN_IF_ERROR(ReadLayout());
+    PF_ASSIGN_OR_RETURN(const KernelSize kernel, ReadKernelSize(node_, layout_));
+    const Shape image = ImageShape(In(0).shape);
+    PF_ASSIGN_OR_RETURN(const Window window, ReadWindow(node_, layout_, kernel, image.dim(1), image.dim(2)));
     parsed_.window = {image.dim(0), image.dim(1), image.dim(2), image.dim(3), image.dim(3), window.y, window.x, 1};
     return parsed_;
   }
@@ -718,13 +739,15 @@ class Reader {
       return No("its padding value is not 0");
     }
     const UnalignedSpan<int32_t> values(pads.constant->bytes().data(), 8);
-    if (values[0] != 0 || values[1] != 0 || values[6] != 0 || values[7] != 0) {
-      return No("it pads the batch or the channels");
-    }
-    parsed_.pad_top = values[2];
-    parsed_.pad_bottom = values[3];
-    parsed_.pad_left = values[4];
-    parsed_.pad_right = values[5];
+    if (values[0] != 0 || values[1] != 0) return No("it pads the batch");
+    // Paddings of the last dimension, and not of the second one, are those of [N, C, H, W].
+    parsed_.is_channels_first = values[6] != 0 || values[7] != 0;
+    if (parsed_.is_channels_first && (values[2] != 0 || values[3] != 0)) return No("it pads the channels");
+    const size_t first = parsed_.is_channels_first ? 4 : 2;
+    parsed_.pad_top = values[first];
+    parsed_.pad_bottom = values[first + 1];
+    parsed_.pad_left = values[first + 2];
+    parsed_.pad_right = values[first + 3];
     return parsed_;
   }
 
@@ -745,7 +768,7 @@ class Reader {
 
   absl::StatusOr<ParsedNode> BatchNorm() {
     parsed_.kind = NodeKind::kBatchNorm;
-    PF_RETURN_IF_ERROR(CheckLayout());
+    PF_RETURN_IF_ERROR(ReadLayout());
     PF_ASSIGN_OR_RETURN(const bool is_training, BoolAttr(node_, "is_training"));
     if (is_training) return No("is_training is true");
     for (int i = 1; i < 5; ++i) PF_RETURN_IF_ERROR(CheckConstant(i, 1));
@@ -762,6 +785,7 @@ class Reader {
   const Partition& partition_;
   const DelegateNode& from_;
   const Node& node_;
+  ImageLayout layout_;
   ParsedNode parsed_;
 };
 

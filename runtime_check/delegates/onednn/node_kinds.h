@@ -59,6 +59,9 @@ enum class PostActivation { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kTanh, kSigm
 
 struct ParsedNode {
   NodeKind kind = NodeKind::kAlias;
+  // True if the node has the images [N, C, H, W]. AssignLayouts makes it read and write [N, H, W, C], which the other
+  // fields describe.
+  bool is_channels_first = false;
   // kElementwise. `left` and `right` are inputs; one operand if right is -1.
   LoopOp loop = LoopOp::kCopy;
   float alpha = 0, beta = 0;

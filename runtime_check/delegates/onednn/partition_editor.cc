@@ -30,6 +30,19 @@ void PartitionEditor::Detach(int node) {
   }
 }
 
+int PartitionEditor::AddConstant(Tensor value, std::string name) {
+  DelegateTensor tensor;
+  tensor.dtype = value.dtype();
+  tensor.shape = value.shape();
+  tensor.constant = std::move(value);
+  tensor.value_name = std::move(name);
+  partition_.tensors.push_back(std::move(tensor));
+  is_output_.push_back(false);
+  producers_.push_back(-1);
+  readers_.emplace_back();
+  return static_cast<int>(partition_.tensors.size()) - 1;
+}
+
 void PartitionEditor::Replace(absl::Span<const int> nodes, int last, std::vector<int> inputs, int output,
                               ParsedNode parsed) {
   for (const int removed : nodes) {

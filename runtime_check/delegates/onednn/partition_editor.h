@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PARTITION_EDITOR_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PARTITION_EDITOR_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -31,6 +32,8 @@ class PartitionEditor {
   // Returns true if the tensor has one reader inside the partition and none outside.
   bool HasOneReader(int tensor) const { return !is_output_[tensor] && readers_[tensor].size() == 1; }
 
+  // Adds a constant, and returns its number. `name`: DelegateTensor::value_name.
+  int AddConstant(Tensor value, std::string name);
   // Makes `last` read `inputs`, write `output` and compute `parsed`, and removes the other `nodes`.
   void Replace(absl::Span<const int> nodes, int last, std::vector<int> inputs, int output, ParsedNode parsed);
   // Replaces one input of a node.

@@ -1,5 +1,5 @@
-// Recognition of functions that exporters decompose into several nodes: layer normalisation, and attention with the
-// transposes around it.
+// Recognition of functions that exporters decompose into several nodes: layer normalisation, attention with the
+// transposes around it, and grouped convolutions.
 #ifndef PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PATTERNS_H_
 #define PERMAFROST_RUNTIME_CHECK_DELEGATES_ONEDNN_PATTERNS_H_
 
@@ -10,6 +10,10 @@ namespace onednn {
 
 // Makes matrix products read and write the views that precede and follow them (Transpose, Split, Slice) in place.
 void AbsorbViews(PartitionEditor* editor);
+
+// Replaces convolutions of the parts of an image (Split or Slice), whose results are concatenated, by one grouped
+// convolution. Notes on the Concat why others were not replaced.
+void FuseGroups(PartitionEditor* editor);
 
 // Replaces the nodes of (x - mean) / sqrt(variance + epsilon) * factor + offset over the last dimension, in any order
 // of these operations, and those of the same function without the mean (RMS normalisation), by one node each.
