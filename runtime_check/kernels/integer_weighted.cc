@@ -142,7 +142,8 @@ absl::Status PrepareConv2D(PrepareContext* context) {
       IntegerConvolution convolution,
       IntegerConvolution::Make(weighting, sizes, output_first ? sizes.OutputFirst() : sizes.OutputLast()));
   const int64_t rows = convolution.rows();
-  return Finish(context, std::move(convolution), rows, filter.num_elements(), 2);
+  const int64_t pixels = convolution.is_by_line() ? sizes.window.x.output : 1;
+  return Finish(context, std::move(convolution), rows, Product(filter.num_elements(), pixels), 2);
 }
 
 absl::Status PrepareDepthwise(PrepareContext* context) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime_check/kernels/integer/byte_tiles.h"
 #include "runtime_check/kernels/integer/integer_convolution.h"
 #include "runtime_check/kernels/integer/integer_loops.h"
 
@@ -92,7 +93,8 @@ void ExpectProduct(CodeType type, Rounding rounding, BiasType bias_type, int64_t
                (right[k * columns + c] - weighting.filter_zero_point);
       }
       ASSERT_EQ(output[r * columns + c], CodeOf(sum, weighting, is_wide))
-          << loops->name << ", " << rows << " x " << depth << " x " << columns << ", row " << r << ", column " << c;
+          << (loops == nullptr ? "default" : loops->name) << ", " << rows << " x " << depth << " x " << columns
+          << ", row " << r << ", column " << c;
     }
   }
   EXPECT_EQ(output.back(), T{77});
@@ -101,13 +103,13 @@ void ExpectProduct(CodeType type, Rounding rounding, BiasType bias_type, int64_t
 TEST(IntegerProductTest, EqualsPlainLoopsWithAllInnerLoops) {
   const int64_t sizes[][3] = {{1, 1, 1},    {1, 1000, 10}, {2, 3, 33},  {13, 17, 64}, {60, 5, 31},
                               {25, 64, 96}, {3, 0, 5},     {49, 9, 40}, {7, 2050, 3}};
-  for (const IntegerLoops* loops : SupportedIntegerLoops()) {
+  std::vector<const IntegerLoops*> all(SupportedIntegerLoops().begin(), SupportedIntegerLoops().end());
+  all.push_back(nullptr);  // Those that products select themselves.
+  for (const IntegerLoops* loops : all) {
     for (const auto& size : sizes) {
       for (const Rounding rounding : {Rounding::kTwice, Rounding::kOnce, Rounding::kExact}) {
-        if (loops->group == 2) {
-          for (const BiasType bias : {BiasType::kNone, BiasType::kInt32, BiasType::kInt64}) {
-            ExpectProduct<int16_t, int8_t>(CodeType::kInt16, rounding, bias, size[0], size[1], size[2], loops);
-          }
+        for (const BiasType bias : {BiasType::kNone, BiasType::kInt32, BiasType::kInt64}) {
+          ExpectProduct<int16_t, int8_t>(CodeType::kInt16, rounding, bias, size[0], size[1], size[2], loops);
         }
         for (const BiasType bias : {BiasType::kNone, BiasType::kInt32}) {
           ExpectProduct<int8_t, int8_t>(CodeType::kInt8, rounding, bias, size[0], size[1], size[2], loops);
@@ -123,9 +125,9 @@ TEST(IntegerLoopsTest, AgreeWithTheCompilerOnTheProcessor) {
   const bool has_vnni = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vnni");
-  EXPECT_EQ(BestByteLoops().group, has_vnni ? 4 : 2);
+  EXPECT_EQ(SupportsByteDotProducts(), has_vnni);
+  EXPECT_EQ(SupportedProductTiles() != nullptr, has_vnni);
 #endif
-  EXPECT_EQ(BestWordLoops().group, 2);
 }
 
 // Products of the largest codes: sums of int16 reach the limits of 32 bits within a few hundred products.

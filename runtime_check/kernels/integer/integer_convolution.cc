@@ -1,4 +1,5 @@
-// Implements convolutions of codes as products of gathered windows and packed filters, but for depthwise ones.
+// Implements convolutions of codes as products of windows and packed filters, but for depthwise ones. Windows are read
+// where they lie in the image, or in a strip of its lines with padding; or they are gathered.
 #include "runtime_check/kernels/integer/integer_convolution.h"
 
 #include <algorithm>
@@ -71,6 +72,23 @@ absl::Status CheckFilterZero(const IntegerWeighting& weighting) {
                                                  ", expected 0 for an input of ", NameOf(weighting.input.type)));
 }
 
+// Padded lines of an image that a thread works on stay in half of the L1 cache (32 KB) where the image allows it.
+constexpr int64_t kStripBytes = 16 << 10;
+// Strips beyond this number of bytes are not made: only dilations and strides that skip most of the image need them.
+constexpr int64_t kMostStripBytes = 4 << 20;
+
+// The distance from the first pixel of a line of windows to the end of the last one. REQUIRES: axis.output > 0.
+double SpanOf(const WindowAxis& axis, int64_t outputs) {
+  return static_cast<double>(outputs - 1) * static_cast<double>(axis.stride) +
+         static_cast<double>(axis.taps - 1) * static_cast<double>(axis.dilation) + 1;
+}
+
+// Whether all taps are inside of the image.
+bool IsInside(const WindowAxis& axis) {
+  return axis.pad_before <= 0 &&
+         SpanOf(axis, axis.output) - static_cast<double>(axis.pad_before) <= static_cast<double>(axis.input);
+}
+
 int64_t BytesOfBias(BiasType type) { return type == BiasType::kNone ? 0 : type == BiasType::kInt32 ? 4 : 8; }
 
 const void* Advance(const void* values, int64_t bytes) {
@@ -110,6 +128,31 @@ absl::StatusOr<IntegerConvolution> IntegerConvolution::Make(const IntegerWeighti
   depth.tap_y_step = filter.row;
   depth.taps_x = x.taps;
   depth.tap_x_step = filter.column;
+  made.rows_ = sizes.batch * y.output * x.output;
+  made.is_pointwise_ = sizes.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
+                       y.pad_before == 0 && x.pad_before == 0 && y.input == y.output && x.input == x.output;
+  if (!made.is_pointwise_ && made.rows_ > 0 && IntegerProduct::HasTiles(weighting)) {
+    // Taps of a line are adjacent in images without dilation and groups; else each tap is a segment.
+    const bool is_dense = sizes.groups == 1 && x.dilation == 1;
+    const int64_t segment_taps = is_dense ? x.taps : 1, tail = segment_taps * inputs % 4;
+    made.has_strips_ = tail != 0 || !IsInside(y) || !IsInside(x);
+    const double width = made.has_strips_ ? SpanOf(x, x.output) : static_cast<double>(x.input);
+    const double line_bytes = width * static_cast<double>(sizes.input_channels);
+    made.is_direct_ = !made.has_strips_ || line_bytes * SpanOf(y, 1) <= static_cast<double>(kMostStripBytes);
+    if (made.is_direct_) {
+      depth.segment_taps = segment_taps;
+      made.rows_ = sizes.batch * y.output;
+      made.strip_width_ = static_cast<int64_t>(width);
+      const double lines =
+          1 + (static_cast<double>(kStripBytes) / line_bytes - SpanOf(y, 1)) / static_cast<double>(y.stride);
+      made.strip_lines_ = std::clamp<int64_t>(static_cast<int64_t>(std::max(lines, 1.0)), 1, y.output);
+      for (int64_t ty = 0; ty < y.taps; ++ty) {
+        for (int64_t tx = 0; tx < x.taps; tx += segment_taps) {
+          made.segments_.push_back((ty * y.dilation * made.strip_width_ + tx * x.dilation) * sizes.input_channels);
+        }
+      }
+    }
+  }
   for (int64_t g = 0; g < sizes.groups; ++g) {
     PF_ASSIGN_OR_RETURN(IntegerProduct product,
                         IntegerProduct::Make(Slice(weighting, g * columns, columns), depth, columns, filter.output));
@@ -118,9 +161,11 @@ absl::StatusOr<IntegerConvolution> IntegerConvolution::Make(const IntegerWeighti
     made.scratch_size_ = std::max(made.scratch_size_, product.scratch_size());
     made.products_.push_back(std::move(product));
   }
-  made.rows_ = sizes.batch * y.output * x.output;
-  made.is_pointwise_ = sizes.groups == 1 && y.taps == 1 && x.taps == 1 && y.stride == 1 && x.stride == 1 &&
-                       y.pad_before == 0 && x.pad_before == 0 && y.input == y.output && x.input == x.output;
+  if (made.has_strips_ && made.is_direct_) {
+    const auto lines = static_cast<int64_t>(SpanOf(y, made.strip_lines_));
+    // A segment's last group is read beyond the strip's end.
+    made.scratch_size_ = Align(lines * made.strip_width_ * sizes.input_channels + 4);
+  }
   return made;
 }
 
@@ -135,6 +180,7 @@ void IntegerConvolution::Pack(const void* filter, const void* bias, char* packed
 void IntegerConvolution::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
                                  void* output) const {
   if (is_pointwise_) return products_[0].Compute(input, packed, first, last, scratch, output);
+  if (is_direct_) return ComputeDirect(input, packed, first, last, scratch, output);
   const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
   const int64_t columns = sizes_.output_channels / sizes_.groups;
   const int64_t pixel_size = sizes_.input_channels * code_size_, tap_size = pixel_size / sizes_.groups;
@@ -170,6 +216,54 @@ void IntegerConvolution::Compute(const void* input, const char* packed, int64_t 
   }
 }
 
+void IntegerConvolution::ComputeDirect(const void* input, const char* packed, int64_t first, int64_t last,
+                                       char* scratch, void* output) const {
+  const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
+  const int64_t pixel = sizes_.input_channels, channels = sizes_.output_channels;
+  const int64_t inputs = pixel / sizes_.groups, columns = channels / sizes_.groups;
+  const int64_t line_bytes = strip_width_ * pixel;
+  // The pixels of a strip's line that are pixels of the image.
+  const int64_t begin = std::clamp<int64_t>(x.pad_before, 0, strip_width_);
+  const int64_t end = std::clamp<int64_t>(x.input + x.pad_before, begin, strip_width_);
+  IntegerProduct::Lines lines;
+  lines.rows.step = x.stride * pixel;
+  lines.rows.segments = segments_.data();
+  lines.rows.num_segments = static_cast<int64_t>(segments_.size());
+  lines.line_step = y.stride * line_bytes;
+  lines.rows_per_line = x.output;
+  lines.row_output_step = channels;
+  lines.line_output_step = x.output * channels;
+  while (first < last) {
+    const int64_t image = first / y.output, line = first % y.output;
+    lines.lines = std::min({strip_lines_, y.output - line, last - first});
+    const auto* codes = static_cast<const uint8_t*>(input) + image * y.input * x.input * pixel;
+    const uint8_t* from = codes + (y.First(line) * x.input + x.First(0)) * pixel;
+    if (has_strips_) {
+      auto* strip = reinterpret_cast<uint8_t*>(scratch);
+      from = strip;
+      const int64_t count = (lines.lines - 1) * y.stride + (y.taps - 1) * y.dilation + 1;
+      for (int64_t i = 0; i < count; ++i, strip += line_bytes) {
+        const int64_t in = y.First(line) + i;
+        if (in < 0 || in >= y.input || begin == end) {
+          std::memset(strip, zero_byte_, static_cast<size_t>(line_bytes));
+          continue;
+        }
+        std::memset(strip, zero_byte_, static_cast<size_t>(begin * pixel));
+        std::memcpy(strip + begin * pixel, codes + (in * x.input + begin - x.pad_before) * pixel,
+                    static_cast<size_t>((end - begin) * pixel));
+        std::memset(strip + end * pixel, zero_byte_, static_cast<size_t>((strip_width_ - end) * pixel));
+      }
+      std::memset(strip, zero_byte_, 4);
+    }
+    auto* to = static_cast<char*>(output) + first * lines.line_output_step;
+    for (int64_t g = 0; g < sizes_.groups; ++g) {
+      lines.rows.first = from + g * inputs;
+      products_[g].ComputeLines(lines, packed + offsets_[g], to + g * columns);
+    }
+    first += lines.lines;
+  }
+}
+
 absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& weighting,
                                                         const ConvolutionSizes& sizes) {
   PF_RETURN_IF_ERROR(CheckSizes(sizes, sizes.input_channels));
@@ -192,13 +286,102 @@ absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& 
   made.filter_zero_ = weighting.filter_zero_point;
   made.multiplier_ = sizes.output_channels / sizes.input_channels;
   made.rows_ = sizes.batch * sizes.window.y.output;
+  const int64_t channels = sizes.output_channels, taps = sizes.window.y.taps * sizes.window.x.taps;
+  if (!is_wide && made.multiplier_ == 1 && SupportedDepthwiseLoop() != nullptr) {
+    made.padded_channels_ = (channels + kDepthwiseChannels - 1) / kDepthwiseChannels * kDepthwiseChannels;
+    made.blocks_ = made.scale_.TwiceBlocks(made.padded_channels_, [&](int64_t i) {
+      const int64_t c = i / kDepthwiseChannels * kDepthwiseChannels + DepthwiseChannelAt(i % kDepthwiseChannels);
+      return c < channels ? c : -1;
+    });
+  }
+  if (!made.blocks_.empty()) {
+    made.loop_ = SupportedDepthwiseLoop();
+    // Codes less a zero point other than 128 need more than 8 bits.
+    made.has_two_weights_ = type == CodeType::kUint8 && made.filter_zero_ != 128;
+    made.tile_taps_ = ((made.has_two_weights_ ? 2 * taps : taps) + 3) / 4 * 4;
+    made.packed_size_ = made.padded_channels_ * (4 + made.tile_taps_);
+    made.scratch_size_ = Align(made.tile_taps_ * 16) + Align(channels);
+    return made;
+  }
   const int64_t sums = Align(sizes.output_channels * (is_wide ? 8 : 4));
   made.packed_size_ = sums + sizes.window.y.taps * sizes.window.x.taps * sizes.output_channels * 2;
   made.scratch_size_ = sums;
   return made;
 }
 
+void IntegerDepthwise::PackTiles(const void* filter, const void* bias, char* packed) const {
+  const int64_t channels = sizes_.output_channels, taps = sizes_.window.y.taps * sizes_.window.x.taps;
+  auto* starts = reinterpret_cast<int32_t*>(packed);
+  auto* weights = reinterpret_cast<int8_t*>(packed + padded_channels_ * 4);
+  std::memset(packed, 0, static_cast<size_t>(packed_size_));
+  // Bytes are multiplied as unsigned ones.
+  const int32_t input_zero = input_zero_ + (type_ == CodeType::kInt8 ? 128 : 0);
+  for (int64_t position = 0; position < padded_channels_; ++position) {
+    const int64_t block = position / kDepthwiseChannels, lane = position % kDepthwiseChannels;
+    const int64_t c = block * kDepthwiseChannels + DepthwiseChannelAt(static_cast<int>(lane));
+    if (c >= channels) continue;
+    int32_t sum = 0;
+    const auto set = [&](int64_t tap, int32_t weight) {
+      sum = WrapAdd(sum, weight);
+      weights[block * kDepthwiseChannels * tile_taps_ + tap / 4 * 4 * kDepthwiseChannels + lane * 4 + tap % 4] =
+          static_cast<int8_t>(weight);
+    };
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t i = tap * channels + c;
+      const int32_t weight = (type_ == CodeType::kUint8 ? int32_t{static_cast<const uint8_t*>(filter)[i]}
+                                                        : int32_t{static_cast<const int8_t*>(filter)[i]}) -
+                             filter_zero_;
+      const int32_t first = std::clamp(weight, -128, 127);
+      set(tap, first);
+      if (has_two_weights_) set(taps + tap, weight - first);
+    }
+    const int32_t start = bias == nullptr || bias_ == BiasType::kNone ? 0 : static_cast<const int32_t*>(bias)[c];
+    starts[position] = WrapSubtract(start, WrapMultiply(input_zero, sum));
+  }
+}
+
+void IntegerDepthwise::ComputeTiles(const uint8_t* input, const char* packed, int64_t first, int64_t last,
+                                    char* scratch, uint8_t* output) const {
+  const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
+  const int64_t channels = sizes_.output_channels, taps = y.taps * x.taps;
+  auto* addresses = reinterpret_cast<const uint8_t**>(scratch);
+  auto* steps = reinterpret_cast<int64_t*>(addresses + tile_taps_);
+  auto* zeros = reinterpret_cast<uint8_t*>(scratch + Align(tile_taps_ * 16));
+  std::memset(zeros, static_cast<uint8_t>(input_zero_), static_cast<size_t>(channels));
+  DepthwiseLine line;
+  line.taps = addresses;
+  line.steps = steps;
+  line.num_taps = tile_taps_;
+  line.flip = type_ == CodeType::kInt8 ? 0x80 : 0;
+  line.channels = channels;
+  line.start = reinterpret_cast<const int32_t*>(packed);
+  line.weights = reinterpret_cast<const int8_t*>(packed + padded_channels_ * 4);
+  line.conversion = scale_.ToBytes();
+  line.conversion.twice = blocks_.data();
+  int64_t full_begin, full_end;
+  x.FullPositions(&full_begin, &full_end);
+  for (int64_t row = first; row < last; ++row) {
+    const uint8_t* image = input + row / y.output * y.input * x.input * channels;
+    const int64_t top = y.First(row % y.output);
+    int64_t begin, end;
+    for (int64_t column = 0; column < x.output;) {
+      x.TapsInside(column, &begin, &end);
+      // Columns whose taps are all inside are one call.
+      const int64_t next = column >= full_begin && column < full_end ? full_end : column + 1;
+      for (int64_t tap = 0; tap < tile_taps_; ++tap) {
+        const int64_t in_y = top + tap % taps / x.taps * y.dilation, tx = tap % taps % x.taps;
+        const bool is_inside = in_y >= 0 && in_y < y.input && tx >= begin && tx < end;
+        addresses[tap] = is_inside ? image + (in_y * x.input + x.First(column) + tx * x.dilation) * channels : zeros;
+        steps[tap] = is_inside ? x.stride * channels : 0;
+      }
+      loop_(next - column, line, output + (row * x.output + column) * channels);
+      column = next;
+    }
+  }
+}
+
 void IntegerDepthwise::Pack(const void* filter, const void* bias, char* packed) const {
+  if (loop_ != nullptr) return PackTiles(filter, bias, packed);
   const int64_t channels = sizes_.output_channels;
   for (int64_t c = 0; c < channels; ++c) {
     int64_t start = 0;
@@ -283,6 +466,10 @@ PF_INLINE inline void IntegerDepthwise::ComputeLines(const T* input, const char*
 
 void IntegerDepthwise::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
                                void* output) const {
+  if (loop_ != nullptr) {
+    return ComputeTiles(static_cast<const uint8_t*>(input), packed, first, last, scratch,
+                        static_cast<uint8_t*>(output));
+  }
   // Sums are unsigned, since they wrap around.
   const auto compute = [&](const auto* codes, auto sum, auto* to) {
     Multiversion([&]() PF_INLINE {

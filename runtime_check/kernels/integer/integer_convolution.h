@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime_check/kernels/integer/byte_tiles.h"
 #include "runtime_check/kernels/integer/integer_arithmetic.h"
 #include "runtime_check/kernels/integer/integer_loops.h"
 #include "runtime_check/kernels/window.h"
@@ -60,8 +61,16 @@ class SumScale {
   void Convert(const void* sums, int64_t sum_stride, int64_t rows, int64_t first_channel, int64_t count, void* output,
                int64_t output_stride) const;
 
+  // Returns the conversion of byte_tiles.h without blocks. REQUIRES: type() is 8 bits wide.
+  ByteConversion ToBytes() const;
+  // Returns the blocks of ToBytes() for `count` positions, a multiple of 16, where position i has the sums of
+  // channel_at(i); a negative channel is unused. Empty if the conversion has another form.
+  std::vector<ConversionBlock> TwiceBlocks(int64_t count, absl::FunctionRef<int64_t(int64_t)> channel_at) const;
+  std::vector<FactorBlock> FactorBlocks() const;  // Of all channels in order.
+
  private:
   void ConvertTwice(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const;
+  void ConvertExact(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const;
   void ConvertNarrow(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const;
   void ConvertWide(const int64_t* sums, int64_t first, int64_t count, int32_t* codes) const;
 
@@ -95,7 +104,7 @@ struct ConvolutionSizes {
 struct IntegerProductTraits {
   bool float_product = false;           // As for SumScale.
   bool always_wide = false;             // int16 has sums of 64 bits with a bias of int32 too.
-  const IntegerLoops* loops = nullptr;  // Other than the best ones. A group of 4 is for 8-bit inputs only.
+  const IntegerLoops* loops = nullptr;  // In place of the best ones, and of ProductTiles.
 };
 
 // A product of rows with a packed matrix: FULLY_CONNECTED, and the core of the other operators.
@@ -106,6 +115,7 @@ class IntegerProduct {
   struct Depth {
     int64_t inputs = 0, input_step = 0;
     int64_t taps_y = 1, tap_y_step = 0, taps_x = 1, tap_x_step = 0;
+    int64_t segment_taps = 0;  // Taps that are adjacent in the rows of ComputeLines; 0: all.
   };
   // Neighbouring columns are `column_step` elements apart.
   static absl::StatusOr<IntegerProduct> Make(const IntegerWeighting& weighting, const Depth& depth, int64_t columns,
@@ -119,7 +129,7 @@ class IntegerProduct {
 
   // Bytes of scratch memory of one thread; it is aligned to 8 bytes.
   int64_t scratch_size() const { return scratch_size_; }
-  // Computes output rows [first, last) from input rows of `depth` codes.
+  // Computes output rows [first, last) from input rows of `depth` codes. REQUIRES: one segment.
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
   // Returns the address of the `depth` codes of a row; they may be written to `buffer`.
@@ -128,19 +138,39 @@ class IntegerProduct {
   void ComputeRows(RowOf row_of, const char* packed, int64_t first, int64_t last, char* scratch, void* output,
                    int64_t output_stride) const;
 
+  // Whether ProductTiles compute a product of these types, so that ComputeLines may be called.
+  static bool HasTiles(const IntegerWeighting& weighting) {
+    return BytesOf(weighting.input.type) == 1 && SupportedProductTiles() != nullptr;
+  }
+  // Rows that are read where they lie: line l starts at rows.first + l * line_step, and has rows_per_line rows. Needs
+  // no scratch memory. Of `rows`, first, step, segments and num_segments are set. Steps of the output are in bytes.
+  struct Lines {
+    ByteRows rows;
+    int64_t lines = 1, line_step = 0, rows_per_line = 0;
+    int64_t row_output_step = 0, line_output_step = 0;
+  };
+  void ComputeLines(Lines lines, const char* packed, void* output) const;
+
  private:
   // Writes a row as the loops read it, and the sum of its elements.
   void PrepareRow(const void* codes, char* row, int32_t* sum) const;
+  // Subtracts the term of the rows' sums, for weights with a zero point.
+  void SubtractRowSums(const ByteRows& rows, int64_t count, int32_t* sums) const;
   // Computes the sums of one panel in 64 bits.
   void MultiplyWidePanel(const char* rows, int64_t count, const int8_t* weights, const int64_t* start, int32_t* part,
                          int64_t* sums) const;
 
   SumScale scale_;
   const IntegerLoops* loops_ = nullptr;
+  const ProductTiles* tiles_ = nullptr;  // In place of the loops if set.
+  std::vector<ConversionBlock> twice_blocks_;
+  std::vector<FactorBlock> factor_blocks_;
   CodeType type_ = CodeType::kInt8;
   BiasType bias_ = BiasType::kNone;
   Depth layout_;
   int64_t depth_ = 0, columns_ = 0, column_step_ = 0;
+  int64_t group_ = 2, width_ = 0;  // Depths that are multiplied by one instruction, and columns of a panel.
+  int64_t num_segments_ = 1, segment_depth_ = 0, segment_groups_ = 0;
   int64_t groups_ = 0, padded_columns_ = 0, row_bytes_ = 0, block_rows_ = 0;
   int32_t input_zero_ = 0, filter_zero_ = 0;  // Of the rows and weights as they are multiplied.
   int64_t packed_size_ = 0, scratch_size_ = 0;
@@ -156,12 +186,16 @@ class IntegerConvolution {
   void Pack(const void* filter, const void* bias, char* packed) const;
 
   int64_t scratch_size() const { return scratch_size_; }
-  // Output pixels of all images: batch * height * width.
+  // Units of work: output pixels of all images, or their lines, as is_by_line() says.
   int64_t rows() const { return rows_; }
-  // Computes output pixels [first, last).
+  bool is_by_line() const { return is_direct_; }
+  // Computes output rows [first, last).
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
  private:
+  void ComputeDirect(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                     void* output) const;
+
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
   std::vector<IntegerProduct> products_;  // One for each group.
@@ -171,6 +205,11 @@ class IntegerConvolution {
   int zero_byte_ = 0;          // Each byte of the code of 0.
   bool is_pointwise_ = false;  // Input pixels are the rows of the product.
   BiasType bias_ = BiasType::kNone;
+  // Windows are read from the input, or from strips of lines with padding around them: strip_width_ pixels, for
+  // strip_lines_ output lines.
+  bool is_direct_ = false, has_strips_ = false;
+  int64_t strip_width_ = 0, strip_lines_ = 0;
+  std::vector<int64_t> segments_;  // Offsets of the parts of a window.
 };
 
 // DEPTHWISE_CONV_2D. The filter is [height, width, output_channels], where output channel = input channel * multiplier
@@ -191,8 +230,15 @@ class IntegerDepthwise {
  private:
   template <typename T, typename Sum>
   void ComputeLines(const T* input, const char* packed, int64_t first, int64_t last, char* scratch, T* output) const;
+  void ComputeTiles(const uint8_t* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                    uint8_t* output) const;
+  void PackTiles(const void* filter, const void* bias, char* packed) const;
 
   SumScale scale_;
+  DepthwiseLoop loop_ = nullptr;  // In place of ComputeLines if set.
+  std::vector<ConversionBlock> blocks_;
+  int64_t tile_taps_ = 0, padded_channels_ = 0;
+  bool has_two_weights_ = false;  // Each tap twice, since its weights need more than 8 bits.
   ConvolutionSizes sizes_;
   CodeType type_ = CodeType::kInt8;
   BiasType bias_ = BiasType::kNone;

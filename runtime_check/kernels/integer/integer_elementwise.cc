@@ -458,7 +458,32 @@ absl::StatusOr<IntegerBinary> IntegerBinary::Make(BinaryOp op, const Affine& a, 
       break;
   }
   PF_RETURN_IF_ERROR(CheckMultiplier(made.output_factor_, "the factor of the scales of inputs and output"));
+  made.SelectLoop();
   return made;
+}
+
+void IntegerBinary::SelectLoop() {
+  const bool is_sum = op_ == BinaryOp::kAdd || op_ == BinaryOp::kSub;
+  if (!IsByte(type_) || rounding_ != Rounding::kTwice || (!is_sum && op_ != BinaryOp::kMul)) return;
+  if (output_factor_.shift >= 0 || output_factor_.shift < -31) return;
+  loop_ = SupportedByteBinaryLoop();
+  bytes_.is_sum = is_sum;
+  bytes_.is_unsigned = type_ == CodeType::kUint8;
+  bytes_.sign = op_ == BinaryOp::kSub ? -1 : 1;
+  bytes_.zeros[0] = a_zero_;
+  bytes_.zeros[1] = b_zero_;
+  // Factors of operands are at most 1/2.
+  bytes_.multipliers[0] = a_factor_.multiplier;
+  bytes_.multipliers[1] = b_factor_.multiplier;
+  bytes_.shifts[0] = -a_factor_.shift;
+  bytes_.shifts[1] = -b_factor_.shift;
+  bytes_.output_multiplier = output_factor_.multiplier;
+  bytes_.output_shift = -output_factor_.shift;
+  const int32_t offset = bytes_.is_unsigned ? 128 : 0;
+  bytes_.conversion.zero_point = output_zero_ - offset;
+  bytes_.conversion.low = static_cast<int8_t>(range_.low - offset);
+  bytes_.conversion.high = static_cast<int8_t>(range_.high - offset);
+  bytes_.conversion.flip = bytes_.is_unsigned ? 0x80 : 0;
 }
 
 template <typename T>
@@ -544,6 +569,11 @@ absl::StatusOr<int32_t> IntegerBinary::Evaluate(int32_t a, int32_t b) const {
 
 absl::Status IntegerBinary::Compute(int64_t count, const void* a, int64_t a_step, const void* b, int64_t b_step,
                                     void* y) const {
+  if (loop_ != nullptr) {
+    loop_(count, bytes_, static_cast<const uint8_t*>(a), a_step, static_cast<const uint8_t*>(b), b_step,
+          static_cast<uint8_t*>(y));
+    return absl::OkStatus();
+  }
   const bool is_sum = (op_ == BinaryOp::kAdd || op_ == BinaryOp::kSub) && !powers_of_two_;
   if (rounding_ == Rounding::kTwice && (is_sum || op_ == BinaryOp::kMul)) {
     VisitOutput(type_, y, [&](auto* to) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime_check/kernels/integer/byte_tiles.h"
 #include "runtime_check/kernels/integer/integer_arithmetic.h"
 
 namespace permafrost {
@@ -89,7 +90,11 @@ class IntegerBinary {
   template <typename T>
   void ComputeProduct(int64_t count, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y) const;
   absl::StatusOr<int32_t> Evaluate(int32_t a, int32_t b) const;
+  // Sets loop_ if there is one for this operator.
+  void SelectLoop();
 
+  ByteBinaryLoop loop_ = nullptr;  // In place of ComputeSum and ComputeProduct.
+  ByteBinary bytes_;
   BinaryOp op_ = BinaryOp::kAdd;
   CodeType type_ = CodeType::kInt8;
   Rounding rounding_ = Rounding::kTwice;

@@ -32,7 +32,7 @@ void MultiplyPortable(int64_t row_count, const char* a, int64_t a_stride, const 
     std::memcpy(out, sums, sizeof(sums));
   }
 }
-[[maybe_unused]] constexpr IntegerLoops kPortable = {"portable", 2, 8, 4, MultiplyPortable};
+[[maybe_unused]] constexpr IntegerLoops kPortable = {"portable", 8, 4, MultiplyPortable};
 
 #if defined(__x86_64__)
 
@@ -44,40 +44,40 @@ int32_t LoadGroup(const char* a) {
 
 // Defines MultiplyRows<kRows> and the function of the table in the current namespace. Vector: a register of 32-bit
 // sums; LOAD_WEIGHTS reads the weights of one register; MULTIPLY_ADD(sums, group, weights) adds products.
-#define PERMAFROST_INTEGER_LOOPS(Vector, kTileRows, kGroup, LOAD, STORE, LOAD_WEIGHTS, BROADCAST, MULTIPLY_ADD) \
-  constexpr int kLanes = sizeof(Vector) / sizeof(int32_t), kWidth = 2 * kLanes;                                 \
-  template <int kRows>                                                                                          \
-  void MultiplyRows(const char* a, int64_t a_stride, const int8_t* b, int64_t groups, const int32_t* start,     \
-                    int32_t* out) {                                                                             \
-    Vector sums[kRows][2];                                                                                      \
-    _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                                  \
-      sums[r][0] = LOAD(start);                                                                                 \
-      sums[r][1] = LOAD(start + kLanes);                                                                        \
-    }                                                                                                           \
-    for (int64_t g = 0; g < groups; ++g, a += 4, b += kWidth * kGroup) {                                        \
-      const Vector low = LOAD_WEIGHTS(b), high = LOAD_WEIGHTS(b + kLanes * kGroup);                             \
-      _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                                \
-        const Vector group = BROADCAST(LoadGroup(a + r * a_stride));                                            \
-        sums[r][0] = MULTIPLY_ADD(sums[r][0], group, low);                                                      \
-        sums[r][1] = MULTIPLY_ADD(sums[r][1], group, high);                                                     \
-      }                                                                                                         \
-    }                                                                                                           \
-    _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                                  \
-      STORE(out + r * kWidth, sums[r][0]);                                                                      \
-      STORE(out + r * kWidth + kLanes, sums[r][1]);                                                             \
-    }                                                                                                           \
-  }                                                                                                             \
-  void Multiply(int64_t row_count, const char* a, int64_t a_stride, const int8_t* b, int64_t groups,            \
-                const int32_t* start, int32_t* out) {                                                           \
-    while (row_count > 0) {                                                                                     \
-      const int64_t rows = row_count >= kTileRows ? kTileRows : row_count >= 3 ? 3 : 1;                         \
-      (rows == kTileRows ? MultiplyRows<kTileRows>                                                              \
-       : rows == 3       ? MultiplyRows<3>                                                                      \
-                         : MultiplyRows<1>)(a, a_stride, b, groups, start, out);                                      \
-      a += rows * a_stride;                                                                                     \
-      out += rows * kWidth;                                                                                     \
-      row_count -= rows;                                                                                        \
-    }                                                                                                           \
+#define PERMAFROST_INTEGER_LOOPS(Vector, kTileRows, LOAD, STORE, LOAD_WEIGHTS, BROADCAST, MULTIPLY_ADD)     \
+  constexpr int kLanes = sizeof(Vector) / sizeof(int32_t), kWidth = 2 * kLanes;                             \
+  template <int kRows>                                                                                      \
+  void MultiplyRows(const char* a, int64_t a_stride, const int8_t* b, int64_t groups, const int32_t* start, \
+                    int32_t* out) {                                                                         \
+    Vector sums[kRows][2];                                                                                  \
+    _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                              \
+      sums[r][0] = LOAD(start);                                                                             \
+      sums[r][1] = LOAD(start + kLanes);                                                                    \
+    }                                                                                                       \
+    for (int64_t g = 0; g < groups; ++g, a += 4, b += kWidth * 2) {                                         \
+      const Vector low = LOAD_WEIGHTS(b), high = LOAD_WEIGHTS(b + kLanes * 2);                              \
+      _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                            \
+        const Vector group = BROADCAST(LoadGroup(a + r * a_stride));                                        \
+        sums[r][0] = MULTIPLY_ADD(sums[r][0], group, low);                                                  \
+        sums[r][1] = MULTIPLY_ADD(sums[r][1], group, high);                                                 \
+      }                                                                                                     \
+    }                                                                                                       \
+    _Pragma("GCC unroll 16") for (int r = 0; r < kRows; ++r) {                                              \
+      STORE(out + r * kWidth, sums[r][0]);                                                                  \
+      STORE(out + r * kWidth + kLanes, sums[r][1]);                                                         \
+    }                                                                                                       \
+  }                                                                                                         \
+  void Multiply(int64_t row_count, const char* a, int64_t a_stride, const int8_t* b, int64_t groups,        \
+                const int32_t* start, int32_t* out) {                                                       \
+    while (row_count > 0) {                                                                                 \
+      const int64_t rows = row_count >= kTileRows ? kTileRows : row_count >= 3 ? 3 : 1;                     \
+      (rows == kTileRows ? MultiplyRows<kTileRows>                                                          \
+       : rows == 3       ? MultiplyRows<3>                                                                  \
+                         : MultiplyRows<1>)(a, a_stride, b, groups, start, out);                                  \
+      a += rows * a_stride;                                                                                 \
+      out += rows * kWidth;                                                                                 \
+      row_count -= rows;                                                                                    \
+    }                                                                                                       \
   }
 
 #pragma GCC push_options
@@ -90,12 +90,12 @@ namespace sse2_words {
 #define LOAD_WEIGHTS(p) \
   _mm_srai_epi16(_mm_unpacklo_epi8(_mm_setzero_si128(), _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))), 8)
 #define MULTIPLY_ADD(sums, group, weights) _mm_add_epi32(sums, _mm_madd_epi16(group, weights))
-PERMAFROST_INTEGER_LOOPS(__m128i, 4, 2, LOAD, STORE, LOAD_WEIGHTS, _mm_set1_epi32, MULTIPLY_ADD)
+PERMAFROST_INTEGER_LOOPS(__m128i, 4, LOAD, STORE, LOAD_WEIGHTS, _mm_set1_epi32, MULTIPLY_ADD)
 #undef LOAD
 #undef STORE
 #undef LOAD_WEIGHTS
 #undef MULTIPLY_ADD
-constexpr IntegerLoops kTable = {"sse2", 2, kWidth, 4, Multiply};
+constexpr IntegerLoops kTable = {"sse2", kWidth, 4, Multiply};
 }  // namespace sse2_words
 
 #ifndef PERMAFROST_WITHOUT_AVX2
@@ -106,12 +106,12 @@ namespace avx2_words {
 #define STORE(p, v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v)
 #define LOAD_WEIGHTS(p) _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))
 #define MULTIPLY_ADD(sums, group, weights) _mm256_add_epi32(sums, _mm256_madd_epi16(group, weights))
-PERMAFROST_INTEGER_LOOPS(__m256i, 6, 2, LOAD, STORE, LOAD_WEIGHTS, _mm256_set1_epi32, MULTIPLY_ADD)
+PERMAFROST_INTEGER_LOOPS(__m256i, 6, LOAD, STORE, LOAD_WEIGHTS, _mm256_set1_epi32, MULTIPLY_ADD)
 #undef LOAD
 #undef STORE
 #undef LOAD_WEIGHTS
 #undef MULTIPLY_ADD
-constexpr IntegerLoops kTable = {"avx2", 2, kWidth, 6, Multiply};
+constexpr IntegerLoops kTable = {"avx2", kWidth, 6, Multiply};
 }  // namespace avx2_words
 #pragma GCC pop_options
 #endif
@@ -123,18 +123,12 @@ namespace avx512_words {
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, v) _mm512_storeu_si512(p, v)
 #define LOAD_WEIGHTS(p) _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))
-PERMAFROST_INTEGER_LOOPS(__m512i, 12, 2, LOAD, STORE, LOAD_WEIGHTS, _mm512_set1_epi32, _mm512_dpwssd_epi32)
-#undef LOAD_WEIGHTS
-constexpr IntegerLoops kTable = {"avx512vnni", 2, kWidth, 12, Multiply};
-}  // namespace avx512_words
-namespace avx512_bytes {
-#define LOAD_WEIGHTS(p) _mm512_loadu_si512(p)
-PERMAFROST_INTEGER_LOOPS(__m512i, 12, 4, LOAD, STORE, LOAD_WEIGHTS, _mm512_set1_epi32, _mm512_dpbusd_epi32)
+PERMAFROST_INTEGER_LOOPS(__m512i, 12, LOAD, STORE, LOAD_WEIGHTS, _mm512_set1_epi32, _mm512_dpwssd_epi32)
 #undef LOAD
 #undef STORE
 #undef LOAD_WEIGHTS
-constexpr IntegerLoops kTable = {"avx512vnni bytes", 4, kWidth, 12, Multiply};
-}  // namespace avx512_bytes
+constexpr IntegerLoops kTable = {"avx512vnni", kWidth, 12, Multiply};
+}  // namespace avx512_words
 #pragma GCC pop_options
 #endif
 
@@ -142,14 +136,6 @@ constexpr IntegerLoops kTable = {"avx512vnni bytes", 4, kWidth, 12, Multiply};
 #undef PERMAFROST_INTEGER_LOOPS
 
 #endif  // defined(__x86_64__)
-
-#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
-// AVX-512 and its dot products of integers (VNNI): leaf 7, ECX, bit 11 (Intel SDM, volume 2, CPUID).
-bool SupportsVnni() {
-  uint32_t a, b, c, d;
-  return SupportedInstructionSets().avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
-}
-#endif
 
 struct Supported {
   Supported() {
@@ -159,23 +145,15 @@ struct Supported {
     if (SupportedInstructionSets().avx2) Add(&avx2_words::kTable);
 #endif
 #ifndef PERMAFROST_WITHOUT_AVX512
-    if (SupportsVnni()) {
-      Add(&avx512_words::kTable);
-      Add(&avx512_bytes::kTable);
-    }
+    if (SupportsByteDotProducts()) Add(&avx512_words::kTable);
 #endif
 #else
     Add(&kPortable);
 #endif
   }
-  void Add(const IntegerLoops* table) {
-    if (table->group == 2) words = table;
-    bytes = table;
-    tables[count++] = table;
-  }
-  const IntegerLoops* tables[4] = {};
+  void Add(const IntegerLoops* table) { tables[count++] = table; }
+  const IntegerLoops* tables[3] = {};  // The best last.
   int count = 0;
-  const IntegerLoops *words = nullptr, *bytes = nullptr;
 };
 
 const Supported& AllSupported() {
@@ -185,8 +163,17 @@ const Supported& AllSupported() {
 
 }  // namespace
 
-const IntegerLoops& BestWordLoops() { return *AllSupported().words; }
-const IntegerLoops& BestByteLoops() { return *AllSupported().bytes; }
+bool SupportsByteDotProducts() {
+#if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
+  // Leaf 7, ECX, bit 11 (Intel SDM, volume 2, CPUID).
+  uint32_t a, b, c, d;
+  return SupportedInstructionSets().avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+#else
+  return false;
+#endif
+}
+
+const IntegerLoops& BestIntegerLoops() { return *SupportedIntegerLoops().back(); }
 
 absl::Span<const IntegerLoops* const> SupportedIntegerLoops() {
   return {AllSupported().tables, static_cast<size_t>(AllSupported().count)};

@@ -1,7 +1,8 @@
 // Implements products of matrices of codes.
 //
-// Rows are multiplied as unsigned bytes (code + 128 for int8), or as int16 after their zero point is subtracted;
-// weights as int8 (code - 128 for uint8). With a and w as they are multiplied, and za and zw their zero points,
+// Where ProductTiles exist, rows of bytes are multiplied as unsigned bytes (code + 128 for int8); else as int16 after
+// their zero point is subtracted. Weights are int8 (code - 128 for uint8). With a and w as they are multiplied, and za
+// and zw their zero points,
 //
 //   sum of (a - za) (w - zw) = sum of a w  +  (depth za zw - za * sum of the column's w)  -  zw * sum of the row's a
 //
@@ -115,11 +116,21 @@ PF_INLINE inline void SumScale::ConvertTwice(const int32_t* sums, int64_t first,
   }
 }
 
+PF_INLINE inline void SumScale::ConvertExact(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const {
+  const double low = range_.low - zero_point_, high = range_.high - zero_point_;
+  const double* factors = factors_.data() + first;
+  for (int64_t c = 0; c < count; ++c) {
+    // RoundAway after the limits, which are integers.
+    const double limited = std::min(std::max(static_cast<double>(sums[c]) * factors[c], low), high);
+    const auto whole = static_cast<int32_t>(limited);
+    const double rest = limited - whole;
+    codes[c] = whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0) + zero_point_;
+  }
+}
+
 void SumScale::ConvertNarrow(const int32_t* sums, int64_t first, int64_t count, int32_t* codes) const {
   for (int64_t c = 0; c < count; ++c) {
-    const int64_t rounded = rounding_ == Rounding::kExact
-                                ? RoundAway(static_cast<double>(sums[c]) * factors_[first + c])
-                                : MultiplyOnce(sums[c], {multipliers_[first + c], left_shifts_[first + c]});
+    const int64_t rounded = MultiplyOnce(sums[c], {multipliers_[first + c], left_shifts_[first + c]});
     codes[c] = range_.Clamp(rounded + zero_point_);
   }
 }
@@ -146,6 +157,8 @@ void SumScale::Convert(const void* sums, int64_t sum_stride, int64_t rows, int64
           ConvertWide(static_cast<const int64_t*>(sums) + from, first, size, codes);
         } else if (rounding_ == Rounding::kTwice) {
           ConvertTwice(static_cast<const int32_t*>(sums) + from, first, size, codes);
+        } else if (rounding_ == Rounding::kExact) {
+          ConvertExact(static_cast<const int32_t*>(sums) + from, first, size, codes);
         } else {
           ConvertNarrow(static_cast<const int32_t*>(sums) + from, first, size, codes);
         }
@@ -160,6 +173,44 @@ void SumScale::Convert(const void* sums, int64_t sum_stride, int64_t rows, int64
       }
     }
   });
+}
+
+ByteConversion SumScale::ToBytes() const {
+  const bool is_unsigned = type_ == CodeType::kUint8;
+  const int32_t offset = is_unsigned ? 128 : 0;
+  ByteConversion conversion;
+  conversion.zero_point = zero_point_ - offset;
+  conversion.low = static_cast<int8_t>(range_.low - offset);
+  conversion.high = static_cast<int8_t>(range_.high - offset);
+  conversion.flip = is_unsigned ? 0x80 : 0;
+  return conversion;
+}
+
+std::vector<ConversionBlock> SumScale::TwiceBlocks(int64_t count,
+                                                   absl::FunctionRef<int64_t(int64_t)> channel_at) const {
+  if (is_wide_ || rounding_ != Rounding::kTwice || BytesOf(type_) != 1) return {};
+  std::vector<ConversionBlock> blocks(static_cast<size_t>(count / kBlockChannels));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t channel = channel_at(i);
+    const int32_t multiplier = channel < 0 ? 0 : multipliers_[channel];
+    int32_t right = channel < 0 ? 1 : right_shifts_[channel];
+    if (multiplier == 0) right = 1;  // Any shift gives 0.
+    if (right < 1 || right > 31 || (channel >= 0 && left_shifts_[channel] != 0)) return {};
+    ConversionBlock& block = blocks[i / kBlockChannels];
+    const int64_t lane = i % kBlockChannels;
+    block.multipliers[lane] = multiplier;
+    (lane % 2 == 0 ? block.even_addends : block.odd_addends)[lane / 2] =
+        (int64_t{1} << 30) + (int64_t{1} << (30 + right));
+    (lane % 2 == 0 ? block.even_shifts : block.odd_shifts)[lane / 2] = 31 + right;
+  }
+  return blocks;
+}
+
+std::vector<FactorBlock> SumScale::FactorBlocks() const {
+  if (is_wide_ || rounding_ != Rounding::kExact || BytesOf(type_) != 1) return {};
+  std::vector<FactorBlock> blocks((factors_.size() + kBlockChannels - 1) / kBlockChannels);
+  for (size_t c = 0; c < factors_.size(); ++c) blocks[c / kBlockChannels].factors[c % kBlockChannels] = factors_[c];
+  return blocks;
 }
 
 absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weighting, const Depth& layout,
@@ -201,21 +252,41 @@ absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weig
   product.columns_ = columns;
   product.layout_ = layout;
   product.column_step_ = column_step;
-  product.loops_ = traits.loops != nullptr ? traits.loops : is_word ? &BestWordLoops() : &BestByteLoops();
-  const bool are_bytes = product.loops_->group == 4;
-  product.input_zero_ = weighting.input.zero_point + (type == CodeType::kInt8 && are_bytes ? 128 : 0);
+  product.loops_ = traits.loops != nullptr ? traits.loops : &BestIntegerLoops();
+  if (traits.loops == nullptr && HasTiles(weighting)) {
+    product.tiles_ = SupportedProductTiles();
+    const int64_t padded = (columns + kBlockChannels - 1) / kBlockChannels * kBlockChannels;
+    product.twice_blocks_ = product.scale_.TwiceBlocks(padded, [&](int64_t i) { return i < columns ? i : -1; });
+    product.factor_blocks_ = product.scale_.FactorBlocks();
+  }
+  const bool is_tiled = product.tiles_ != nullptr;
+  product.input_zero_ = weighting.input.zero_point + (type == CodeType::kInt8 && is_tiled ? 128 : 0);
   product.filter_zero_ = weighting.filter_zero_point - (is_unsigned ? 128 : 0);
-  const int64_t group = product.loops_->group, width = product.loops_->width;
-  product.groups_ = (depth + group - 1) / group;
+  const int64_t group = is_tiled ? 4 : 2, width = is_tiled ? kTileColumns : product.loops_->width;
+  const int64_t rows = is_tiled ? kMostTileRows : product.loops_->rows;
+  product.group_ = group;
+  product.width_ = width;
+  const int64_t taps = layout.taps_y * layout.taps_x;
+  const int64_t segment_taps = layout.segment_taps > 0 ? layout.segment_taps : std::max<int64_t>(taps, 1);
+  if (taps % segment_taps != 0 || (segment_taps != taps && taps > 0 && !is_tiled)) {
+    return absl::InvalidArgumentError("the taps are not divided into segments");
+  }
+  product.num_segments_ = std::max<int64_t>(taps / segment_taps, 1);
+  product.segment_depth_ = taps == 0 ? 0 : segment_taps * layout.inputs;
+  product.segment_groups_ = (product.segment_depth_ + group - 1) / group;
+  product.groups_ = product.num_segments_ * product.segment_groups_;
   product.padded_columns_ = (columns + width - 1) / width * width;
   product.row_bytes_ = Align(product.groups_ * 4);  // A group has 4 bytes, or 2 elements of int16.
   // A block of rows stays in the L1 cache (32 KB) along with a part of a panel.
-  product.block_rows_ = std::clamp<int64_t>(
-      (16 << 10) / std::max<int64_t>(product.row_bytes_, 1) / product.loops_->rows * product.loops_->rows,
-      product.loops_->rows, 4 * product.loops_->rows);
+  product.block_rows_ =
+      std::clamp<int64_t>((16 << 10) / std::max<int64_t>(product.row_bytes_, 1) / rows * rows, rows, 4 * rows);
   const int64_t sum_size = is_wide ? 8 : 4;
   product.packed_size_ =
       Align(product.padded_columns_ * sum_size) + Align(product.padded_columns_ * product.groups_ * group);
+  if (is_tiled) {
+    product.scratch_size_ = kAlignment + product.block_rows_ * product.row_bytes_;
+    return product;
+  }
   product.scratch_size_ = kAlignment + product.block_rows_ * product.row_bytes_ + Align(product.block_rows_ * 4) +
                           Align(product.block_rows_ * width * sum_size) + Align(depth * BytesOf(type)) +
                           (is_wide ? Align(product.block_rows_ * width * 4) : 0);
@@ -224,18 +295,22 @@ absl::StatusOr<IntegerProduct> IntegerProduct::Make(const IntegerWeighting& weig
 
 void IntegerProduct::Pack(const void* right, const void* bias, char* packed) const {
   const int64_t sum_size = scale_.is_wide() ? 8 : 4;
-  const int64_t group = loops_->group, width = loops_->width;
+  const int64_t group = group_, width = width_;
   const uint8_t flipped = type_ == CodeType::kUint8 ? 0x80 : 0;
   const auto* codes = static_cast<const uint8_t*>(right);
   char* weights = packed + Align(padded_columns_ * sum_size);
   // Rows of int16 have their zero point subtracted.
-  const int64_t input_zero = group == 4 ? input_zero_ : 0;
+  const int64_t input_zero = tiles_ != nullptr ? input_zero_ : 0;
+  const int64_t segment = std::max<int64_t>(segment_groups_ * group, 1);
   for (int64_t panel = 0; panel < padded_columns_; panel += width, weights += groups_ * group * width) {
     int64_t sums[kMaxPanelWidth] = {};
     const int64_t count = std::min(width, columns_ - panel);
-    if (count < width || depth_ % group != 0) std::memset(weights, 0, static_cast<size_t>(groups_ * group * width));
+    if (count < width || segment_depth_ % group != 0)
+      std::memset(weights, 0, static_cast<size_t>(groups_ * group * width));
     int64_t k = 0;
     for (int64_t tap = 0; tap < layout_.taps_y * layout_.taps_x; ++tap) {
+      // Segments start with a group of their own.
+      if (k % segment == segment_depth_) k += segment - segment_depth_;
       const uint8_t* tap_codes = codes + tap / layout_.taps_x * layout_.tap_y_step +
                                  tap % layout_.taps_x * layout_.tap_x_step + panel * column_step_;
       for (int64_t i = 0; i < layout_.inputs; ++i, ++k) {
@@ -267,34 +342,22 @@ void IntegerProduct::Pack(const void* right, const void* bias, char* packed) con
 
 PF_INLINE inline void IntegerProduct::PrepareRow(const void* codes, char* row, int32_t* sum) const {
   const int64_t depth = depth_;
-  const bool has_sum = filter_zero_ != 0;
   uint32_t total = 0;
-  if (loops_->group == 4) {
-    const auto* from = static_cast<const uint8_t*>(codes);
-    auto* to = reinterpret_cast<uint8_t*>(row);
-    const uint8_t flipped = type_ == CodeType::kInt8 ? 0x80 : 0;
-    for (int64_t k = 0; k < depth; ++k) to[k] = from[k] ^ flipped;
-    for (int64_t k = depth; k < groups_ * 4; ++k) to[k] = 0;
-    if (has_sum) {
-      for (int64_t k = 0; k < depth; ++k) total += to[k];
-    }
+  auto* to = reinterpret_cast<int16_t*>(row);
+  const auto zero = static_cast<int16_t>(input_zero_);
+  const auto widen = [&](const auto* from) PF_INLINE {
+    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<int16_t>(from[k] - zero);
+  };
+  if (type_ == CodeType::kInt8) {
+    widen(static_cast<const int8_t*>(codes));
+  } else if (type_ == CodeType::kUint8) {
+    widen(static_cast<const uint8_t*>(codes));
   } else {
-    auto* to = reinterpret_cast<int16_t*>(row);
-    const auto zero = static_cast<int16_t>(input_zero_);
-    const auto widen = [&](const auto* from) PF_INLINE {
-      for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<int16_t>(from[k] - zero);
-    };
-    if (type_ == CodeType::kInt8) {
-      widen(static_cast<const int8_t*>(codes));
-    } else if (type_ == CodeType::kUint8) {
-      widen(static_cast<const uint8_t*>(codes));
-    } else {
-      widen(static_cast<const int16_t*>(codes));  // The zero point is 0.
-    }
-    if (depth % 2 != 0) to[depth] = 0;
-    if (has_sum) {
-      for (int64_t k = 0; k < depth; ++k) total += static_cast<uint32_t>(int32_t{to[k]});
-    }
+    widen(static_cast<const int16_t*>(codes));  // The zero point is 0.
+  }
+  if (depth % 2 != 0) to[depth] = 0;
+  if (filter_zero_ != 0) {
+    for (int64_t k = 0; k < depth; ++k) total += static_cast<uint32_t>(int32_t{to[k]});
   }
   *sum = static_cast<int32_t>(total);
 }
@@ -316,6 +379,22 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
   const bool is_wide = scale_.is_wide();
   const int64_t sum_size = is_wide ? 8 : 4, width = loops_->width, output_size = BytesOf(scale_.type());
   char* rows = scratch + (kAlignment - reinterpret_cast<uintptr_t>(scratch) % kAlignment) % kAlignment;
+  if (tiles_ != nullptr) {
+    constexpr int64_t kSegment = 0;
+    Lines lines;
+    lines.rows = {reinterpret_cast<const uint8_t*>(rows), row_bytes_, &kSegment, 1};
+    lines.row_output_step = output_stride * output_size;
+    for (int64_t row = first; row < last; row += block_rows_) {
+      lines.rows_per_line = std::min(block_rows_, last - row);
+      for (int64_t r = 0; r < lines.rows_per_line; ++r) {
+        char* to = rows + r * row_bytes_;
+        const void* from = row_of(row + r, to);
+        if (from != to) std::memcpy(to, from, static_cast<size_t>(depth_));
+      }
+      ComputeLines(lines, packed, static_cast<char*>(output) + row * lines.row_output_step);
+    }
+    return;
+  }
   auto* row_sums = reinterpret_cast<int32_t*>(rows + block_rows_ * row_bytes_);
   char* sums = reinterpret_cast<char*>(row_sums) + Align(block_rows_ * 4);
   char* codes = sums + Align(block_rows_ * width * sum_size);
@@ -327,7 +406,7 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
       for (int64_t r = 0; r < count; ++r) PrepareRow(row_of(row + r, codes), rows + r * row_bytes_, row_sums + r);
     });
     for (int64_t panel = 0; panel < columns_; panel += width) {
-      const int8_t* weights = all_weights + panel * groups_ * loops_->group;
+      const int8_t* weights = all_weights + panel * groups_ * group_;
       const int64_t columns = std::min(width, columns_ - panel);
       if (is_wide) {
         MultiplyWidePanel(rows, count, weights, reinterpret_cast<const int64_t*>(packed) + panel, part,
@@ -354,9 +433,71 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
   }
 }
 
+void IntegerProduct::ComputeLines(Lines lines, const char* packed, void* output) const {
+  alignas(kAlignment) int32_t sums[kMostTileRows * kTileColumns];
+  const uint8_t* first = lines.rows.first;
+  lines.rows.segment_groups = segment_groups_;
+  lines.rows.flip = type_ == CodeType::kInt8 ? 0x80 : 0;
+  ByteConversion conversion = scale_.ToBytes();
+  conversion.twice = twice_blocks_.empty() ? nullptr : twice_blocks_.data();
+  conversion.exact = factor_blocks_.empty() ? nullptr : factor_blocks_.data();
+  const bool has_blocks = conversion.twice != nullptr || conversion.exact != nullptr;
+  const auto* all_weights = reinterpret_cast<const int8_t*>(packed + Align(padded_columns_ * 4));
+  for (int64_t panel = 0; panel < columns_; panel += kTileColumns) {
+    const int8_t* weights = all_weights + panel * groups_ * 4;
+    const auto* start = reinterpret_cast<const int32_t*>(packed) + panel;
+    const int64_t columns = std::min<int64_t>(kTileColumns, columns_ - panel);
+    for (int64_t line = 0; line < lines.lines; ++line) {
+      auto* to = static_cast<uint8_t*>(output) + line * lines.line_output_step + panel;
+      for (int64_t row = 0; row < lines.rows_per_line; row += kMostTileRows) {
+        const int64_t count = std::min<int64_t>(kMostTileRows, lines.rows_per_line - row);
+        lines.rows.first = first + line * lines.line_step + row * lines.rows.step;
+        tiles_->multiply(count, lines.rows, weights, columns, start, sums);
+        if (filter_zero_ != 0) SubtractRowSums(lines.rows, count, sums);
+        uint8_t* tile = to + row * lines.row_output_step;
+        if (has_blocks) {
+          tiles_->convert(conversion, panel / kBlockChannels, sums, count, columns, tile, lines.row_output_step);
+        } else {
+          scale_.Convert(sums, kTileColumns, count, panel, columns, tile, lines.row_output_step);
+        }
+      }
+    }
+  }
+}
+
+void IntegerProduct::SubtractRowSums(const ByteRows& rows, int64_t count, int32_t* sums) const {
+  Multiversion([&]() PF_INLINE {
+    for (int64_t r = 0; r < count; ++r) {
+      uint32_t total = 0;
+      for (int64_t s = 0; s < rows.num_segments; ++s) {
+        const uint8_t* codes = rows.first + r * rows.step + rows.segments[s];
+        for (int64_t k = 0; k < segment_depth_; ++k) total += codes[k] ^ rows.flip;
+      }
+      const int32_t product = WrapMultiply(filter_zero_, static_cast<int32_t>(total));
+      for (int64_t c = 0; c < kTileColumns; ++c) {
+        sums[r * kTileColumns + c] = WrapSubtract(sums[r * kTileColumns + c], product);
+      }
+    }
+  });
+}
+
 void IntegerProduct::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
                              void* output) const {
   const int64_t row_size = depth_ * BytesOf(type_);
+  if (tiles_ != nullptr) {
+    // Rows that are read where they lie: those whose last group ends before the last row does.
+    constexpr int64_t kSegment = 0, kBlockRows = 8 * kMostTileRows;
+    const int64_t direct =
+        row_size % 4 == 0 ? last : std::max(first, last - (groups_ * 4 + row_size - 1) / row_size + 1);
+    Lines lines;
+    lines.rows = {nullptr, row_size, &kSegment, 1};
+    lines.row_output_step = columns_;
+    for (; first < direct; first += lines.rows_per_line) {
+      lines.rows_per_line = std::min(kBlockRows, direct - first);
+      lines.rows.first = static_cast<const uint8_t*>(input) + first * row_size;
+      ComputeLines(lines, packed, static_cast<uint8_t*>(output) + first * columns_);
+    }
+  }
   ComputeRows([&](int64_t row, char*) -> const void* { return static_cast<const char*>(input) + row * row_size; },
               packed, first, last, scratch, output, columns_);
 }

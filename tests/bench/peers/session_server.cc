@@ -4,8 +4,10 @@
 // JSON, or with {"error": "..."}. worker.py answers the same requests for the peers. Prints {"import_ns": 0} at the
 // start.
 //
-//           samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
-//         samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
+//   load   model=PATH           loads; then any of these:                             {"ns": N}
+//          inputs=A,B outputs=C,D  nodes; default: those that the model declares
+//          delegate=NAME precision=NAME threads=N
+//          samples=A0.npy,B0.npy,A1.npy,B1.npy   inputs to choose and calibrate precisions; default: the first feed
 //   feed   A.npy B.npy          the inputs, in the order of load's; plans             {"ns": N}
 //   run    N                    computes N times into the same buffers                {"ns": [N, ...]}
 //   save   PREFIX               the last outputs, to PREFIX_0.npy, PREFIX_1.npy, ...  {"outputs": N}
@@ -82,9 +84,7 @@ absl::StatusOr<Settings> ParseSettings(absl::Span<const std::string> words) {
           "unknown key '", key, "', expected one of model, inputs, outputs, threads, delegate, precision, samples"));
     }
   }
-  if (settings.model.empty() || settings.outputs.empty()) {
-    return absl::InvalidArgumentError("load needs model and outputs");
-  }
+  if (settings.model.empty()) return absl::InvalidArgumentError("load needs model");
   return settings;
 }
 
@@ -150,8 +150,15 @@ class Server {
     PF_ASSIGN_OR_RETURN(SessionOptions options, OptionsFor(settings, &is_settled_));
     outputs_.clear();
     memory_.clear();
+    has_feeds_ = false;
     PF_ASSIGN_OR_RETURN(graph_, OpenModel(RealFileSystem(), settings.model));
-    PF_RETURN_IF_ERROR(graph_->DeclareInterface(settings.inputs, settings.outputs));
+    if (settings.outputs.empty()) {
+      for (const Endpoint& input : graph_->inputs()) settings_.inputs.push_back(input.text);
+      for (const Endpoint& output : graph_->outputs()) settings_.outputs.push_back(output.text);
+      if (settings.outputs.empty()) return absl::InvalidArgumentError("the model declares no outputs; load needs them");
+    } else {
+      PF_RETURN_IF_ERROR(graph_->DeclareInterface(settings.inputs, settings.outputs));
+    }
     PF_ASSIGN_OR_RETURN(session_, Session::Create(*graph_, settings.inputs, settings.outputs, std::move(options)));
     return absl::StrCat("\"ns\": ", Nanoseconds(Clock::now() - start));
   }
@@ -170,10 +177,11 @@ class Server {
     PF_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, session_->Plan(shapes));
     outputs_.clear();
     memory_.clear();
+    has_feeds_ = true;
     for (const TensorSpec& spec : specs) {
-      if (!spec.shape.IsFullyKnown()) {
-        return absl::UnimplementedError(absl::StrCat("output '", spec.name, "' has shape ", spec.shape.ToString(),
-                                                     " before a run, expected it to be known"));
+      if (!spec.shape.IsFullyKnown() || spec.dtype == DType::kString) {  // Each run returns its outputs.
+        memory_.clear();
+        break;
       }
       char* data = nullptr;
       PF_ASSIGN_OR_RETURN(Tensor output, Tensor::Allocate(spec.dtype, spec.shape, &data));
@@ -217,7 +225,7 @@ class Server {
   }
 
   absl::StatusOr<std::string> Run(absl::Span<const std::string> arguments) {
-    if (memory_.empty()) return absl::FailedPreconditionError("run before feed");
+    if (!has_feeds_) return absl::FailedPreconditionError("run before feed");
     int runs = 0;
     if (arguments.size() != 1 || !absl::SimpleAtoi(arguments[0], &runs) || runs < 1 || runs > kMaxRuns) {
       return absl::InvalidArgumentError(absl::StrCat("run takes a number from 1 to ", kMaxRuns));
@@ -225,7 +233,11 @@ class Server {
     std::vector<int64_t> times(runs);
     for (int64_t& time : times) {
       const auto start = Clock::now();
-      PF_RETURN_IF_ERROR(session_->RunInto(feeds_, memory_));
+      if (memory_.empty()) {
+        PF_ASSIGN_OR_RETURN(outputs_, session_->Run(feeds_));
+      } else {
+        PF_RETURN_IF_ERROR(session_->RunInto(feeds_, memory_));
+      }
       time = Nanoseconds(Clock::now() - start);
     }
     return absl::StrCat("\"ns\": [", absl::StrJoin(times, ", "), "]");
@@ -248,7 +260,8 @@ class Server {
   std::unique_ptr<Session> session_;
   std::vector<Tensor> feeds_;
   std::vector<Tensor> outputs_;
-  std::vector<absl::Span<char>> memory_;  // Memory of outputs_.
+  std::vector<absl::Span<char>> memory_;  // Memory of outputs_; empty if their shapes are known only after a run.
+  bool has_feeds_ = false;
 };
 
 void Serve() {

@@ -50,7 +50,14 @@ class LiteRT:
         self.invoke = self.interpreter.invoke
 
     def feed(self, arrays):
-        for details, array in zip(self.interpreter.get_input_details(), arrays):
+        inputs = self.interpreter.get_input_details()
+        different = [(details, array) for details, array in zip(inputs, arrays)
+                     if tuple(details["shape"]) != array.shape]
+        for details, array in different:
+            self.interpreter.resize_tensor_input(details["index"], array.shape)
+        if different:
+            self.interpreter.allocate_tensors()
+        for details, array in zip(inputs, arrays):
             self.interpreter.set_tensor(details["index"], array)
 
     def outputs(self):
@@ -100,7 +107,9 @@ class OpenVINO:
             core.set_property({"CACHE_DIR": settings["model"] + ".cache"})
         self.compiled = core.compile_model(settings["model"], "CPU", options)
         self.request = self.compiled.create_infer_request()
-        self.names = [name + ":0" for name in settings["outputs"]]
+        # A .tflite file is loaded without names of outputs: all, in the order of the file.
+        self.names = ([name + ":0" for name in settings["outputs"]] if settings["outputs"] else
+                      [output.any_name for output in self.compiled.outputs])
 
     def feed(self, arrays):
         self.kept = [openvino.Tensor(array, shared_memory=True) for array in arrays]
@@ -159,7 +168,7 @@ class Server:
         settings = dict(word.split("=", 1) for word in words)
         settings["threads"] = int(settings["threads"])
         for key in ("inputs", "outputs"):
-            settings[key] = settings[key].split(",")
+            settings[key] = [name for name in settings[key].split(",") if name]
         start = time.perf_counter_ns()
         self.engine = self.engine_class(settings)
         return {"ns": time.perf_counter_ns() - start}

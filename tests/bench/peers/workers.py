@@ -82,10 +82,12 @@ def load_line(configuration, model, setup, threads):
     path = converted(model, configuration.artifact, setup.work_dir / "models", setup.programs)
     names = [entry["name"] for entry in model.inputs]
     # Peers are calibrated with all recorded inputs during conversion; our engines at the first feed.
-    samples = [f"samples={','.join(str(file) for file in model.input_files)}"] if configuration.is_ours else []
+    files = [str(file) for run in model.input_files for file in (run if isinstance(run, list) else [run])]
+    samples = [f"samples={','.join(files)}"] if configuration.is_ours else []
     return "\t".join(["load", f"model={path}", f"inputs={','.join(names)}", f"outputs={','.join(model.outputs)}",
                       f"threads={threads}", *(f"{key}={value}" for key, value in configuration.options), *samples])
 
 
 def feed_line(model, run=0):
-    return f"feed\t{model.input_files[run]}"
+    files = model.input_files[run]
+    return "\t".join(["feed", *(str(file) for file in (files if isinstance(files, list) else [files]))])
