@@ -1,4 +1,5 @@
 // Operators with float input and int8 weights, which quantise their input when they run.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,10 +18,45 @@
 namespace permafrost {
 namespace {
 
-template <typename Operator>
-struct HybridState : public KernelState {
-  Operator op;
+// Weights that are packed before the first run if they are constant, else in the scratch memory of each run.
+struct PackedFilter {
+  Tensor packed;
+  int64_t part = -1;  // Offset in the scratch memory, or -1.
+
+  template <typename Operator>
+  absl::Status Prepare(PrepareContext* context, const Operator& op, ScratchParts* parts) {
+    if (const Tensor* filter = context->input_value(1); filter != nullptr) {
+      char* bytes = nullptr;
+      PF_ASSIGN_OR_RETURN(packed, Tensor::Allocate(DType::kInt8, Shape({op.packed_size()}), &bytes));
+      op.Pack(reinterpret_cast<const int8_t*>(filter->bytes().data()), bytes);
+      context->ReleaseInput(1);
+      return absl::OkStatus();
+    }
+    PF_ASSIGN_OR_RETURN(part, parts->Add(op.packed_size(), 1));
+    return absl::OkStatus();
+  }
+
+  // Returns the packed weights.
+  template <typename Operator>
+  const char* Get(ComputeContext* context, const Operator& op) const {
+    if (part < 0) return packed.bytes().data();
+    char* to = context->scratch() + part;
+    op.Pack(context->input<int8_t>(1), to);
+    return to;
+  }
+};
+
+struct DenseState : public KernelState {
+  HybridDense op;
+  PackedFilter filter;
   RowPieces pieces;
+};
+
+struct ConvolutionState : public KernelState {
+  HybridConvolution op;
+  PackedFilter filter;
+  RowPieces pieces;  // Of one image.
+  int64_t codes_part = 0;
 };
 
 absl::Status CheckTypes(PrepareContext* context, int64_t channels) {
@@ -40,29 +76,7 @@ absl::Status CheckTypes(PrepareContext* context, int64_t channels) {
   return absl::OkStatus();
 }
 
-template <typename Operator>
-absl::Status Finish(PrepareContext* context, Operator op, int64_t rows, int64_t row_cost) {
-  auto state = std::make_unique<HybridState<Operator>>();
-  ScratchParts parts;
-  PF_ASSIGN_OR_RETURN(state->pieces, RowPieces::Make(*context, rows, row_cost, op.scratch_size(), &parts));
-  state->op = std::move(op);
-  parts.Request(context);
-  context->SetState(std::move(state));
-  return absl::OkStatus();
-}
-
-template <typename Operator>
-absl::Status Compute(ComputeContext* context) {
-  const auto& state = context->state<HybridState<Operator>>();
-  const auto* input = context->input<float>(0);
-  const auto* filter = context->input<int8_t>(1);
-  const float* bias = context->num_inputs() > 2 ? context->input<float>(2) : nullptr;
-  auto* output = context->output<float>(0);
-  state.pieces.Run(context, [&](int64_t first, int64_t last, char* scratch) {
-    state.op.Compute(input, filter, bias, first, last, scratch, output);
-  });
-  return absl::OkStatus();
-}
+const float* BiasOf(ComputeContext* context) { return context->num_inputs() > 2 ? context->input<float>(2) : nullptr; }
 
 absl::Status PrepareMatMul(PrepareContext* context) {
   PF_RETURN_IF_ERROR(RequireInputs(*context, 2, 3));
@@ -81,8 +95,28 @@ absl::Status PrepareMatMul(PrepareContext* context) {
   PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(node, "filter_scales"));
   PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(node, "asymmetric_quantize_inputs"));
   PF_ASSIGN_OR_RETURN(const FusedActivation activation, ReadActivation(node));
-  PF_ASSIGN_OR_RETURN(HybridDense dense, HybridDense::Make(depth, columns, scales, asymmetric, activation));
-  return Finish(context, std::move(dense), input.dim(0), filter.num_elements());
+  auto state = std::make_unique<DenseState>();
+  PF_ASSIGN_OR_RETURN(state->op, HybridDense::Make(depth, columns, scales, asymmetric, activation));
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->pieces,
+                      RowPieces::Make(*context, input.dim(0), filter.num_elements(), state->op.scratch_size(), &parts));
+  PF_RETURN_IF_ERROR(state->filter.Prepare(context, state->op, &parts));
+  parts.Request(context);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeMatMul(ComputeContext* context) {
+  const auto& state = context->state<DenseState>();
+  if (state.pieces.rows == 0) return absl::OkStatus();
+  const char* packed = state.filter.Get(context, state.op);
+  const auto* input = context->input<float>(0);
+  const float* bias = BiasOf(context);
+  auto* output = context->output<float>(0);
+  state.pieces.Run(context, [&](int64_t first, int64_t last, char* scratch) {
+    state.op.Compute(input, packed, bias, first, last, scratch, output);
+  });
+  return absl::OkStatus();
 }
 
 absl::Status PrepareConvolution(PrepareContext* context, bool is_depthwise) {
@@ -119,12 +153,39 @@ absl::Status PrepareConvolution(PrepareContext* context, bool is_depthwise) {
   PF_ASSIGN_OR_RETURN(const std::vector<float> scales, FloatListAttr(node, "filter_scales"));
   PF_ASSIGN_OR_RETURN(const bool asymmetric, BoolAttr(node, "asymmetric_quantize_inputs"));
   PF_ASSIGN_OR_RETURN(const FusedActivation activation, ReadActivation(node));
+  auto state = std::make_unique<ConvolutionState>();
   PF_ASSIGN_OR_RETURN(
-      HybridConvolution convolution,
-      HybridConvolution::Make(sizes, is_depthwise, output_first ? sizes.OutputFirst() : sizes.OutputLast(), scales,
-                              asymmetric, activation));
-  // An image costs more than the least piece in all but tiny models.
-  return Finish(context, std::move(convolution), sizes.batch, INT32_MAX);
+      state->op, HybridConvolution::Make(sizes, is_depthwise, output_first ? sizes.OutputFirst() : sizes.OutputLast(),
+                                         scales, asymmetric, activation));
+  const int64_t rows = state->op.rows();
+  const double cost = static_cast<double>(filter.num_elements()) * static_cast<double>(sizes.window.y.output) *
+                      static_cast<double>(sizes.window.x.output) / static_cast<double>(std::max<int64_t>(rows, 1));
+  ScratchParts parts;
+  PF_ASSIGN_OR_RETURN(state->codes_part, parts.Add(state->op.image_size(), 1));
+  PF_ASSIGN_OR_RETURN(state->pieces, RowPieces::Make(*context, rows, static_cast<int64_t>(std::min(cost, 1e15)),
+                                                     state->op.scratch_size(), &parts));
+  PF_RETURN_IF_ERROR(state->filter.Prepare(context, state->op, &parts));
+  parts.Request(context);
+  context->SetState(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeConvolution(ComputeContext* context) {
+  const auto& state = context->state<ConvolutionState>();
+  if (context->output_shape(0).num_elements() == 0) return absl::OkStatus();
+  const char* packed = state.filter.Get(context, state.op);
+  const auto* input = context->input<float>(0);
+  const float* bias = BiasOf(context);
+  auto* output = context->output<float>(0);
+  auto* codes = reinterpret_cast<int8_t*>(context->scratch() + state.codes_part);
+  for (int64_t image = 0; image < state.op.images(); ++image) {
+    const RowScale scale = state.op.Quantize(input + image * state.op.image_size(), codes);
+    float* to = output + image * state.op.output_size();
+    state.pieces.Run(context, [&](int64_t first, int64_t last, char* scratch) {
+      state.op.Compute(codes, scale, packed, bias, first, last, scratch, to);
+    });
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PrepareConv2D(PrepareContext* context) { return PrepareConvolution(context, false); }
@@ -179,19 +240,19 @@ absl::Status ComputeBatchMatMul(ComputeContext* context) {
 DEFINE_KERNEL(_HybridMatMul) {
   return Kernel("MatMul of rows, each quantised to int8 when it runs, with int8 weights; then bias and activation")
       .Prepare(PrepareMatMul)
-      .Compute(Compute<HybridDense>);
+      .Compute(ComputeMatMul);
 }
 
 DEFINE_KERNEL(_HybridConv2D) {
   return Kernel("Conv2D of images, each quantised to int8 when it runs, with int8 weights; then bias and activation")
       .Prepare(PrepareConv2D)
-      .Compute(Compute<HybridConvolution>);
+      .Compute(ComputeConvolution);
 }
 
 DEFINE_KERNEL(_HybridDepthwiseConv2dNative) {
   return Kernel("DepthwiseConv2dNative of images, each quantised to int8 when it runs, with int8 weights")
       .Prepare(PrepareDepthwise)
-      .Compute(Compute<HybridConvolution>);
+      .Compute(ComputeConvolution);
 }
 
 DEFINE_KERNEL(_HybridBatchMatMul) {

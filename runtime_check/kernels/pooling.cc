@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
+#include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/inner_loops.h"
@@ -128,6 +130,40 @@ absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Fini
   return absl::OkStatus();
 }
 
+// The maxima of NHWC integers, a pixel at a time.
+template <typename T>
+void TakeMaxima(ComputeContext* context) {
+  const auto& state = context->state<PoolingState>();
+  const WindowAxis &y = state.window.y, &x = state.window.x;
+  const int64_t channels = state.channels;
+  if (context->output_shape(0).num_elements() == 0) return;
+  const T* input = context->input<T>(0);
+  T* output = context->output<T>(0);
+  const int64_t line_cost = x.output * channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
+  // 32: codes of 8 bits that are compared at once. 16 << 10 such steps take about 5 microseconds.
+  const int64_t grain = 1 + 32 * (16 << 10) / std::max<int64_t>(line_cost, 1);
+  context->threads().ParallelFor(state.batch * y.output, grain, [&](int64_t first, int64_t last) {
+    Multiversion([&]() PF_INLINE {
+      for (int64_t i = first; i < last; ++i) {
+        const T* image = input + i / y.output * y.input * x.input * channels;
+        int64_t y_begin, y_end, x_begin, x_end;
+        y.TapsInside(i % y.output, &y_begin, &y_end);
+        for (int64_t column = 0; column < x.output; ++column) {
+          x.TapsInside(column, &x_begin, &x_end);
+          T* to = output + (i * x.output + column) * channels;
+          for (int64_t c = 0; c < channels; ++c) to[c] = std::numeric_limits<T>::lowest();
+          for (int64_t ty = y_begin; ty < y_end; ++ty) {
+            for (int64_t tx = x_begin; tx < x_end; ++tx) {
+              const T* from = image + ((y.First(i % y.output) + ty) * x.input + x.First(column) + tx) * channels;
+              for (int64_t c = 0; c < channels; ++c) to[c] = to[c] < from[c] ? from[c] : to[c];
+            }
+          }
+        }
+      }
+    });
+  });
+}
+
 absl::Status ComputeAverage(ComputeContext* context) {
   if (IsSelected(DType::kDouble) && context->input_at(0).dtype == DType::kDouble) {
     return PoolPlain(
@@ -148,6 +184,9 @@ absl::Status ComputeMaximum(ComputeContext* context) {
   if (DispatchOn<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t>(
           context->input_at(0).dtype, [&](auto tag) {
             using T = typename decltype(tag)::type;
+            if constexpr (std::is_integral_v<T>) {
+              if (!context->state<PoolingState>().layout.is_nchw()) return TakeMaxima<T>(context);
+            }
             status = PoolPlain(
                 context, std::numeric_limits<T>::lowest(), [](T most, T x) { return x > most ? x : most; },
                 [](int64_t, T most) { return most; });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
@@ -105,12 +106,33 @@ absl::Status ComputeDequantize(ComputeContext* context) {
         const auto* input = context->input_bits<Code>(0);
         ForEachRange(context, state, [&](int64_t begin, int64_t end, int64_t slice) {
           const double scale = scales[slice], point = points[slice];
-          for (int64_t i = begin; i < end; ++i) {
-            output[i] = static_cast<float>(scale * (static_cast<double>(input[i]) - point));
-          }
+          Multiversion([&]() PF_INLINE {
+            for (int64_t i = begin; i < end; ++i) {
+              output[i] = static_cast<float>(scale * (static_cast<double>(input[i]) - point));
+            }
+          });
         });
       });
   return absl::OkStatus();
+}
+
+// Integers up to 2^24 are floats, so that codes can be limited before they are rounded.
+constexpr double kMostExact = 1 << 24;
+
+template <typename Code>
+void QuantizeNarrow(const float* input, int64_t begin, int64_t end, float scale, int32_t point, int32_t lowest,
+                    int32_t highest, Code* output) {
+  const auto low = static_cast<float>(lowest - point), high = static_cast<float>(highest - point);
+  Multiversion([&]() PF_INLINE {
+    for (int64_t i = begin; i < end; ++i) {
+      const float quotient = input[i] / scale;
+      // The limits decide after NaN, whose code is the zero point where that is a code.
+      const float limited = std::min(std::max(quotient == quotient ? quotient : 0.0f, low), high);
+      const auto whole = static_cast<int32_t>(limited);
+      const float rest = limited - static_cast<float>(whole);  // Exact.
+      output[i] = static_cast<Code>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + point);
+    }
+  });
 }
 
 // Halves are rounded away from zero; NaN becomes the zero point.
@@ -129,6 +151,11 @@ absl::Status ComputeQuantize(ComputeContext* context) {
         ForEachRange(context, state, [&](int64_t begin, int64_t end, int64_t slice) {
           const float scale = scales[slice];
           const double point = points[slice];
+          if (std::max(std::abs(lowest), std::abs(highest)) + std::abs(point) <= kMostExact) {
+            QuantizeNarrow(input, begin, end, scale, points[slice], static_cast<int32_t>(lowest),
+                           static_cast<int32_t>(highest), output);
+            return;
+          }
           for (int64_t i = begin; i < end; ++i) {
             const float quotient = input[i] / scale;
             const double code = std::isnan(quotient) ? point : std::round(quotient) + point;

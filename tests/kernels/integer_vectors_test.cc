@@ -90,9 +90,18 @@ absl::Status Convolution(const IntegerCase& recorded, bool is_depthwise, char* o
   if (x.type == "float32") {
     PF_ASSIGN_OR_RETURN(const HybridConvolution made, HybridConvolution::Make(sizes, is_depthwise, sizes.OutputFirst(),
                                                                               w.scales, false, ActivationOf(recorded)));
-    Memory scratch = Allocate(made.scratch_size());
-    made.Compute(x.data<float>(), w.data<int8_t>(), static_cast<const float*>(BiasOf(recorded, 2)), 0, made.images(),
-                 BytesAt(scratch), reinterpret_cast<float*>(output));
+    Memory scratch = Allocate(made.scratch_size()), packed = Allocate(made.packed_size());
+    made.Pack(w.data<int8_t>(), BytesAt(packed));
+    std::vector<int8_t> codes(made.image_size());
+    for (int64_t i = 0; i < made.images(); ++i) {
+      const RowScale scale = made.Quantize(x.data<float>() + i * made.image_size(), codes.data());
+      float* to = reinterpret_cast<float*>(output) + i * made.output_size();
+      const int64_t middle = made.rows() / 3;
+      for (const auto& [first, last] : {std::pair(int64_t{0}, middle), std::pair(middle, made.rows())}) {
+        made.Compute(codes.data(), scale, BytesAt(packed), static_cast<const float*>(BiasOf(recorded, 2)), first, last,
+                     BytesAt(scratch), to);
+      }
+    }
     return absl::OkStatus();
   }
   const IntegerWeighting weighting = WeightingOf(recorded, x, w, 2, Rounding::kTwice);
@@ -135,8 +144,9 @@ absl::Status Dense(const IntegerCase& recorded, char* output) {
     PF_ASSIGN_OR_RETURN(const HybridDense made,
                         HybridDense::Make(depth, columns, w.scales, recorded.option("asymmetricQuantizeInputs") != 0,
                                           ActivationOf(recorded)));
-    Memory scratch = Allocate(made.scratch_size());
-    made.Compute(x.data<float>(), w.data<int8_t>(), static_cast<const float*>(BiasOf(recorded, 2)), 0, rows,
+    Memory scratch = Allocate(made.scratch_size()), packed = Allocate(made.packed_size());
+    made.Pack(w.data<int8_t>(), BytesAt(packed));
+    made.Compute(x.data<float>(), BytesAt(packed), static_cast<const float*>(BiasOf(recorded, 2)), 0, rows,
                  BytesAt(scratch), reinterpret_cast<float*>(output));
     return absl::OkStatus();
   }

@@ -72,7 +72,8 @@ void MultiplyRow(const ByteRows& rows, const uint8_t* first, const int8_t* weigh
 #pragma GCC unroll 4
   for (int p = 0; p < kParts; ++p) {
 #pragma GCC unroll 2
-    for (int c = 0; c < kRegisters; ++c) sum[p][c] = p == 0 ? _mm512_loadu_si512(start + 16 * c) : _mm512_setzero_si512();
+    for (int c = 0; c < kRegisters; ++c)
+      sum[p][c] = p == 0 ? _mm512_loadu_si512(start + 16 * c) : _mm512_setzero_si512();
   }
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(rows.flip));
   for (int64_t s = 0; s < rows.num_segments; ++s) {
@@ -105,8 +106,7 @@ void MultiplyRow(const ByteRows& rows, const uint8_t* first, const int8_t* weigh
 }
 
 template <int kRegisters>
-void MultiplyRows(int64_t row_count, const ByteRows& rows, const int8_t* weights, const int32_t* start,
-                  int32_t* sums) {
+void MultiplyRows(int64_t row_count, const ByteRows& rows, const int8_t* weights, const int32_t* start, int32_t* sums) {
   const uint8_t* first = rows.first;
   while (row_count > 0) {
     int64_t count = 1;
@@ -166,8 +166,7 @@ struct Conversion {
   // Returns 16 rescaled sums.
   __m512i operator()(__m512i sums) const {
     const __m512i even = Round(_mm512_mul_epi32(sums, multipliers), even_addends, even_shifts);
-    const __m512i odd =
-        Round(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), odd_multipliers), odd_addends, odd_shifts);
+    const __m512i odd = Round(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), odd_multipliers), odd_addends, odd_shifts);
     return _mm512_mask_shuffle_epi32(even, 0xAAAA, odd, _MM_PERM_CCAA);
   }
 
@@ -176,9 +175,9 @@ struct Conversion {
 
 // The product of sums and factors, rounded half away from zero, limited to 2^30.
 __m256i RoundAway(__m256i sums, __m512d factors) {
-  const __m512d limited = _mm512_min_pd(
-      _mm512_max_pd(_mm512_mul_pd(_mm512_cvtepi32_pd(sums), factors), _mm512_set1_pd(-1073741824.0)),
-      _mm512_set1_pd(1073741824.0));
+  const __m512d limited =
+      _mm512_min_pd(_mm512_max_pd(_mm512_mul_pd(_mm512_cvtepi32_pd(sums), factors), _mm512_set1_pd(-1073741824.0)),
+                    _mm512_set1_pd(1073741824.0));
   const __m512d whole = _mm512_roundscale_pd(limited, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   const __m512d rest = _mm512_sub_pd(limited, whole);  // Exact.
   const __mmask8 up = _mm512_cmp_pd_mask(rest, _mm512_set1_pd(0.5), _CMP_GE_OQ);
@@ -297,8 +296,7 @@ struct Operand {
 
 template <bool kIsUnsigned>
 __m512i LoadCodes(const uint8_t* p, int64_t step, __mmask16 mask) {
-  const __m128i codes =
-      step == 0 ? _mm_set1_epi8(static_cast<char>(*p)) : _mm_maskz_loadu_epi8(mask, p);
+  const __m128i codes = step == 0 ? _mm_set1_epi8(static_cast<char>(*p)) : _mm_maskz_loadu_epi8(mask, p);
   return kIsUnsigned ? _mm512_cvtepu8_epi32(codes) : _mm512_cvtepi8_epi32(codes);
 }
 

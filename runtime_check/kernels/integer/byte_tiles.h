@@ -34,9 +34,9 @@ struct alignas(64) FactorBlock {
 struct ByteConversion {
   const ConversionBlock* twice = nullptr;
   const FactorBlock* exact = nullptr;
-  int32_t zero_point = 0;      // Here and in the range: less 128 for uint8.
-  int8_t low = 0, high = 0;    // The range of codes.
-  uint8_t flip = 0;            // XORed to the result: 0x80 for uint8.
+  int32_t zero_point = 0;    // Here and in the range: less 128 for uint8.
+  int8_t low = 0, high = 0;  // The range of codes.
+  uint8_t flip = 0;          // XORed to the result: 0x80 for uint8.
 };
 
 // Rows of bytes that consist of the same segments. Row r has segment s at first + r * step + segments[s]. Each segment
@@ -86,7 +86,7 @@ struct ByteBinary {
   bool is_sum = true, is_unsigned = false;
   int32_t zeros[2] = {};
   int32_t multipliers[2] = {}, shifts[2] = {};
-  int32_t sign = 1;  // Of the second operand of a sum.
+  int32_t sign = 1;                                 // Of the second operand of a sum.
   int32_t output_multiplier = 0, output_shift = 1;  // To the right, 1 to 31.
   ByteConversion conversion;                        // Pointers are not read.
 };

@@ -179,8 +179,21 @@ void IntegerConvolution::Pack(const void* filter, const void* bias, char* packed
 
 void IntegerConvolution::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
                                  void* output) const {
-  if (is_pointwise_) return products_[0].Compute(input, packed, first, last, scratch, output);
-  if (is_direct_) return ComputeDirect(input, packed, first, last, scratch, output);
+  ComputeWith(input, zero_byte_, packed, first, last, scratch, output, nullptr);
+}
+
+void IntegerConvolution::ComputeSums(const void* input, int8_t padding, const char* packed, int64_t first, int64_t last,
+                                     char* scratch, IntegerProduct::SumsSink sink) const {
+  ComputeWith(input, static_cast<uint8_t>(padding), packed, first, last, scratch, nullptr, &sink);
+}
+
+void IntegerConvolution::ComputeWith(const void* input, int zero_byte, const char* packed, int64_t first, int64_t last,
+                                     char* scratch, void* output, const IntegerProduct::SumsSink* sink) const {
+  if (is_pointwise_) {
+    return sink != nullptr ? products_[0].ComputeSums(input, packed, first, last, scratch, *sink)
+                           : products_[0].Compute(input, packed, first, last, scratch, output);
+  }
+  if (is_direct_) return ComputeDirect(input, zero_byte, packed, first, last, scratch, output, sink);
   const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
   const int64_t columns = sizes_.output_channels / sizes_.groups;
   const int64_t pixel_size = sizes_.input_channels * code_size_, tap_size = pixel_size / sizes_.groups;
@@ -193,7 +206,7 @@ void IntegerConvolution::Compute(const void* input, const char* packed, int64_t 
       y.TapsInside(line, &y_begin, &y_end);
       x.TapsInside(column, &x_begin, &x_end);
       const bool is_inside = y_begin == 0 && y_end == y.taps && x_begin == 0 && x_end == x.taps;
-      if (!is_inside) std::memset(buffer, zero_byte_, static_cast<size_t>(y.taps * x.taps * tap_size));
+      if (!is_inside) std::memset(buffer, zero_byte, static_cast<size_t>(y.taps * x.taps * tap_size));
       const char* from = codes + image * y.input * x.input * pixel_size;
       if (is_inside && y.taps * x.taps == 1) return from + (y.First(line) * x.input + x.First(column)) * pixel_size;
       for (int64_t ty = y_begin; ty < y_end; ++ty) {
@@ -211,13 +224,21 @@ void IntegerConvolution::Compute(const void* input, const char* packed, int64_t 
       }
       return buffer;
     };
-    products_[g].ComputeRows(row_of, packed + offsets_[g], first, last, scratch,
-                             static_cast<char*>(output) + g * columns * code_size_, sizes_.output_channels);
+    if (sink == nullptr) {
+      products_[g].ComputeRows(row_of, packed + offsets_[g], first, last, scratch,
+                               static_cast<char*>(output) + g * columns * code_size_, sizes_.output_channels);
+      continue;
+    }
+    const auto shifted = [&](int64_t row, int64_t count, int64_t channel, int64_t width, int64_t stride,
+                             const int32_t* sums) { (*sink)(row, count, g * columns + channel, width, stride, sums); };
+    const IntegerProduct::SumsSink group_sink = shifted;
+    products_[g].ComputeRows(row_of, packed + offsets_[g], first, last, scratch, nullptr, 0, &group_sink);
   }
 }
 
-void IntegerConvolution::ComputeDirect(const void* input, const char* packed, int64_t first, int64_t last,
-                                       char* scratch, void* output) const {
+void IntegerConvolution::ComputeDirect(const void* input, int zero_byte, const char* packed, int64_t first,
+                                       int64_t last, char* scratch, void* output,
+                                       const IntegerProduct::SumsSink* sink) const {
   const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
   const int64_t pixel = sizes_.input_channels, channels = sizes_.output_channels;
   const int64_t inputs = pixel / sizes_.groups, columns = channels / sizes_.groups;
@@ -233,6 +254,7 @@ void IntegerConvolution::ComputeDirect(const void* input, const char* packed, in
   lines.rows_per_line = x.output;
   lines.row_output_step = channels;
   lines.line_output_step = x.output * channels;
+  lines.sink = sink;
   while (first < last) {
     const int64_t image = first / y.output, line = first % y.output;
     lines.lines = std::min({strip_lines_, y.output - line, last - first});
@@ -245,20 +267,22 @@ void IntegerConvolution::ComputeDirect(const void* input, const char* packed, in
       for (int64_t i = 0; i < count; ++i, strip += line_bytes) {
         const int64_t in = y.First(line) + i;
         if (in < 0 || in >= y.input || begin == end) {
-          std::memset(strip, zero_byte_, static_cast<size_t>(line_bytes));
+          std::memset(strip, zero_byte, static_cast<size_t>(line_bytes));
           continue;
         }
-        std::memset(strip, zero_byte_, static_cast<size_t>(begin * pixel));
+        std::memset(strip, zero_byte, static_cast<size_t>(begin * pixel));
         std::memcpy(strip + begin * pixel, codes + (in * x.input + begin - x.pad_before) * pixel,
                     static_cast<size_t>((end - begin) * pixel));
-        std::memset(strip + end * pixel, zero_byte_, static_cast<size_t>((strip_width_ - end) * pixel));
+        std::memset(strip + end * pixel, zero_byte, static_cast<size_t>((strip_width_ - end) * pixel));
       }
-      std::memset(strip, zero_byte_, 4);
+      std::memset(strip, zero_byte, 4);
     }
-    auto* to = static_cast<char*>(output) + first * lines.line_output_step;
+    char* to = sink != nullptr ? nullptr : static_cast<char*>(output) + first * lines.line_output_step;
+    lines.first_row = first * x.output;
     for (int64_t g = 0; g < sizes_.groups; ++g) {
       lines.rows.first = from + g * inputs;
-      products_[g].ComputeLines(lines, packed + offsets_[g], to + g * columns);
+      lines.first_channel = g * columns;
+      products_[g].ComputeLines(lines, packed + offsets_[g], to == nullptr ? nullptr : to + g * columns);
     }
     first += lines.lines;
   }
@@ -287,7 +311,15 @@ absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& 
   made.multiplier_ = sizes.output_channels / sizes.input_channels;
   made.rows_ = sizes.batch * sizes.window.y.output;
   const int64_t channels = sizes.output_channels, taps = sizes.window.y.taps * sizes.window.x.taps;
-  if (!is_wide && made.multiplier_ == 1 && SupportedDepthwiseLoop() != nullptr) {
+  // Lines of an input whose channels are repeated for each of their outputs.
+  const WindowAxis& y = sizes.window.y;
+  const double line_bytes = static_cast<double>(sizes.window.x.input) * static_cast<double>(channels);
+  const double most_lines = std::min(static_cast<double>(kStripBytes) / std::max(line_bytes, 1.0), 1e6);
+  const double strip = 1 + (most_lines - SpanOf(y, 1)) / static_cast<double>(y.stride);
+  made.strip_lines_ = static_cast<int64_t>(std::max(strip, 1.0));
+  const double strip_bytes = SpanOf(y, made.strip_lines_) * line_bytes;
+  if (!is_wide && (made.multiplier_ == 1 || strip_bytes <= static_cast<double>(kMostStripBytes)) &&
+      SupportedDepthwiseLoop() != nullptr) {
     made.padded_channels_ = (channels + kDepthwiseChannels - 1) / kDepthwiseChannels * kDepthwiseChannels;
     made.blocks_ = made.scale_.TwiceBlocks(made.padded_channels_, [&](int64_t i) {
       const int64_t c = i / kDepthwiseChannels * kDepthwiseChannels + DepthwiseChannelAt(i % kDepthwiseChannels);
@@ -301,6 +333,7 @@ absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& 
     made.tile_taps_ = ((made.has_two_weights_ ? 2 * taps : taps) + 3) / 4 * 4;
     made.packed_size_ = made.padded_channels_ * (4 + made.tile_taps_);
     made.scratch_size_ = Align(made.tile_taps_ * 16) + Align(channels);
+    if (made.multiplier_ > 1) made.scratch_size_ += Align(static_cast<int64_t>(strip_bytes));
     return made;
   }
   const int64_t sums = Align(sizes.output_channels * (is_wide ? 8 : 4));
@@ -308,6 +341,15 @@ absl::StatusOr<IntegerDepthwise> IntegerDepthwise::Make(const IntegerWeighting& 
   made.scratch_size_ = sums;
   return made;
 }
+
+namespace {
+
+// Writes each code `times` times.
+void RepeatCodes(int64_t count, int64_t times, const uint8_t* from, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i, to += times) std::memset(to, from[i], static_cast<size_t>(times));
+}
+
+}  // namespace
 
 void IntegerDepthwise::PackTiles(const void* filter, const void* bias, char* packed) const {
   const int64_t channels = sizes_.output_channels, taps = sizes_.window.y.taps * sizes_.window.x.taps;
@@ -360,9 +402,23 @@ void IntegerDepthwise::ComputeTiles(const uint8_t* input, const char* packed, in
   line.conversion.twice = blocks_.data();
   int64_t full_begin, full_end;
   x.FullPositions(&full_begin, &full_end);
+  auto* expanded = zeros + Align(channels);
+  int64_t strip_end = first, strip_top = 0;  // The output line behind the expanded ones, and their first input line.
   for (int64_t row = first; row < last; ++row) {
-    const uint8_t* image = input + row / y.output * y.input * x.input * channels;
+    const uint8_t* image = input + row / y.output * y.input * x.input * sizes_.input_channels;
     const int64_t top = y.First(row % y.output);
+    if (multiplier_ > 1) {
+      if (row == strip_end) {
+        const int64_t lines = std::min({strip_lines_, y.output - row % y.output, last - row});
+        strip_end = row + lines;
+        strip_top = std::clamp<int64_t>(top, 0, y.input);
+        const int64_t bottom = y.First(row % y.output + lines - 1) + (y.taps - 1) * y.dilation + 1;
+        const int64_t pixels = std::max<int64_t>(std::min(bottom, y.input) - strip_top, 0) * x.input;
+        const uint8_t* from = image + strip_top * x.input * sizes_.input_channels;
+        RepeatCodes(pixels * sizes_.input_channels, multiplier_, from, expanded);
+      }
+      image = expanded;
+    }
     int64_t begin, end;
     for (int64_t column = 0; column < x.output;) {
       x.TapsInside(column, &begin, &end);
@@ -371,7 +427,8 @@ void IntegerDepthwise::ComputeTiles(const uint8_t* input, const char* packed, in
       for (int64_t tap = 0; tap < tile_taps_; ++tap) {
         const int64_t in_y = top + tap % taps / x.taps * y.dilation, tx = tap % taps % x.taps;
         const bool is_inside = in_y >= 0 && in_y < y.input && tx >= begin && tx < end;
-        addresses[tap] = is_inside ? image + (in_y * x.input + x.First(column) + tx * x.dilation) * channels : zeros;
+        addresses[tap] =
+            is_inside ? image + ((in_y - strip_top) * x.input + x.First(column) + tx * x.dilation) * channels : zeros;
         steps[tap] = is_inside ? x.stride * channels : 0;
       }
       loop_(next - column, line, output + (row * x.output + column) * channels);

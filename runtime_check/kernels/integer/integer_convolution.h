@@ -132,11 +132,19 @@ class IntegerProduct {
   // Computes output rows [first, last) from input rows of `depth` codes. REQUIRES: one segment.
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
 
+  // Receives sums of 32 bits in place of their conversion to codes: those of `count` rows from `row` on, of output
+  // channels [channel, channel + columns), whose rows are `stride` elements apart.
+  using SumsSink = absl::FunctionRef<void(int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride,
+                                          const int32_t* sums)>;
+  // As Compute, for sums. REQUIRES: sums have 32 bits.
+  void ComputeSums(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                   SumsSink sink) const;
+
   // Returns the address of the `depth` codes of a row; they may be written to `buffer`.
   using RowOf = absl::FunctionRef<const void*(int64_t row, char* buffer)>;
   // As Compute; row r is written at output + r * output_stride, in elements.
   void ComputeRows(RowOf row_of, const char* packed, int64_t first, int64_t last, char* scratch, void* output,
-                   int64_t output_stride) const;
+                   int64_t output_stride, const SumsSink* sink = nullptr) const;
 
   // Whether ProductTiles compute a product of these types, so that ComputeLines may be called.
   static bool HasTiles(const IntegerWeighting& weighting) {
@@ -148,10 +156,14 @@ class IntegerProduct {
     ByteRows rows;
     int64_t lines = 1, line_step = 0, rows_per_line = 0;
     int64_t row_output_step = 0, line_output_step = 0;
+    const SumsSink* sink = nullptr;            // If set, receives the sums, and there is no output.
+    int64_t first_row = 0, first_channel = 0;  // For the sink; rows of successive lines follow each other.
   };
   void ComputeLines(Lines lines, const char* packed, void* output) const;
 
  private:
+  void ComputeContiguous(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                         void* output, const SumsSink* sink) const;
   // Writes a row as the loops read it, and the sum of its elements.
   void PrepareRow(const void* codes, char* row, int32_t* sum) const;
   // Subtracts the term of the rows' sums, for weights with a zero point.
@@ -191,10 +203,16 @@ class IntegerConvolution {
   bool is_by_line() const { return is_direct_; }
   // Computes output rows [first, last).
   void Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch, void* output) const;
+  // As Compute, for sums of 32 bits of int8; the sink's rows are pixels. `padding` is the code of taps outside of the
+  // image.
+  void ComputeSums(const void* input, int8_t padding, const char* packed, int64_t first, int64_t last, char* scratch,
+                   IntegerProduct::SumsSink sink) const;
 
  private:
-  void ComputeDirect(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
-                     void* output) const;
+  void ComputeWith(const void* input, int zero_byte, const char* packed, int64_t first, int64_t last, char* scratch,
+                   void* output, const IntegerProduct::SumsSink* sink) const;
+  void ComputeDirect(const void* input, int zero_byte, const char* packed, int64_t first, int64_t last, char* scratch,
+                     void* output, const IntegerProduct::SumsSink* sink) const;
 
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
@@ -237,7 +255,7 @@ class IntegerDepthwise {
   SumScale scale_;
   DepthwiseLoop loop_ = nullptr;  // In place of ComputeLines if set.
   std::vector<ConversionBlock> blocks_;
-  int64_t tile_taps_ = 0, padded_channels_ = 0;
+  int64_t tile_taps_ = 0, padded_channels_ = 0, strip_lines_ = 0;
   bool has_two_weights_ = false;  // Each tap twice, since its weights need more than 8 bits.
   ConvolutionSizes sizes_;
   CodeType type_ = CodeType::kInt8;

@@ -12,46 +12,74 @@
 namespace permafrost {
 namespace {
 
-// The code of x / scale, halves away from zero, in [low, 127]. NaN has code 0.
-int8_t CodeOf(float code, int32_t low) {
-  const float rounded = std::round(code);
-  if (!(rounded > static_cast<float>(low))) return static_cast<int8_t>(std::isnan(rounded) ? 0 : low);
-  return rounded >= 127.0f ? int8_t{127} : static_cast<int8_t>(rounded);
+// Writes the codes of (zero + x * inverse), rounded half away from zero, in [low, 127]. NaN has code 0.
+void QuantizeFloatRow(int64_t count, const float* x, float zero, float inverse, float low, int8_t* codes) {
+  Multiversion([&]() PF_INLINE {
+    for (int64_t i = 0; i < count; ++i) {
+      const float code = zero + x[i] * inverse;
+      const float limited = std::min(std::max(code == code ? code : 0.0f, low), 127.0f);
+      const auto whole = static_cast<int32_t>(limited);
+      const float rest = limited - static_cast<float>(whole);  // Exact.
+      codes[i] = static_cast<int8_t>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
+    }
+  });
 }
 
-// Sum of products of two rows of codes; 2^31 is not reached below 2^16 products, and sums wrap around beyond.
-PF_INLINE inline int32_t Dot(int64_t count, const int8_t* a, const int8_t* b) {
-  int32_t sum = 0;
-  constexpr int64_t kPart = 1 << 16;
-  for (int64_t begin = 0; begin < count; begin += kPart) {
-    const int64_t end = std::min(count, begin + kPart);
-    int32_t part = 0;
-    for (int64_t i = begin; i < end; ++i) part += static_cast<int16_t>(a[i]) * static_cast<int16_t>(b[i]);
-    sum = WrapAdd(sum, part);
-  }
-  return sum;
+// The weighting of a product of which only the sums are used.
+IntegerWeighting PlainWeighting() {
+  static constexpr float kOne = 1;
+  IntegerWeighting weighting;
+  weighting.input = weighting.output = {CodeType::kInt8, 1, 0};
+  weighting.filter_scales = {&kOne, 1};
+  weighting.rounding = Rounding::kOnce;
+  return weighting;
 }
 
 }  // namespace
 
 RowScale QuantizeRowSymmetric(int64_t count, const float* x, int8_t* codes) {
   float largest = 0;
-  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i]));
+  Multiversion([&]() PF_INLINE {
+    float parts[16] = {};
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      for (int j = 0; j < 16; ++j) {
+        const float magnitude = std::abs(x[i + j]);
+        parts[j] = parts[j] < magnitude ? magnitude : parts[j];
+      }
+    }
+    for (; i < count; ++i) parts[0] = std::max(parts[0], std::abs(x[i]));
+    for (const float part : parts) largest = std::max(largest, part);
+  });
   if (largest == 0) {
     std::fill_n(codes, count, int8_t{0});
     return {1.0f, 0};
   }
   const float inverse = 127.0f / largest;
-  for (int64_t i = 0; i < count; ++i) codes[i] = CodeOf(x[i] * inverse, -127);
+  QuantizeFloatRow(count, x, 0, inverse, -127, codes);
   return {largest / 127.0f, 0};
 }
 
 RowScale QuantizeRowAsymmetric(int64_t count, const float* x, int8_t* codes) {
   float lowest = 0, highest = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    lowest = std::min(lowest, x[i]);
-    highest = std::max(highest, x[i]);
-  }
+  Multiversion([&]() PF_INLINE {
+    float low_parts[16] = {}, high_parts[16] = {};
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      for (int j = 0; j < 16; ++j) {
+        low_parts[j] = x[i + j] < low_parts[j] ? x[i + j] : low_parts[j];
+        high_parts[j] = high_parts[j] < x[i + j] ? x[i + j] : high_parts[j];
+      }
+    }
+    for (; i < count; ++i) {
+      lowest = std::min(lowest, x[i]);
+      highest = std::max(highest, x[i]);
+    }
+    for (int j = 0; j < 16; ++j) {
+      lowest = std::min(lowest, low_parts[j]);
+      highest = std::max(highest, high_parts[j]);
+    }
+  });
   if (lowest == highest) {
     std::fill_n(codes, count, int8_t{0});
     return {1.0f, 0};
@@ -64,7 +92,7 @@ RowScale QuantizeRowAsymmetric(int64_t count, const float* x, int8_t* codes) {
   RowScale row = {static_cast<float>(scale), 0};
   row.zero_point = static_cast<int32_t>(std::clamp<int64_t>(RoundAway(zero), -128, 127));
   const float inverse = 1.0f / row.scale;
-  for (int64_t i = 0; i < count; ++i) codes[i] = CodeOf(static_cast<float>(row.zero_point) + x[i] * inverse, -128);
+  QuantizeFloatRow(count, x, static_cast<float>(row.zero_point), inverse, -128, codes);
   return row;
 }
 
@@ -74,7 +102,9 @@ void ClampFloats(FusedActivation activation, int64_t count, float* y) {
   const float high = activation == FusedActivation::kRelu    ? INFINITY
                      : activation == FusedActivation::kRelu6 ? 6.0f
                                                              : 1.0f;
-  for (int64_t i = 0; i < count; ++i) y[i] = std::min(std::max(y[i], low), high);
+  Multiversion([&]() PF_INLINE {
+    for (int64_t i = 0; i < count; ++i) y[i] = std::min(std::max(y[i], low), high);
+  });
 }
 
 absl::StatusOr<HybridDense> HybridDense::Make(int64_t depth, int64_t columns, absl::Span<const float> filter_scales,
@@ -88,31 +118,60 @@ absl::StatusOr<HybridDense> HybridDense::Make(int64_t depth, int64_t columns, ab
   if (filter_scales.size() > 1) made.scales_.assign(filter_scales.begin(), filter_scales.end());
   made.asymmetric_ = asymmetric;
   made.activation_ = activation;
-  made.scratch_size_ = depth;
+  IntegerProduct::Depth layout;
+  layout.inputs = depth;
+  layout.input_step = 1;
+  PF_ASSIGN_OR_RETURN(made.product_, IntegerProduct::Make(PlainWeighting(), layout, columns, depth));
+  made.sums_offset_ = AlignScratch(made.product_.packed_size());
+  made.packed_size_ = made.sums_offset_ + columns * 4;
+  // A block of rows stays in half of the L1 cache (32 KB).
+  made.block_rows_ = std::clamp<int64_t>((16 << 10) / std::max<int64_t>(depth, 1), 1, 4 * kMostTileRows);
+  made.scratch_size_ = AlignScratch(made.block_rows_ * depth) +
+                       AlignScratch(made.block_rows_ * static_cast<int64_t>(sizeof(RowScale))) +
+                       made.product_.scratch_size();
   return made;
 }
 
-void HybridDense::Compute(const float* input, const int8_t* filter, const float* bias, int64_t first, int64_t last,
+void HybridDense::Pack(const int8_t* filter, char* packed) const {
+  product_.Pack(filter, nullptr, packed);
+  auto* sums = reinterpret_cast<int32_t*>(packed + sums_offset_);
+  for (int64_t c = 0; c < columns_; ++c) {
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint32_t>(int32_t{filter[c * depth_ + k]});
+    sums[c] = static_cast<int32_t>(sum);
+  }
+}
+
+void HybridDense::Compute(const float* input, const char* packed, const float* bias, int64_t first, int64_t last,
                           char* scratch, float* output) const {
   auto* codes = reinterpret_cast<int8_t*>(scratch);
-  for (int64_t row = first; row < last; ++row) {
-    const float* x = input + row * depth_;
-    float* y = output + row * columns_;
-    const RowScale scale =
-        asymmetric_ ? QuantizeRowAsymmetric(depth_, x, codes) : QuantizeRowSymmetric(depth_, x, codes);
-    Multiversion([&]() PF_INLINE {
-      for (int64_t c = 0; c < columns_; ++c) {
-        const int8_t* weights = filter + c * depth_;
-        int32_t sum = Dot(depth_, codes, weights);
-        if (scale.zero_point != 0) {
-          int32_t weight_sum = 0;
-          for (int64_t k = 0; k < depth_; ++k) weight_sum += weights[k];
-          sum = WrapSubtract(sum, WrapMultiply(scale.zero_point, weight_sum));
-        }
-        y[c] = (bias == nullptr ? 0.0f : bias[c]) + static_cast<float>(sum) * (scale.scale * scales_[c]);
-      }
-    });
-    ClampFloats(activation_, columns_, y);
+  auto* scales = reinterpret_cast<RowScale*>(scratch + AlignScratch(block_rows_ * depth_));
+  char* rest = reinterpret_cast<char*>(scales) + AlignScratch(block_rows_ * static_cast<int64_t>(sizeof(RowScale)));
+  const auto* weight_sums = reinterpret_cast<const int32_t*>(packed + sums_offset_);
+  for (int64_t begin = first; begin < last; begin += block_rows_) {
+    const int64_t rows = std::min(block_rows_, last - begin);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* x = input + (begin + r) * depth_;
+      scales[r] = asymmetric_ ? QuantizeRowAsymmetric(depth_, x, codes + r * depth_)
+                              : QuantizeRowSymmetric(depth_, x, codes + r * depth_);
+    }
+    product_.ComputeSums(
+        codes, packed, 0, rows, rest,
+        [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
+          Multiversion([&]() PF_INLINE {
+            for (int64_t r = 0; r < count; ++r) {
+              const RowScale scale = scales[row + r];
+              float* y = output + (begin + row + r) * columns_ + channel;
+              for (int64_t c = 0; c < columns; ++c) {
+                const int32_t sum =
+                    WrapSubtract(sums[r * stride + c], WrapMultiply(scale.zero_point, weight_sums[channel + c]));
+                y[c] = (bias == nullptr ? 0.0f : bias[channel + c]) +
+                       static_cast<float>(sum) * (scale.scale * scales_[channel + c]);
+              }
+            }
+          });
+        });
+    ClampFloats(activation_, rows * columns_, output + begin * columns_);
   }
 }
 
@@ -144,52 +203,122 @@ absl::StatusOr<HybridConvolution> HybridConvolution::Make(const ConvolutionSizes
   made.sizes_ = sizes;
   made.sizes_.groups = groups;
   made.filter_ = filter;
-  if (is_depthwise) made.filter_ = {1, x.taps * sizes.output_channels, sizes.output_channels, 0};
+  made.is_depthwise_ = is_depthwise;
   made.scales_.assign(static_cast<size_t>(sizes.output_channels), filter_scales[0]);
   if (filter_scales.size() > 1) made.scales_.assign(filter_scales.begin(), filter_scales.end());
   made.asymmetric_ = asymmetric || filter_scales.size() > 1;
   made.activation_ = activation;
-  made.scratch_size_ = y.input * x.input * sizes.input_channels;
+  made.image_size_ = y.input * x.input * sizes.input_channels;
+  made.output_size_ = y.output * x.output * sizes.output_channels;
+  if (is_depthwise) {
+    made.packed_size_ = y.taps * x.taps * sizes.output_channels;
+    made.scratch_size_ = sizes.output_channels * 4;
+    made.rows_ = y.output;
+    return made;
+  }
+  ConvolutionSizes image = made.sizes_;
+  image.batch = 1;
+  PF_ASSIGN_OR_RETURN(made.convolution_, IntegerConvolution::Make(PlainWeighting(), image, filter));
+  made.sums_offset_ = AlignScratch(made.convolution_.packed_size());
+  made.packed_size_ = made.sums_offset_ + sizes.output_channels * 4;
+  made.scratch_size_ = made.convolution_.scratch_size();
+  made.rows_ = made.convolution_.rows();
   return made;
 }
 
-void HybridConvolution::Compute(const float* input, const int8_t* filter, const float* bias, int64_t first,
-                                int64_t last, char* scratch, float* output) const {
+void HybridConvolution::Pack(const int8_t* filter, char* packed) const {
+  if (is_depthwise_) {
+    std::memcpy(packed, filter, static_cast<size_t>(packed_size_));
+    return;
+  }
+  convolution_.Pack(filter, nullptr, packed);
+  auto* sums = reinterpret_cast<int32_t*>(packed + sums_offset_);
+  for (int64_t c = 0; c < sizes_.output_channels; ++c) {
+    uint32_t sum = 0;
+    for (int64_t ty = 0; ty < sizes_.window.y.taps; ++ty) {
+      for (int64_t tx = 0; tx < sizes_.window.x.taps; ++tx) {
+        const int8_t* weights = filter + c * filter_.output + ty * filter_.row + tx * filter_.column;
+        for (int64_t i = 0; i < sizes_.input_channels / sizes_.groups; ++i) {
+          sum += static_cast<uint32_t>(int32_t{weights[i * filter_.input]});
+        }
+      }
+    }
+    sums[c] = static_cast<int32_t>(sum);
+  }
+}
+
+RowScale HybridConvolution::Quantize(const float* image, int8_t* codes) const {
+  return asymmetric_ ? QuantizeRowAsymmetric(image_size_, image, codes)
+                     : QuantizeRowSymmetric(image_size_, image, codes);
+}
+
+PF_INLINE inline void HybridConvolution::Finish(const int32_t* sums, RowScale scale, const float* bias, int64_t channel,
+                                                int64_t count, float* y) const {
+  for (int64_t c = 0; c < count; ++c) {
+    y[c] = static_cast<float>(sums[c]) * (scales_[channel + c] * scale.scale) +
+           (bias == nullptr ? 0.0f : bias[channel + c]);
+  }
+}
+
+void HybridConvolution::ComputeDepthwise(const int8_t* codes, RowScale scale, const int8_t* filter, const float* bias,
+                                         int64_t first, int64_t last, int32_t* sums, float* output) const {
   const WindowAxis &y = sizes_.window.y, &x = sizes_.window.x;
-  const int64_t size = y.input * x.input * sizes_.input_channels, channels = sizes_.output_channels;
-  const int64_t inputs = sizes_.input_channels / sizes_.groups, columns = channels / sizes_.groups;
-  auto* codes = reinterpret_cast<int8_t*>(scratch);
-  for (int64_t image = first; image < last; ++image) {
-    const float* values = input + image * size;
-    const RowScale scale =
-        asymmetric_ ? QuantizeRowAsymmetric(size, values, codes) : QuantizeRowSymmetric(size, values, codes);
-    for (int64_t line = 0; line < y.output; ++line) {
-      int64_t y_begin, y_end;
+  const int64_t inputs = sizes_.input_channels, channels = sizes_.output_channels, multiplier = channels / inputs;
+  Multiversion([&]() PF_INLINE {
+    for (int64_t line = first; line < last; ++line) {
+      int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);
       for (int64_t column = 0; column < x.output; ++column) {
-        int64_t x_begin, x_end;
         x.TapsInside(column, &x_begin, &x_end);
-        float* to = output + ((image * y.output + line) * x.output + column) * channels;
-        for (int64_t c = 0; c < channels; ++c) {
-          const int64_t group = c / columns;
-          uint32_t sum = 0;
-          for (int64_t ty = y_begin; ty < y_end; ++ty) {
-            for (int64_t tx = x_begin; tx < x_end; ++tx) {
-              const int64_t pixel = (y.First(line) + ty * y.dilation) * x.input + x.First(column) + tx * x.dilation;
-              const int8_t* from = codes + pixel * sizes_.input_channels + group * inputs;
-              const int8_t* weights = filter + c * filter_.output + ty * filter_.row + tx * filter_.column;
-              for (int64_t i = 0; i < inputs; ++i) {
-                sum += static_cast<uint32_t>((from[i] - scale.zero_point) * weights[i * filter_.input]);
+        std::fill_n(sums, channels, 0);
+        for (int64_t ty = y_begin; ty < y_end; ++ty) {
+          for (int64_t tx = x_begin; tx < x_end; ++tx) {
+            const int64_t pixel = (y.First(line) + ty * y.dilation) * x.input + x.First(column) + tx * x.dilation;
+            const int8_t *from = codes + pixel * inputs, *weights = filter + (ty * x.taps + tx) * channels;
+            if (multiplier == 1) {
+              for (int64_t c = 0; c < channels; ++c) {
+                sums[c] = WrapAdd(sums[c], (from[c] - scale.zero_point) * weights[c]);
+              }
+            } else {
+              for (int64_t c = 0; c < channels; ++c) {
+                sums[c] = WrapAdd(sums[c], (from[c / multiplier] - scale.zero_point) * weights[c]);
               }
             }
           }
-          to[c] = static_cast<float>(static_cast<int32_t>(sum)) * (scales_[c] * scale.scale) +
-                  (bias == nullptr ? 0.0f : bias[c]);
         }
-        ClampFloats(activation_, channels, to);
+        Finish(sums, scale, bias, 0, channels, output + (line * x.output + column) * channels);
       }
     }
+  });
+  ClampFloats(activation_, (last - first) * x.output * channels, output + first * x.output * channels);
+}
+
+void HybridConvolution::Compute(const int8_t* codes, RowScale scale, const char* packed, const float* bias,
+                                int64_t first, int64_t last, char* scratch, float* output) const {
+  if (is_depthwise_) {
+    return ComputeDepthwise(codes, scale, reinterpret_cast<const int8_t*>(packed), bias, first, last,
+                            reinterpret_cast<int32_t*>(scratch), output);
   }
+  const int64_t channels = sizes_.output_channels;
+  const auto* weight_sums = reinterpret_cast<const int32_t*>(packed + sums_offset_);
+  convolution_.ComputeSums(
+      codes, static_cast<int8_t>(scale.zero_point), packed, first, last, scratch,
+      [&](int64_t row, int64_t count, int64_t channel, int64_t columns, int64_t stride, const int32_t* sums) {
+        Multiversion([&]() PF_INLINE {
+          int32_t differences[kMaxPanelWidth];
+          for (int64_t r = 0; r < count; ++r) {
+            for (int64_t c = 0; c < columns; ++c) {
+              differences[c] =
+                  WrapSubtract(sums[r * stride + c], WrapMultiply(scale.zero_point, weight_sums[channel + c]));
+            }
+            float* y = output + (row + r) * channels + channel;
+            Finish(differences, scale, bias, channel, columns, y);
+          }
+        });
+        for (int64_t r = 0; r < count; ++r) {
+          ClampFloats(activation_, columns, output + (row + r) * channels + channel);
+        }
+      });
 }
 
 absl::StatusOr<HybridMatrixProduct> HybridMatrixProduct::Make(const IntegerMatrixProduct::Sizes& sizes,
@@ -220,14 +349,16 @@ void HybridMatrixProduct::Compute(const float* left, const int8_t* right, int64_
       x = values;
     }
     const RowScale scale = asymmetric_ ? QuantizeRowAsymmetric(depth, x, codes) : QuantizeRowSymmetric(depth, x, codes);
-    for (int64_t c = 0; c < columns; ++c) {
-      const int8_t* weights = right + c * column_step;
-      uint32_t sum = 0;
-      for (int64_t k = 0; k < depth; ++k) {
-        sum += static_cast<uint32_t>((codes[k] - scale.zero_point) * weights[k * depth_step]);
+    Multiversion([&]() PF_INLINE {
+      for (int64_t c = 0; c < columns; ++c) {
+        const int8_t* weights = right + c * column_step;
+        uint32_t sum = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += static_cast<uint32_t>((codes[k] - scale.zero_point) * weights[k * depth_step]);
+        }
+        output[row * columns + c] = static_cast<float>(static_cast<int32_t>(sum)) * (scale.scale * right_scale_);
       }
-      output[row * columns + c] = static_cast<float>(static_cast<int32_t>(sum)) * (scale.scale * right_scale_);
-    }
+    });
   }
 }
 

@@ -35,13 +35,17 @@ class HybridDense {
  public:
   static absl::StatusOr<HybridDense> Make(int64_t depth, int64_t columns, absl::Span<const float> filter_scales,
                                           bool asymmetric, FusedActivation activation);
+  int64_t packed_size() const { return packed_size_; }
+  void Pack(const int8_t* filter, char* packed) const;
   int64_t scratch_size() const { return scratch_size_; }
   // Computes rows [first, last). `bias` may be null.
-  void Compute(const float* input, const int8_t* filter, const float* bias, int64_t first, int64_t last, char* scratch,
+  void Compute(const float* input, const char* packed, const float* bias, int64_t first, int64_t last, char* scratch,
                float* output) const;
 
  private:
-  int64_t depth_ = 0, columns_ = 0, scratch_size_ = 0;
+  IntegerProduct product_;
+  int64_t depth_ = 0, columns_ = 0, packed_size_ = 0, scratch_size_ = 0;
+  int64_t block_rows_ = 1, sums_offset_ = 0;  // Rows that are quantised together; the weights' sums in packed memory.
   std::vector<float> scales_;
   bool asymmetric_ = false;
   FusedActivation activation_ = FusedActivation::kNone;
@@ -54,17 +58,32 @@ class HybridConvolution {
   static absl::StatusOr<HybridConvolution> Make(const ConvolutionSizes& sizes, bool is_depthwise,
                                                 const FilterStrides& filter, absl::Span<const float> filter_scales,
                                                 bool asymmetric, FusedActivation activation);
-  int64_t scratch_size() const { return scratch_size_; }
+  int64_t packed_size() const { return packed_size_; }
+  void Pack(const int8_t* filter, char* packed) const;
+
   int64_t images() const { return sizes_.batch; }
-  // Computes images [first, last).
-  void Compute(const float* input, const int8_t* filter, const float* bias, int64_t first, int64_t last, char* scratch,
-               float* output) const;
+  int64_t image_size() const { return image_size_; }    // Elements of an input image.
+  int64_t output_size() const { return output_size_; }  // Elements of an output image.
+  // Quantises an image to image_size() codes.
+  RowScale Quantize(const float* image, int8_t* codes) const;
+
+  int64_t scratch_size() const { return scratch_size_; }
+  int64_t rows() const { return rows_; }  // Units of work of one image.
+  // Computes rows [first, last) of an image. `bias` may be null.
+  void Compute(const int8_t* codes, RowScale scale, const char* packed, const float* bias, int64_t first, int64_t last,
+               char* scratch, float* output) const;
 
  private:
+  void ComputeDepthwise(const int8_t* codes, RowScale scale, const int8_t* filter, const float* bias, int64_t first,
+                        int64_t last, int32_t* sums, float* output) const;
+  void Finish(const int32_t* sums, RowScale scale, const float* bias, int64_t channel, int64_t count, float* y) const;
+
   ConvolutionSizes sizes_;
   FilterStrides filter_ = {};
-  bool asymmetric_ = false;
-  int64_t scratch_size_ = 0;
+  IntegerConvolution convolution_;  // Of one image; not of DEPTHWISE_CONV_2D.
+  bool asymmetric_ = false, is_depthwise_ = false;
+  int64_t image_size_ = 0, output_size_ = 0, rows_ = 0;
+  int64_t packed_size_ = 0, sums_offset_ = 0, scratch_size_ = 0;
   std::vector<float> scales_;
   FusedActivation activation_ = FusedActivation::kNone;
 };

@@ -375,7 +375,7 @@ void IntegerProduct::MultiplyWidePanel(const char* rows, int64_t count, const in
 }
 
 void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first, int64_t last, char* scratch,
-                                 void* output, int64_t output_stride) const {
+                                 void* output, int64_t output_stride, const SumsSink* sink) const {
   const bool is_wide = scale_.is_wide();
   const int64_t sum_size = is_wide ? 8 : 4, width = loops_->width, output_size = BytesOf(scale_.type());
   char* rows = scratch + (kAlignment - reinterpret_cast<uintptr_t>(scratch) % kAlignment) % kAlignment;
@@ -384,14 +384,16 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
     Lines lines;
     lines.rows = {reinterpret_cast<const uint8_t*>(rows), row_bytes_, &kSegment, 1};
     lines.row_output_step = output_stride * output_size;
+    lines.sink = sink;
     for (int64_t row = first; row < last; row += block_rows_) {
+      lines.first_row = row;
       lines.rows_per_line = std::min(block_rows_, last - row);
       for (int64_t r = 0; r < lines.rows_per_line; ++r) {
         char* to = rows + r * row_bytes_;
         const void* from = row_of(row + r, to);
         if (from != to) std::memcpy(to, from, static_cast<size_t>(depth_));
       }
-      ComputeLines(lines, packed, static_cast<char*>(output) + row * lines.row_output_step);
+      ComputeLines(lines, packed, sink != nullptr ? nullptr : static_cast<char*>(output) + row * lines.row_output_step);
     }
     return;
   }
@@ -427,6 +429,10 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
           }
         }
       }
+      if (sink != nullptr) {
+        (*sink)(row, count, panel, columns, width, reinterpret_cast<const int32_t*>(sums));
+        continue;
+      }
       scale_.Convert(sums, width, count, panel, columns,
                      static_cast<char*>(output) + (row * output_stride + panel) * output_size, output_stride);
     }
@@ -448,12 +454,17 @@ void IntegerProduct::ComputeLines(Lines lines, const char* packed, void* output)
     const auto* start = reinterpret_cast<const int32_t*>(packed) + panel;
     const int64_t columns = std::min<int64_t>(kTileColumns, columns_ - panel);
     for (int64_t line = 0; line < lines.lines; ++line) {
-      auto* to = static_cast<uint8_t*>(output) + line * lines.line_output_step + panel;
+      uint8_t* to = static_cast<uint8_t*>(output) + line * lines.line_output_step + panel;
       for (int64_t row = 0; row < lines.rows_per_line; row += kMostTileRows) {
         const int64_t count = std::min<int64_t>(kMostTileRows, lines.rows_per_line - row);
         lines.rows.first = first + line * lines.line_step + row * lines.rows.step;
         tiles_->multiply(count, lines.rows, weights, columns, start, sums);
         if (filter_zero_ != 0) SubtractRowSums(lines.rows, count, sums);
+        if (lines.sink != nullptr) {
+          (*lines.sink)(lines.first_row + line * lines.rows_per_line + row, count, lines.first_channel + panel, columns,
+                        kTileColumns, sums);
+          continue;
+        }
         uint8_t* tile = to + row * lines.row_output_step;
         if (has_blocks) {
           tiles_->convert(conversion, panel / kBlockChannels, sums, count, columns, tile, lines.row_output_step);
@@ -483,6 +494,16 @@ void IntegerProduct::SubtractRowSums(const ByteRows& rows, int64_t count, int32_
 
 void IntegerProduct::Compute(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
                              void* output) const {
+  ComputeContiguous(input, packed, first, last, scratch, output, nullptr);
+}
+
+void IntegerProduct::ComputeSums(const void* input, const char* packed, int64_t first, int64_t last, char* scratch,
+                                 SumsSink sink) const {
+  ComputeContiguous(input, packed, first, last, scratch, nullptr, &sink);
+}
+
+void IntegerProduct::ComputeContiguous(const void* input, const char* packed, int64_t first, int64_t last,
+                                       char* scratch, void* output, const SumsSink* sink) const {
   const int64_t row_size = depth_ * BytesOf(type_);
   if (tiles_ != nullptr) {
     // Rows that are read where they lie: those whose last group ends before the last row does.
@@ -492,14 +513,16 @@ void IntegerProduct::Compute(const void* input, const char* packed, int64_t firs
     Lines lines;
     lines.rows = {nullptr, row_size, &kSegment, 1};
     lines.row_output_step = columns_;
+    lines.sink = sink;
     for (; first < direct; first += lines.rows_per_line) {
+      lines.first_row = first;
       lines.rows_per_line = std::min(kBlockRows, direct - first);
       lines.rows.first = static_cast<const uint8_t*>(input) + first * row_size;
-      ComputeLines(lines, packed, static_cast<uint8_t*>(output) + first * columns_);
+      ComputeLines(lines, packed, sink != nullptr ? nullptr : static_cast<uint8_t*>(output) + first * columns_);
     }
   }
   ComputeRows([&](int64_t row, char*) -> const void* { return static_cast<const char*>(input) + row * row_size; },
-              packed, first, last, scratch, output, columns_);
+              packed, first, last, scratch, output, columns_, sink);
 }
 
 absl::StatusOr<IntegerMatrixProduct> IntegerMatrixProduct::Make(const Affine& left, const Affine& right,
