@@ -120,19 +120,17 @@ absl::Status ComputeDequantize(ComputeContext* context) {
 constexpr double kMostExact = 1 << 24;
 
 template <typename Code>
-void QuantizeNarrow(const float* input, int64_t begin, int64_t end, float scale, int32_t point, int32_t lowest,
-                    int32_t highest, Code* output) {
+PF_INLINE inline void QuantizeFloats(const float* input, int64_t begin, int64_t end, float scale, int32_t point,
+                                     int32_t lowest, int32_t highest, Code* output) {
   const auto low = static_cast<float>(lowest - point), high = static_cast<float>(highest - point);
-  Multiversion([&]() PF_INLINE {
-    for (int64_t i = begin; i < end; ++i) {
-      const float quotient = input[i] / scale;
-      // The limits decide after NaN, whose code is the zero point where that is a code.
-      const float limited = std::min(std::max(quotient == quotient ? quotient : 0.0f, low), high);
-      const auto whole = static_cast<int32_t>(limited);
-      const float rest = limited - static_cast<float>(whole);  // Exact.
-      output[i] = static_cast<Code>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + point);
-    }
-  });
+  for (int64_t i = begin; i < end; ++i) {
+    const float quotient = input[i] / scale;
+    // The limits decide after NaN, whose code is the zero point where that is a code.
+    const float limited = std::min(std::max(quotient == quotient ? quotient : 0.0f, low), high);
+    const auto whole = static_cast<int32_t>(limited);
+    const float rest = limited - static_cast<float>(whole);  // Exact.
+    output[i] = static_cast<Code>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) + point);
+  }
 }
 
 // Halves are rounded away from zero; NaN becomes the zero point.
@@ -152,8 +150,11 @@ absl::Status ComputeQuantize(ComputeContext* context) {
           const float scale = scales[slice];
           const double point = points[slice];
           if (std::max(std::abs(lowest), std::abs(highest)) + std::abs(point) <= kMostExact) {
-            QuantizeNarrow(input, begin, end, scale, points[slice], static_cast<int32_t>(lowest),
-                           static_cast<int32_t>(highest), output);
+            // Its parameters are not in memory that a store of a code could change, as the members of a lambda are.
+            Multiversion([&]() PF_INLINE {
+              QuantizeFloats(input, begin, end, scale, points[slice], static_cast<int32_t>(lowest),
+                             static_cast<int32_t>(highest), output);
+            });
             return;
           }
           for (int64_t i = begin; i < end; ++i) {

@@ -168,8 +168,9 @@ Window WindowOf(const Geometry& g) {
 }
 
 TEST(IntegerConvolutionTest, EqualsPlainLoops) {
-  const Geometry geometries[] = {{7, 3, 1, 1, 1, 7}, {9, 3, 2, 1, 0, 4}, {8, 2, 1, 3, 2, 9}, {5, 1, 1, 1, 0, 5},
-                                 {6, 1, 2, 1, 0, 3}, {3, 5, 1, 1, 2, 3}, {4, 3, 3, 1, 3, 3}};
+  const Geometry geometries[] = {{7, 3, 1, 1, 1, 7},  {9, 3, 2, 1, 0, 4}, {8, 2, 1, 3, 2, 9}, {5, 1, 1, 1, 0, 5},
+                                 {6, 1, 2, 1, 0, 3},  {3, 5, 1, 1, 2, 3}, {4, 3, 3, 1, 3, 3}, {65, 3, 1, 1, 1, 65},
+                                 {70, 2, 2, 1, 0, 35}};  // The last two have several strips.
   for (const Geometry& g : geometries) {
     for (const bool is_depthwise : {false, true}) {
       for (const int64_t groups : {1, 2}) {

@@ -203,6 +203,15 @@ struct Codes {
   __m128i low, high, flip;
 };
 
+// Stores 16 bytes, or those of the mask. Stores with a mask of bytes take several times as long.
+void Store(uint8_t* to, __mmask16 mask, __m128i bytes) {
+  if (mask == 0xFFFF) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+  } else {
+    _mm_mask_storeu_epi8(to, mask, bytes);
+  }
+}
+
 void Convert(const ByteConversion& conversion, int64_t block, const int32_t* sums, int64_t row_count, int64_t columns,
              uint8_t* output, int64_t output_step) {
   const Codes codes(conversion);
@@ -212,7 +221,7 @@ void Convert(const ByteConversion& conversion, int64_t block, const int32_t* sum
     if (conversion.twice != nullptr) {
       const Conversion rescale(conversion.twice[block]);
       for (int64_t r = 0; r < row_count; ++r, to += output_step) {
-        _mm_mask_storeu_epi8(to, mask, codes(rescale(_mm512_loadu_si512(sums + r * kTileColumns))));
+        Store(to, mask, codes(rescale(_mm512_loadu_si512(sums + r * kTileColumns))));
       }
     } else {
       const FactorBlock& factors = conversion.exact[block];
@@ -222,7 +231,7 @@ void Convert(const ByteConversion& conversion, int64_t block, const int32_t* sum
         const __m256i first = RoundAway(_mm512_castsi512_si256(sum), low);
         const __m256i second = RoundAway(_mm512_extracti64x4_epi64(sum, 1), high);
         const __m512i rescaled = _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
-        _mm_mask_storeu_epi8(to, mask, codes(rescaled));
+        Store(to, mask, codes(rescaled));
       }
     }
   }
@@ -266,7 +275,12 @@ void ComputeDepthwise(int64_t pixels, const DepthwiseLine& line, uint8_t* output
       const __m256i words = _mm256_packs_epi32(_mm512_castsi512_si256(first), _mm512_extracti64x4_epi64(first, 1));
       const __m256i others = _mm256_packs_epi32(_mm512_castsi512_si256(second), _mm512_extracti64x4_epi64(second, 1));
       const __m256i bytes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(words, others), low), high);
-      _mm256_mask_storeu_epi8(output + c, mask, _mm256_xor_si256(bytes, output_flip));
+      const __m256i result = _mm256_xor_si256(bytes, output_flip);
+      if (mask == ~__mmask32{0}) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(output + c), result);
+      } else {
+        _mm256_mask_storeu_epi8(output + c, mask, result);
+      }
     }
     for (int64_t tap = 0; tap < line.num_taps; ++tap) line.taps[tap] += line.steps[tap];
   }
@@ -318,7 +332,7 @@ void ComputeBinary(int64_t count, const ByteBinary& binary, const uint8_t* a, in
     } else {
       result = _mm512_mullo_epi32(_mm512_sub_epi32(x, first.zero), _mm512_sub_epi32(z, second.zero));
     }
-    _mm_mask_storeu_epi8(y + i, mask, codes(rescale(result)));
+    Store(y + i, mask, codes(rescale(result)));
   }
 }
 

@@ -13,16 +13,45 @@ namespace permafrost {
 namespace {
 
 // Writes the codes of (zero + x * inverse), rounded half away from zero, in [low, 127]. NaN has code 0.
+PF_INLINE inline void QuantizeFloats(int64_t count, const float* x, float zero, float inverse, float low,
+                                     int8_t* codes) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float code = zero + x[i] * inverse;
+    const float limited = std::min(std::max(code == code ? code : 0.0f, low), 127.0f);
+    const auto whole = static_cast<int32_t>(limited);
+    const float rest = limited - static_cast<float>(whole);  // Exact.
+    codes[i] = static_cast<int8_t>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
+  }
+}
+
+// The function's parameters are not in memory that a store of a code could change, as the members of a lambda are.
 void QuantizeFloatRow(int64_t count, const float* x, float zero, float inverse, float low, int8_t* codes) {
-  Multiversion([&]() PF_INLINE {
-    for (int64_t i = 0; i < count; ++i) {
-      const float code = zero + x[i] * inverse;
-      const float limited = std::min(std::max(code == code ? code : 0.0f, low), 127.0f);
-      const auto whole = static_cast<int32_t>(limited);
-      const float rest = limited - static_cast<float>(whole);  // Exact.
-      codes[i] = static_cast<int8_t>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0));
+  Multiversion([&]() PF_INLINE { QuantizeFloats(count, x, zero, inverse, low, codes); });
+}
+
+// The range of `count` floats and 0; NaN is ignored.
+struct FloatRange {
+  float lowest, highest;
+};
+PF_INLINE inline FloatRange FindRange(int64_t count, const float* x) {
+  constexpr int64_t kParts = 32;  // Independent elements, which are compared at once.
+  float low[kParts] = {}, high[kParts] = {};
+  int64_t i = 0;
+  for (; i + kParts <= count; i += kParts) {
+    for (int64_t j = 0; j < kParts; ++j) {
+      low[j] = x[i + j] < low[j] ? x[i + j] : low[j];
+      high[j] = x[i + j] > high[j] ? x[i + j] : high[j];
     }
-  });
+  }
+  FloatRange range = {0, 0};
+  for (; i < count; ++i) range = {std::min(range.lowest, x[i]), std::max(range.highest, x[i])};
+  for (int64_t j = 0; j < kParts; ++j) range = {std::min(range.lowest, low[j]), std::max(range.highest, high[j])};
+  return range;
+}
+FloatRange RangeOf(int64_t count, const float* x) {
+  FloatRange range;
+  Multiversion([&]() PF_INLINE { range = FindRange(count, x); });
+  return range;
 }
 
 // The weighting of a product of which only the sums are used.
@@ -38,19 +67,8 @@ IntegerWeighting PlainWeighting() {
 }  // namespace
 
 RowScale QuantizeRowSymmetric(int64_t count, const float* x, int8_t* codes) {
-  float largest = 0;
-  Multiversion([&]() PF_INLINE {
-    float parts[16] = {};
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-      for (int j = 0; j < 16; ++j) {
-        const float magnitude = std::abs(x[i + j]);
-        parts[j] = parts[j] < magnitude ? magnitude : parts[j];
-      }
-    }
-    for (; i < count; ++i) parts[0] = std::max(parts[0], std::abs(x[i]));
-    for (const float part : parts) largest = std::max(largest, part);
-  });
+  const FloatRange range = RangeOf(count, x);
+  const float largest = std::max(-range.lowest, range.highest);
   if (largest == 0) {
     std::fill_n(codes, count, int8_t{0});
     return {1.0f, 0};
@@ -61,25 +79,7 @@ RowScale QuantizeRowSymmetric(int64_t count, const float* x, int8_t* codes) {
 }
 
 RowScale QuantizeRowAsymmetric(int64_t count, const float* x, int8_t* codes) {
-  float lowest = 0, highest = 0;
-  Multiversion([&]() PF_INLINE {
-    float low_parts[16] = {}, high_parts[16] = {};
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-      for (int j = 0; j < 16; ++j) {
-        low_parts[j] = x[i + j] < low_parts[j] ? x[i + j] : low_parts[j];
-        high_parts[j] = high_parts[j] < x[i + j] ? x[i + j] : high_parts[j];
-      }
-    }
-    for (; i < count; ++i) {
-      lowest = std::min(lowest, x[i]);
-      highest = std::max(highest, x[i]);
-    }
-    for (int j = 0; j < 16; ++j) {
-      lowest = std::min(lowest, low_parts[j]);
-      highest = std::max(highest, high_parts[j]);
-    }
-  });
+  const auto [lowest, highest] = RangeOf(count, x);
   if (lowest == highest) {
     std::fill_n(codes, count, int8_t{0});
     return {1.0f, 0};

@@ -166,8 +166,11 @@ const Supported& AllSupported() {
 bool SupportsByteDotProducts() {
 #if defined(__x86_64__) && !defined(PERMAFROST_WITHOUT_AVX512)
   // Leaf 7, ECX, bit 11 (Intel SDM, volume 2, CPUID).
-  uint32_t a, b, c, d;
-  return SupportedInstructionSets().avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+  static const bool supports = [] {
+    uint32_t a, b, c, d;
+    return SupportedInstructionSets().avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+  }();
+  return supports;
 #else
   return false;
 #endif

@@ -37,7 +37,6 @@ def kind_of(path):
     from ai_edge_litert import interpreter as litert
     interpreter = litert.Interpreter(
         str(path), experimental_op_resolver_type=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
-    interpreter.allocate_tensors()
     types = {details["index"]: details["dtype"].__name__ for details in interpreter.get_tensor_details()}
     operators = interpreter._get_ops_details()  # pylint: disable=protected-access
     codes = {"int8", "uint8", "int16"}
