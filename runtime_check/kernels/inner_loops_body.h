@@ -331,6 +331,7 @@ void Tanh(int64_t count, const float* x, float* y) {
 // Returns the table of loops; a loop that a selective build does not need is null.
 constexpr InnerLoops Table(const char* name) {
   constexpr bool kBehindOthers = selection::kHoldsFusedOps || selection::kHoldsDelegates;
+  constexpr bool kRecurs = selection::HoldsAnyOp({"TFLiteLSTM", "TFLiteRNN"});
   constexpr bool kNormalizes = selection::HoldsAnyOp(
       {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "BatchNormWithGlobalNormalization"});
   return {name,
@@ -351,6 +352,6 @@ constexpr InnerLoops Table(const char* name) {
           kBehindOthers || selection::HoldsOp("Relu6") ? Relu6 : nullptr,
           kBehindOthers || selection::HoldsOp("LeakyRelu") ? LeakyRelu : nullptr,
           ExpAll,
-          kBehindOthers || selection::HoldsOp("Sigmoid") ? Sigmoid : nullptr,
-          kBehindOthers || selection::HoldsOp("Tanh") ? Tanh : nullptr};
+          kBehindOthers || kRecurs || selection::HoldsOp("Sigmoid") ? Sigmoid : nullptr,
+          kBehindOthers || kRecurs || selection::HoldsOp("Tanh") ? Tanh : nullptr};
 }

@@ -293,9 +293,11 @@ struct Operand {
         high(_mm512_set1_epi32(multiplier >> 11)),
         low(_mm512_set1_epi32(multiplier & 2047)),
         shift(right),
-        half(_mm512_set1_epi32(right > 0 ? 1 << (right - 1) : 0)) {}
+        half(_mm512_set1_epi32(right > 0 ? 1 << (right - 1) : 0)),
+        is_half(multiplier == 1 << 30 && right == 0) {}
   __m512i operator()(__m512i codes) const {
     const __m512i x = _mm512_sub_epi32(codes, zero);
+    if (is_half) return _mm512_slli_epi32(x, 19);  // 2^20 / 2: the operand with the larger scale.
     const __m512i rest = _mm512_add_epi32(_mm512_mullo_epi32(x, low), _mm512_set1_epi32(1 << 10));
     const __m512i product = _mm512_add_epi32(_mm512_mullo_epi32(x, high), _mm512_srai_epi32(rest, 11));
     if (shift == 0) return product;
@@ -306,6 +308,36 @@ struct Operand {
   __m512i zero, high, low;
   int32_t shift;
   __m512i half;
+  bool is_half;
+};
+
+// Rescales sums in float where this decides all roundings, else exactly. Both roundings of kTwice change a quotient by
+// at most 2^-(right + 1), and floats of codes have an error below 2^-13, which the margin exceeds if right is at least
+// kLeastRight.
+struct QuickConversion {
+  static constexpr int32_t kLeastRight = 12;
+
+  QuickConversion(int32_t multiplier, int32_t right)
+      : exact(multiplier, right),
+        factor(
+            _mm512_set1_ps(static_cast<float>(multiplier) / 2147483648.0f / static_cast<float>(int64_t{1} << right))),
+        is_quick(right >= kLeastRight) {}
+  __m512i operator()(__m512i sums) const {
+    if (is_quick) {
+      const __m512 quotient = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), factor);
+      const __m512 rounded = _mm512_roundscale_ps(quotient, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      const __m512 distance = _mm512_abs_ps(_mm512_sub_ps(quotient, rounded));
+      constexpr float kMargin = 1.0f / 1024;
+      if (_mm512_cmp_ps_mask(distance, _mm512_set1_ps(0.5f - kMargin), _CMP_GT_OQ) == 0) {
+        return _mm512_cvtps_epi32(rounded);
+      }
+    }
+    return exact(sums);
+  }
+
+  Conversion exact;
+  __m512 factor;
+  bool is_quick;
 };
 
 template <bool kIsUnsigned>
@@ -319,7 +351,7 @@ void ComputeBinary(int64_t count, const ByteBinary& binary, const uint8_t* a, in
                    int64_t b_step, uint8_t* y) {
   const Operand first(binary.zeros[0], binary.multipliers[0], binary.shifts[0]);
   const Operand second(binary.zeros[1], binary.multipliers[1], binary.shifts[1]);
-  const Conversion rescale(binary.output_multiplier, binary.output_shift);
+  const QuickConversion rescale(binary.output_multiplier, binary.output_shift);
   const Codes codes(binary.conversion);
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = FirstOf16(count - i);

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
+#include "runtime_check/kernels/inner_loops.h"
 #include "runtime_check/kernels/integer/integer_hybrid.h"
 
 namespace permafrost {
@@ -38,19 +39,28 @@ float Activate(RecurrentActivation activation, float x) {
   return x;
 }
 
-float Dot(int64_t count, const float* a, const float* b) {
+// x[i] = activation(x[i]).
+void ActivateAll(RecurrentActivation activation, int64_t count, float* x) {
+  if (activation == RecurrentActivation::kTanh) return BestInnerLoops().tanh(count, x, x);
+  if (activation == RecurrentActivation::kSigmoid) return BestInnerLoops().sigmoid(count, x, x);
+  for (int64_t i = 0; i < count; ++i) x[i] = Activate(activation, x[i]);
+}
+
+PF_INLINE inline float Dot(int64_t count, const float* a, const float* b) {
   constexpr int64_t kSums = 16;  // Independent sums, which the compiler vectorises.
   float sums[kSums] = {};
-  Multiversion([&]() PF_INLINE {
-    int64_t i = 0;
-    for (; i + kSums <= count; i += kSums) {
-      for (int64_t j = 0; j < kSums; ++j) sums[j] += a[i + j] * b[i + j];
-    }
-    for (; i < count; ++i) sums[0] += a[i] * b[i];
-  });
-  float sum = 0;
-  for (const float part : sums) sum += part;
-  return sum;
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t j = 0; j < kSums; ++j) sums[j] += a[i + j] * b[i + j];
+  }
+  for (; i + 4 <= count; i += 4) {
+    for (int64_t j = 0; j < 4; ++j) sums[j] += a[i + j] * b[i + j];
+  }
+  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  for (int64_t width = kSums / 2; width > 0; width /= 2) {
+    for (int64_t j = 0; j < width; ++j) sums[j] += sums[j + width];
+  }
+  return sums[0];
 }
 
 // Sums wrap around, as those of the reference kernels.
@@ -86,7 +96,9 @@ class Row {
   void AddProduct(const void* weights, float scale, int64_t rows, float* y) const {
     if (weights_ == WeightType::kFloat) {
       const auto* values = static_cast<const float*>(weights);
-      for (int64_t r = 0; r < rows; ++r) y[r] += Dot(count_, values + r * count_, values_);
+      Multiversion([&]() PF_INLINE {
+        for (int64_t r = 0; r < rows; ++r) y[r] += Dot(count_, values + r * count_, values_);
+      });
       return;
     }
     const auto* codes = static_cast<const int8_t*>(weights);
@@ -227,9 +239,7 @@ void FloatLstm::Compute(const LstmOperands& operands, const float* input, float*
         Normalize(cells, sums);
         for (int64_t c = 0; c < cells; ++c) sums[c] = sums[c] * norm[c] + bias[c];
       }
-      for (int64_t c = 0; c < cells; ++c) {
-        sums[c] = gate == kCellGate ? Activate(options_.activation, sums[c]) : Sigmoid(sums[c]);
-      }
+      ActivateAll(gate == kCellGate ? options_.activation : RecurrentActivation::kSigmoid, cells, sums);
     };
     if (!is_coupled) compute_gate(kInputGate);
     compute_gate(kForgetGate);
@@ -242,7 +252,10 @@ void FloatLstm::Compute(const LstmOperands& operands, const float* input, float*
     Clip(options_.cell_clip, cells, cell);
     compute_gate(kOutputGate);
     float* hidden = gates[kOutputGate];
-    for (int64_t c = 0; c < cells; ++c) hidden[c] *= Activate(options_.activation, cell[c]);
+    float* activated = gates[kCellGate];
+    std::copy_n(cell, cells, activated);
+    ActivateAll(options_.activation, cells, activated);
+    for (int64_t c = 0; c < cells; ++c) hidden[c] *= activated[c];
     if (operands.projection != nullptr) {
       const auto* bias = static_cast<const float*>(operands.projection_bias);
       for (int64_t i = 0; i < sizes_.output; ++i) state[i] = bias == nullptr ? 0.0f : bias[i];
