@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/analysis/channel_map.h"
 #include "graph/base/status.h"
 #include "graph/matching/matcher.h"
 
@@ -57,7 +58,35 @@ std::optional<CodeRange> RangeOf(const Node& placeholder) {
   return std::nullopt;
 }
 
+DType TypeOf(const Endpoint& input) {
+  const bool is_placeholder = input.node != nullptr && input.node->op() == ops::kPlaceholder;
+  return is_placeholder ? TypeAttr(*input.node, "dtype").value_or(DType::kInvalid) : DType::kInvalid;
+}
+
+bool IsMappable(DType type) {
+  return type == DType::kFloat || type == DType::kUint8 || type == DType::kInt8 || type == DType::kInt32;
+}
+
 }  // namespace
+
+bool HasOtherMeaning(const Endpoint& before, const Endpoint& after) {
+  const DType old_type = TypeOf(before), new_type = TypeOf(after);
+  if (!IsMappable(old_type) || (new_type != DType::kFloat && new_type != DType::kUint8)) return false;
+  return old_type != new_type || !(InputMapOf(*before.node) == InputMapOf(*after.node));
+}
+
+absl::StatusOr<MatchedFeed> MatchFeed(const Endpoint& before, const Endpoint& after, const Tensor& feed) {
+  if (!HasOtherMeaning(before, after)) {
+    PF_ASSIGN_OR_RETURN(Tensor coded, CodedFeed(after, feed));
+    return MatchedFeed{feed, std::move(coded)};
+  }
+  const ChannelMap map = Compose(Inverse(InputMapOf(*before.node)), InputMapOf(*after.node));
+  const DType type = TypeOf(after);
+  PF_ASSIGN_OR_RETURN(Tensor mapped, MapChannels(map, feed, type));
+  if (type != DType::kUint8 || feed.dtype() != DType::kFloat) return MatchedFeed{feed, std::move(mapped)};
+  PF_ASSIGN_OR_RETURN(Tensor represented, MapChannels(Inverse(map), mapped, DType::kFloat));
+  return MatchedFeed{std::move(represented), std::move(mapped)};
+}
 
 absl::StatusOr<Tensor> CodedFeed(const Endpoint& input, Tensor feed) {
   if (feed.dtype() != DType::kFloat || input.node == nullptr || input.node->op() != ops::kPlaceholder) return feed;

@@ -30,6 +30,7 @@ EXAMPLES = {
     'fold_constants': ('inception_v3', '', 'fold_constants'),
     'fold_old_batch_norms': ('inception_v3', '', 'fold_old_batch_norms'),
     'fold_pad_into_conv': ('mobilenet_v2', '', 'fold_pad_into_conv'),
+    'fold_preprocessing': ('inception_v3', '', 'fold_preprocessing(mean=127.5, std=127.5, input=uint8)'),
     'fold_transposes': ('blazepose_lite', '', 'fold_transposes'),
     'fuse_activations': ('inception_v3', 'fold_old_batch_norms', 'fuse_activations'),
     'insert_logging': ('inception_v3', '', 'insert_logging(op=Relu)'),

@@ -23,6 +23,8 @@ from models_oracle import MODELS, Model
 
 # Arguments for passes that need some, and the transforms that run first.
 CALLS = {
+    'drop_preprocessing': None,  # The two change what inputs take. Their golden cases feed matching inputs.
+    'fold_preprocessing': None,
     'freeze_requantization_ranges': None,  # Needs the log of a run, and has its own test.
     'quantize_nodes': 'add_default_attributes quantize_nodes',
     'remove_attribute': 'remove_attribute(attribute_name=_output_shapes)',

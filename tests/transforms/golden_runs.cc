@@ -104,6 +104,14 @@ absl::Status CompareRuns(const GoldenCase& golden, const Graph& before, const Gr
     PF_ASSIGN_OR_RETURN(std::vector<Tensor> feeds, SeededInputs(inputs, golden.shapes, seed));
     std::vector<Tensor> feeds_before = feeds;
     for (size_t i = 0; i < feeds.size() && i < before.inputs().size(); ++i) {
+      if (HasOtherMeaning(before.inputs()[i], inputs[i])) {
+        PF_ASSIGN_OR_RETURN(const DType type, TypeAttr(*before.inputs()[i].node, "dtype"));
+        PF_ASSIGN_OR_RETURN(const Tensor feed, SeededTensor(type, feeds[i].shape(), seed));
+        PF_ASSIGN_OR_RETURN(MatchedFeed matched, MatchFeed(before.inputs()[i], inputs[i], feed));
+        feeds_before[i] = std::move(matched.before);
+        feeds[i] = std::move(matched.after);
+        continue;
+      }
       // An input that takes codes after the passes is fed with the codes of its previous values.
       if (feeds[i].dtype() != DType::kQUint8 || IsFedWith(DType::kQUint8, before.inputs()[i])) continue;
       PF_ASSIGN_OR_RETURN(feeds_before[i], SeededTensor(DType::kFloat, feeds[i].shape(), seed));

@@ -66,6 +66,16 @@ bool AnyIsSmall(const std::vector<std::vector<Tensor>>& results) {
   return false;
 }
 
+// Returns whether the graph has an input whose meaning a pass may change.
+bool TakesImages(const Graph& graph) {
+  for (const Endpoint& input : graph.inputs()) {
+    if (input.node == nullptr || input.node->op() != ops::kPlaceholder) continue;
+    const Shape shape = ShapeAttr(*input.node, "shape").value_or(Shape::UnknownRank());
+    if (shape.has_rank() && shape.rank() == 4) return true;
+  }
+  return false;
+}
+
 // Returns whether rounding may explain the difference of a small output. In float32, rounding of numbers about one
 // seldom adds up to 1e-3, and no pass declares less than 1e-5.
 bool MayBeRounding(const OutputDifference& difference) {
@@ -151,7 +161,8 @@ Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> in
     return;
   }
   expected_ = *std::move(results);
-  if (AnyIsSmall(expected_)) before_ = before.Clone();
+  has_small_outputs_ = AnyIsSmall(expected_);
+  if (has_small_outputs_ || TakesImages(before)) before_ = before.Clone();
 }
 
 const std::vector<double>& Verifier::Sensitivities() const {
@@ -181,12 +192,40 @@ absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
   return std::move(results[0]);
 }
 
+bool Verifier::HasOtherInputs(const Graph& after) const {
+  if (before_ == nullptr) return false;
+  const std::vector<Endpoint>& old_inputs = before_->inputs();
+  for (size_t i = 0; i < old_inputs.size() && i < after.inputs().size(); ++i) {
+    if (after.inputs()[i].node != nullptr && HasOtherMeaning(old_inputs[i], after.inputs()[i])) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   PF_RETURN_IF_ERROR(validity_);
   Verdict verdict;
   verdict.why_not = why_not_;
   if (!why_not_.empty()) return verdict;
-  const absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(after, OutputsOf(after), inputs_, options_);
+  // With other inputs, the expected outputs are those for the images that both graphs can represent.
+  std::vector<std::vector<Tensor>> matched_outputs;
+  std::vector<InputSet> matched_inputs;
+  const bool has_other_inputs = HasOtherInputs(after);
+  if (has_other_inputs) {
+    std::vector<InputSet> old_inputs = inputs_;
+    matched_inputs = inputs_;
+    for (size_t set = 0; set < inputs_.size(); ++set) {
+      for (size_t i = 0; i < inputs_[set].size() && i < after.inputs().size(); ++i) {
+        if (after.inputs()[i].node == nullptr) continue;
+        PF_ASSIGN_OR_RETURN(MatchedFeed matched, MatchFeed(before_->inputs()[i], after.inputs()[i], inputs_[set][i]));
+        old_inputs[set][i] = std::move(matched.before);
+        matched_inputs[set][i] = std::move(matched.after);
+      }
+    }
+    PF_ASSIGN_OR_RETURN(matched_outputs, RunAll(*before_, OutputsOf(*before_), old_inputs, options_));
+  }
+  const std::vector<std::vector<Tensor>>& expected = has_other_inputs ? matched_outputs : expected_;
+  const absl::StatusOr<std::vector<std::vector<Tensor>>> results =
+      RunAll(after, OutputsOf(after), has_other_inputs ? matched_inputs : inputs_, options_);
   if (results.status().code() == absl::StatusCode::kUnimplemented) {
     verdict.why_not = absl::StrCat("after the passes: ", results.status().message());
     return verdict;
@@ -198,13 +237,13 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
   verdict.num_inputs = inputs_.size();
   for (const Endpoint& output : after.outputs()) verdict.outputs.push_back({output.text, {}});
   for (size_t set = 0; set < results->size(); ++set) {
-    for (size_t i = 0; i < (*results)[set].size() && i < expected_[set].size(); ++i) {
-      verdict.outputs[i].difference.Merge(CompareTensors(expected_[set][i], (*results)[set][i]));
+    for (size_t i = 0; i < (*results)[set].size() && i < expected[set].size(); ++i) {
+      verdict.outputs[i].difference.Merge(CompareTensors(expected[set][i], (*results)[set][i]));
     }
   }
   for (size_t i = 0; i < verdict.outputs.size(); ++i) {
     OutputDifference& difference = verdict.outputs[i].difference;
-    if (before_ == nullptr || !MayBeRounding(difference)) continue;
+    if (!has_small_outputs_ || !MayBeRounding(difference)) continue;
     // Small outputs are assumed to come from numbers of magnitude one at most.
     difference.scale_floor = std::max(difference.scale_floor, std::min(1.0, Sensitivities()[i]));
   }

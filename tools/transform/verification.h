@@ -63,6 +63,7 @@ class Verifier {
   const absl::Status& validity() const { return validity_; }
 
   // Runs `after` and compares. Its declared inputs and outputs correspond to those of the original graph by position.
+  // An input that takes other images than before (graph/analysis/channel_map.h) is fed with matching ones.
   // Returns validity() if it is an error; Aborted if `after` does not run, though the original did. Differences of a
   // small output are judged by the scale of the output before cancellation: OutputDifference::scale_floor is its
   // sensitivity to rounding of the inputs.
@@ -88,7 +89,11 @@ class Verifier {
   std::vector<std::vector<Tensor>> expected_;  // By input set, then by output.
   absl::Status validity_;
   std::string why_not_;
-  std::unique_ptr<Graph> before_;  // Null if no output is small.
+  // Returns whether `after` has inputs that take other images than those of the original graph.
+  bool HasOtherInputs(const Graph& after) const;
+
+  std::unique_ptr<Graph> before_;  // Null if no output is small and no input takes images.
+  bool has_small_outputs_ = false;
   mutable std::optional<std::vector<double>> sensitivities_;
 };
 

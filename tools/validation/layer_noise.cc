@@ -339,7 +339,8 @@ class Measurement {
         for (const size_t input : alone.inputs) {
           const Endpoint& declared = reference_.inputs()[input];
           const Endpoint endpoint{declared.text, const_cast<Node*>(candidate_inputs_[input]), declared.port};
-          PF_ASSIGN_OR_RETURN(feeds.emplace_back(), CodedFeed(endpoint, inputs[input]));
+          PF_ASSIGN_OR_RETURN(MatchedFeed matched, MatchFeed(declared, endpoint, inputs[input]));
+          feeds.push_back(std::move(matched.after));
         }
         PF_ASSIGN_OR_RETURN(const std::vector<Tensor> actual, alone.session->Run(feeds));
         pairs_[alone.pair].own.Merge(CompareTensors(known[places[alone.pair]], actual[0]));

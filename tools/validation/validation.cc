@@ -217,6 +217,7 @@ absl::StatusOr<RunningModel> RunningModel::Create(const Graph& graph, absl::Span
     Node* node = graph.Find(text.substr(0, text.rfind(':')));
     if (node == nullptr) continue;
     feeds.push_back(text);
+    model.declared_.push_back(inputs[i]);
     model.inputs_.push_back({text, node, inputs[i].port});
     model.positions_.push_back(i);
   }
@@ -227,7 +228,8 @@ absl::StatusOr<RunningModel> RunningModel::Create(const Graph& graph, absl::Span
 absl::StatusOr<std::vector<Tensor>> RunningModel::Run(const InputSet& set) const {
   std::vector<Tensor> feeds;
   for (size_t i = 0; i < positions_.size(); ++i) {
-    PF_ASSIGN_OR_RETURN(feeds.emplace_back(), CodedFeed(inputs_[i], set[positions_[i]]));
+    PF_ASSIGN_OR_RETURN(MatchedFeed matched, MatchFeed(declared_[i], inputs_[i], set[positions_[i]]));
+    feeds.push_back(std::move(matched.after));
   }
   return session_->Run(feeds);
 }

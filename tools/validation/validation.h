@@ -79,7 +79,8 @@ class RunningModel {
 
  private:
   std::unique_ptr<Session> session_;
-  std::vector<Endpoint> inputs_;  // The inputs at those positions, in this graph.
+  std::vector<Endpoint> declared_;  // The inputs at those positions, as they were given.
+  std::vector<Endpoint> inputs_;    // The same in this graph.
   std::vector<size_t> positions_;
 };
 
