@@ -50,6 +50,9 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
              "Nodes that are fetched, separated by commas. Default: those of the signature, or else detected.");
   flags->AddChoice("quantize", &options->tflite.quantize, {"none", "float16"},
                    "Precision of weights. float16: half the size; the operators still compute in float.");
+  flags->Add("allow_flex", &options->tflite.allow_flex,
+             "Write nodes without an operator in TensorFlow Lite as TensorFlow's ops (Flex), which only runtimes with "
+             "TensorFlow's kernels run. Default: such nodes are an error.");
   flags->AddChoice("verify", &options->tflite.verify, {"required", "auto", "off"},
                    "Comparison of the written model, read back, with the original on the same inputs. required: write "
                    "nothing if they differ or the original cannot be run. auto: write a model that cannot be run. off: "

@@ -552,6 +552,60 @@ node { name: "count" op: "LookupTableSizeV2" input: "table" }
   }
 }
 
+// A node without a form becomes a Flex operator if that is allowed, and is read as the same node.
+TEST(TfliteWriterTest, WritesFlexOperatorsOnRequest) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "first" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "clipped" op: "Expm1" input: "x" input: "^first" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "parts" op: "DynamicPartition" input: "clipped" input: "which"
+  attr { key: "num_partitions" value { i: 2 } } attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "which" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 1 int_val: 0 } } } }
+node { name: "y" op: "Sub" input: "parts" input: "parts:1" attr { key: "T" value { type: DT_FLOAT } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::Status refused = Encoded(*graph).status();
+  EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "2 nodes have no form")) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "--allow_flex")) << refused;
+  TfliteLimits limits;
+  limits.allow_flex = true;
+  const absl::StatusOr<std::string> bytes = Encoded(*graph, limits);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  EXPECT_EQ(OperatorsOf(*container), (std::vector<std::string>{"CUSTOM 'FlexExpm1'", "CUSTOM 'FlexDynamicPartition'", "SUB"}));
+  const std::unique_ptr<Graph> again = ReadBack(*bytes);
+  const Node* partition = nullptr;
+  for (const Node* node = again->first(); node != nullptr; node = node->next()) {
+    if (node->op() == ops::kDynamicPartition) partition = node;
+  }
+  ASSERT_NE(partition, nullptr);
+  EXPECT_EQ(IntAttr(*partition, "num_partitions").value_or(0), 2);
+  EXPECT_EQ(partition->num_data_inputs(), 2);
+  absl::Status status;
+  const std::vector<Tensor> inputs = {Tensor::FromVector(Shape({2}), std::vector<float>{3, 1})};
+  const std::vector<Tensor> before = OutputsOf(*graph, inputs, &status), after = OutputsOf(*again, inputs, &status);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(before[0] == after[0]);
+  // Every changed byte of the options gives an error or a model; inputs never become Flex operators.
+  const size_t at = bytes->find("FlexDynamicPartition");
+  ASSERT_NE(at, std::string::npos);
+  for (size_t i = 0; i < bytes->size(); ++i) {
+    auto changed = std::make_shared<std::string>(*bytes);
+    (*changed)[i] = static_cast<char>((*changed)[i] ^ 0x11);
+    (void)ReadModel(FileView{*changed, changed});
+  }
+  const std::unique_ptr<Graph> open = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "y" op: "Expm1" input: "x" attr { key: "T" value { type: DT_FLOAT } } })",
+                                             {}, {"y"});
+  const absl::Status undeclared = Encoded(*open, limits).status();
+  EXPECT_TRUE(absl::StrContains(undeclared.message(), "declare it as an input")) << undeclared;
+}
+
 // Float models that were recorded for the reader: written and read again, they give the same outputs bit for bit, since
 // the graph is the same but for names.
 TEST(TfliteWriterTest, RecordedFloatModelsSurviveARoundTrip) {

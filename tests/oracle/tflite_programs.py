@@ -1,4 +1,4 @@
-"""Models with branches, loops, lists, variables and tables, for tflite_programs_oracle.py.
+"""Models with branches, loops, lists, variables, tables and attention, for tflite_programs_oracle.py.
 
 PROGRAMS maps a name to a function that returns a tf.Module with the tf.function `serve`, or a Keras model. Weights are random
 from a seed; nothing is downloaded.
@@ -128,6 +128,36 @@ class Table(tf.Module):
         return {'y': self.table.lookup(x) + 1, 'n': self.table.size()}
 
 
+def spectrum(x):
+    return {'y': tf.abs(tf.signal.stft(x, 64, 32, 64))}
+
+
+def elementwise(x):
+    return {'a': tf.math.expm1(x), 'b': tf.math.log1p(tf.abs(x)), 'c': tf.tan(x * 0.3),
+            'd': tf.math.divide_no_nan(x, tf.nn.relu(x)), 'e': tf.cast(tf.math.is_nan(x), tf.int32),
+            'f': x * tf.cast(tf.size(x), tf.float32), 'g': tf.linalg.band_part(x, 1, 0)}
+
+
+def encoder(length):
+    """Two blocks of attention."""
+    def make():
+        keras.utils.set_random_seed(3)
+        tokens = x = keras.Input((length, 16))
+        for _ in range(2):
+            x = layers.LayerNormalization()(x + layers.MultiHeadAttention(4, 8)(x, x))
+            x = layers.LayerNormalization()(x + layers.Dense(16)(layers.Dense(32, activation='gelu')(x)))
+        return keras.Model(tokens, layers.Dense(5)(layers.GlobalAveragePooling1D()(x)))
+    return make
+
+
+def attention(make_layer, **arguments):
+    def make():
+        keras.utils.set_random_seed(3)
+        x = keras.Input((8, 16))
+        return keras.Model(x, make_layer()(x, x, **arguments))
+    return make
+
+
 def sequential(shape, *stack, dtype='float32'):
     def make():
         keras.utils.set_random_seed(1)
@@ -158,6 +188,12 @@ PROGRAMS = {
                                       lambda: layers.Bidirectional(layers.LSTM(24, return_sequences=True)),
                                       lambda: layers.Bidirectional(layers.GRU(16)),
                                       lambda: layers.Dense(5, activation='softmax'), dtype='int32'),
+    'elementwise': lambda: Program(elementwise),
+    'keras_attention_any_length': encoder(None),
+    'keras_attention_causal': attention(lambda: layers.MultiHeadAttention(4, 8), use_causal_mask=True),
+    'keras_attention_encoder': encoder(10),
+    'keras_attention_grouped': attention(lambda: layers.GroupQueryAttention(8, 4, 2)),
+    'spectrum': lambda: Program(spectrum, tf.TensorSpec([2, 400], tf.float32, name='x')),
     'keras_gru': sequential((12, 8), lambda: layers.GRU(16, return_sequences=True), lambda: layers.GRU(10),
                             lambda: layers.Dense(4)),
     'keras_lstm': sequential((12, 8), lambda: layers.LSTM(16, return_sequences=True), lambda: layers.LSTM(10),

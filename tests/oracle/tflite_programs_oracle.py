@@ -1,4 +1,4 @@
-"""Compares TensorFlow Lite models of branches, loops, lists, variables and tables with TensorFlow, in LiteRT.
+"""Compares TensorFlow Lite models of branches, loops, lists, variables, tables and attention with TensorFlow, in LiteRT.
 
 For each model of tflite_programs.py: convert_model writes the SavedModel as TensorFlow Lite, and LiteRT runs the file four
 times, with XNNPACK and with its reference kernels, on inputs that take all branches. Unknown sizes are 2, then 3. The error
@@ -122,6 +122,20 @@ def save(name, folder):
 
 @unittest.skipUnless(litert is not None, 'ai-edge-litert or TensorFlow is not installed')
 class TflitePrograms(unittest.TestCase):
+
+    def test_flex_operators_run_with_the_kernels_of_tensorflow(self):
+        program = tflite_programs.Program(lambda x: {'y': tf.math.erfinv(tf.tanh(x) * 0.9) + tf.linalg.pinv(x)[0, 0]})
+        with tempfile.TemporaryDirectory() as scratch:
+            folder, path = pathlib.Path(scratch) / 'saved', pathlib.Path(scratch) / 'model.tflite'
+            tf.saved_model.save(program, str(folder), signatures=program.serve)
+            command = [str(TOOL), str(folder), str(path), '--verify=auto']
+            refused = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn('--allow_flex', refused.stderr)
+            subprocess.run(command + ['--allow_flex'], capture_output=True, text=True, check=True)
+            runner = tf.lite.Interpreter(str(path)).get_signature_runner()
+            x = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
+            self.assertLessEqual(difference(runner(x=x)['y'], program.serve(x)['y'].numpy()), TOLERANCE)
 
     def test_written_programs_compute_what_tensorflow_computes(self):
         recorded = json.loads(RECORD.read_text(encoding='utf-8')) if RECORD.exists() else {}

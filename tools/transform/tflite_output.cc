@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "io/formats/tflite/subgraph_export.h"
 #include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
-#include "io/model_writer.h"
 #include "runtime_check/checking/evaluate.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_inputs.h"
@@ -57,10 +57,10 @@ bool IsTflitePath(absl::string_view path) { return absl::EndsWith(path, kTfliteF
 absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags& flags, int num_threads,
                                           FileSystem& files) {
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> prepared, Prepared(graph, flags, num_threads));
-  SaveOptions save;
-  save.format = kTfliteFormat.name;
+  TfliteLimits limits;
+  limits.allow_flex = flags.allow_flex;
   StringSink sink;
-  PF_RETURN_IF_ERROR(WriteModel(*prepared, save, &sink));
+  PF_RETURN_IF_ERROR(ExportTflite(*prepared, limits, &sink));
   TfliteOutput output;
   auto bytes = std::make_shared<const std::string>(sink.text());
   absl::StatusOr<std::unique_ptr<Graph>> read = ReadModel(FileView{*bytes, bytes});

@@ -23,6 +23,7 @@ struct TfliteFlags {
   std::string verify = "required";  // "required", "auto" or "off".
   std::vector<std::string> verify_inputs;
   std::string quantize = "none";  // "none" or "float16".
+  bool allow_flex = false;        // Write nodes without a form as TensorFlow's ops.
   // Default: 1e-4, the accuracy that docs/formats/tflite.md promises for float models. Reduced precision is then
   // limited by Verdict::RuinedOutputs alone.
   std::optional<double> tolerance;

@@ -1,4 +1,5 @@
 // Rewrites ops that TensorFlow Lite has no operator for as ops that it has.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -50,6 +51,15 @@ class Lowering {
     if (op == ops::kSelu) return Selu();
     if (op == ops::kAddN) return Sum();
     if (op == ops::kFakeQuantWithMinMaxVars) return FakeQuant();
+    if (op == ops::kExpm1 || op == ops::kLog1p) return NearOne();
+    if (op == ops::kTan) return Tangent();
+    if (op == ops::kErfc) return NegatedFactor();
+    if (op == ops::kDivNoNan) return DivNoNan();
+    if (op == ops::kIsNan) return IsNan();
+    if (op == ops::kEnsureShape) return EnsureShape();
+    if (op == ops::kSize) return Size();
+    if (op == ops::kMatrixBandPart) return Band();
+    if (op == ops::kRFFT) return Rfft();
     if (op == ops::kAssignAddVariableOp || op == ops::kAssignSubVariableOp) return AssignSum();
     if (op == ops::kIf || op == ops::kStatelessIf) return Condition();
     return LimitReached();
@@ -471,6 +481,155 @@ class Lowering {
                    {"narrow_range", AttrValue::Bool(narrow_range)}});
   }
 
+  absl::Status NearOne() {
+    if (!IsFloat()) return Blocked(*node_, "does not compute with float");
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    const Attrs t = {{"T", FloatType()}};
+    const bool is_log = node_->op() == ops::kLog1p;
+    PF_ASSIGN_OR_RETURN(const TensorRef one, Float("one", 1));
+    PF_ASSIGN_OR_RETURN(const TensorRef inner, is_log ? Add("sum", ops::kAddV2, {node_->input(0), one}, t)
+                                                      : Add("power", ops::kExp, {node_->input(0)}, t));
+    if (is_log) return Become(ops::kLog, {inner}, t);
+    return Become(ops::kSub, {inner, one}, t);
+  }
+
+  // Erfc(Mul(Neg(x), c)) is Erfc(Mul(x, -c)), the form of GELU.
+  absl::Status NegatedFactor() {
+    const TensorRef product = node_->input(0);
+    if (!IsFloat() || product.port != 0 || product.node->op() != ops::kMul) return LimitReached();
+    for (const int side : {0, 1}) {
+      const TensorRef negated = product.node->input(side), factor = product.node->input(1 - side);
+      const std::optional<double> value = UniformConstant(factor);
+      if (negated.port != 0 || negated.node->op() != ops::kNeg || !value.has_value() || !KeepsShape(factor)) continue;
+      const RewriteScope rewrite(context_, graph_, {node_, product.node, negated.node});
+      if (!rewrite) return LimitReached();
+      PF_ASSIGN_OR_RETURN(const TensorRef opposite, Float("factor", static_cast<float>(-*value)));
+      PF_ASSIGN_OR_RETURN(const TensorRef scaled,
+                          Add("scaled", ops::kMul, {negated.node->input(0), opposite}, {{"T", FloatType()}}));
+      return Become(ops::kErfc, {scaled}, {{"T", FloatType()}});
+    }
+    return LimitReached();
+  }
+
+  absl::Status Tangent() {
+    if (!IsFloat()) return Blocked(*node_, "does not compute with float");
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    const Attrs t = {{"T", FloatType()}};
+    PF_ASSIGN_OR_RETURN(const TensorRef sine, Add("sine", ops::kSin, {node_->input(0)}, t));
+    PF_ASSIGN_OR_RETURN(const TensorRef cosine, Add("cosine", ops::kCos, {node_->input(0)}, t));
+    return Become(ops::kRealDiv, {sine, cosine}, t);
+  }
+
+  // x / y, and 0 where y is 0.
+  absl::Status DivNoNan() {
+    if (!IsFloat()) return Blocked(*node_, "does not compute with float");
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    const Attrs t = {{"T", FloatType()}};
+    PF_ASSIGN_OR_RETURN(const TensorRef zero, Float("zero", 0));
+    PF_ASSIGN_OR_RETURN(const TensorRef divides, Add("divides", ops::kNotEqual, {node_->input(1), zero}, t));
+    PF_ASSIGN_OR_RETURN(const TensorRef quotient,
+                        Add("quotient", ops::kRealDiv, {node_->input(0), node_->input(1)}, t));
+    return Become(ops::kSelectV2, {divides, quotient, zero}, t);
+  }
+
+  // x != x.
+  absl::Status IsNan() {
+    if (!IsFloat()) return Blocked(*node_, "does not compute with float");
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    return Become(ops::kNotEqual, {node_->input(0), node_->input(0)}, {{"T", FloatType()}});
+  }
+
+  // The shape was checked where the graph was made.
+  absl::Status EnsureShape() {
+    const AttrValue* type = node_->FindAttr("T");
+    if (type == nullptr) return Blocked(*node_, "has no attr 'T'");
+    const AttrValue t = *type;
+    const absl::StatusOr<Shape> declared = ShapeAttr(*node_, "shape");
+    const Shape shape = KnownShape(node_->input(0), shapes_);
+    if (!declared.ok() || (declared->IsFullyKnown() && !shape.IsFullyKnown())) {
+      return Blocked(*node_, "checks a shape that is not known");
+    }
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    return Become(ops::kIdentity, {node_->input(0)}, {{"T", t}});
+  }
+
+  absl::Status Size() {
+    const AttrValue* type = node_->FindAttr("T");
+    PF_ASSIGN_OR_RETURN(const DType dtype, TypeAttr(*node_, "out_type"));
+    if (type == nullptr) return Blocked(*node_, "has no attr 'T'");
+    const AttrValue t = *type, out = AttrValue::Type(dtype), int32 = AttrValue::Type(DType::kInt32);
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    PF_ASSIGN_OR_RETURN(const TensorRef shape,
+                        Add("shape", ops::kShape, {node_->input(0)}, {{"T", t}, {"out_type", out}}));
+    PF_ASSIGN_OR_RETURN(const TensorRef axis, Ints("axis", Shape({1}), {0}));
+    return Become(ops::kProd, {shape, axis}, {{"T", out}, {"Tidx", int32}, {"keep_dims", AttrValue::Bool(false)}});
+  }
+
+  // The band of matrices of known size.
+  absl::Status Band() {
+    if (node_->num_data_inputs() != 3) return LimitReached();
+    const AttrValue* type = node_->FindAttr("T");
+    const std::optional<std::vector<int64_t>> lower = IntegerConstant(node_->input(1));
+    const std::optional<std::vector<int64_t>> upper = IntegerConstant(node_->input(2));
+    const Shape shape = KnownShape(node_->input(0), shapes_);
+    if (type == nullptr || !lower.has_value() || !upper.has_value() || lower->size() != 1 || upper->size() != 1) {
+      return Blocked(*node_, "has a band that is not constant");
+    }
+    constexpr int64_t kMostElements = int64_t{1} << 24;
+    if (!shape.has_rank() || shape.rank() < 2 || shape.dim(shape.rank() - 1) < 0 || shape.dim(shape.rank() - 2) < 0 ||
+        shape.dim(shape.rank() - 1) > kMostElements || shape.dim(shape.rank() - 2) > kMostElements ||
+        shape.dim(shape.rank() - 1) * shape.dim(shape.rank() - 2) > kMostElements) {
+      return Blocked(*node_, absl::StrCat("has matrices of shape ", shape.ToString()));
+    }
+    const absl::StatusOr<DType> dtype = Type();
+    if (!dtype.ok() || *dtype == DType::kString || SizeOf(*dtype) == 0) return Blocked(*node_, "has no numbers");
+    const AttrValue t = *type;
+    const int64_t rows = shape.dim(shape.rank() - 2), columns = shape.dim(shape.rank() - 1);
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    char* data = nullptr;
+    PF_ASSIGN_OR_RETURN(Tensor mask, Tensor::Allocate(DType::kBool, Shape({rows, columns}), &data));
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t k = 0; k < columns; ++k) {
+        const bool is_in = ((*lower)[0] < 0 || i - k <= (*lower)[0]) && ((*upper)[0] < 0 || k - i <= (*upper)[0]);
+        data[i * columns + k] = is_in ? 1 : 0;
+      }
+    }
+    PF_ASSIGN_OR_RETURN(const TensorRef band, Const("band", std::move(mask)));
+    PF_ASSIGN_OR_RETURN(Tensor zero_value, Tensor::Allocate(*dtype, Shape(), &data));
+    std::fill_n(data, SizeOf(*dtype), '\0');
+    PF_ASSIGN_OR_RETURN(const TensorRef zero, Const("zero", std::move(zero_value)));
+    return Become(ops::kSelectV2, {band, node_->input(0), zero}, {{"T", t}});
+  }
+
+  // The transform of rows is that of images with one row.
+  absl::Status Rfft() {
+    const std::optional<std::vector<int64_t>> length = IntegerVectorConstant(node_->input(1));
+    const absl::StatusOr<DType> real = TypeAttr(*node_, "Treal");
+    const bool is_power = length.has_value() && length->size() == 1 && (*length)[0] > 0 &&
+                          ((*length)[0] & ((*length)[0] - 1)) == 0 &&
+                          (*length)[0] <= std::numeric_limits<int32_t>::max();
+    if (!real.ok() || *real != DType::kFloat || !is_power) {
+      return Blocked(*node_, "has a length that is not a constant power of two, or numbers other than float");
+    }
+    const RewriteScope rewrite(context_, graph_, {node_});
+    if (!rewrite) return LimitReached();
+    const AttrValue complex = AttrValue::Type(DType::kComplex64), int32 = AttrValue::Type(DType::kInt32);
+    PF_ASSIGN_OR_RETURN(const TensorRef axis, Const("axis", Tensor::Scalar<int32_t>(-2)));
+    PF_ASSIGN_OR_RETURN(const TensorRef image,
+                        Add("image", ops::kExpandDims, {node_->input(0), axis}, {{"T", FloatType()}, {"Tdim", int32}}));
+    PF_ASSIGN_OR_RETURN(const TensorRef size, Ints("size", Shape({2}), {1, static_cast<int32_t>((*length)[0])}));
+    PF_ASSIGN_OR_RETURN(const TensorRef spectrum,
+                        Add("spectrum", ops::kRFFT2D, {image, size}, {{"Tcomplex", complex}, {"Treal", FloatType()}}));
+    return Become(ops::kSqueeze, {spectrum}, {{"T", complex}, {"squeeze_dims", AttrValue::IntList({-2})}});
+  }
+
   absl::Status AssignSum() {
     const AttrValue* type = node_->FindAttr("dtype");
     if (type == nullptr || node_->num_data_inputs() != 2) return Blocked(*node_, "has no attr 'dtype'");
@@ -553,6 +712,12 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const NoParams&, PassContext* contex
 //   MatMul of an integer column and a row     =>   Mul
 //   StridedSlice with ellipsis or new axes    =>   ExpandDims(StridedSlice(x)) with one entry for each dimension
 //   FakeQuantWithMinMaxVars with constants    =>   FakeQuantWithMinMaxArgs
+//   Expm1, Log1p, Tan, DivNoNan, IsNan        =>   elementwise ops
+//   Erfc(Mul(Neg(x), c))                      =>   Erfc(Mul(x, -c)), as in GELU
+//   Size(x)                                   =>   Prod(Shape(x))
+//   MatrixBandPart(x) of known size           =>   SelectV2(mask, x, 0)
+//   RFFT(x) of a power of two                 =>   Squeeze(RFFT2D(ExpandDims(x)))
+//   EnsureShape(x) of a known shape           =>   x
 //   AssignAddVariableOp, AssignSubVariableOp  =>   AssignVariableOp of the sum
 //   If of a number                            =>   If of NotEqual(number, 0)
 //

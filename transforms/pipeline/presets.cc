@@ -61,6 +61,7 @@ sink_constants
 defuse_ops
 optimize_for_inference
 flatten_atrous_conv(dilations=true)
+lower_einsum
 lower_to_tflite
 fold_transposes
 remove_no_ops

@@ -46,6 +46,8 @@ absl::StatusOr<tflite::TensorType> TfliteTypeOf(DType dtype) {
       return tflite::TensorType::STRING;
     case DType::kResource:
       return tflite::TensorType::RESOURCE;
+    case DType::kVariant:
+      return tflite::TensorType::VARIANT;
     case DType::kComplex64:
       return tflite::TensorType::COMPLEX64;
     case DType::kComplex128:

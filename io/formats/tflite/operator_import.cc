@@ -6,10 +6,12 @@
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/analysis/uniform_quantization.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
+#include "io/formats/tflite/flex.h"
 #include "io/formats/tflite/subgraph_import.h"
 
 namespace permafrost {
@@ -299,6 +301,7 @@ const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::
     for (const CustomOperatorRow& custom : CustomOperators()) {
       if (custom.name == container.CustomName(op)) return &custom.row;
     }
+    if (absl::StartsWith(container.CustomName(op), kFlexPrefix)) return &FlexRow();
     return nullptr;
   }
   static const auto* const kRows = [] {

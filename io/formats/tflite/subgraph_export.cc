@@ -17,6 +17,8 @@
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
 #include "graph/validation/validate.h"
+#include "io/formats/tflite/export_custom.h"
+#include "io/formats/tflite/flex.h"
 #include "io/formats/tflite/forms.h"
 
 namespace permafrost {
@@ -215,7 +217,8 @@ absl::Status ModelExport::Problems() const {
     absl::StrAppend(&text, "; and ", problems_.size() - kMostProblems, " more");
   }
   return absl::UnimplementedError(absl::StrCat(problems_.size(), problems_.size() == 1 ? " node has" : " nodes have",
-                                               " no form in TensorFlow Lite: ", text));
+                                               " no form in TensorFlow Lite: ", text,
+                                               may_flex_ ? "; --allow_flex writes TensorFlow's ops as they are" : ""));
 }
 
 absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph>> subgraphs,
@@ -532,11 +535,35 @@ absl::Status SubgraphExport::TryForms(Node* node, Node* root, TensorRef bias, Ac
   return status;
 }
 
+absl::Status SubgraphExport::SelectFlex(Node* node) {
+  PF_ASSIGN_OR_RETURN(std::string options, FlexOptions(*node));
+  if (!NumOutputs(*node).ok()) return absl::UnimplementedError("its number of outputs is not known");
+  model_->NoteFlex();
+  if (!model_->allow_flex()) return absl::UnimplementedError("Flex operators are not allowed");
+  return SelectCustom(node, absl::StrCat(kFlexPrefix, node->op().name()), std::move(options));
+}
+
+absl::Status SubgraphExport::SelectCustom(Node* node, std::string name, std::string options) {
+  PF_ASSIGN_OR_RETURN(const int num_outputs, NumOutputs(*node));
+  ExportedOperator custom;
+  custom.op = tflite::BuiltinOperator::CUSTOM;
+  custom.custom_name = std::move(name);
+  custom.custom_options = std::move(options);
+  for (int i = 0; i < node->num_data_inputs(); ++i) custom.inputs.push_back(TensorOf(node->input(i)));
+  for (int port = 0; port < num_outputs; ++port) custom.outputs.push_back(TensorOf({node, port}));
+  operators_.push_back(std::move(custom));
+  return absl::OkStatus();
+}
+
 absl::Status SubgraphExport::Select(Node* root) {
   const ActivationFunctionType none = ActivationFunctionType::NONE;
   const auto is_inner = [&](TensorRef ref) {
     return ref.node != nullptr && ref.port == 0 && !graph_.IsEndpoint(ref.node) && NumReaders(*ref.node) == 1;
   };
+  if (IsCustomOperator(root->op())) {
+    PF_ASSIGN_OR_RETURN(std::string options, CustomOptions(*root));
+    return SelectCustom(root, std::string(root->op().name()), std::move(options));
+  }
   absl::Status status;
   // Peels off the activation, then the bias.
   TensorRef below;
@@ -561,6 +588,7 @@ absl::Status SubgraphExport::Select(Node* root) {
   status = TryForms(root, root, {}, none, kPlain);
   if (!absl::IsUnimplemented(status)) return status;
   const absl::string_view way_out = WayOutOf(root->op());
+  if (const absl::Status flex = SelectFlex(root); !absl::IsUnimplemented(flex)) return flex;
   model_->AddProblem(absl::StrCat(root->Describe(), status.message().empty() ? "" : " ", status.message(),
                                   way_out.empty() ? "" : "; ", way_out));
   // Continues with the producers, so that their problems are reported, too.
@@ -732,7 +760,7 @@ flatbuffers::Offset<tflite::SignatureDef> SubgraphExport::EncodeSignature(absl::
 
 absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSink* sink) {
   PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(graph));
-  ModelExport model(graph, std::move(library));
+  ModelExport model(graph, std::move(library), limits.allow_flex);
   std::vector<std::unique_ptr<SubgraphExport>> subgraphs;
   subgraphs.push_back(std::make_unique<SubgraphExport>(&model, graph, "main"));
   PF_RETURN_IF_ERROR(subgraphs[0]->Run());

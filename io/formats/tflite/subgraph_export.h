@@ -24,6 +24,9 @@
 namespace permafrost {
 
 struct TfliteLimits {
+  // Writes nodes without a form as TensorFlow's ops (Flex), which runtimes with TensorFlow's kernels run.
+  bool allow_flex = false;
+
   // Limit on the bytes that 32-bit offsets reach. Larger models keep constants behind the FlatBuffer, which runtimes
   // read since 2.15.
   uint64_t max_flatbuffer_bytes = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
@@ -38,9 +41,11 @@ absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSi
 class ModelExport {
  public:
   // Does not own the graph of the first subgraph.
-  ModelExport(const Graph& graph, FunctionLibrary library) : graph_(graph), library_(std::move(library)) {}
+  ModelExport(const Graph& graph, FunctionLibrary library, bool allow_flex)
+      : graph_(graph), library_(std::move(library)), allow_flex_(allow_flex) {}
 
   flatbuffers::FlatBufferBuilder& builder() { return builder_; }
+  bool allow_flex() const { return allow_flex_; }
 
   // A function that operators call, in the order of subgraphs from 1 on.
   struct Callee {
@@ -66,6 +71,8 @@ class ModelExport {
 
   // Records a node that has no form; further ones are counted but not listed.
   void AddProblem(std::string problem) { problems_.push_back(std::move(problem)); }
+  // Records that a node with a problem could be a Flex operator.
+  void NoteFlex() { may_flex_ = true; }
   absl::Status Problems() const;
 
   // Encodes the model and writes it.
@@ -89,6 +96,8 @@ class ModelExport {
   };
   const Graph& graph_;
   const FunctionLibrary library_;
+  const bool allow_flex_;
+  bool may_flex_ = false;  // --allow_flex would remove a problem.
   std::vector<std::unique_ptr<Callee>> callees_;
   absl::flat_hash_map<std::string, int32_t> subgraph_of_;  // By function and shapes.
   absl::flat_hash_set<std::string> resources_;             // Names of those in use.
@@ -144,6 +153,10 @@ class SubgraphExport {
   // Tries the forms of `node` that have all of `traits`. Returns Unimplemented with the last reason.
   absl::Status TryForms(Node* node, Node* root, TensorRef bias, tflite::ActivationFunctionType activation,
                         uint32_t traits);
+  // Adds the node as a Flex operator. Returns Unimplemented if it cannot be one.
+  absl::Status SelectFlex(Node* node);
+  // Adds the node as a custom operator with all its inputs and outputs.
+  absl::Status SelectCustom(Node* node, std::string name, std::string options);
   absl::Status TryRow(const OperatorRow& row, OperatorExport op);
   absl::StatusOr<int32_t> Integers(TensorRef ref, std::vector<ExportedOperator>* conversions);
   int32_t Dequantized(Tensor value, absl::string_view name, std::vector<ExportedOperator>* conversions);
