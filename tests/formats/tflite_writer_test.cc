@@ -576,7 +576,8 @@ node { name: "y" op: "Sub" input: "parts" input: "parts:1" attr { key: "T" value
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   absl::StatusOr<TfliteContainer> container = Opened(*bytes);
   ASSERT_TRUE(container.ok()) << container.status();
-  EXPECT_EQ(OperatorsOf(*container), (std::vector<std::string>{"CUSTOM 'FlexExpm1'", "CUSTOM 'FlexDynamicPartition'", "SUB"}));
+  EXPECT_EQ(OperatorsOf(*container),
+            (std::vector<std::string>{"CUSTOM 'FlexExpm1'", "CUSTOM 'FlexDynamicPartition'", "SUB"}));
   const std::unique_ptr<Graph> again = ReadBack(*bytes);
   const Node* partition = nullptr;
   for (const Node* node = again->first(); node != nullptr; node = node->next()) {

@@ -67,7 +67,8 @@ class Lowering {
       inputs_[side] = node_->input(side);
       const Shape shape = KnownShape(inputs_[side], shapes_);
       if (shape.has_rank() && static_cast<size_t>(shape.rank()) != labels_[side].size()) {
-        return Blocked(*node_, absl::StrCat("has the equation '", text, "' and an operand of shape ", shape.ToString()));
+        return Blocked(*node_,
+                       absl::StrCat("has the equation '", text, "' and an operand of shape ", shape.ToString()));
       }
       for (size_t i = 0; i < labels_[side].size(); ++i) {
         const int64_t dim = shape.has_rank() ? shape.dim(static_cast<int>(i)) : kUnknownDim;
@@ -290,15 +291,14 @@ absl::StatusOr<int64_t> Lower(Graph* graph, const NoParams&, PassContext* contex
   for (Node* node = graph->first(); node != nullptr; node = node->next()) {
     if (node->op() == ops::kEinsum) heads.push_back(node);
   }
-  return RewriteEach(graph, heads, context, [&](Node* node, const ShapeMap* shapes) {
-    return Lowering(graph, node, shapes, context).Run();
-  });
+  return RewriteEach(graph, heads, context,
+                     [&](Node* node, const ShapeMap* shapes) { return Lowering(graph, node, shapes, context).Run(); });
 }
 
 }  // namespace
 
-// Replaces Einsum of two operands by one matrix product, with transposes and reshapes where the order of dimensions needs
-// them.
+// Replaces Einsum of two operands by one matrix product, with transposes and reshapes where the order of dimensions
+// needs them.
 //
 //   Einsum(x, w), "abc,cde->abde"       =>   Reshape(MatMul(Reshape(x, [-1, c]), Reshape(w, [c, d e])), [a, b, d, e])
 //   Einsum(q, k), "abcd,aecd->acbe"     =>   BatchMatMulV2(Transpose(q), Transpose(k), adj_y)

@@ -79,8 +79,7 @@ Results Flex(OperatorImport* op) {
   PF_ASSIGN_OR_RETURN(Node * node, op->Add(Op::Named(op_name), inputs, attrs));
   PF_ASSIGN_OR_RETURN(const std::vector<DType> types, OutputTypes(*node));
   if (types.size() != static_cast<size_t>(op->num_outputs())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has ", op->num_outputs(), " results, expected ", types.size()));
+    return absl::InvalidArgumentError(absl::StrCat("has ", op->num_outputs(), " results, expected ", types.size()));
   }
   for (int i = 0; i < op->num_outputs(); ++i) {
     if (types[static_cast<size_t>(i)] != op->OutputType(i)) {
