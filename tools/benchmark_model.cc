@@ -197,6 +197,7 @@ class Benchmark {
   // Reports errors that can be found before a model is read.
   absl::Status Prepare() {
     PF_RETURN_IF_ERROR(CheckBenchmarkFlags(options_));
+    for (std::string& note : NotesOfIgnoredFlags(options_)) result_.notes.push_back(std::move(note));
     PF_RETURN_IF_ERROR(CheckWritable(options_.profiling_output_csv_file, files_));
     PF_RETURN_IF_ERROR(CheckWritable(options_.trace, files_));
     if (!options_.baseline.empty()) {
@@ -241,6 +242,7 @@ class Benchmark {
     result_.delegate = run_.delegate;
     result_.num_threads = session_options_.num_threads;
     result_.load_seconds = subject_->load_seconds();
+    result_.is_tflite = subject_->is_tflite();
     console_.Progress("preparing");
     const auto start = std::chrono::steady_clock::now();
     PF_ASSIGN_OR_RETURN(session_, subject_->NewSession(session_options_));

@@ -14,6 +14,7 @@
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/command_line/json.h"
+#include "tools/summary/accelerators.h"
 #include "tools/summary/compressed_sizes.h"
 #include "tools/summary/effects.h"
 #include "tools/summary/graph_summary.h"
@@ -405,6 +406,73 @@ absl::Status ReportEffects(const SummarizeGraphOptions& options, const Graph& gr
       absl::StrCat(options.in_graph, ": the graph has forbidden effects; it ", absl::StrJoin(found, "; it ")));
 }
 
+// Prints one line for each group, with the first results of its operators.
+void PrintGroups(absl::string_view title, const std::vector<OperatorGroup>& groups, const Console& console) {
+  if (groups.empty()) return;
+  console.out << title << "\n";
+  constexpr size_t kMostNames = 3;
+  for (const OperatorGroup& group : groups) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(kMostNames, group.results.size()); ++i) {
+      names.push_back(absl::StrCat("'", Printable(group.results[i]), "'"));
+    }
+    console.out << "  " << group.results.size() << " x " << Printable(group.op);
+    if (!group.reason.empty()) console.out << ": " << Printable(group.reason);
+    console.out << " (" << absl::StrJoin(names, ", ");
+    if (group.results.size() > kMostNames) console.out << " and " << group.results.size() - kMostNames << " more";
+    console.out << ")\n";
+  }
+}
+
+void WriteGroups(absl::string_view key, const std::vector<OperatorGroup>& groups, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const OperatorGroup& group : groups) {
+    json->BeginObject();
+    json->Key("op").Text(group.op);
+    if (!group.reason.empty()) json->Key("reason").Text(group.reason);
+    json->Key("results").BeginArray();
+    for (const std::string& result : group.results) json->Text(result);
+    json->End().End();
+  }
+  json->End();
+}
+
+// Prints what an accelerator would leave to the CPU.
+absl::Status ReportAccelerator(const SummarizeGraphOptions& options, FileSystem& files, const Console& console) {
+  PF_ASSIGN_OR_RETURN(const Accelerator accelerator, FindAccelerator(options.target, files));
+  PF_ASSIGN_OR_RETURN(const FileView file, files.MapFile(options.in_graph));
+  const absl::StatusOr<AcceleratorReport> checked = CheckAccelerator(accelerator, file);
+  PF_RETURN_IF_ERROR(Annotate(checked.status(), absl::StrCat("--target: '", options.in_graph, "'")));
+  const AcceleratorReport& report = *checked;
+  int64_t fallbacks = 0;
+  for (const OperatorGroup& group : report.fallbacks) fallbacks += static_cast<int64_t>(group.results.size());
+  if (options.json) {
+    JsonWriter json(console.out);
+    json.BeginObject();
+    json.Key("graph").Text(options.in_graph);
+    json.Key("target").Text(accelerator.name);
+    json.Key("title").Text(accelerator.title);
+    json.Key("source").Text(accelerator.source);
+    json.Key("date").Text(accelerator.date);
+    json.Key("operators").Integer(report.operators);
+    json.Key("falls_back").Integer(fallbacks);
+    WriteGroups("fallbacks", report.fallbacks, &json);
+    WriteGroups("conditions", report.conditions, &json);
+    WriteGroups("unchecked_rows", report.unchecked, &json);
+    json.End();
+    return absl::OkStatus();
+  }
+  console.out << "Target: " << Printable(accelerator.name) << ", " << Printable(accelerator.title) << "\n"
+              << "Source of the table: " << Printable(accelerator.source) << " (read: " << Printable(accelerator.date)
+              << ")\n"
+              << report.operators - fallbacks << " of " << report.operators << " operators are in the table; "
+              << fallbacks << " would fall back to the CPU.\n";
+  PrintGroups("Fall back:", report.fallbacks, console);
+  PrintGroups("Computed under a condition that is not evaluated here:", report.conditions, console);
+  PrintGroups("Computed by rows that were not checked against their source:", report.unchecked, console);
+  return absl::OkStatus();
+}
+
 void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("in_graph", &options->in_graph, "FILE",
              "Model to read, in any format that is read (detected from its content). '-' is standard input.");
@@ -424,9 +492,14 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("allow_ops", &options->allow_ops, "FILE|OPS",
              "Print effects, and fail with exit status 1 if the graph has an op outside of this list: a file, or names "
              "separated by commas.");
+  flags->Add(
+      "target", &options->target, "NAME|FILE",
+      "Print which operators of a .tflite an accelerator would leave to the CPU: gpu, edgetpu, hexagon, ethos-u, "
+      "nnapi, or a file with a table of operators.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
-  flags->MarkCommon({"in_graph", "print_structure", "compressed_sizes", "effects", "forbid", "allow_ops", "json"});
+  flags->MarkCommon(
+      {"in_graph", "print_structure", "compressed_sizes", "effects", "forbid", "allow_ops", "target", "json"});
   flags->AcceptAsArguments({"in_graph"});
 }
 
@@ -434,6 +507,7 @@ void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
 
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console) {
   if (options.in_graph.empty()) return absl::InvalidArgumentError("in_graph graph can't be empty.");
+  if (!options.target.empty()) return ReportAccelerator(options, files, console);
   console.Progress(absl::StrCat("reading ", options.in_graph));
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph,
                       OpenModelFile(files, options.in_graph, options.read, console));

@@ -19,13 +19,15 @@ struct SummarizeGraphOptions {
   bool effects = false;
   std::string forbid;     // Names of effects, separated by commas; implies `effects`.
   std::string allow_ops;  // A file or a list; implies `effects`, and other ops are forbidden.
+  std::string target;     // Name of an accelerator, or a file that describes one.
   bool json = false;
   ReadFlags read;
 };
 
 // Prints the lines of TensorFlow's tool in its order, except that a line about devices ends with a line feed. After a
 // blank line, prints additional facts. With `json`, prints one object (docs/guide/summarize_graph.md). With `effects`,
-// prints what running the graph can do instead; Aborted if the graph has a forbidden effect.
+// prints what running the graph can do instead, with `target` what an accelerator would leave to the CPU; Aborted if
+// the graph has a forbidden effect.
 absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& files, Console& console);
 
 Tool SummarizeGraphTool();

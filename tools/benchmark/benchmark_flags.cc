@@ -28,6 +28,41 @@ constexpr AbsentDelegate kAbsentDelegates[kNumAbsentDelegates] = {
     {"use_coreml", "Core ML"},
 };
 
+constexpr absl::string_view kNoDelegateSettings = "it is a setting of LiteRT's delegates";
+constexpr absl::string_view kPlanned = "memory is always planned for the whole model";
+
+// A flag of LiteRT's benchmark_model that is accepted and has no effect.
+struct IgnoredFlag {
+  absl::string_view name;
+  absl::string_view reason;
+};
+constexpr IgnoredFlag kIgnoredFlags[kNumIgnoredFlags] = {
+    {"allow_fp16", "--precision selects the arithmetic"},
+    {"xnnpack_force_fp16", "--precision selects the arithmetic"},
+    {"require_full_delegation", "nodes that a delegate declines run with the built-in kernels, which --explain lists"},
+    {"max_delegated_partitions", kNoDelegateSettings},
+    {"min_nodes_per_partition", kNoDelegateSettings},
+    {"delegate_serialize_dir", kNoDelegateSettings},
+    {"delegate_serialize_token", kNoDelegateSettings},
+    {"disable_delegate_clustering", kNoDelegateSettings},
+    {"external_delegate_options", kNoDelegateSettings},
+    {"xnnpack_weight_cache_file_path", "--weight_cache names a file for packed weights"},
+    {"enable_builtin_cast_constant_cache", "constants are always converted once"},
+    {"use_caching", "constants are always packed once"},
+    {"release_dynamic_tensors", kPlanned},
+    {"optimize_memory_for_large_tensors", kPlanned},
+    {"print_preinvoke_state", "--show_memory and --json print sizes of tensors"},
+    {"print_postinvoke_state", "--show_memory and --json print sizes of tensors"},
+    {"memory_footprint_check_interval_ms", "the peak is that of the operating system, without intervals"},
+    {"op_profiling_output_mode", "the profile is printed, and written as CSV by --profiling_output_csv_file"},
+    {"tensor_name_display_length", "names are printed in full"},
+    {"tensor_type_display_length", "names are printed in full"},
+    {"alloc_type_display_length", "names are printed in full"},
+    {"max_profiling_buffer_entries", "all events are kept"},
+    {"allow_dynamic_profiling_buffer_increase", "all events are kept"},
+    {"verbose", "everything is printed"},
+};
+
 void DefineSubjectFlags(SubjectFlags* subject, FlagTable* flags) {
   flags->Add("graph", &subject->graph, "FILE",
              "Model to measure, in any format that is read (detected from its content). '-' is standard input.");
@@ -42,6 +77,8 @@ void DefineSubjectFlags(SubjectFlags* subject, FlagTable* flags) {
   flags->Add("input_layer_values", &subject->inputs.values, "VALUES",
              "First elements of each input, separated by commas, inputs by colons; the rest is zero. Default: random "
              "numbers.");
+  flags->Add("input_layer_value_range", &subject->inputs.ranges, "RANGES",
+             "Ranges of random inputs, INPUT,LOW,HIGH separated by colons.");
   flags->Add("input_layer_value_files", &subject->inputs.files, "FILES",
              "Files with the elements of inputs, INPUT=FILE separated by commas: NPY, or raw elements.");
   flags->Add("output_layer", &subject->output_layer, "NAMES",
@@ -81,6 +118,13 @@ void DefineRunFlags(BenchmarkModelOptions* options, FlagTable* flags) {
   flags->Add("external_delegate_path", &options->external_delegate_path, "FILE",
              "Same as --delegate with the path of a shared library.");
   flags->Add("use_xnnpack", &options->use_xnnpack, "Same as --delegate=xnnpack.");
+  flags->Add("signature_to_run_for", &options->subject.read.signature, "NAME", "Same as --signature.");
+  flags->Add("profiling_output_file", &options->profiling_output_csv_file, "FILE",
+             "Same as --profiling_output_csv_file.");
+  for (size_t i = 0; i < std::size(kIgnoredFlags); ++i) {
+    flags->Add(std::string(kIgnoredFlags[i].name), &options->ignored[i], "VALUE",
+               absl::StrCat("Accepted without effect: ", kIgnoredFlags[i].reason, "."));
+  }
   for (size_t i = 0; i < std::size(kAbsentDelegates); ++i) {
     flags->Add(std::string(kAbsentDelegates[i].flag), &options->use_absent[i],
                absl::StrCat("Not supported: there is no delegate for ", kAbsentDelegates[i].hardware, "."));
@@ -217,6 +261,15 @@ absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options) {
     return absl::InvalidArgumentError("--benchmark_name and --output_prefix need each other");
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> NotesOfIgnoredFlags(const BenchmarkModelOptions& options) {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < std::size(kIgnoredFlags); ++i) {
+    if (!options.ignored[i].has_value()) continue;
+    notes.push_back(absl::StrCat("--", kIgnoredFlags[i].name, " has no effect: ", kIgnoredFlags[i].reason));
+  }
+  return notes;
 }
 
 bool NamesDelegate(const BenchmarkModelOptions& options) {

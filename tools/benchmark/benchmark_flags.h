@@ -2,10 +2,14 @@
 #ifndef PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_FLAGS_H_
 #define PERMAFROST_TOOLS_BENCHMARK_BENCHMARK_FLAGS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "tools/benchmark/benchmark_subject.h"
 #include "tools/command_line/flags.h"
 #include "tools/measuring/profile_tables.h"
@@ -16,6 +20,9 @@ namespace permafrost {
 
 // Number of LiteRT's flags for hardware that no delegate supports.
 inline constexpr int kNumAbsentDelegates = 4;
+
+// Number of LiteRT's flags that are accepted and have no effect.
+inline constexpr size_t kNumIgnoredFlags = 24;
 
 // Names and defaults are those of TensorFlow's benchmark_model where it has the flag. An empty delegate stands for the
 // reference, with a note if another delegate is faster.
@@ -42,6 +49,8 @@ struct BenchmarkModelOptions {
   std::string external_delegate_path;
   bool use_xnnpack = false;
   bool use_absent[kNumAbsentDelegates] = {};  // --use_gpu and others.
+  // Flags of LiteRT's tool that change nothing here, in the order of their table.
+  std::optional<std::string> ignored[kNumIgnoredFlags];
 
   // Contents of the output.
   bool enable_op_profiling = true;
@@ -71,6 +80,8 @@ struct BenchmarkModelOptions {
 void DefineBenchmarkFlags(BenchmarkModelOptions* options, FlagTable* flags);
 // Checks the flags. InvalidArgument for values that are out of range or contradict each other.
 absl::Status CheckBenchmarkFlags(const BenchmarkModelOptions& options);
+// Returns one line for each flag that was given and has no effect.
+std::vector<std::string> NotesOfIgnoredFlags(const BenchmarkModelOptions& options);
 // Returns whether a flag selects the delegate.
 bool NamesDelegate(const BenchmarkModelOptions& options);
 // Returns the run flags, with the values of alternative flag names merged in.

@@ -1,9 +1,14 @@
 // Reads the flags that describe inputs, and fills tensors.
 #include "tools/benchmark/benchmark_inputs.h"
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <optional>
+#include <random>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -185,10 +190,83 @@ absl::StatusOr<std::vector<std::string>> FilesByInput(const std::vector<std::str
   return paths;
 }
 
+// Inclusive limits of random numbers.
+struct ValueRange {
+  double low, high;
+};
+
+// Returns, by input, the range given for it.
+absl::StatusOr<std::vector<std::optional<ValueRange>>> RangesByInput(const std::optional<std::string>& text,
+                                                                     const std::vector<Endpoint>& inputs) {
+  std::vector<std::optional<ValueRange>> ranges(inputs.size());
+  if (!text.has_value() || text->empty()) return ranges;
+  std::vector<absl::string_view> names;
+  for (const Endpoint& input : inputs) names.push_back(input.text);
+  // The name of an input may have a port: "x:1,0,5".
+  std::vector<std::string> items;
+  for (const absl::string_view piece : absl::StrSplit(*text, ':')) {
+    const bool continues = !items.empty() && !absl::StrContains(items.back(), ',');
+    if (continues) {
+      absl::StrAppend(&items.back(), ":", piece);
+    } else {
+      items.emplace_back(piece);
+    }
+  }
+  for (const std::string& item : items) {
+    const std::vector<std::string> parts = absl::StrSplit(item, ',');
+    ValueRange range = {};
+    if (parts.size() != 3 || !absl::SimpleAtod(parts[1], &range.low) || !absl::SimpleAtod(parts[2], &range.high) ||
+        !std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--input_layer_value_range: found '", item, "', expected INPUT,LOW,HIGH with LOW <= HIGH"));
+    }
+    const auto found = std::find(names.begin(), names.end(), parts[0]);
+    if (found == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--input_layer_value_range: the model has no input '", parts[0],
+                                                     "'", DidYouMean(parts[0], names)));
+    }
+    ranges[found - names.begin()] = range;
+  }
+  return ranges;
+}
+
+// Returns a tensor of seeded numbers that are uniform in the range: whole numbers for integers.
+absl::StatusOr<Tensor> TensorOfRange(DType dtype, const Shape& shape, const ValueRange& range, uint64_t seed) {
+  char* data;
+  PF_ASSIGN_OR_RETURN(const Tensor tensor, Tensor::Allocate(dtype, shape, &data));
+  absl::Status status;
+  const bool known = DispatchOn<float, double, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, bool>(
+      dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        std::mt19937_64 random(seed);
+        auto* elements = reinterpret_cast<T*>(data);
+        const int64_t count = shape.num_elements();
+        if constexpr (std::is_floating_point_v<T>) {
+          std::uniform_real_distribution<double> numbers(range.low, range.high);
+          for (int64_t i = 0; i < count; ++i) elements[i] = static_cast<T>(numbers(random));
+        } else {
+          constexpr double kLow = static_cast<double>(std::numeric_limits<T>::lowest());
+          constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max());
+          const double low = std::ceil(range.low), high = std::floor(range.high);
+          if (low > high || low < kLow || high > kHigh || std::max(std::abs(low), std::abs(high)) > 9e15) {
+            status = absl::InvalidArgumentError(
+                absl::StrCat("found ", range.low, " to ", range.high, ", expected a range of ", DTypeName(dtype)));
+            return;
+          }
+          std::uniform_int_distribution<int64_t> numbers(static_cast<int64_t>(low), static_cast<int64_t>(high));
+          for (int64_t i = 0; i < count; ++i) elements[i] = static_cast<T>(numbers(random));
+        }
+      });
+  if (!known) return absl::InvalidArgumentError(absl::StrCat("values of type ", DTypeName(dtype), " have no range"));
+  PF_RETURN_IF_ERROR(status);
+  return tensor;
+}
+
 // The lists of the flags, split; empty if the flag is absent.
 struct InputLists {
   std::vector<absl::string_view> shapes, types, values;
   std::vector<std::string> paths;
+  std::vector<std::optional<ValueRange>> ranges;
 };
 
 absl::StatusOr<InputLists> CutLists(const BenchmarkInputFlags& flags, const std::vector<Endpoint>& declared) {
@@ -207,6 +285,7 @@ absl::StatusOr<InputLists> CutLists(const BenchmarkInputFlags& flags, const std:
     PF_RETURN_IF_ERROR(CheckCount("input_layer_values", lists.values.size(), declared.size()));
   }
   PF_ASSIGN_OR_RETURN(lists.paths, FilesByInput(flags.files, declared));
+  PF_ASSIGN_OR_RETURN(lists.ranges, RangesByInput(flags.ranges, declared));
   return lists;
 }
 
@@ -290,6 +369,9 @@ absl::StatusOr<BenchmarkInput> MakeInput(const Endpoint& endpoint, size_t i, con
   } else if (!lists.values.empty() && !lists.values[i].empty()) {
     tensor = TensorOfValues(*dtype, shape, lists.values[i]);
     PF_RETURN_IF_ERROR(at("input_layer_values", tensor.status()));
+  } else if (lists.ranges[i].has_value()) {
+    tensor = TensorOfRange(*dtype, shape, *lists.ranges[i], seed + i);
+    PF_RETURN_IF_ERROR(at("input_layer_value_range", tensor.status()));
   } else {
     tensor = SeededTensor(*dtype, shape, seed + i);
     PF_RETURN_IF_ERROR(Annotate(tensor.status(), place));

@@ -22,8 +22,9 @@ struct BenchmarkInputFlags {
   // "0.5,1:7": items separated by ":". The values of an item fill the first elements of its input; the rest is zero. An
   // empty item means unset.
   std::optional<std::string> values;
-  std::vector<std::string> files;  // "image=photo.npy" or "image:photo.bin"; several separated by commas.
-  uint64_t seed = 1;               // Seeds the random numbers that fill inputs without given values.
+  std::optional<std::string> ranges;  // "image,0,255:mask,0,1": ranges of inputs that are filled with random numbers.
+  std::vector<std::string> files;     // "image=photo.npy" or "image:photo.bin"; several separated by commas.
+  uint64_t seed = 1;                  // Seeds the random numbers that fill inputs without given values.
 };
 
 struct BenchmarkInput {

@@ -197,6 +197,13 @@ void PrintBenchmark(const BenchmarkModelOptions& options, const BenchmarkResult&
         "Cold start (microseconds): load=%d init=%d first=%d\n", std::llround(result.load_seconds * kMicroseconds),
         std::llround(result.init_seconds * kMicroseconds), std::llround(result.warmup.seconds.front() * kMicroseconds));
   }
+  if (result.is_tflite && !result.warmup.seconds.empty() && !result.plain.seconds.empty()) {
+    // The line of LiteRT's tool, which scripts read.
+    out << absl::StrFormat(
+        "Inference timings in us: Init: %d, First inference: %d, Warmup (avg): %g, Inference (avg): %g\n",
+        std::llround(result.init_seconds * kMicroseconds), std::llround(result.warmup.seconds.front() * kMicroseconds),
+        MicrosecondStat(result.warmup).mean(), MicrosecondStat(result.plain).mean());
+  }
   const auto megabytes = [&](int64_t bytes) { return static_cast<double>(bytes) / kBytesInMegabyte; };
   out << absl::StrFormat("Memory footprint delta from the start of the tool (MB): init=%.3f overall=%.3f\n",
                          megabytes(result.after_init.resident_bytes - result.before.resident_bytes),

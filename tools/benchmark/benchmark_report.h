@@ -36,6 +36,7 @@ struct BenchmarkResult {
   std::string delegate;
   std::string precision;
   int num_threads = 0;
+  bool is_tflite = false;   // The model is one of TensorFlow Lite.
   double load_seconds = 0;  // Time to read the model file.
   double init_seconds = 0;  // Time to create the session: checks, planning, packing of weights.
   TimedRuns warmup, plain, profiled;

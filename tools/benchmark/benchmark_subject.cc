@@ -1,6 +1,7 @@
 // Opens models and makes sessions.
 #include "tools/benchmark/benchmark_subject.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -35,6 +36,9 @@ absl::StatusOr<std::unique_ptr<BenchmarkSubject>> BenchmarkSubject::Open(const S
   const auto start = std::chrono::steady_clock::now();
   PF_ASSIGN_OR_RETURN(subject->graph_, OpenModelFile(files, flags.graph, flags.read, console));
   subject->load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (const absl::StatusOr<FileView> file = files.MapFile(flags.graph); file.ok()) {
+    subject->is_tflite_ = file->bytes.substr(0, 8).substr(std::min<size_t>(4, file->bytes.size())) == "TFL3";
+  }
   subject->targets_ = SplitList(flags.target_layer);
   PF_RETURN_IF_ERROR(CheckNodes("--target_layer", *subject->graph_, subject->targets_));
   std::optional<std::string> outputs = flags.output_layer;

@@ -44,6 +44,7 @@ class BenchmarkSubject {
   const std::vector<std::string>& outputs() const { return outputs_; }
   const std::vector<std::string>& targets() const { return targets_; }
   double load_seconds() const { return load_seconds_; }
+  bool is_tflite() const { return is_tflite_; }  // The file is a TensorFlow Lite model.
   absl::flat_hash_map<std::string, Shape> fed_shapes() const { return FedShapes(*graph_, inputs_); }
 
   // Returns a session for this model, already planned for the inputs, so that only caches are cold in its first run.
@@ -57,6 +58,7 @@ class BenchmarkSubject {
   std::vector<Tensor> feeds_;
   std::vector<std::string> feed_names_, outputs_, targets_;
   double load_seconds_ = 0;
+  bool is_tflite_ = false;
 };
 
 // Returns one line for each output that contains NaN or infinite elements.
