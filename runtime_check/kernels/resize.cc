@@ -12,18 +12,6 @@
 namespace permafrost {
 namespace {
 
-std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers) {
-  const float scale = SamplingScale(input, output, align_corners);
-  std::vector<Tap> taps(output);
-  for (int64_t i = 0; i < output; ++i) {
-    const float position = half_pixel_centers ? (i + 0.5f) * scale : i * scale;
-    const auto nearest = static_cast<int64_t>(align_corners ? std::round(position) : std::floor(position));
-    taps[i].lower = taps[i].upper = std::clamp<int64_t>(nearest, 0, input - 1);
-    taps[i].fraction = 0;
-  }
-  return taps;
-}
-
 absl::Status PrepareBilinear(PrepareContext* context) { return PrepareResize(context, BilinearTaps); }
 absl::Status PrepareNearest(PrepareContext* context) { return PrepareResize(context, NearestTaps); }
 

@@ -30,6 +30,9 @@ float SamplingScale(int64_t input, int64_t output, bool align_corners);
 // at most 2^24.
 std::vector<Tap> BilinearTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers);
 
+// The same for the nearest input position: both positions of a tap are that one.
+std::vector<Tap> NearestTaps(int64_t input, int64_t output, bool align_corners, bool half_pixel_centers);
+
 // The parameters of an op that resizes input 0, images [batch, height, width, channels], to the size in input 1.
 struct Resizing {
   int64_t height = 0, width = 0;  // Size of the output.

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,19 @@ Shape InputShape(const ParsedNode& node) {
   return Shape({window.batch, window.y.input, window.x.input, window.input_channels});
 }
 
+// The packed weights of one partition. They exist as long as their pieces.
+class SharedWeights final : public PackedWeights {
+ public:
+  std::optional<PackedBytes> Find(const std::string& key) override {
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? std::nullopt : std::optional<PackedBytes>(found->second);
+  }
+  void Keep(const std::string& key, PackedBytes packed) override { entries_[key] = std::move(packed); }
+
+ private:
+  std::map<std::string, PackedBytes> entries_;
+};
+
 class PieceMaker {
  public:
   PieceMaker(FusionDecisions decisions, const FusionOptions& options, const std::vector<bool>& is_beside)
@@ -86,6 +100,7 @@ class PieceMaker {
         is_beside_(is_beside) {}
 
   absl::StatusOr<Fused> Run() {
+    CountReaders();
     for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
       if (!pads_.is_fused[i]) PF_RETURN_IF_ERROR(MakePiece(i));
     }
@@ -298,11 +313,22 @@ class PieceMaker {
   }
 
   // Returns the cache for packed weights of the op; null for weights that were computed from shapes, which may differ
-  // in the next run of the program.
-  PackedWeights* PackedFor(const WeightedOp& op) const { return op.weights_name.empty() ? nullptr : packed_; }
+  // in the next run of the program. Without a cache of the session, weights that several nodes read are shared.
+  PackedWeights* PackedFor(const WeightedOp& op) {
+    if (op.weights_name.empty()) return nullptr;
+    if (packed_ != nullptr) return packed_;
+    return num_readers_[op.weights_name] > 1 ? &shared_ : nullptr;
+  }
+
+  void CountReaders() {
+    for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
+      if (!IsWeighted(parsed_.nodes[i].kind)) continue;
+      ++num_readers_[parsed_.Input(i, parsed_.nodes[i].weights).value_name];
+    }
+  }
 
   // Returns Unimplemented, with the reason, or InvalidArgument if the direct form is better.
-  absl::StatusOr<std::unique_ptr<Piece>> MakeInWinogradForm(const WeightedOp& op) const {
+  absl::StatusOr<std::unique_ptr<Piece>> MakeInWinogradForm(const WeightedOp& op) {
     PF_ASSIGN_OR_RETURN(const WinogradChoice choice, ChooseWinograd(op.parsed, NextThreads()));
     return MakeWinograd(op, choice, types_.types, NextThreads(), PackedFor(op));
   }
@@ -398,6 +424,8 @@ class PieceMaker {
   PackedWeights* const packed_;
   const std::vector<bool>& is_beside_;
   std::map<std::pair<int, int>, Conversion> converted_;  // Indexed by storage and type.
+  std::map<std::string, int> num_readers_;               // Indexed by name of the weights: the nodes that read them.
+  SharedWeights shared_;
   std::vector<Made> made_;
   bool wants_finite_ = false;
 };

@@ -112,6 +112,52 @@ class Resize final : public Piece {
   int num_threads_;
 };
 
+// Copies the nearest pixel. A line that repeats the one before is copied as a whole.
+class NearestResize final : public Piece {
+ public:
+  NearestResize(const ParsedNode& parsed, const Shape& image, const Shape& result, int num_threads)
+      : batch_(image.dim(0)),
+        input_height_(image.dim(1)),
+        line_(image.dim(2) * image.dim(3)),
+        channels_(image.dim(3)),
+        rows_(NearestTaps(image.dim(1), result.dim(1), parsed.align_corners, parsed.half_pixel_centers)),
+        columns_(NearestTaps(image.dim(2), result.dim(2), parsed.align_corners, parsed.half_pixel_centers)),
+        num_threads_(result.num_elements() < kWorthAThread ? 1 : num_threads) {}
+
+  absl::Status Run(const RunContext& context) override {
+    const auto height = static_cast<int64_t>(rows_.size());
+    const int64_t out_line = static_cast<int64_t>(columns_.size()) * channels_;
+    const float* const images = context.at<float>(reads[0]);
+    float* const results = context.at<float>(writes[0]);
+    const int64_t lines = batch_ * height;
+#pragma omp parallel num_threads(num_threads_) if (num_threads_ > 1)
+    {
+      const int64_t team = omp_get_num_threads(), thread = omp_get_thread_num();
+      const int64_t begin = lines * thread / team, end = lines * (thread + 1) / team;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = rows_[static_cast<size_t>(i % height)].lower;
+        float* to = results + i * out_line;
+        if (i > begin && i % height > 0 && rows_[static_cast<size_t>(i % height - 1)].lower == row) {
+          std::memcpy(to, to - out_line, static_cast<size_t>(out_line) * sizeof(float));
+          continue;
+        }
+        const float* from = images + (i / height * input_height_ + row) * line_;
+        for (const Tap& column : columns_) {
+          std::memcpy(to, from + column.lower * channels_, static_cast<size_t>(channels_) * sizeof(float));
+          to += channels_;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return absl::StrCat(name, ": nearest-neighbour resize (loops)"); }
+
+ private:
+  int64_t batch_, input_height_, line_, channels_;
+  std::vector<Tap> rows_, columns_;
+  int num_threads_;
+};
+
 // Pads an image of T. The bits of zero are all zero in each type.
 template <typename T>
 class Pad final : public Piece {
@@ -263,6 +309,9 @@ absl::StatusOr<std::unique_ptr<Piece>> MakePool(const PlainOp& op) {
 }
 
 std::unique_ptr<Piece> MakeResize(const PlainOp& op) {
+  if (!op.parsed.is_bilinear) {
+    return Named(std::make_unique<NearestResize>(op.parsed, op.inputs[0].second, op.output.second, op.num_threads), op);
+  }
   return Named(std::make_unique<Resize>(op.parsed, op.inputs[0].second, op.output.second, op.num_threads), op);
 }
 

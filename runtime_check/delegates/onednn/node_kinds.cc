@@ -757,7 +757,6 @@ class Reader {
     if (In(0).dtype != DType::kFloat) return No("the image is not float");
     PF_ASSIGN_OR_RETURN(parsed_.align_corners, BoolAttr(node_, "align_corners"));
     PF_ASSIGN_OR_RETURN(parsed_.half_pixel_centers, BoolAttr(node_, "half_pixel_centers"));
-    if (!is_bilinear) return No("nearest-neighbour resizing is not implemented by this delegate");
     return parsed_;
   }
 

@@ -62,8 +62,8 @@ std::string PackingKey(const WeightedOp& op, Element source) {
     AddFloats(op.means, &hash);
   }
   // Weights for u8 and s8 sources have the same values in different layouts.
-  return absl::StrCat(op.name, " of ", op.weights_name, " ", NameOf(source), " ",
-                      absl::Hex(hash.value(), absl::kZeroPad16));
+  // Without the name of the op: ops with the same weights share them, as the steps of an unrolled recurrent network do.
+  return absl::StrCat(op.weights_name, " ", NameOf(source), " ", absl::Hex(hash.value(), absl::kZeroPad16));
 }
 
 std::string LayoutText(const dnnl::memory::desc& desc) {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime_check/delegates/onednn/node_kinds.h"
 #include "runtime_check/delegates/onednn/onednn_delegate.h"
 #include "tests/runtime_check/delegates/delegate_run.h"
 #include "tests/runtime_check/delegates/image_graph.h"
@@ -16,6 +17,7 @@
 namespace permafrost {
 namespace {
 
+using onednn::FloatsOf;
 using testing::SizeIs;
 
 const Shape kImage = {2, 6, 9, 11};  // [N, C, H, W]
@@ -209,6 +211,56 @@ TEST_F(OneDnnRewriteTest, BatchNormsAndTransposedConvolutionsInNchw) {
   up->SetAttr("padding", AttrValue::String("SAME"));
   graph.Float("out", "Relu", {"up"});
   EXPECT_EQ(Transposes(graph, {"out"}), 2) << testing::PrintToString(pieces_);
+}
+
+TEST_F(OneDnnRewriteTest, NearestNeighborResizesStayInThePartition) {
+  for (const bool align_corners : {false, true}) {
+    for (const bool half_pixels : {false, true}) {
+      if (align_corners && half_pixels) continue;
+      LayoutGraph graph({2, 5, 7, 6});
+      graph.Convolution("a", "x", {1, 1, 6, 8});
+      std::vector<std::string> fetches;
+      for (const auto& [height, width] : {std::pair(10, 14), {5, 7}, {3, 20}, {1, 1}}) {
+        const std::string name = "up" + std::to_string(height);
+        graph.Ints(name + "/size", {height, width});
+        Node* up = graph.Float(name, "ResizeNearestNeighbor", {"a", name + "/size"});
+        up->SetAttr("align_corners", AttrValue::Bool(align_corners));
+        up->SetAttr("half_pixel_centers", AttrValue::Bool(half_pixels));
+        graph.Float(name + "/relu", "Relu", {name});
+        fetches.push_back(name + "/relu");
+      }
+      Transposes(graph, fetches, {2, 5, 7, 6});
+      EXPECT_THAT(pieces_, testing::Contains(testing::HasSubstr("nearest-neighbour resize")).Times(4));
+    }
+  }
+}
+
+TEST_F(OneDnnRewriteTest, NodesWithTheSameWeightsShareThePackedOnes) {
+  // As in an unrolled recurrent network. The scale is part of what is packed.
+  const auto constant_bytes = [&](int64_t steps, bool is_scaled) {
+    ImageGraph graph({4, 64});
+    std::vector<float> values = FloatsOf(SomeFloats({64, 64}, 3));
+    for (float& value : values) value /= 16;
+    graph.Const("matrix", Tensor::FromVector<float>({64, 64}, std::move(values)));
+    std::string last = "x";
+    for (int64_t i = 0; i < steps; ++i) {
+      const std::string name = "step" + std::to_string(i);
+      graph.Float(name, "MatMul", {last, "matrix"});
+      last = name + "/tanh";
+      if (is_scaled) {
+        graph.Weights(name + "/factor", {64});
+        graph.Float(name + "/scaled", "Mul", {name, name + "/factor"});
+      }
+      graph.Float(last, "Tanh", {is_scaled ? name + "/scaled" : name});
+    }
+    const DelegationReport report = ExpectSame(delegate_, graph.graph(), {{"x", SomeFloats({4, 64}, 5)}}, {last});
+    EXPECT_THAT(report.partitions, SizeIs(1));
+    return report.partitions.empty() ? 0 : report.partitions[0].constant_bytes;
+  };
+  const int64_t one = constant_bytes(1, false);
+  EXPECT_GE(one, 64 * 64 * 4);
+  EXPECT_EQ(constant_bytes(5, false), one);
+  EXPECT_GE(constant_bytes(3, true), 3 * one);
 }
 
 // A convolution of `groups` parts of "x", whose outputs are concatenated.
