@@ -41,6 +41,28 @@ T LoadAt(const void* values, int64_t i) {
   return value;
 }
 
+// Writes `count` adjacent weights of a column of a panel for ProductTiles, from depth k on. Returns their sum.
+int64_t PackColumn(int64_t count, const uint8_t* from, uint8_t flipped, int64_t k, char* column) {
+  constexpr int64_t kGroup = 4, kGroupStep = kGroup * kTileColumns;
+  int64_t sum = 0, i = 0;
+  const auto pack_one = [&] {
+    const auto weight = static_cast<int8_t>(from[i] ^ flipped);
+    sum += weight;
+    column[(k + i) / kGroup * kGroupStep + (k + i) % kGroup] = static_cast<char>(weight);
+    ++i;
+  };
+  while (i < count && (k + i) % kGroup != 0) pack_one();
+  char* to = column + (k + i) / kGroup * kGroupStep;
+  for (; i + kGroup <= count; i += kGroup, to += kGroupStep) {
+    int8_t weights[kGroup];
+    for (int64_t w = 0; w < kGroup; ++w) weights[w] = static_cast<int8_t>(from[i + w] ^ flipped);
+    sum += weights[0] + weights[1] + weights[2] + weights[3];
+    std::memcpy(to, weights, kGroup);
+  }
+  while (i < count) pack_one();
+  return sum;
+}
+
 int64_t BiasAt(BiasType type, const void* bias, int64_t i) {
   if (bias == nullptr || type == BiasType::kNone) return 0;
   return type == BiasType::kInt32 ? LoadAt<int32_t>(bias, i) : LoadAt<int64_t>(bias, i);
@@ -313,6 +335,13 @@ void IntegerProduct::Pack(const void* right, const void* bias, char* packed) con
       if (k % segment == segment_depth_) k += segment - segment_depth_;
       const uint8_t* tap_codes = codes + tap / layout_.taps_x * layout_.tap_y_step +
                                  tap % layout_.taps_x * layout_.tap_x_step + panel * column_step_;
+      if (group == 4 && layout_.input_step == 1) {  // Depths of a column are adjacent.
+        for (int64_t j = 0; j < count; ++j) {
+          sums[j] += PackColumn(layout_.inputs, tap_codes + j * column_step_, flipped, k, weights + j * group);
+        }
+        k += layout_.inputs;
+        continue;
+      }
       for (int64_t i = 0; i < layout_.inputs; ++i, ++k) {
         char* to = weights + k / group * width * group + k % group;
         const uint8_t* from = tap_codes + i * layout_.input_step;
