@@ -26,6 +26,7 @@
 #include "tools/model/run_options.h"
 #include "tools/validation/batch_source.h"
 #include "tools/validation/calibration_inputs.h"
+#include "tools/validation/half_simulation.h"
 #include "tools/validation/label_files.h"
 #include "tools/validation/labelled_images.h"
 #include "tools/validation/layer_noise.h"
@@ -84,19 +85,26 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
   flags->Add("lineage", &options->lineage, "FILE",
              "File that transform_graph --lineage wrote for the candidate, for --sqnr. Default: tensors of equal names "
              "are compared.");
+  flags->AddChoice("simulate", &options->simulate, {"half", "bfloat16"},
+                   "Run the reference alone with every activation and weight rounded to this type, and name the first "
+                   "node that overflows or loses the answer. Exit status 1 if an output is ruined. No candidate.");
   flags->Add("runs", &options->runs, "N", "Number of runs of each model, in turn, for the median latency; 0: none.");
   flags->Group("");
   AddRunFlags(&options->run, flags);
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
   flags->MarkCommon({"reference", "candidate", "inputs", "images", "labels", "outputs", "tolerance",
-                     "max_accuracy_drop", "delegate", "precision", "threads", "sqnr", "runs", "json"});
+                     "max_accuracy_drop", "delegate", "precision", "threads", "sqnr", "simulate", "runs", "json"});
   flags->AcceptAsArguments({"reference", "candidate"});
 }
 
 absl::Status CheckOptions(const ValidateModelOptions& options) {
   if (options.reference.empty()) return absl::InvalidArgumentError("--reference is missing");
-  if (options.candidate.empty()) return absl::InvalidArgumentError("--candidate is missing");
+  if (options.candidate.empty() && options.simulate.empty())
+    return absl::InvalidArgumentError("--candidate is missing");
+  if (!options.candidate.empty() && !options.simulate.empty()) {
+    return absl::InvalidArgumentError("--simulate and --candidate are given, expected one of them");
+  }
   const auto check = [](absl::string_view flag, int32_t found, int32_t least) {
     if (found >= least) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(flag, ": found ", found, ", expected at least ", least));
@@ -318,6 +326,117 @@ absl::StatusOr<LayerNoiseReport> MeasureLayers(const ValidateModelOptions& optio
   return report;
 }
 
+// The node of a tensor, as reports name it.
+std::string NodeOf(const SimulatedTensor& tensor) { return absl::StrCat("node '", tensor.name, "' (", tensor.op, ")"); }
+
+// Ranges beyond 2^24 are clearer as powers of ten.
+std::string MagnitudeText(double value) {
+  constexpr double kMostDigits = 16777216;
+  return value < kMostDigits ? FormatCount(static_cast<uint64_t>(value)) : FormatNumber(value);
+}
+
+void PrintSimulation(const std::string& type, const HalfSimulation& simulation, const Console& console) {
+  console.out << "simulated " << type << " on " << simulation.num_batches
+              << (simulation.num_batches == 1 ? " batch" : " batches") << ": every activation and weight rounded\n";
+  Table outputs({{"output"}, {"largest", true}, {"relative error", true}, {"SQNR dB", true}, {"verdict"}});
+  for (const SimulatedTensor& output : simulation.outputs) {
+    const OutputDifference& difference = output.difference;
+    outputs.AddRow(
+        {output.name, FormatNumber(output.largest), FormatNumber(difference.relative()),
+         FormatNumber(difference.sqnr_db),
+         difference.num_nonfinite_mismatches > 0 ? "ruined" : std::string(QualityName(JudgeQuality(difference)))});
+  }
+  outputs.Print(console, "  ");
+  if (!simulation.covers_inner_tensors) {
+    console.out << "only outputs are compared: inner tensors of loops and branches cannot be read\n";
+  }
+  if (simulation.beyond.empty()) {
+    console.out << "no tensor leaves the range of " << type << "\n";
+  } else {
+    const SimulatedTensor& first = simulation.beyond[0];
+    console.out << "first overflow: " << Printable(NodeOf(first)) << " reaches " << MagnitudeText(first.largest)
+                << ", beyond " << MagnitudeText(simulation.limit) << "\n";
+  }
+  if (simulation.lost.has_value()) {
+    const OutputDifference& difference = simulation.lost->difference;
+    console.out << "first node that loses the answer: " << Printable(NodeOf(*simulation.lost)) << ": ";
+    if (difference.num_nonfinite_mismatches > 0) {
+      console.out << FormatCount(static_cast<uint64_t>(difference.num_nonfinite_mismatches)) << " of "
+                  << FormatCount(static_cast<uint64_t>(difference.num_elements)) << " values are not finite\n";
+    } else {
+      console.out << "SQNR " << FormatNumber(difference.sqnr_db) << " dB\n";
+    }
+  }
+  if (simulation.beyond.size() < 2) return;
+  console.out << "nodes to keep in float\n";
+  Table nodes({{"node"}, {"op"}, {"largest", true}});
+  for (const SimulatedTensor& tensor : simulation.beyond) {
+    nodes.AddRow({tensor.name, tensor.op, MagnitudeText(tensor.largest)});
+  }
+  nodes.Print(console, "  ");
+}
+
+void WriteSimulation(const std::string& type, const HalfSimulation& simulation, std::ostream& out) {
+  JsonWriter json(out);
+  const auto write = [&](const SimulatedTensor& tensor) {
+    const OutputDifference& difference = tensor.difference;
+    json.BeginObject();
+    json.Key("name").Text(tensor.name);
+    json.Key("op").Text(tensor.op);
+    json.Key("largest").Number(tensor.largest);
+    json.Key("relative_error").Number(difference.relative());
+    json.Key("sqnr_db").Number(difference.sqnr_db);
+    json.Key("not_finite").Integer(difference.num_nonfinite_mismatches);
+    json.End();
+  };
+  json.BeginObject();
+  json.Key("simulate").Text(type);
+  json.Key("limit").Number(simulation.limit);
+  json.Key("batches").Count(simulation.num_batches);
+  json.Key("covers_inner_tensors").Bool(simulation.covers_inner_tensors);
+  json.Key("outputs").BeginArray();
+  for (const SimulatedTensor& output : simulation.outputs) write(output);
+  json.End();
+  json.Key("overflows").BeginArray();
+  for (const SimulatedTensor& tensor : simulation.beyond) write(tensor);
+  json.End();
+  json.Key("first_lost");
+  if (simulation.lost.has_value()) {
+    write(*simulation.lost);
+  } else {
+    json.Null();
+  }
+  json.End();
+}
+
+// Batches that the simulation runs: as many as --sqnr, for the same reason.
+constexpr size_t kMostSimulatedBatches = 8;
+
+absl::Status Simulate(const ValidateModelOptions& options, const Graph& graph, BatchSource& source,
+                      const SessionOptions& session, Console& console) {
+  console.Progress("running the model in float and rounded");
+  const DType dtype = options.simulate == "half" ? DType::kHalf : DType::kBFloat16;
+  PF_ASSIGN_OR_RETURN(const HalfSimulation simulation,
+                      SimulateHalf(graph, dtype, source, kMostSimulatedBatches, session));
+  console.Progress("");
+  if (options.json) {
+    WriteSimulation(options.simulate, simulation, console.out);
+  } else {
+    PrintSimulation(options.simulate, simulation, console);
+  }
+  for (const SimulatedTensor& output : simulation.outputs) {
+    const OutputDifference& difference = output.difference;
+    if (options.tolerance.has_value() && !difference.IsWithin(*options.tolerance)) {
+      return AnswerIsNo(absl::StrCat("output '", output.name, "' differs by ", FormatNumber(difference.relative()),
+                                     " relative to its scale, allowed ", FormatNumber(*options.tolerance)));
+    }
+    if (difference.num_nonfinite_mismatches > 0 || JudgeQuality(difference) == OutputQuality::kRuined) {
+      return AnswerIsNo(absl::StrCat("output '", output.name, "' is ruined in ", options.simulate));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console) {
@@ -337,7 +456,10 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   console.Progress("reading the models");
   const ModelOpener opener(files, options.read, console);
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> reference, opener.Open(options.reference));
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> candidate, opener.Open(options.candidate));
+  std::unique_ptr<Graph> candidate;
+  if (options.simulate.empty()) {
+    PF_ASSIGN_OR_RETURN(candidate, opener.Open(options.candidate));
+  }
   std::vector<std::string> notes;
   PF_RETURN_IF_ERROR(
       Annotate(DeclareOrFindInterface(NamedInputs(pieces), options.outputs, reference.get(), &notes), "reference"));
@@ -345,6 +467,7 @@ absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& file
   PF_ASSIGN_OR_RETURN(const Questions questions, options.images.empty()
                                                      ? ArrayQuestions(options, pieces, *reference, files)
                                                      : ImageQuestions(options, *reference, files, console));
+  if (!options.simulate.empty()) return Simulate(options, *reference, *questions.source, run.reference, console);
   if (!questions.labels.has_value()) PF_RETURN_IF_ERROR(CheckNoLabelsNeeded(options));
   const Interruption interruption;
   ValidationSettings settings;

@@ -38,6 +38,7 @@ struct ValidateModelOptions {
   int32_t samples = 3;  // Number of random inputs.
   uint64_t seed = 1;
   RunFlags run;
+  std::string simulate;  // "half", "bfloat16" or empty.
   int32_t runs = 0;
   std::optional<double> tolerance;
   std::optional<double> max_accuracy_drop;
