@@ -203,6 +203,17 @@ TEST(IntegerConvolutionTest, EqualsPlainLoops) {
           Memory packed = Allocate(made->packed_size()), scratch = Allocate(made->scratch_size());
           made->Pack(filter.data(), nullptr, BytesAt(packed));
           made->Compute(input.data(), BytesAt(packed), 0, made->rows(), BytesAt(scratch), output.data());
+          // The same filter in TensorFlow Lite's layout.
+          const int64_t depth = g.taps * g.taps * inputs;
+          std::vector<int8_t> output_first(filter.size()), other(output.size());
+          for (int64_t k = 0; k < depth; ++k) {
+            for (int64_t c = 0; c < outputs; ++c) output_first[c * depth + k] = filter[k * outputs + c];
+          }
+          const auto second = IntegerConvolution::Make(weighting, sizes, sizes.OutputFirst());
+          ASSERT_TRUE(second.ok()) << second.status();
+          second->Pack(output_first.data(), nullptr, BytesAt(packed));
+          second->Compute(input.data(), BytesAt(packed), 0, second->rows(), BytesAt(scratch), other.data());
+          EXPECT_EQ(other, output);
         }
         for (int64_t i = 0; i < static_cast<int64_t>(output.size()); ++i) {
           const int64_t c = i % outputs, x = i / outputs % g.output, y = i / outputs / g.output % g.output;
