@@ -272,7 +272,7 @@ class PieceMaker {
       const Shape matrix = op.parsed.transpose_b ? Shape({columns, depth}) : Shape({depth, columns});
       PF_ASSIGN_OR_RETURN(op.weights, op.weights.Reshaped(matrix));
     }
-    op.weights_name = weights.value_name;
+    op.weights_name = NameOfWeights(i);
     op.input = pads_.input_of[i] != kNone ? pads_.input_of[i] : storages_.Input(i, parsed_.DataInput(i));
     op.output = storages_.Output(i);
     op.name = parsed_.NameOf(i);
@@ -322,9 +322,16 @@ class PieceMaker {
 
   void CountReaders() {
     for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
-      if (!IsWeighted(parsed_.nodes[i].kind)) continue;
-      ++num_readers_[parsed_.Input(i, parsed_.nodes[i].weights).value_name];
+      if (IsWeighted(parsed_.nodes[i].kind)) ++num_readers_[NameOfWeights(i)];
     }
+  }
+
+  // Returns DelegateTensor::value_name of the weights, and for the same memory always the same one: each step of an
+  // unrolled network may read its weights through an Identity of its own.
+  const std::string& NameOfWeights(size_t i) {
+    const DelegateTensor& weights = parsed_.Input(i, parsed_.nodes[i].weights);
+    if (weights.value_name.empty()) return weights.value_name;
+    return names_.emplace(weights.constant->bytes(), weights.value_name).first->second;
   }
 
   // Returns Unimplemented, with the reason, or InvalidArgument if the direct form is better.
@@ -424,7 +431,15 @@ class PieceMaker {
   PackedWeights* const packed_;
   const std::vector<bool>& is_beside_;
   std::map<std::pair<int, int>, Conversion> converted_;  // Indexed by storage and type.
-  std::map<std::string, int> num_readers_;               // Indexed by name of the weights: the nodes that read them.
+  // Orders memory, not its content.
+  struct Before {
+    bool operator()(absl::string_view a, absl::string_view b) const {
+      return std::make_pair(reinterpret_cast<uintptr_t>(a.data()), a.size()) <
+             std::make_pair(reinterpret_cast<uintptr_t>(b.data()), b.size());
+    }
+  };
+  std::map<absl::string_view, std::string, Before> names_;  // Indexed by memory of weights.
+  std::map<std::string, int> num_readers_;                  // Indexed by name of the weights: the nodes that read them.
   SharedWeights shared_;
   std::vector<Made> made_;
   bool wants_finite_ = false;

@@ -245,7 +245,8 @@ TEST_F(OneDnnRewriteTest, NodesWithTheSameWeightsShareThePackedOnes) {
     std::string last = "x";
     for (int64_t i = 0; i < steps; ++i) {
       const std::string name = "step" + std::to_string(i);
-      graph.Float(name, "MatMul", {last, "matrix"});
+      graph.Float(name + "/read", "Identity", {"matrix"});
+      graph.Float(name, "MatMul", {last, i % 2 == 0 ? "matrix" : name + "/read"});
       last = name + "/tanh";
       if (is_scaled) {
         graph.Weights(name + "/factor", {64});
