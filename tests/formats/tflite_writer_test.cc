@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "gtest/gtest.h"
@@ -369,8 +373,8 @@ node { name: "y" op: "Sub" input: "x" input: "x" attr { key: "T" value { type: )
 // Every row that is written has a runtime for each version that its types need.
 TEST(TfliteWriterTest, TheTableIsConsistent) {
   int num_written = 0;
-  for (const absl::Span<const OperatorRow> family :
-       {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), ResourceOperators()}) {
+  for (const absl::Span<const OperatorRow> family : {ArrayOperators(), ArithmeticOperators(), NeuralOperators(),
+                                                     ControlOperators(), ResourceOperators(), VolumeOperators()}) {
     for (const OperatorRow& row : family) {
       if (row.form.write == nullptr) continue;
       ++num_written;
@@ -605,6 +609,98 @@ node { name: "y" op: "Expm1" input: "x" attr { key: "T" value { type: DT_FLOAT }
                                              {}, {"y"});
   const absl::Status undeclared = Encoded(*open, limits).status();
   EXPECT_TRUE(absl::StrContains(undeclared.message(), "declare it as an input")) << undeclared;
+}
+
+TEST(TfliteWriterTest, WritesTransposedConvolutionsOfVolumes) {
+  const std::unique_ptr<Graph> graph = Parsed(R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 1 } dim { size: 1 } dim { size: 2 } dim { size: 1 } dim { size: 1 } } } } }
+node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT
+    tensor_shape { dim { size: 1 } dim { size: 2 } dim { size: 1 } dim { size: 2 } dim { size: 1 } }
+    float_val: 1 float_val: 2 float_val: 3 float_val: 4 } } } }
+node { name: "shape" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 5 } }
+    int_val: 1 int_val: 1 int_val: 4 int_val: 1 int_val: 2 } } } }
+node { name: "y" op: "Conv3DBackpropInputV2" input: "shape" input: "w" input: "x"
+  attr { key: "T" value { type: DT_FLOAT } } attr { key: "Tshape" value { type: DT_INT32 } }
+  attr { key: "strides" value { list { i: 1 i: 1 i: 2 i: 1 i: 1 } } } attr { key: "padding" value { s: "VALID" } } }
+)",
+                                              {"x"}, {"y"});
+  const absl::StatusOr<std::string> bytes = Encoded(*graph);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const absl::StatusOr<TfliteContainer> container = Opened(*bytes);
+  ASSERT_TRUE(container.ok()) << container.status();
+  EXPECT_EQ(OperatorsOf(*container), std::vector<std::string>{"CONV_3D_TRANSPOSE"});
+  absl::Status status;
+  const std::vector<Tensor> inputs = {Tensor::FromVector(Shape({1, 1, 2, 1, 1}), std::vector<float>{1, 10})};
+  const std::vector<Tensor> outputs = OutputsOf(*ReadBack(*bytes), inputs, &status);
+  ASSERT_TRUE(status.ok()) << status;
+  const float expected[] = {1, 2, 3, 4, 10, 20, 30, 40};
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(outputs[0].elements<float>()[i], expected[i]) << i;
+}
+
+// Returns a model of one operator without options on two vectors of two floats.
+std::string BinaryModel(tflite::BuiltinOperator op) {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<int32_t> shape = {2}, inputs = {0, 1}, outputs = {2};
+  std::vector<flatbuffers::Offset<tflite::Tensor>> tensors;
+  for (const char* name : {"a", "b", "y"}) {
+    tensors.push_back(tflite::CreateTensorDirect(builder, &shape, tflite::TensorType::FLOAT32, 0, name));
+  }
+  const std::vector<flatbuffers::Offset<tflite::Operator>> operators = {
+      tflite::CreateOperatorDirect(builder, 0, &inputs, &outputs)};
+  const std::vector<flatbuffers::Offset<tflite::SubGraph>> subgraphs = {
+      tflite::CreateSubGraphDirect(builder, &tensors, &inputs, &outputs, &operators)};
+  const std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes = {
+      tflite::CreateOperatorCodeDirect(builder, 127, nullptr, 1, op)};
+  const std::vector<flatbuffers::Offset<tflite::Buffer>> buffers = {tflite::CreateBuffer(builder)};
+  tflite::FinishModelBuffer(builder, tflite::CreateModelDirect(builder, 3, &codes, &subgraphs, "test", &buffers));
+  return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+}
+
+TEST(TfliteWriterTest, ReadsStablehloOperatorsOfElements) {
+  const std::pair<tflite::BuiltinOperator, float> expected[] = {{tflite::BuiltinOperator::STABLEHLO_ADD, 5},
+                                                                {tflite::BuiltinOperator::STABLEHLO_MULTIPLY, 6},
+                                                                {tflite::BuiltinOperator::STABLEHLO_MAXIMUM, 3},
+                                                                {tflite::BuiltinOperator::STABLEHLO_MINIMUM, 2}};
+  for (const auto& [op, number] : expected) {
+    const std::unique_ptr<Graph> graph = ReadBack(BinaryModel(op));
+    absl::Status status;
+    const std::vector<Tensor> inputs = {Tensor::FromVector(Shape({2}), std::vector<float>{2, 3}),
+                                        Tensor::FromVector(Shape({2}), std::vector<float>{3, 2})};
+    const std::vector<Tensor> outputs = OutputsOf(*graph, inputs, &status);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(outputs[0].elements<float>()[0], number) << tflite::EnumNameBuiltinOperator(op);
+  }
+}
+
+// docs/formats/tflite.md lists exactly the operators that have no row in the table.
+TEST(TfliteWriterTest, ThePageListsTheOperatorsThatAreNotRead) {
+  std::set<std::string> without_row, listed;
+  for (const tflite::BuiltinOperator op : tflite::EnumValuesBuiltinOperator()) {
+    bool has_row = op == tflite::BuiltinOperator::CUSTOM;
+    for (const absl::Span<const OperatorRow> family :
+         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), RecurrentOperators(),
+          ResourceOperators(), VolumeOperators(), StablehloOperators()}) {
+      for (const OperatorRow& row : family) has_row |= row.op == op;
+    }
+    if (!has_row) without_row.insert(tflite::EnumNameBuiltinOperator(op));
+  }
+  const auto page = RealFileSystem().MapFile(DataFile("docs/formats/tflite.md"));
+  ASSERT_TRUE(page.ok()) << page.status();
+  const absl::string_view text = page->bytes;
+  const size_t begin = text.find("<!-- operators without a row -->");
+  ASSERT_NE(begin, absl::string_view::npos);
+  const absl::string_view list = text.substr(begin, text.find("<!-- end -->", begin) - begin);
+  for (const absl::string_view word : absl::StrSplit(list, absl::ByAnyChar(" ,.\n"), absl::SkipEmpty())) {
+    if (std::all_of(word.begin(), word.end(),
+                    [](char c) { return absl::ascii_isupper(c) || absl::ascii_isdigit(c) || c == '_'; }) &&
+        word.size() > 2) {
+      listed.emplace(word);
+    }
+  }
+  EXPECT_EQ(listed, without_row);
 }
 
 // Float models that were recorded for the reader: written and read again, they give the same outputs bit for bit, since

@@ -33,8 +33,8 @@ const std::vector<const OperatorRow*>& FormsOf(Op op) {
   using Rows = absl::flat_hash_map<Op, std::vector<const OperatorRow*>>;
   static const auto* const kForms = [] {
     auto* forms = new Rows;
-    for (const absl::Span<const OperatorRow> family :
-         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), ResourceOperators()}) {
+    for (const absl::Span<const OperatorRow> family : {ArrayOperators(), ArithmeticOperators(), NeuralOperators(),
+                                                       ControlOperators(), ResourceOperators(), VolumeOperators()}) {
       for (const OperatorRow& row : family) {
         if (row.form.write == nullptr) continue;
         for (const ops::OpId id : row.form.ops) {

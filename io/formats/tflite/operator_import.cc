@@ -306,8 +306,9 @@ const OperatorRow* FindOperator(const TfliteContainer& container, const tflite::
   }
   static const auto* const kRows = [] {
     auto* rows = new absl::flat_hash_map<int, const OperatorRow*>;
-    for (const absl::Span<const OperatorRow> family : {ArrayOperators(), ArithmeticOperators(), NeuralOperators(),
-                                                       ControlOperators(), RecurrentOperators(), ResourceOperators()}) {
+    for (const absl::Span<const OperatorRow> family :
+         {ArrayOperators(), ArithmeticOperators(), NeuralOperators(), ControlOperators(), RecurrentOperators(),
+          ResourceOperators(), VolumeOperators(), StablehloOperators()}) {
       for (const OperatorRow& row : family) rows->emplace(static_cast<int>(row.op), &row);
     }
     return rows;

@@ -170,6 +170,8 @@ absl::Span<const OperatorRow> NeuralOperators();
 absl::Span<const OperatorRow> ControlOperators();
 absl::Span<const OperatorRow> RecurrentOperators();
 absl::Span<const OperatorRow> ResourceOperators();
+absl::Span<const OperatorRow> VolumeOperators();
+absl::Span<const OperatorRow> StablehloOperators();
 
 // A custom operator, by its name in the file.
 struct CustomOperatorRow {
