@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <utility>
@@ -367,13 +368,20 @@ void PrintSimulation(const std::string& type, const HalfSimulation& simulation, 
       console.out << "SQNR " << FormatNumber(difference.sqnr_db) << " dB\n";
     }
   }
-  if (simulation.beyond.size() < 2) return;
-  console.out << "nodes to keep in float\n";
+  if (simulation.beyond.empty()) return;
+  console.out << "nodes to keep in float, unless they are rescaled\n";
   Table nodes({{"node"}, {"op"}, {"largest", true}});
   for (const SimulatedTensor& tensor : simulation.beyond) {
     nodes.AddRow({tensor.name, tensor.op, MagnitudeText(tensor.largest)});
   }
   nodes.Print(console, "  ");
+  if (simulation.dtype != DType::kHalf) return;
+  std::vector<std::string> entries;
+  for (const SimulatedTensor& tensor : simulation.beyond) {
+    // Rounded up, so that the scale suffices.
+    entries.push_back(absl::StrFormat("largest=\"%s=%.0f\"", tensor.name, std::ceil(tensor.largest)));
+  }
+  console.out << "repair: --transforms='rescale_for_half(" << Printable(absl::StrJoin(entries, ", ")) << ")'\n";
 }
 
 void WriteSimulation(const std::string& type, const HalfSimulation& simulation, std::ostream& out) {

@@ -25,6 +25,7 @@ constexpr struct {
     {"remove_attribute", "remove_attribute(attribute_name=_note)"},
     {"remove_nodes", "remove_nodes(op=\"Identity|CheckNumerics|StopGradient\")"},
     {"rename_attribute", "rename_attribute(old_attribute_name=_note, new_attribute_name=_remark)"},
+    {"rescale_for_half", "rescale_for_half(largest=\"start=70000\")"},
     {"rename_node", "rename_node(old_node_name=start, new_node_name=begin)"},
     {"rename_op", "rename_op(old_op_name=Relu, new_op_name=Relu6)"},
     {"set_device", "set_device(device=\"/device:CPU:0\")"},
