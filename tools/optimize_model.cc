@@ -17,6 +17,7 @@
 #include "runtime_check/packing/precision_plan_bytes.h"
 #include "runtime_check/threads/processors.h"
 #include "runtime_check/threads/thread_pool.h"
+#include "tools/certificate/certificate.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/command_line/standard_streams.h"
@@ -32,6 +33,7 @@
 #include "tools/optimizing/search_report.h"
 #include "tools/optimizing/trial_bench.h"
 #include "tools/transform/tflite_output.h"
+#include "tools/validation/significance.h"
 
 namespace permafrost {
 namespace {
@@ -68,6 +70,9 @@ void DefineFlags(OptimizeModelOptions* options, FlagTable* flags) {
   flags->Add("page", &options->page, "FILE",
              "File to write a page with the fronts of all trials to. Default: the name of --out_model with '.html'; "
              "empty: none.");
+  flags->Add("certificate", &options->certificate, "FILE",
+             "File to write the certificate of the result to: hashes, passes, errors, and a proof that validate_model "
+             "--certificate repeats. Default: the name of --out_model with '.certificate.json'; empty: none.");
   flags->Add("delegates", &options->delegates, "NAMES", "Delegates to try, separated by commas. Default: all.");
   flags->Add("precisions", &options->precisions, "NAMES",
              "Precisions of the delegates to try besides f32, separated by commas, such as int8,mixed. Default: all.");
@@ -90,7 +95,7 @@ void DefineFlags(OptimizeModelOptions* options, FlagTable* flags) {
   flags->MarkCommon({"in_model", "out_model", "inputs", "labels", "max_error", "max_accuracy_drop", "max_size",
                      "max_latency", "minimize", "time", "journal", "results", "page", "delegates", "threads", "json"});
   flags->AcceptAsArguments({"in_model", "out_model"});
-  flags->MarkOutputs({"out_model", "results", "page"});
+  flags->MarkOutputs({"out_model", "results", "page", "certificate"});
 }
 
 template <typename Value>
@@ -186,6 +191,7 @@ class Run {
     trial_seconds_ = *trial_seconds;
     PF_ASSIGN_OR_RETURN(save_, MakeSaveOptions(options_.write, "pb", files_, nullptr));
     results_path_ = options_.results.value_or(Beside(options_.out_model, ".json"));
+    certificate_path_ = options_.certificate.value_or(CertificatePath(options_.out_model));
     page_path_ = options_.page.value_or(Beside(options_.out_model, ".html"));
     for (const std::string& list : options_.delegates) {
       for (const std::string& name : SplitList(list)) {
@@ -265,6 +271,9 @@ class Run {
     bench_settings.session = ToolSessionOptions(threads_, files_);
     bench_settings.isolation = {options_.jobs, trial_seconds_};
     bench_settings.must_stop = must_stop;
+    const auto is_half_over = [this, start] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds_ / 2;
+    };
     bench_settings.note = [this](const std::string& line) { report_.notes.push_back(line); };
     console_.Progress("running the original");
     PF_ASSIGN_OR_RETURN(bench_, TrialBench::Create(*graph_, inputs_, *journal_, files_, std::move(bench_settings)));
@@ -280,6 +289,7 @@ class Run {
     settings.shortens_names = settings.minimize == Objective::kSize;
     settings.has_held_back = !inputs_.held_back.empty();
     settings.has_seeded = !inputs_.seeded.empty();
+    settings.is_half_over = is_half_over;
     settings.begin_checks = [this] { is_checking_ = true; };
     settings.progress = [this, start](const std::string& line) {
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -311,7 +321,44 @@ class Run {
     PF_RETURN_IF_ERROR(SaveModel(std::move(out_file_), *result, save_));
     const absl::StatusOr<FileStat> stat = files_.Stat(options_.out_model);
     report_.out_bytes = stat.ok() && stat->is_regular ? stat->size : best.result.bytes;
-    return absl::OkStatus();
+    return certificate_path_.empty() ? absl::OkStatus() : WriteCertificate(result.get());
+  }
+
+  absl::Status WriteCertificate(Graph* result) {
+    console_.Progress("proving the result");
+    Certificate certificate;
+    certificate.tool = absl::StrCat("optimize_model ", kVersion);
+    certificate.date = MeasurementDate();
+    certificate.machine = MachineName();
+    if (const absl::StatusOr<CertifiedFile> original = CertifyFile(files_, options_.in_model); original.ok()) {
+      certificate.original = *original;
+    } else {
+      certificate.original.sha256 = absl::StrCat("fingerprint ", ModelFingerprint(*graph_));  // A folder.
+    }
+    PF_ASSIGN_OR_RETURN(certificate.model, CertifyFile(files_, options_.out_model));
+    certificate.transforms = outcome_.best->transforms;
+    certificate.run = outcome_.best->run.Flags();
+    AddMeasure(NameOf(TrialInputs::kSearch), outcome_.best->result.accuracy, &certificate);
+    for (const HeldBackCheck& check : outcome_.checks) AddMeasure(NameOf(check.inputs), check.accuracy, &certificate);
+    for (const Endpoint& input : result->inputs()) certificate.inputs.push_back(input.text);
+    for (const Endpoint& output : result->outputs()) certificate.outputs.push_back(output.text);
+    certificate.seed = options_.seed;
+    PF_ASSIGN_OR_RETURN(certificate.proof,
+                        ProveOutputs(*result, certificate.seed, ToolSessionOptions(threads_, files_)));
+    console_.Progress("");
+    return WriteText(files_, certificate_path_, CertificateText(certificate));
+  }
+
+  static void AddMeasure(absl::string_view inputs, const AccuracyMeasure& accuracy, Certificate* certificate) {
+    CertifiedMeasure& measure = certificate->measures.emplace_back();
+    measure.inputs = std::string(inputs);
+    measure.relative_rms = accuracy.worst_relative_rms();
+    measure.labelled_rows = accuracy.labels.rows;
+    measure.right = accuracy.labels.right;
+    measure.reference_right = accuracy.labels.reference_right;
+    const Interval share = ShareInterval(measure.right, measure.labelled_rows);
+    measure.low = share.low;
+    measure.high = share.high;
   }
 
   absl::Status Finish() {
@@ -352,7 +399,7 @@ class Run {
   OptimizationBudget budget_;
   double seconds_ = 0, trial_seconds_ = 0;
   SaveOptions save_;
-  std::string results_path_, page_path_;  // Empty: not written.
+  std::string results_path_, page_path_, certificate_path_;  // Empty: not written.
   std::vector<std::string> delegates_, precisions_;
   int threads_ = 1;
   std::unique_ptr<FileWriter> out_file_;

@@ -26,14 +26,15 @@ struct OptimizeModelOptions {
   std::optional<std::string> input_layer, output_layer;  // Comma separated; absent: detected.
   // Budgets, in the formats of optimizing/budget.h; empty: no limit, or the default for the accuracy.
   std::string max_error, max_accuracy_drop, max_size, max_latency;
-  std::string minimize = "latency";     // latency, size or memory.
-  std::string time = "30m";             // A duration.
-  std::string journal;                  // A file, or empty.
-  std::optional<std::string> results;   // A file for all trials as JSON; empty: none; absent: beside out_model.
-  std::optional<std::string> page;      // A file for the page; empty: none; absent: beside out_model.
-  std::vector<std::string> delegates;   // Each a comma separated list; empty: all.
-  std::vector<std::string> precisions;  // Each a comma separated list; empty: all.
-  int32_t threads = 0;                  // 0: one per core.
+  std::string minimize = "latency";        // latency, size or memory.
+  std::string time = "30m";                // A duration.
+  std::string journal;                     // A file, or empty.
+  std::optional<std::string> results;      // A file for all trials as JSON; empty: none; absent: beside out_model.
+  std::optional<std::string> page;         // A file for the page; empty: none; absent: beside out_model.
+  std::optional<std::string> certificate;  // A file for the certificate; empty: none; absent: beside out_model.
+  std::vector<std::string> delegates;      // Each a comma separated list; empty: all.
+  std::vector<std::string> precisions;     // Each a comma separated list; empty: all.
+  int32_t threads = 0;                     // 0: one per core.
   int32_t jobs = 1;
   std::string trial_time = "5m";  // A duration.
   uint64_t seed = 1;

@@ -13,6 +13,7 @@
 #include "graph/base/status.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
+#include "tools/certificate/certificate.h"
 #include "tools/command_line/json.h"
 #include "tools/summary/accelerators.h"
 #include "tools/summary/compressed_sizes.h"
@@ -473,6 +474,34 @@ absl::Status ReportAccelerator(const SummarizeGraphOptions& options, FileSystem&
   return absl::OkStatus();
 }
 
+// Prints the certificate beside the model, if there is one.
+void PrintCertificate(const std::string& model, FileSystem& files, const Console& console) {
+  const std::string path = CertificatePath(model);
+  if (model == "-" || !files.Exists(path)) return;
+  console.out << "\nCertificate '" << Printable(path) << "'\n";
+  const absl::StatusOr<std::string> text = files.ReadFile(path);
+  const absl::StatusOr<Certificate> certificate = text.ok() ? ParseCertificate(*text) : text.status();
+  if (!certificate.ok()) {
+    console.out << "  not valid: " << Printable(certificate.status().message()) << "\n";
+    return;
+  }
+  const absl::StatusOr<CertifiedFile> file = CertifyFile(files, model);
+  const bool is_model = file.ok() && file->sha256 == certificate->model.sha256;
+  console.out << "  " << Printable(certificate->tool) << ", " << Printable(certificate->date) << ", "
+              << Printable(certificate->machine) << "\n"
+              << "  " << (is_model ? "of this file" : "of another file: this one was altered") << "; original "
+              << Printable(certificate->original.sha256) << "\n";
+  for (const CertifiedMeasure& measure : certificate->measures) {
+    console.out << "  " << Printable(measure.inputs) << " inputs: rms error "
+                << FormatNumber(100 * measure.relative_rms) << " %";
+    if (measure.labelled_rows > 0) {
+      console.out << ", " << measure.right << " of " << measure.labelled_rows << " right (original "
+                  << measure.reference_right << ")";
+    }
+    console.out << "\n";
+  }
+}
+
 void DefineFlags(SummarizeGraphOptions* options, FlagTable* flags) {
   flags->Add("in_graph", &options->in_graph, "FILE",
              "Model to read, in any format that is read (detected from its content). '-' is standard input.");
@@ -534,6 +563,7 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
   if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
   PrintAdditions(summary, *graph, options.in_graph, size, console);
   if (!downloads.empty()) PrintCompressedSizes(downloads, console);
+  PrintCertificate(options.in_graph, files, console);
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include "graph/base/status.h"
 #include "io/model_file.h"
 #include "runtime_check/checking/output_quality.h"
+#include "tools/certificate/certificate.h"
 #include "tools/command_line/interruption.h"
 #include "tools/command_line/json.h"
 #include "tools/difference/lineage_file.h"
@@ -90,13 +91,62 @@ void DefineFlags(ValidateModelOptions* options, FlagTable* flags) {
                    "Run the reference alone with every activation and weight rounded to this type, and name the first "
                    "node that overflows or loses the answer. Exit status 1 if an output is ruined. No candidate.");
   flags->Add("runs", &options->runs, "N", "Number of runs of each model, in turn, for the median latency; 0: none.");
+  flags->Group("certificate");
+  flags->Add("certificate", &options->certificate, "FILE",
+             "Certificate of a model, which optimize_model writes: check that --candidate is this model, and that this "
+             "machine computes the outputs of its proof. Needs no --reference. --tolerance limits the difference.");
   flags->Group("");
   AddRunFlags(&options->run, flags);
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   AddReadFlags(&options->read, flags);
   flags->MarkCommon({"reference", "candidate", "inputs", "images", "labels", "outputs", "tolerance",
-                     "max_accuracy_drop", "delegate", "precision", "threads", "sqnr", "simulate", "runs", "json"});
+                     "max_accuracy_drop", "delegate", "precision", "threads", "sqnr", "simulate", "runs", "certificate",
+                     "json"});
   flags->AcceptAsArguments({"reference", "candidate"});
+}
+
+// Repeats the proof of a certificate. Aborted if the model or its outputs are others.
+absl::Status CheckCertificate(const ValidateModelOptions& options, FileSystem& files, Console& console) {
+  if (!options.reference.empty() && !options.candidate.empty()) {
+    return absl::InvalidArgumentError("--certificate takes one model, found --reference and --candidate");
+  }
+  const std::string& path = options.candidate.empty() ? options.reference : options.candidate;
+  if (path.empty()) return absl::InvalidArgumentError("--candidate is missing");
+  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(options.certificate));
+  absl::StatusOr<Certificate> certificate = ParseCertificate(text);
+  PF_RETURN_IF_ERROR(Annotate(certificate.status(), absl::StrCat("'", options.certificate, "'")));
+  PF_ASSIGN_OR_RETURN(const CertifiedFile file, CertifyFile(files, path));
+  if (file.sha256 != certificate->model.sha256) {
+    return AnswerIsNo(absl::StrCat("'", path, "' is not the model of the certificate: its SHA-256 is ", file.sha256,
+                                   ", expected ", certificate->model.sha256));
+  }
+  console.Progress("repeating the proof");
+  const ModelOpener opener(files, options.read, console);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, opener.Open(path));
+  std::vector<std::string> notes;
+  const std::string inputs = absl::StrJoin(certificate->inputs, ",");
+  PF_RETURN_IF_ERROR(DeclareOrFindInterface(inputs.empty() ? std::nullopt : std::make_optional(inputs),
+                                            absl::StrJoin(certificate->outputs, ","), graph.get(), &notes));
+  PF_ASSIGN_OR_RETURN(const RunOptions run, MakeRunOptions(options.run, files));
+  PF_ASSIGN_OR_RETURN(const std::vector<ProvenOutput> found, ProveOutputs(*graph, certificate->seed, run.chosen));
+  console.Progress("");
+  PF_ASSIGN_OR_RETURN(const std::vector<ProofAgreement> agreements, CompareProofs(certificate->proof, found));
+  Table table({{"output"}, {"bits"}, {"difference", true}});
+  const double allowed = options.tolerance.value_or(kProofTolerance);
+  const ProofAgreement* worst = nullptr;
+  for (const ProofAgreement& agreement : agreements) {
+    table.AddRow({Printable(agreement.name), agreement.is_identical ? "identical" : "other",
+                  FormatNumber(agreement.relative_rms)});
+    if (worst == nullptr || agreement.relative_rms > worst->relative_rms) worst = &agreement;
+  }
+  console.out << "certificate of " << Printable(certificate->date) << " by " << Printable(certificate->tool) << " on "
+              << Printable(certificate->machine) << "\n";
+  table.Print(console, "  ");
+  if (worst != nullptr && !(worst->relative_rms <= allowed)) {
+    return AnswerIsNo(absl::StrCat("output '", worst->name, "' differs from the proof by about ",
+                                   FormatNumber(worst->relative_rms), " of its rms, allowed ", FormatNumber(allowed)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOptions(const ValidateModelOptions& options) {
@@ -448,6 +498,7 @@ absl::Status Simulate(const ValidateModelOptions& options, const Graph& graph, B
 }  // namespace
 
 absl::Status ValidateModel(const ValidateModelOptions& options, FileSystem& files, Console& console) {
+  if (!options.certificate.empty()) return CheckCertificate(options, files, console);
   PF_RETURN_IF_ERROR(CheckOptions(options));
   PF_ASSIGN_OR_RETURN(RunOptions run, MakeRunOptions(options.run, files));
   std::vector<Distortion> distortions;

@@ -33,9 +33,10 @@ struct ValidateModelOptions {
   bool per_class = false;
   std::string perturb;  // In the format of ParseDistortions.
   bool sqnr = false;
-  std::string lineage;  // A file, for `sqnr`.
-  int32_t batch = 0;    // Rows per batch; 0: the size fixed by the model, else 32.
-  int32_t samples = 3;  // Number of random inputs.
+  std::string lineage;      // A file, for `sqnr`.
+  std::string certificate;  // A file: repeats its proof with the candidate, instead of a comparison.
+  int32_t batch = 0;        // Rows per batch; 0: the size fixed by the model, else 32.
+  int32_t samples = 3;      // Number of random inputs.
   uint64_t seed = 1;
   RunFlags run;
   std::string simulate;  // "half", "bfloat16" or empty.

@@ -20,14 +20,14 @@ load_extension('permafrost._native')  # Before the modules that import it.
 from permafrost import _native, passes
 from permafrost.calls import PassCall
 from permafrost.errors import Error
-from permafrost.model import Endpoint, Model, Node, PassReport, load
+from permafrost.model import Endpoint, Model, Node, Optimization, PassReport, load
 from permafrost.session import Benchmark, Difference, OutputDifference, Session, Verification, delegates, empty
 from permafrost.user_passes import pass_
 from permafrost.values import DType, Function, Shape
 
 __version__ = _native.VERSION
 
-__all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'OutputDifference',
+__all__ = ('Benchmark', 'DType', 'Difference', 'Endpoint', 'Error', 'Function', 'Model', 'Node', 'Optimization', 'OutputDifference',
            'PassCall', 'PassReport', 'Session', 'Shape', 'Verification', 'delegates', 'empty', 'load', 'pass_', 'passes',
            '__version__')
 

@@ -203,6 +203,73 @@ class Model(_closing.Closable):
                                             bool(explain), _checks.integer(threads, 'threads'))
         return Model(native, self.source, [PassReport(**report) for report in reports])
 
+    def optimize(self, inputs=None, *, labels=None, max_error: Optional[float] = None,
+                 max_accuracy_drop: Optional[float] = None, max_size: Optional[int] = None,
+                 max_latency: Union[None, float, str] = None, minimize: str = 'latency', seconds: float = 1800,
+                 delegates: Sequence[str] = (), precisions: Sequence[str] = (), threads: int = 0, seed: int = 1,
+                 callback: Optional[Callable[[Dict[str, Any]], None]] = None) -> 'Optimization':
+        """Searches for the best model within a budget, as the tool optimize_model does (docs/guide/optimize_model.md).
+
+        Args:
+          inputs: a dict of arrays by name, the array of the only input, or a list of these; half of them are held back.
+            Default: random numbers.
+          labels: an array of classes, one for each row of the inputs.
+          max_error: maximum rms error of each output, relative to its rms; default 0.03 without max_accuracy_drop.
+          max_accuracy_drop: maximum loss of right answers, as a fraction.
+          max_size: maximum number of bytes of the file.
+          max_latency: seconds of a run, or a ratio to the original such as '0.7x'.
+          minimize: 'latency', 'size' or 'memory'.
+          callback: called with each trial, a dict as in the results, after the search.
+
+        Returns:
+          An Optimization. Raises an error with the nearest miss if no model is within the budget.
+        """
+        import json
+        import tempfile
+
+        import numpy
+        flags = [f'--minimize={_checks.text(minimize, "minimize")}',
+                 f'--time={_checks.number(seconds, "seconds")}s', f'--seed={_checks.integer(seed, "seed")}',
+                 f'--threads={_checks.integer(threads, "threads")}', '--page=', '--certificate=']
+        for name, value in [('max_error', max_error), ('max_accuracy_drop', max_accuracy_drop)]:
+            if value is not None:
+                flags.append(f'--{name}={_checks.number(value, name)}')
+        if max_size is not None:
+            flags.append(f'--max_size={_checks.integer(max_size, "max_size", 1)}')
+        if max_latency is not None:
+            limit = max_latency if isinstance(max_latency, str) else f'{_checks.number(max_latency, "max_latency")}s'
+            flags.append(f'--max_latency={limit}')
+        for name, names in [('delegates', delegates), ('precisions', precisions)]:
+            flags += [f'--{name}={each}' for each in _checks.names(names, name)]
+        endpoints = self.inputs
+        sets = [] if inputs is None else session_module.sample_sets(
+            inputs, [item.name for item in endpoints], [item.dtype for item in endpoints])
+        with tempfile.TemporaryDirectory(prefix='permafrost-') as folder:
+            place = lambda name: os.path.join(folder, name)
+            self.save(place('model.pb'))
+            for i, endpoint in enumerate(endpoints):
+                for s, tensors in enumerate(sets):
+                    numpy.save(place(f'input_{i}_{s:06d}.npy'), numpy.asarray(tensors[i]))
+                if sets:
+                    flags.append(f'--inputs={endpoint.name}={place(f"input_{i}_*.npy")}')
+            if endpoints:
+                flags.append('--input_layer=' + ','.join(item.name for item in endpoints))
+            if self.outputs:
+                flags.append('--output_layer=' + ','.join(item.name for item in self.outputs))
+            if labels is not None:
+                numpy.save(place('labels.npy'), numpy.asarray(labels))
+                flags.append('--labels=' + place('labels.npy'))
+            _native.run_tool('optimize_model', [f'--in_model={place("model.pb")}', f'--out_model={place("best.pb")}', *flags])
+            with open(place('best.json'), encoding='utf-8') as file:
+                results = json.load(file)
+            with open(place('best.pb'), 'rb') as file:
+                best = load(file.read(), inputs=[item.name for item in endpoints],
+                            outputs=[item.name for item in self.outputs])
+        if callback is not None:
+            for trial in results['trials']:
+                callback(trial)
+        return Optimization(self, best, results)
+
     def save(self, path, *, format: str = 'pb', compress: Optional[str] = None,
              encrypt_to: Union[None, str, Sequence[str]] = None) -> None:
         """Writes the model. The file is written completely or not at all.
@@ -319,6 +386,41 @@ class Model(_closing.Closable):
     def _repr_html_(self):
         from permafrost import notebook
         return notebook.model_html(self)
+
+
+class Optimization:
+    """The result of Model.optimize.
+
+    Attributes:
+      model: the best model within the budget.
+      run: how it was measured: keyword arguments `delegate`, `precision` and `threads` of Model.session.
+      results: all measurements, as optimize_model writes them.
+    """
+
+    def __init__(self, original: Model, model: Model, results: Dict[str, Any]):
+        self._original = original
+        self.model = model
+        self.results = results
+        self.run = {key: results['result'][key] for key in ('delegate', 'precision', 'threads')}
+
+    def front(self) -> List[Dict[str, Any]]:
+        """Returns the trials that no other one beats in both error and size, from small errors to large ones."""
+        trials = [trial for trial in self.results['trials']
+                  if trial['inputs'] == 'search' and not trial['failure'] and trial['relative_rms'] is not None]
+        found: List[Dict[str, Any]] = []
+        for trial in sorted(trials, key=lambda each: (each['relative_rms'], each['bytes'])):
+            if not found or trial['bytes'] < found[-1]['bytes']:
+                found.append(trial)
+        return found
+
+    def model_of(self, trial: Dict[str, Any]) -> Model:
+        """Returns the model of a trial, such as one of the front."""
+        return self._original.transform(trial['transforms']) if trial['transforms'] else self._original
+
+    def __repr__(self):
+        result = self.results['result']
+        return (f'<permafrost.Optimization {self.results["in_bytes"]} -> {result["bytes"]} bytes, '
+                f'rms error {result["relative_rms"]:.2g}>')
 
 
 def _writing(format, compress, encrypt_to):

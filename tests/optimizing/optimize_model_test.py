@@ -61,9 +61,32 @@ class OptimizeModelTest(unittest.TestCase):
         # An independent tool agrees about the error.
         run('validate_model', DIGITS / 'digits.pb', 'best.pb', f'--inputs=image={DIGITS}/eval_images.npy',
             '--outputs=probabilities', '--tolerance=0.25', folder=self.folder)
+        self.check_certificate()
         page = (self.folder / 'best.html').read_text()
         self.assertIn('<script id="facts" type="application/json">', page)
         self.assertIn('"in_model"', page)
+
+    def check_certificate(self):
+        """The proof is repeated; an altered certificate, model or output is found."""
+        certificate = self.folder / 'best.certificate.json'
+        check = lambda status=0, **kwargs: run('validate_model', '--certificate=best.certificate.json',
+                                               '--candidate=best.pb', folder=self.folder, status=status)
+        self.assertIn('identical', check())
+        summary = run('summarize_graph', '--in_graph=best.pb', folder=self.folder)
+        self.assertIn("Certificate 'best.certificate.json'", summary)
+        self.assertIn('of this file; original ', summary)
+        text = certificate.read_text()
+        certificate.write_text(text.replace('"right":', '"right":1', 1))
+        self.assertIn('it was altered: its hash is ', check(status=255))
+        self.assertIn('not valid: ', run('summarize_graph', '--in_graph=best.pb', folder=self.folder))
+        certificate.write_text('{"format": 1}')
+        self.assertIn("expected a 'permafrost certificate', version 1", check(status=255))
+        certificate.write_text(text)
+        model = (self.folder / 'best.pb').read_bytes()
+        (self.folder / 'best.pb').write_bytes(model[:-1] + bytes([model[-1] ^ 1]))
+        self.assertIn("'best.pb' is not the model of the certificate: its SHA-256 is ", check(status=1))
+        self.assertIn('of another file', run('summarize_graph', '--in_graph=best.pb', folder=self.folder))
+        (self.folder / 'best.pb').write_bytes(model)
 
     def test_nearest_miss_is_reported_and_nothing_is_written(self):
         text = self.optimize('--max_size=20kB', '--max_error=0.001', '--delegates=reference', status=1)

@@ -2,16 +2,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <limits>
 #include <map>
 #include <sstream>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "io/file_system.h"
+#include "io/formats/age/crypto.h"
 #include "tests/io/test_in_folder.h"
 #include "tests/tools/graph_from_text.h"
+#include "tools/certificate/certificate.h"
 #include "tools/optimizing/budget.h"
 #include "tools/optimizing/isolated_runs.h"
 #include "tools/optimizing/journal.h"
@@ -235,6 +239,53 @@ TEST(WeightGroupsTest, BundlesSmallConstants) {
   size_t count = 0;
   for (const WeightGroup& group : bundled) count += group.constants.size();
   EXPECT_EQ(count, 18u);
+}
+
+TEST(CertificateTest, HashesAreThoseOfTheStandard) {
+  EXPECT_EQ(absl::BytesToHexString(age::Sha256("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+Certificate SomeCertificate() {
+  Certificate certificate;
+  certificate.tool = "optimize_model <1>";
+  certificate.model = {"ab", 5};
+  certificate.measures.push_back({"held back", 0.01, 10, 9, 8, 0.6, 0.98});
+  certificate.inputs = {"x"};
+  certificate.outputs = {"y", "z"};
+  certificate.seed = 0xfedcba9876543210u;
+  certificate.proof = {{"y", "12", 2, {1, -1.5}}, {"z", "34", 0, {}}};
+  return certificate;
+}
+
+TEST(CertificateTest, IsReadAsWrittenAndFoundAltered) {
+  const std::string text = CertificateText(SomeCertificate());
+  const absl::StatusOr<Certificate> read = ParseCertificate(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(CertificateText(*read), text);
+  EXPECT_EQ(read->seed, 0xfedcba9876543210u);
+  // Every changed character is found, except blanks between parts.
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string altered = text;
+    altered[i] = altered[i] == '7' ? '8' : '7';
+    if (text[i] == '\n') continue;
+    EXPECT_FALSE(ParseCertificate(altered).ok()) << i << altered;
+  }
+}
+
+TEST(CertificateTest, ComparesOutputs) {
+  const std::vector<ProvenOutput> certified = SomeCertificate().proof;
+  std::vector<ProvenOutput> found = certified;
+  EXPECT_TRUE(CompareProofs(certified, found)->at(0).is_identical);
+  found[0].sha256 = "56";
+  found[0].sketch = {1.02, -1.48};
+  EXPECT_NEAR(CompareProofs(certified, found)->at(0).relative_rms, 0.01, 1e-9);
+  found[1].sha256 = "78";
+  EXPECT_TRUE(std::isinf(CompareProofs(certified, found)->at(1).relative_rms));
+  found[1].name = "other";
+  EXPECT_FALSE(CompareProofs(certified, found).ok());
+  found.pop_back();
+  EXPECT_FALSE(CompareProofs(certified, found).ok());
 }
 
 TEST(SearchReportTest, QuotesCommands) {

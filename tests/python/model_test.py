@@ -19,6 +19,26 @@ class ModelTest(unittest.TestCase):
         code = "import sys, permafrost; sys.exit('numpy' in sys.modules or 'tensorflow' in sys.modules)"
         self.assertEqual(subprocess.run([sys.executable, '-c', code], check=False).returncode, 0)
 
+    def test_optimizes_within_a_budget(self):
+        import numpy
+        model = models.digits()
+        random = numpy.random.default_rng(1)
+        shape = [1 if size is None else size for size in model.inputs[0].shape]
+        inputs = [random.random(shape, dtype=numpy.float32) for _ in range(8)]
+        trials = []
+        found = model.optimize(inputs, max_error=0.02, minimize='size', delegates=['reference'], precisions=['f32'],
+                               threads=1, callback=trials.append)
+        self.assertLess(found.results['result']['relative_rms'], 0.02)
+        self.assertLess(len(found.model.to_bytes()), 0.3 * len(model.to_bytes()))
+        self.assertEqual(found.run, {'delegate': 'reference', 'precision': 'f32', 'threads': 1})
+        self.assertEqual(len(trials), len(found.results['trials']))
+        front = found.front()
+        self.assertGreater(len(front), 1)
+        self.assertEqual(sorted(trial['bytes'] for trial in front), [trial['bytes'] for trial in reversed(front)])
+        self.assertEqual(len(found.model_of(front[-1]).to_bytes()), front[-1]['bytes'])
+        with self.assertRaisesRegex(permafrost.Error, 'no model is within the budget'):
+            model.optimize(inputs, max_error=1e-3, max_size=20000, delegates=['reference'], precisions=['f32'], threads=1)
+
     def test_describes_nodes(self):
         model = models.small()
         self.assertEqual([node.name for node in model.nodes], ['x', 'w', 'inner', 'outer', 'sum', 'y'])

@@ -71,8 +71,42 @@ def ops_to_register(name, models, style = "permafrost", flags = [], **kwargs):
         **kwargs
     )
 
-def optimized_model(name, src, transforms, inputs = [], outputs = [], flags = [], out = None, **kwargs):
-    """Runs transform_graph as a build step.
+def _searched_model(name, src, budget, inputs, outputs, calibration, flags, out, kwargs):
+    """Runs optimize_model as a build step, which measures and is therefore neither sent to another machine nor cached there."""
+    arguments = ["--%s='%s'" % (limit, value) for limit, value in budget.items()]
+    if inputs:
+        arguments.append("--input_layer='%s'" % _joined(inputs))
+    if outputs:
+        arguments.append("--output_layer='%s'" % _joined(outputs))
+    arguments += ["--inputs=$(location %s)" % file for file in calibration]
+    native.genrule(
+        name = name,
+        srcs = [src] + calibration + _source("optimize_model"),
+        tools = _host_tool("optimize_model"),
+        outs = [out or name + ".pb"],
+        cmd = ("$(location {tool}) --in_model=$(location {src}) --out_model=$@ --results= --page= --certificate= " +
+               "{arguments} {flags} > /dev/null").format(
+            tool = _tool("optimize_model"),
+            src = src,
+            arguments = " ".join(arguments),
+            flags = " ".join(["'%s'" % flag for flag in flags]),
+        ),
+        tags = kwargs.pop("tags", []) + ["local", "no-remote"],
+        **kwargs
+    )
+
+def optimized_model(
+        name,
+        src,
+        transforms = [],
+        inputs = [],
+        outputs = [],
+        flags = [],
+        out = None,
+        budget = {},
+        calibration = [],
+        **kwargs):
+    """Runs transform_graph, or with a budget optimize_model, as a build step.
 
     Args:
       name: of the target, whose only output is the model.
@@ -80,12 +114,20 @@ def optimized_model(name, src, transforms, inputs = [], outputs = [], flags = []
       transforms: the passes in their order, each as transform_graph takes it.
       inputs: names of inputs; found in the model when empty.
       outputs: names of outputs; found in the model when empty.
-      flags: more flags of transform_graph.
+      flags: more flags of the tool.
       out: name of the file; <name>.pb when not given.
+      budget: instead of transforms, limits of optimize_model by name: {"max_size": "6MB", "minimize": "size"}. With
+        "minimize": "size" and "precisions": "f32" the result does not depend on the time that runs take.
+      calibration: labels of NPY files with real inputs, for a budget.
       **kwargs: as of any rule (visibility, tags).
     """
+    if budget:
+        if transforms:
+            fail("optimized_model(name = '%s'): found transforms and budget, expected one of them" % name)
+        _searched_model(name, src, budget, inputs, outputs, calibration, flags, out, kwargs)
+        return
     if not transforms:
-        fail("optimized_model(name = '%s'): transforms is empty" % name)
+        fail("optimized_model(name = '%s'): transforms is empty, and there is no budget" % name)
     arguments = ["--transforms='%s'" % " ".join(transforms)]
     if inputs:
         arguments.append("--inputs='%s'" % _joined(inputs))

@@ -50,7 +50,9 @@ double ErrorShare(double max_error, const OutputMeasure& output) {
 
 double AccuracyMeasure::worst_relative_rms() const {
   double worst = 0;
-  for (const OutputMeasure& output : outputs) worst = std::max(worst, output.relative_rms);
+  for (const OutputMeasure& output : outputs) {
+    if (output.rms > AccuracyBudget().absolute_rms) worst = std::max(worst, output.relative_rms);
+  }
   return worst;
 }
 

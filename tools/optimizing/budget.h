@@ -32,6 +32,7 @@ struct AccuracyMeasure {
   std::vector<OutputMeasure> outputs;
   LabelMeasure labels;
 
+  // Returns the largest relative rms of the outputs whose absolute error exceeds AccuracyBudget::absolute_rms.
   double worst_relative_rms() const;
   // Returns the lost share of right answers, or without labels the largest share of rows with another top class.
   double accuracy_drop() const;

@@ -22,11 +22,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMostGroups = 128;
 // Folding changes outputs by rounding only. A model for which it takes more of the budget than this is not folded.
 constexpr double kFoldingShare = 0.25;
-// Number of trials after the bisection that look for further steps. Each rules out at least one step; ten find most of
-// what is worth finding, since the steps that save the most come first.
-constexpr int kMostRefinements = 14;
+// Number of trials after the bisection that look for further steps: few if half of the time is over. Each accepts or
+// halves a group of steps; few find most of what is worth finding, since the steps that save the most come first.
+constexpr int kFewRefinements = 14, kMostRefinements = 60;
 // If the result exceeds the budget on inputs that are held back, the search is repeated with this part of its budget.
 constexpr double kTightening = 0.6;
+// Error in eight bits of a group that was not measured. That of a bad one, so that its steps come late.
+constexpr double kUnknownError = 0.1;
 constexpr int kMostTightenings = 6;
 
 // One reduction of a group.
@@ -72,8 +74,7 @@ class Search {
     return absl::OkStatus();
   }
 
-  // --- The base
-  // --------------------------------------------------------------------------------------------------------
+  // --- The base ---
 
   absl::Status ChooseBase() {
     Progress("measuring the original");
@@ -118,8 +119,7 @@ class Search {
     return absl::FailedPreconditionError("no pass keeps the outputs of the model: see the notes");
   }
 
-  // --- Ways to run
-  // -----------------------------------------------------------------------------------------------------
+  // --- Ways to run ---
 
   absl::Status MeasureRuns() {
     std::vector<RunChoice> usable, floats;
@@ -198,8 +198,7 @@ class Search {
     return found == seconds_.end() ? kInfinity : found->second;
   }
 
-  // --- Weights
-  // ---------------------------------------------------------------------------------------------------------
+  // --- Weights ---
 
   absl::Status MeasureSensitivities() {
     if (has_sensitivities_) return absl::OkStatus();
@@ -218,6 +217,12 @@ class Search {
     // Pieces, between which progress is shown.
     const size_t piece = static_cast<size_t>(std::max(2, 2 * settings_.jobs));
     for (size_t first = 0; first < requests.size(); first += piece) {
+      // The largest groups come first; the rest of the time is for whole models.
+      if (first > 0 && settings_.is_half_over()) {
+        Note(absl::StrCat("the sensitivity of ", (requests.size() - first) / 2,
+                          " of the smaller groups of weights was not measured, for lack of time"));
+        break;
+      }
       const size_t count = std::min(piece, requests.size() - first);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       Progress(absl::StrCat("measuring the sensitivity of weights: ", first, " of ", requests.size(),
@@ -247,7 +252,9 @@ class Search {
     constexpr double kSixteenBitNoise = 1.0 / 65536;
     for (size_t i = 0; i < outcome_.groups.size(); ++i) {
       const WeightGroup& group = outcome_.groups[i];
-      const double four = *outcome_.sensitivities[i].in_four, eight = *outcome_.sensitivities[i].in_eight;
+      // Groups that were not measured are small: they have sixteen bits if anything has.
+      const double four = outcome_.sensitivities[i].in_four.value_or(kInfinity);
+      const double eight = outcome_.sensitivities[i].in_eight.value_or(kUnknownError);
       const double noise[] = {four * four, eight * eight, eight * eight * kSixteenBitNoise, 0};
       double least_cost = 0;
       for (const Coding to : {Coding::kSixteenBits, Coding::kEightBits, Coding::kFourBits}) {
@@ -306,7 +313,12 @@ class Search {
     Storage eight;
     eight.codings.assign(outcome_.groups.size(), Coding::kEightBits);
     eight.has_half_remainder = true;
-    PF_RETURN_IF_ERROR(Fits(eight, run, limit).status());
+    PF_ASSIGN_OR_RETURN(const bool fits_in_eight, Fits(eight, run, limit));
+    if (!fits_in_eight) {
+      Storage sixteen = eight;
+      sixteen.codings.assign(outcome_.groups.size(), Coding::kSixteenBits);
+      PF_RETURN_IF_ERROR(Fits(sixteen, run, limit).status());
+    }
     PF_RETURN_IF_ERROR(MeasureSensitivities());
     size_t fitting = 0, exceeding = steps_.size() + 1;
     while (exceeding - fitting > 1) {
@@ -338,6 +350,7 @@ class Search {
     std::vector<std::pair<size_t, size_t>> open;
     if (count + 1 < steps_.size()) open.emplace_back(count + 1, steps_.size());
     for (int trial = 0; trial < kMostRefinements && !open.empty(); ++trial) {
+      if (trial >= kFewRefinements && settings_.is_half_over()) break;
       const auto [first, last] = open.back();
       open.pop_back();
       std::vector<bool> tried = is_applied;
@@ -354,8 +367,7 @@ class Search {
     return absl::OkStatus();
   }
 
-  // --- Decisions
-  // -------------------------------------------------------------------------------------------------------
+  // --- Decisions ---
 
   // Finds the smallest model with this way to run, and makes it the result if it is within all limits.
   absl::StatusOr<bool> SettleOn(const RunChoice& run) {
@@ -389,8 +401,7 @@ class Search {
     return absl::OkStatus();
   }
 
-  // --- Checks of the result
-  // --------------------------------------------------------------------------------------------
+  // --- Checks of the result ---
 
   absl::Status Finish() {
     PF_RETURN_IF_ERROR(CheckResult());

@@ -30,6 +30,7 @@ struct SearchSettings {
   bool has_seeded = false;      // Random inputs are a check, because the search has real ones.
   // Returns whether the search must end and keep its best result; after that, only the checks of this result run.
   std::function<bool()> must_stop;
+  std::function<bool()> is_half_over;  // Returns whether half of the time of the search has passed.
   std::function<void()> begin_checks;  // Called before the checks, which must_stop does not end.
   std::function<void(const std::string& line)> progress;
 };

@@ -37,6 +37,12 @@ absl::Status PrepareCrypto() {
 
 void FillRandom(uint8_t* bytes, size_t size) { randombytes_buf(bytes, size); }
 
+std::string Sha256(absl::string_view bytes) {
+  std::string hash(crypto_hash_sha256_BYTES, '\0');
+  crypto_hash_sha256(reinterpret_cast<uint8_t*>(hash.data()), Bytes(bytes), bytes.size());
+  return hash;
+}
+
 std::string Hmac(absl::string_view key, absl::string_view message) {
   std::string mac(crypto_auth_hmacsha256_BYTES, '\0');
   Hmacer hmacer(key);

@@ -44,6 +44,8 @@ absl::Status PrepareCrypto();
 
 void FillRandom(uint8_t* bytes, size_t size);
 
+// Returns the SHA-256 of the bytes (FIPS 180-4), 32 bytes. Needs no PrepareCrypto().
+std::string Sha256(absl::string_view bytes);
 // Computes HMAC-SHA-256.
 std::string Hmac(absl::string_view key, absl::string_view message);
 // Computes HKDF-SHA-256 (RFC 5869) with 32 bytes of output.
