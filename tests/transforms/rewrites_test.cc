@@ -1,6 +1,7 @@
 // Tests code shared by passes.
 #include "graph/wire_format/tensor_proto.h"
 #include "gtest/gtest.h"
+#include "transforms/pass.h"
 #include "transforms/rewrites/attr_content.h"
 #include "transforms/rewrites/colocation.h"
 #include "transforms/rewrites/redirection.h"
@@ -136,6 +137,39 @@ TEST(AttrContent, KindsDiffer) {
   EXPECT_TRUE(SameContent(AttrValue::Int(1), AttrValue::Int(1)));
   EXPECT_FALSE(SameContent(AttrValue::Int(1), AttrValue::Bool(true)));
   EXPECT_FALSE(SameContent(AttrValue::String("a"), AttrValue::String("b")));
+}
+
+// Passes run on graphs that are not valid, too: nodes of an op with fewer inputs than the op has, and loops whose types
+// do not fit their inputs.
+TEST(MalformedNodes, AreLeftAlone) {
+  for (const char* name : {"lower_to_tflite", "lower_tensor_lists", "lower_einsum", "sink_constants"}) {
+    for (const Op op :
+         {Op(ops::kExpm1), Op(ops::kDivNoNan), Op(ops::kErfc), Op(ops::kRFFT), Op(ops::kMatrixBandPart), Op(ops::kSize),
+          Op(ops::kEinsum), Op(ops::kTensorListGetItem), Op(ops::kTensorListReserve), Op(ops::kTensorListSetItem),
+          Op(ops::kTensorListStack), Op(ops::kTensorListFromTensor), Op(ops::kTensorListPushBack),
+          Op(ops::kEmptyTensorList), Op(ops::kAssignAddVariableOp), Op(ops::kStatelessIf), Op(ops::kStatelessWhile)}) {
+      for (int num_inputs = 0; num_inputs < 3; ++num_inputs) {
+        Graph graph;
+        Node* x = *graph.AddNode("x", ops::kPlaceholder);
+        x->SetAttr("dtype", AttrValue::Type(DType::kFloat));
+        Node* product = *graph.AddNode("product", ops::kMul);
+        product->SetAttr("T", AttrValue::Type(DType::kFloat));
+        graph.AddInput(product, {x, 0});
+        Node* node = *graph.AddNode("node", op);
+        for (int i = 0; i < num_inputs; ++i) graph.AddInput(node, {product, 0});
+        for (const char* key : {"T", "Treal", "element_dtype", "dtype", "Tcond"}) {
+          node->SetAttr(key, AttrValue::Type(DType::kFloat));
+        }
+        node->SetAttr("equation", AttrValue::String("ij,jk->ik"));
+        if (op == ops::kStatelessWhile) node->SetAttr("T", AttrValue::TypeList({DType::kFloat}));
+        const absl::StatusOr<const PassDefinition*> pass = FindPass(name);
+        ASSERT_TRUE(pass.ok()) << pass.status();
+        PassContext context;
+        (void)(*pass)->run(&graph, {}, &context);
+        EXPECT_NE(graph.Find("node"), nullptr) << name << " " << op.name();
+      }
+    }
+  }
 }
 
 }  // namespace

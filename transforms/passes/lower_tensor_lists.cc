@@ -143,24 +143,27 @@ class Lists {
         }
         if (call != calls.end()) JoinCall(*call->second, i);
       }
-      if (!IsListOp(op) || node->num_data_inputs() == 0) continue;
+      if (!IsListOp(op)) continue;
+      if (node->num_data_inputs() != FindSchema(op)->fixed_inputs) {
+        if (IsList({node, 0})) Block({node, 0}, "is made by a malformed node");
+        for (int i = 0; i < node->num_data_inputs(); ++i) {
+          if (IsList(node->input(i))) Block(node->input(i), "is used by a malformed node");
+        }
+        continue;
+      }
       const TensorRef list = IsList(node->input(0)) ? node->input(0) : TensorRef{node, 0};
       if (!IsList(list)) continue;
       if (list.node != node && IsList({node, 0})) Join(list, {node, 0});
       if (const absl::StatusOr<DType> dtype = TypeAttr(*node, "element_dtype"); dtype.ok()) {
         dtypes_.emplace_back(IndexOf(list), *dtype);
       }
-      if (op == ops::kTensorListSetItem && node->num_data_inputs() == 3) {
+      if (op == ops::kTensorListSetItem) {
         items_.push_back({IndexOf(list), {&graph, node->input(2)}});
         if (BoolAttr(*node, "resize_if_index_out_of_bounds").value_or(true)) Block(list, "grows when items are set");
       }
-      if (op == ops::kTensorListPushBack && node->num_data_inputs() == 2) {
+      if (op == ops::kTensorListPushBack) {
         items_.push_back({IndexOf(list), {&graph, node->input(1)}});
       }
-      const bool is_malformed = op == ops::kTensorListSetItem    ? node->num_data_inputs() != 3
-                                : op == ops::kTensorListPushBack ? node->num_data_inputs() != 2
-                                                                 : false;
-      if (is_malformed) Block(list, "is used by a malformed node");
     }
   }
 

@@ -497,11 +497,15 @@ class Lowering {
   // Erfc(Mul(Neg(x), c)) is Erfc(Mul(x, -c)), the form of GELU.
   absl::Status NegatedFactor() {
     const TensorRef product = node_->input(0);
-    if (!IsFloat() || product.port != 0 || product.node->op() != ops::kMul) return LimitReached();
+    if (!IsFloat() || product.port != 0 || product.node->op() != ops::kMul || product.node->num_data_inputs() != 2) {
+      return LimitReached();
+    }
     for (const int side : {0, 1}) {
       const TensorRef negated = product.node->input(side), factor = product.node->input(1 - side);
       const std::optional<double> value = UniformConstant(factor);
-      if (negated.port != 0 || negated.node->op() != ops::kNeg || !value.has_value() || !KeepsShape(factor)) continue;
+      if (negated.port != 0 || negated.node->op() != ops::kNeg || negated.node->num_data_inputs() != 1 ||
+          !value.has_value() || !KeepsShape(factor))
+        continue;
       const RewriteScope rewrite(context_, graph_, {node_, product.node, negated.node});
       if (!rewrite) return LimitReached();
       PF_ASSIGN_OR_RETURN(const TensorRef opposite, Float("factor", static_cast<float>(-*value)));
@@ -524,7 +528,7 @@ class Lowering {
 
   // x / y, and 0 where y is 0.
   absl::Status DivNoNan() {
-    if (!IsFloat()) return Blocked(*node_, "does not compute with float");
+    if (!IsFloat() || node_->num_data_inputs() != 2) return Blocked(*node_, "does not compute with float");
     const RewriteScope rewrite(context_, graph_, {node_});
     if (!rewrite) return LimitReached();
     const Attrs t = {{"T", FloatType()}};
@@ -610,6 +614,7 @@ class Lowering {
 
   // The transform of rows is that of images with one row.
   absl::Status Rfft() {
+    if (node_->num_data_inputs() != 2) return LimitReached();
     const std::optional<std::vector<int64_t>> length = IntegerVectorConstant(node_->input(1));
     const absl::StatusOr<DType> real = TypeAttr(*node_, "Treal");
     const bool is_power = length.has_value() && length->size() == 1 && (*length)[0] > 0 &&

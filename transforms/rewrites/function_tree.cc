@@ -163,7 +163,9 @@ absl::Status FunctionTree::ExpandIn(Body* body, int depth, CallInlining* inlinin
       const bool is_condition = call.is_loop() && i == 0;
       const absl::StatusOr<int> outputs = NumOutputs(*node);
       const size_t expected_results = is_condition ? 1 : outputs.ok() ? static_cast<size_t>(*outputs) : 0;
-      if (num_args != expected || num_results != expected_results) {
+      // A loop returns what it takes.
+      const bool is_uneven = call.is_loop() && (!outputs.ok() || static_cast<size_t>(*outputs) != expected);
+      if (is_uneven || num_args != expected || num_results != expected_results) {
         obstacle = absl::StrCat("calls function '", (*functions)[i].name, "' with ", num_args, " arguments and ",
                                 num_results, " results, expected ", expected, " and ", expected_results);
         break;
