@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
+#include "graph/graph_source.h"
 #include "graph/lineage.h"
 #include "graph/ops/op_schema.h"
 
@@ -146,7 +147,33 @@ std::string Graph::UniqueName(absl::string_view base) const {
   }
 }
 
-Owner Graph::Memory() const { return std::make_shared<const std::pair<std::vector<Owner>, Owner>>(owners_, texts_); }
+namespace {
+
+using OwnersAndTexts = const std::pair<std::vector<Owner>, Owner>;
+
+// Keeps a source alive, and identifies its owner among the owners of a graph.
+struct SourceHolder {
+  std::shared_ptr<const GraphSource> source;
+  void operator()(const void* /*object*/) { source.reset(); }
+};
+
+}  // namespace
+
+Owner Graph::Memory() const { return std::make_shared<OwnersAndTexts>(owners_, texts_); }
+
+void AttachSource(Graph* graph, std::shared_ptr<const GraphSource> source) {
+  const void* object = source.get();
+  graph->Retain(Owner(object, SourceHolder{std::move(source)}));
+}
+
+std::shared_ptr<const GraphSource> SourceOf(const Graph& graph) {
+  const Owner memory = graph.Memory();
+  const std::vector<Owner>& owners = static_cast<OwnersAndTexts*>(memory.get())->first;
+  for (auto owner = owners.rbegin(); owner != owners.rend(); ++owner) {
+    if (const auto* holder = std::get_deleter<SourceHolder>(*owner)) return holder->source;
+  }
+  return nullptr;
+}
 
 absl::string_view Graph::Intern(absl::string_view text) {
   if (text.empty()) return {};

@@ -1,16 +1,20 @@
 // Reads a model, splits fused ops if requested, and writes it.
 #include "tools/convert_model.h"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/metadata.h"
 #include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
 #include "runtime_check/threads/processors.h"
@@ -64,11 +68,18 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
   flags->Add(
       "tolerance", &options->tflite.tolerance, "X",
       "Maximum difference of an output, relative to its scale. Default: 0.0001, and no limit for reduced precision.");
+  flags->Add(
+      "metadata", &options->metadata, "LABELS,MEAN,STD",
+      "Metadata to add to the model: a text file with a label of the first output on each line, and the mean and "
+      "standard deviation that normalise the first input. Parts may be empty.");
+  flags->Group("reading TensorFlow Lite models");
+  flags->Add("extract_labels", &options->extract_labels, "FILE",
+             "Also write the labels that follow the model to this file. --out may be omitted.");
   AddReadFlags(&options->read, flags);
   AddWriteFlags(&options->write, flags);
   flags->MarkCommon({"in", "out", "to", "inputs", "outputs", "quantize", "verify", "defuse", "compress", "json"});
   flags->AcceptAsArguments({"in", "out"});
-  flags->MarkOutputs({"out"});
+  flags->MarkOutputs({"out", "extract_labels"});
 }
 
 // Returns the format with the extension of the path; the first of the table if several formats have it.
@@ -108,13 +119,52 @@ std::vector<std::string> Names(const std::vector<Endpoint>& endpoints) {
   return names;
 }
 
+// Reads the value of --metadata.
+absl::StatusOr<NewTfliteMetadata> ReadNewMetadata(const std::string& flag, FileSystem& files) {
+  NewTfliteMetadata metadata;
+  const std::vector<std::string> parts = absl::StrSplit(flag, ',');
+  const auto wrong = [&flag](absl::string_view expected) {
+    return absl::InvalidArgumentError(absl::StrCat("--metadata: found '", flag, "', expected ", expected));
+  };
+  if (parts.size() > 3) return wrong("LABELS,MEAN,STD");
+  if (!parts[0].empty()) {
+    metadata.labels_name = parts[0].substr(parts[0].rfind('/') + 1);
+    PF_ASSIGN_OR_RETURN(metadata.labels, files.ReadFile(parts[0]));
+  }
+  if (parts.size() == 1) return metadata;
+  float mean = 0, deviation = 0;
+  if (parts.size() == 2 || !absl::SimpleAtof(parts[1], &mean) || !absl::SimpleAtof(parts[2], &deviation) ||
+      !std::isfinite(mean) || !std::isfinite(deviation) || deviation <= 0) {
+    return wrong("a finite mean and a positive standard deviation");
+  }
+  metadata.mean = {mean};
+  metadata.std = {deviation};
+  return metadata;
+}
+
+// Writes the labels of a TensorFlow Lite model.
+absl::Status ExtractLabels(const ConvertModelOptions& options, const Graph& graph, FileSystem& files) {
+  const std::shared_ptr<const TfliteSource> source = TfliteSourceOf(graph);
+  if (source == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("--extract_labels: '", options.in, "' is no ", kTfliteFormat.title));
+  }
+  absl::StatusOr<std::string> labels = ReadLabels(*source, options.read.max_model_bytes);
+  PF_RETURN_IF_ERROR(Annotate(labels.status(), absl::StrCat("'", options.in, "'")));
+  return SaveThrough(files, options.extract_labels, {}, labels->size(),
+                     [&](ByteSink* sink) { return sink->Append(*labels); });
+}
+
 // Writes a TensorFlow Lite model that was proved. Returns one line about the proof.
 absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options, const SaveOptions& save, Graph* graph,
                                              FileSystem& files, Console& console) {
   std::vector<std::string> notes;
   PF_RETURN_IF_ERROR(DeclareOrFindInterface(options.inputs, options.outputs, graph, &notes));
   for (const std::string& note : notes) console.err << Printable(note) << "\n";
-  PF_ASSIGN_OR_RETURN(const TfliteOutput output, EncodeTflite(*graph, options.tflite, AvailableProcessors(), files));
+  PF_ASSIGN_OR_RETURN(TfliteOutput output, EncodeTflite(*graph, options.tflite, AvailableProcessors(), files));
+  if (!options.metadata.empty()) {
+    PF_ASSIGN_OR_RETURN(const NewTfliteMetadata metadata, ReadNewMetadata(options.metadata, files));
+    PF_ASSIGN_OR_RETURN(output.bytes, WithMetadata(output.bytes, metadata));
+  }
   PF_RETURN_IF_ERROR(SaveThrough(files, options.out, save.filters, output.bytes.size(),
                                  [&](ByteSink* sink) { return sink->Append(output.bytes); }));
   return ProofText(output.verdict);
@@ -124,6 +174,10 @@ absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options,
 
 absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files, Console& console) {
   if (options.in.empty()) return absl::InvalidArgumentError("--in is missing, expected the model to read");
+  if (options.out.empty() && !options.extract_labels.empty()) {
+    PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, OpenModelFile(files, options.in, options.read, console));
+    return ExtractLabels(options, *graph, files);
+  }
   if (options.out.empty()) return absl::InvalidArgumentError("--out is missing, expected where to write");
   if (options.tflite.tolerance.value_or(0) < 0) return absl::InvalidArgumentError("--tolerance is negative");
   PF_ASSIGN_OR_RETURN(const SaveOptions save, OutputOptions(options, files, console));
@@ -131,8 +185,13 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
     return absl::InvalidArgumentError(absl::StrCat("--quantize=", options.tflite.quantize, " is for the format ",
                                                    kTfliteFormat.name, ", found ", save.format));
   }
+  if (!options.metadata.empty() && save.format != kTfliteFormat.name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--metadata is for the format ", kTfliteFormat.name, ", found ", save.format));
+  }
   console.Progress(absl::StrCat("reading ", options.in));
   PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModelFile(files, options.in, options.read, console));
+  if (!options.extract_labels.empty()) PF_RETURN_IF_ERROR(ExtractLabels(options, *graph, files));
   int64_t defused = 0;
   if (options.defuse) {
     PF_ASSIGN_OR_RETURN(defused, Defuse(&graph));

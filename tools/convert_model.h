@@ -22,6 +22,8 @@ struct ConvertModelOptions {
   bool json = false;
   std::optional<std::string> inputs, outputs;  // The interface of a TensorFlow Lite model; detected if absent.
   TfliteFlags tflite;
+  std::string metadata;        // "labels.txt,mean,std"; empty: none are added.
+  std::string extract_labels;  // File to write the labels of a TensorFlow Lite model to; `out` may be empty then.
   ReadFlags read;
   WriteFlags write;
 };

@@ -2,6 +2,7 @@
 #include "tools/summarize_graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "graph/analysis/order.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/metadata.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/certificate/certificate.h"
@@ -20,6 +22,7 @@
 #include "tools/summary/effects.h"
 #include "tools/summary/graph_summary.h"
 #include "tools/summary/summary_format.h"
+#include "tools/summary/tflite_facts.h"
 
 namespace permafrost {
 namespace {
@@ -245,7 +248,8 @@ void WriteIssues(absl::string_view key, const std::vector<OpIssue>& issues, Json
 }
 
 void WriteJson(const GraphSummary& summary, const Graph& graph, const std::string& path, const ModelSize& size,
-               const std::vector<CompressedSizes>& downloads, std::ostream& out) {
+               const std::vector<CompressedSizes>& downloads, const std::optional<TfliteFacts>& facts,
+               std::ostream& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("graph").Text(path);
@@ -302,6 +306,10 @@ void WriteJson(const GraphSummary& summary, const Graph& graph, const std::strin
   if (!downloads.empty()) {
     json.Key("compressed_sizes");
     WriteCompressedSizes(downloads, &json);
+  }
+  if (facts.has_value()) {
+    json.Key("tflite");
+    WriteTfliteFacts(*facts, &json);
   }
   json.Key("benchmark_command").Text(BenchmarkCommand(summary, path));
   json.End();
@@ -554,14 +562,19 @@ absl::Status SummarizeGraph(const SummarizeGraphOptions& options, FileSystem& fi
     const auto progress = [&](const std::string& form) { console.Progress(absl::StrCat("compressing ", form)); };
     PF_ASSIGN_OR_RETURN(downloads, MeasureCompressedSizes(*graph, progress));
   }
+  std::optional<TfliteFacts> facts;
+  if (const std::shared_ptr<const TfliteSource> source = TfliteSourceOf(*graph); source != nullptr) {
+    PF_ASSIGN_OR_RETURN(facts, ReadTfliteFacts(*source));
+  }
   console.Progress("");
   if (options.json) {
-    WriteJson(summary, *graph, options.in_graph, size, downloads, console.out);
+    WriteJson(summary, *graph, options.in_graph, size, downloads, facts, console.out);
     return absl::OkStatus();
   }
   PrintOriginalLines(summary, options.in_graph, console.out);
   if (options.print_structure) PF_RETURN_IF_ERROR(PrintStructure(*graph, console.out));
   PrintAdditions(summary, *graph, options.in_graph, size, console);
+  if (facts.has_value()) PrintTfliteFacts(*facts, console);
   if (!downloads.empty()) PrintCompressedSizes(downloads, console);
   PrintCertificate(options.in_graph, files, console);
   return absl::OkStatus();

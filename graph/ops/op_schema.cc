@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
 #include "graph/shapes/shape_functions.h"
@@ -373,6 +374,24 @@ const AttrSpec* OpSchema::FindAttr(absl::string_view name) const {
 
 namespace {
 
+const OpSchema* FindNamedSchema(Op op);
+
+// Returns the schema of an operator of TensorFlow Lite that is only carried, "TFLite:<name>".
+const OpSchema* FindCarriedSchema(Op op) {
+  if constexpr (!selection::HoldsOp("TFLiteOperator")) return nullptr;
+  if (!absl::StartsWith(op.name(), "TFLite:")) return nullptr;
+  static auto* const mutex = new absl::Mutex;
+  static auto* const schemas = new absl::flat_hash_map<Op, std::unique_ptr<const OpSchema>>;
+  const absl::MutexLock lock(mutex);
+  std::unique_ptr<const OpSchema>& schema = (*schemas)[op];
+  if (schema == nullptr) {
+    auto made = std::make_unique<OpSchema>(*FindNamedSchema(Op::Named("TFLiteOperator")));
+    made->op = op;
+    schema = std::move(made);
+  }
+  return schema.get();
+}
+
 const OpSchema* FindNamedSchema(Op op) {
   if constexpr (kNamedRows.empty()) return nullptr;
   // By op; the schemas live as long as the process.
@@ -386,7 +405,8 @@ const OpSchema* FindNamedSchema(Op op) {
     return schemas;
   }();
   const auto found = kSchemas->find(op);
-  return found == kSchemas->end() ? nullptr : found->second.get();
+  if (found != kSchemas->end()) return found->second.get();
+  return FindCarriedSchema(op);
 }
 
 }  // namespace

@@ -14,6 +14,15 @@ absl::Status UnchangedShape(ShapeContext* context) {
   return absl::OkStatus();
 }
 
+// Gives the outputs the shapes in the attribute output_shapes; further outputs have unknown shapes.
+absl::Status ListedShapes(ShapeContext* context) {
+  const AttrValue* attr = context->node().FindAttr("output_shapes");
+  if (attr == nullptr) return absl::OkStatus();
+  PF_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, attr->AsShapeList());
+  for (size_t i = 0; i < shapes.size(); ++i) context->set_output(static_cast<int>(i), shapes[i]);
+  return absl::OkStatus();
+}
+
 // Gives each output the shape of the input with the same index.
 absl::Status UnchangedShapes(ShapeContext* context) {
   for (int i = 0; i < context->num_outputs(); ++i) context->set_output(i, context->input(i));

@@ -118,4 +118,32 @@ absl::Status GzipSink::Append(absl::string_view bytes) {
 
 absl::Status GzipSink::Finish() { return state_->Compress({}, Z_FINISH); }
 
+absl::StatusOr<std::string> InflateRaw(absl::string_view packed, size_t size) {
+  constexpr int kRawWindow = -15;  // 32 KiB; negative selects a stream without header and checksum.
+  if (packed.size() > kMostAtOnce || size > kMostAtOnce) {
+    return absl::ResourceExhaustedError(absl::StrCat("found ", size, " bytes, expected at most ", kMostAtOnce));
+  }
+  z_stream stream = {};
+  if (inflateInit2(&stream, kRawWindow) != Z_OK) return absl::ResourceExhaustedError("no memory to decompress");
+  const absl::Cleanup end_stream = [&] { inflateEnd(&stream); };
+  std::string bytes(size, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(size);
+  if (inflate(&stream, Z_FINISH) != Z_STREAM_END || stream.avail_out != 0) {
+    return absl::DataLossError(absl::StrCat("the compressed content is damaged, expected ", size, " bytes"));
+  }
+  return bytes;
+}
+
+uint32_t ZipChecksum(absl::string_view bytes) {
+  uLong checksum = crc32(0, nullptr, 0);
+  for (size_t at = 0; at < bytes.size(); at += kMostAtOnce) {
+    const absl::string_view part = bytes.substr(at, kMostAtOnce);
+    checksum = crc32(checksum, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(part.size()));
+  }
+  return static_cast<uint32_t>(checksum);
+}
+
 }  // namespace permafrost

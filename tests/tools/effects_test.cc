@@ -57,6 +57,7 @@ TEST(Effects, FollowFromTheOp) {
 TEST(Effects, OpsOfNeitherTensorFlowNorThisProjectAreCode) {
   EXPECT_EQ(EffectsOf(Op("FrobnicateV7")), "code: n");
   EXPECT_EQ(EffectsOf(Op("TFLite_Detection_PostProcess")), "");
+  EXPECT_EQ(EffectsOf(Op("TFLite:Mystery")), "code: n");
 }
 
 TEST(Effects, OpsOutsideOfTheListAreNamed) {

@@ -9,6 +9,7 @@
 #include "graph/base/all_errors.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
+#include "io/formats/tflite/metadata.h"
 #include "tools/command_line/flags.h"
 
 namespace permafrost {
@@ -16,6 +17,20 @@ namespace {
 
 // Maximum number of candidates in an error.
 constexpr size_t kMaxListed = 20;
+
+// Replaces names of no node that are arguments of the model's signatures by the nodes that these name.
+std::vector<std::string> WithSignatureNames(const Graph& graph, std::vector<std::string> names) {
+  const auto is_node = [&graph](const std::string& name) { return graph.Find(name) != nullptr; };
+  if (std::all_of(names.begin(), names.end(), is_node)) return names;
+  const std::vector<std::pair<std::string, std::string>> arguments = SignatureNames(graph);
+  for (std::string& name : names) {
+    if (is_node(name)) continue;
+    for (const auto& [argument, node] : arguments) {
+      if (argument == name && graph.Find(node) != nullptr) name = node;
+    }
+  }
+  return names;
+}
 
 // Expands each output without a port to all outputs of its node: "heads" becomes "heads" and "heads:1".
 std::vector<std::string> WithAllPorts(const Graph& graph, const std::vector<std::string>& names) {
@@ -106,8 +121,9 @@ void AddNotes(absl::string_view kind, InterfaceChoice::Source source, const std:
 
 absl::Status DeclareOrFindInterface(const std::optional<std::string>& inputs, const std::optional<std::string>& outputs,
                                     Graph* graph, std::vector<std::string>* notes) {
-  const std::vector<std::string> input_names = SplitList(inputs.value_or(""));
-  const std::vector<std::string> output_names = WithAllPorts(*graph, SplitList(outputs.value_or("")));
+  const std::vector<std::string> input_names = WithSignatureNames(*graph, SplitList(inputs.value_or("")));
+  const std::vector<std::string> output_names =
+      WithAllPorts(*graph, WithSignatureNames(*graph, SplitList(outputs.value_or(""))));
   PF_RETURN_IF_ERROR(CheckNames(*graph, input_names, output_names));
   const InterfaceChoice choice = ChooseInterface(*graph, inputs.has_value() ? &input_names : nullptr,
                                                  outputs.has_value() ? &output_names : nullptr);

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
 #include "io/formats/saved_model.h"
+#include "io/formats/tflite/metadata.h"
 #include "io/formats/zstd.h"
 #include "io/model_file.h"
 #include "tools/model/frozen_model.h"
@@ -43,8 +44,10 @@ void AddReadFlags(ReadFlags* read, FlagTable* flags) {
   flags->Group("reading models");
   flags->Add("saved_model_tags", &read->saved_model_tags, "TAGS",
              "Tags of the graph to read from a SavedModel, separated by commas.");
-  flags->Add("signature", &read->signature, "NAME",
-             "Signature of a SavedModel that names its inputs and outputs. Default: serving_default, or the only one.");
+  flags->Add(
+      "signature", &read->signature, "NAME",
+      "Signature of a SavedModel or a TensorFlow Lite model. Default: serving_default, or the only one; the first "
+      "subgraph of a TensorFlow Lite model.");
   flags->Add("max_model_bytes", &read->max_model_bytes, "N",
              "Maximum size of a decompressed model in bytes. Larger models are rejected.");
   AddKeyFlags(&read->keys, flags);
@@ -76,7 +79,14 @@ OpenOptions ModelOpener::OptionsFor(const std::string& path) const {
 absl::StatusOr<std::unique_ptr<Graph>> ModelOpener::Open(const std::string& path) const {
   const OpenOptions options = OptionsFor(path);
   const ModelLocation location = LocateModel(files_, path);
-  if (location.is_whole()) return OpenModel(files_, path, options);
+  if (location.is_whole()) {
+    PF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, OpenModel(files_, path, options));
+    const std::shared_ptr<const TfliteSource> source = TfliteSourceOf(*graph);
+    if (signature_.empty() || source == nullptr) return graph;
+    absl::StatusOr<std::unique_ptr<Graph>> selected = OpenSignature(*source, signature_);
+    PF_RETURN_IF_ERROR(Annotate(selected.status(), absl::StrCat("'", path, "': --signature")));
+    return selected;
+  }
   if (location.has_no_graph()) return NoGraphError(path, location);
   FrozenModelRequest request;
   request.saved_model = location.saved_model;

@@ -86,6 +86,9 @@ class EffectFinder {
       for (const EffectKind* kind : row->second) Add(kind, name, op, function, "");
     } else if (FindSchema(Op::Named(op)) == nullptr) {
       Add(KindNamed("code"), name, op, function, "no op of TensorFlow: a library has to be loaded");
+    } else if (absl::StartsWith(op, "TFLite:")) {  // Carried (io/formats/tflite/carried_operator.h).
+      Add(KindNamed("code"), name, op, function,
+          "an operator of TensorFlow Lite that its runtime or a library computes");
     }
     if (allowed_ops_ != nullptr && !allowed_ops_->contains(op)) Add(KindNamed("other_ops"), name, op, function, "");
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "io/formats/tflite/provenance.h"
 #include "io/formats/tflite/subgraph_export.h"
 #include "io/formats/tflite/tflite.h"
 #include "io/model_file.h"
@@ -31,6 +32,8 @@ constexpr double kFloatTolerance = 1e-4;
 
 absl::StatusOr<std::unique_ptr<Graph>> Prepared(const Graph& graph, const TfliteFlags& flags, int num_threads) {
   std::unique_ptr<Graph> copy = graph.Clone();
+  // The pipeline changes what passes have changed since the model was read, and nothing else.
+  if (flags.quantize == "none") PF_RETURN_IF_ERROR(KeepOperators(copy.get()).status());
   const KernelEvaluator evaluator;
   PassContext context;
   context.evaluator = &evaluator;
@@ -56,6 +59,15 @@ bool IsTflitePath(absl::string_view path) { return absl::EndsWith(path, kTfliteF
 
 absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags& flags, int num_threads,
                                           FileSystem& files) {
+  if (const auto source = TfliteSourceOf(graph); source != nullptr && flags.quantize == "none") {
+    PF_ASSIGN_OR_RETURN(const bool is_unchanged, IsUnchanged(graph, *source));
+    if (is_unchanged) {
+      TfliteOutput same;
+      same.bytes = std::string(source->file().bytes);
+      same.verdict.why_not = "the model is written as it was read";
+      return same;
+    }
+  }
   PF_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> prepared, Prepared(graph, flags, num_threads));
   TfliteLimits limits;
   limits.allow_flex = flags.allow_flex;

@@ -286,6 +286,20 @@ CodeLimits LimitsOf(DType dtype) {
   }
 }
 
+bool HasOwnLayout(tflite::TensorType type, bool is_sparse) {
+  switch (type) {
+    case tflite::TensorType::INT4:
+    case tflite::TensorType::UINT4:
+    case tflite::TensorType::INT2:
+    case tflite::TensorType::STRING:
+      return true;
+    default:
+      break;
+  }
+  const DType dtype = DTypeOfTflite(type);
+  return is_sparse || dtype == DType::kInvalid || dtype == DType::kResource || dtype == DType::kVariant;
+}
+
 bool IsQuantized(const tflite::Tensor& tensor) {
   const auto* quantization = tensor.quantization();
   if (quantization == nullptr || quantization->scale() == nullptr || quantization->scale()->size() == 0) return false;
@@ -404,18 +418,32 @@ std::string TfliteContainer::OperatorName(const tflite::Operator& op) const {
   return *name == '\0' ? absl::StrCat("operator number ", static_cast<int32_t>(number)) : name;
 }
 
-absl::StatusOr<absl::string_view> TfliteContainer::Bytes(const tflite::Tensor& tensor) const {
-  const tflite::Buffer& buffer = *model_->buffers()->Get(tensor.buffer());
+absl::StatusOr<absl::string_view> TfliteContainer::BufferBytes(uint32_t index) const {
+  const tflite::Buffer& buffer = *model_->buffers()->Get(index);
   if (buffer.offset() > 1) {
-    if (buffer.offset() > file_.bytes.size() || buffer.size() > file_.bytes.size() - buffer.offset()) {
-      return absl::DataLossError(absl::StrCat("buffer ", tensor.buffer(), ": found ", buffer.size(), " bytes at ",
-                                              buffer.offset(), ", expected them inside the file of ",
-                                              file_.bytes.size()));
-    }
-    return file_.bytes.substr(buffer.offset(), buffer.size());
+    absl::StatusOr<absl::string_view> bytes = BytesAt(buffer.offset(), buffer.size());
+    PF_RETURN_IF_ERROR(Annotate(bytes.status(), absl::StrCat("buffer ", index)));
+    return bytes;
   }
   if (buffer.data() == nullptr) return absl::string_view();
   return absl::string_view(reinterpret_cast<const char*>(buffer.data()->data()), buffer.data()->size());
+}
+absl::StatusOr<absl::string_view> TfliteContainer::BytesAt(uint64_t offset, uint64_t size) const {
+  if (offset > file_.bytes.size() || size > file_.bytes.size() - offset) {
+    return absl::DataLossError(
+        absl::StrCat("found ", size, " bytes at ", offset, ", expected them inside the file of ", file_.bytes.size()));
+  }
+  return file_.bytes.substr(offset, size);
+}
+
+absl::StatusOr<Tensor> TfliteContainer::Stored(const tflite::Tensor& tensor) const {
+  PF_ASSIGN_OR_RETURN(const absl::string_view bytes, Bytes(tensor));
+  if (HasOwnLayout(tensor.type(), tensor.sparsity() != nullptr)) {
+    return Tensor::FromBytes(DType::kUint8, Shape({static_cast<int64_t>(bytes.size())}), bytes, file_.owner);
+  }
+  PF_ASSIGN_OR_RETURN(const Shape shape, ShapeOfTflite(tensor));
+  PF_RETURN_IF_ERROR(shape.CheckedNumElements().status());
+  return Tensor::FromBytes(DTypeOfTflite(tensor.type()), shape, bytes, file_.owner);
 }
 
 bool TfliteContainer::IsConstant(const tflite::Tensor& tensor) const {
@@ -425,6 +453,12 @@ bool TfliteContainer::IsConstant(const tflite::Tensor& tensor) const {
   // A constant without elements has an empty buffer other than buffer 0.
   const auto* shape = tensor.shape();
   return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
+}
+
+bool TfliteContainer::IsConstantOperand(int subgraph, int tensor) const {
+  if (!IsConstant(this->tensor(subgraph, tensor))) return false;
+  const auto* inputs = this->subgraph(subgraph).inputs();
+  return inputs == nullptr || std::find(inputs->begin(), inputs->end(), tensor) == inputs->end();
 }
 
 absl::Status TfliteContainer::TakeDecoded(uint64_t bytes) {

@@ -41,9 +41,19 @@ class TfliteContainer {
 
   // True if the tensor has a value in the file.
   bool IsConstant(const tflite::Tensor& tensor) const;
+  // Same, for an operand: false for an input of the subgraph, which may have an empty buffer of its own.
+  bool IsConstantOperand(int subgraph, int tensor) const;
   // Returns the value of a constant, as a view of the file if the layout is the same, otherwise decoded: int4 and int2
   // become int8, sparse tensors become dense. Returns DataLoss if the size of the buffer does not match type and shape.
   absl::StatusOr<Tensor> Value(const tflite::Tensor& tensor);
+  // Returns the value of a constant as a view of its bytes: with type and shape of the tensor if it has the same
+  // layout, otherwise as a vector of bytes.
+  absl::StatusOr<Tensor> Stored(const tflite::Tensor& tensor) const;
+  // Returns the content of a buffer, or DataLoss if it leaves the file. REQUIRES: there is a buffer `index`.
+  absl::StatusOr<absl::string_view> BufferBytes(uint32_t index) const;
+  // Returns bytes of the file, or DataLoss if it is shorter.
+  absl::StatusOr<absl::string_view> BytesAt(uint64_t offset, uint64_t size) const;
+  const FileView& file() const { return file_; }
   // Returns the initial value of a variable tensor: the number 0, for codes the zero point. Returns
   // ResourceExhausted if all states together are much larger than the file.
   absl::StatusOr<Tensor> InitialState(const tflite::Tensor& tensor);
@@ -51,7 +61,7 @@ class TfliteContainer {
  private:
   absl::Status CheckIndices() const;
   absl::Status CheckSubgraph(int index) const;
-  absl::StatusOr<absl::string_view> Bytes(const tflite::Tensor& tensor) const;
+  absl::StatusOr<absl::string_view> Bytes(const tflite::Tensor& tensor) const { return BufferBytes(tensor.buffer()); }
   absl::Status TakeDecoded(uint64_t bytes);
   absl::StatusOr<Tensor> Strings(const Shape& shape, absl::string_view bytes);
   absl::StatusOr<Tensor> Unpacked(const Shape& shape, absl::string_view bytes, int bits, bool is_signed);
@@ -73,6 +83,9 @@ struct CodeLimits {
   int64_t low, high;
 };
 CodeLimits LimitsOf(DType dtype);
+
+// True if the bytes of a constant are not its elements one after the other: packed, sparse, strings or of unknown type.
+bool HasOwnLayout(tflite::TensorType type, bool is_sparse);
 
 // True for a tensor of codes: integers with a scale.
 bool IsQuantized(const tflite::Tensor& tensor);

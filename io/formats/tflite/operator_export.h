@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "graph/graph.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
+#include "io/formats/tflite/carried_operator.h"
 #include "io/formats/tflite/schema_generated.h"
 
 namespace permafrost {
@@ -79,7 +81,8 @@ struct ExportedOperator {
   std::vector<int32_t> inputs, outputs;  // Tensors; -1 for an omitted operand.
   tflite::BuiltinOptions options_type = tflite::BuiltinOptions::NONE;
   flatbuffers::Offset<void> options;
-  std::string custom_name, custom_options;  // Of CUSTOM.
+  std::string custom_name, custom_options;         // Of CUSTOM.
+  std::shared_ptr<const CarriedOperator> carried;  // If not null, it has the code and the options.
 };
 
 // The state of the export of one operator.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
@@ -17,9 +18,11 @@
 #include "graph/matching/matcher.h"
 #include "graph/ops/op_schema.h"
 #include "graph/validation/validate.h"
+#include "io/formats/tflite/archive.h"
 #include "io/formats/tflite/export_custom.h"
 #include "io/formats/tflite/flex.h"
 #include "io/formats/tflite/forms.h"
+#include "io/formats/tflite/provenance.h"
 
 namespace permafrost {
 namespace {
@@ -156,7 +159,7 @@ absl::StatusOr<int32_t> ModelExport::SubgraphOf(const FunctionRef& function, std
                                                    " arguments, expected ", ArgsOf(**body).size()));
   }
   callees_.push_back(std::make_unique<Callee>(Callee{function.name, std::move(args), *std::move(body)}));
-  const auto index = static_cast<int32_t>(callees_.size());  // Subgraph 0 is the graph.
+  const auto index = static_cast<int32_t>(first_callee_ + callees_.size()) - 1;
   subgraph_of_.emplace(std::move(key), index);
   return index;
 }
@@ -228,8 +231,11 @@ absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph
   auto runtime = std::make_shared<std::string>(runtime_);
   if (std::count(runtime->begin(), runtime->end(), '.') == 1) absl::StrAppend(runtime.get(), ".0");
   runtime->resize(kRuntimeBytes, '\0');
-  const std::vector<flatbuffers::Offset<tflite::Metadata>> metadata = {
+  std::vector<flatbuffers::Offset<tflite::Metadata>> metadata = {
       tflite::CreateMetadata(builder_, builder_.CreateString("min_runtime_version"), BufferOf(*runtime, runtime))};
+  for (const auto& [name, buffer] : metadata_) {
+    metadata.push_back(tflite::CreateMetadata(builder_, builder_.CreateString(name), buffer));
+  }
 
   std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes;
   for (const Code& code : codes_) {
@@ -266,7 +272,7 @@ absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph
   const auto subgraphs_offset = builder_.CreateVector(subgraphs);
   const auto signatures_offset = builder_.CreateVector(signatures);
   const auto metadata_offset = builder_.CreateVector(metadata);
-  const auto description = builder_.CreateString("Permafrost");
+  const auto description = builder_.CreateString(description_);
   constexpr uint32_t kSchemaVersion = 3;
   tflite::FinishModelBuffer(builder_,
                             tflite::CreateModel(builder_, kSchemaVersion, codes_offset, subgraphs_offset, description,
@@ -310,8 +316,12 @@ absl::Status ModelExport::Write(std::vector<flatbuffers::Offset<tflite::SubGraph
     at = starts[i] + bytes.size();
   }
   // XNNPACK reads up to 16 bytes beyond a constant.
-  if (!is_inside) return sink->Append(absl::string_view(kZeros, kAlignment));
-  return absl::OkStatus();
+  if (!is_inside) {
+    PF_RETURN_IF_ERROR(sink->Append(absl::string_view(kZeros, kAlignment)));
+    at += kAlignment;
+  }
+  if (archive_.empty()) return absl::OkStatus();
+  return sink->Append(MovedArchive(archive_, archive_origin_, at));
 }
 
 bool SubgraphExport::IsFed(TensorRef ref) const {
@@ -337,7 +347,7 @@ int SubgraphExport::NumReaders(const Node& node) const {
 }
 
 int32_t SubgraphExport::AddTensor(absl::string_view name, DType dtype, const Shape& shape) {
-  tensors_.push_back({std::string(name), dtype, shape, Tensor()});
+  tensors_.push_back({std::string(name), dtype, shape, Tensor(), nullptr});
   return static_cast<int32_t>(tensors_.size()) - 1;
 }
 
@@ -556,6 +566,7 @@ absl::Status SubgraphExport::SelectCustom(Node* node, std::string name, std::str
 }
 
 absl::Status SubgraphExport::Select(Node* root) {
+  if (IsCarried(root->op())) return SelectCarried(root);
   const ActivationFunctionType none = ActivationFunctionType::NONE;
   const auto is_inner = [&](TensorRef ref) {
     return ref.node != nullptr && ref.port == 0 && !graph_.IsEndpoint(ref.node) && NumReaders(*ref.node) == 1;
@@ -609,7 +620,7 @@ absl::Status SubgraphExport::Prepare(const std::vector<Node*>& roots, const Shap
   return absl::OkStatus();
 }
 
-absl::Status SubgraphExport::Run() {
+absl::Status SubgraphExport::Run(const TfliteContainer* source, int entry) {
   if (graph_.outputs().empty()) {
     return absl::InvalidArgumentError("the graph declares no outputs, expected at least one");
   }
@@ -628,6 +639,7 @@ absl::Status SubgraphExport::Run() {
     inputs_.push_back(TensorOf({input.node, input.port}));
   }
   for (const Endpoint& output : graph_.outputs()) outputs_.push_back(TensorOf({output.node, output.port}));
+  if (source != nullptr) DescribeInterface(*source, entry);
   return SelectAll();
 }
 
@@ -656,7 +668,8 @@ absl::Status SubgraphExport::SelectAll() {
     if (!is_needed_[node->id()] || node->op() == ops::kConst || node->op() == ops::kNoOp || Forwards(node->op())) {
       continue;
     }
-    bool is_read = false;
+    // A carried operator may have effects, which control inputs order.
+    bool is_read = IsCarried(node->op());
     if (const absl::StatusOr<int> count = NumOutputs(*node); count.ok()) {
       for (int port = 0; port < *count; ++port) is_read |= !IsFed({node, port}) && tensor_of_.contains({node, port});
     } else {
@@ -674,6 +687,7 @@ absl::Status SubgraphExport::SelectAll() {
 absl::Status SubgraphExport::CheckTensors() {
   for (const TensorRecord& tensor : tensors_) {
     const std::string place = absl::StrCat("tensor '", tensor.name, "'");
+    if (tensor.kept != nullptr) continue;
     PF_RETURN_IF_ERROR(Annotate(TfliteTypeOf(tensor.dtype).status(), place));
     for (int i = 0; tensor.shape.has_rank() && i < tensor.shape.rank(); ++i) {
       if (tensor.shape.dim(i) > std::numeric_limits<int32_t>::max()) {
@@ -693,6 +707,7 @@ absl::Status SubgraphExport::CheckTensors() {
 flatbuffers::Offset<tflite::Tensor> SubgraphExport::EncodeTensor(const TensorRecord& tensor) {
   flatbuffers::FlatBufferBuilder& builder = model_->builder();
   uint32_t buffer = 0;
+  // The encoded strings of a kept tensor are its value.
   if (tensor.value.dtype() == DType::kString) {
     auto bytes = std::make_shared<std::string>(EncodedStrings(tensor.value.strings()));
     buffer = model_->BufferOf(*bytes, bytes);
@@ -700,6 +715,13 @@ flatbuffers::Offset<tflite::Tensor> SubgraphExport::EncodeTensor(const TensorRec
     // The tensor keeps the bytes alive if they have no owner of their own.
     auto owner = std::make_shared<Tensor>(tensor.value);
     buffer = model_->BufferOf(owner->bytes(), owner);
+  }
+  if (tensor.kept != nullptr) {
+    tflite::TensorT kept = *tensor.kept;
+    kept.buffer = buffer;
+    kept.external_buffer = 0;
+    kept.name = tensor.name;
+    return tflite::CreateTensor(builder, &kept);
   }
   std::vector<int32_t> shape, signature;
   bool is_open = false;
@@ -725,6 +747,13 @@ flatbuffers::Offset<tflite::SubGraph> SubgraphExport::Encode() {
   std::vector<flatbuffers::Offset<tflite::Operator>> operators;
   operators.reserve(operators_.size());
   for (const ExportedOperator& op : operators_) {
+    if (op.carried != nullptr) {
+      tflite::OperatorT kept = op.carried->op;
+      kept.opcode_index =
+          model_->OperatorCode(OperatorOf(op.carried->code), op.carried->code.version, op.carried->code.custom_code);
+      operators.push_back(tflite::CreateOperator(builder, &kept));
+      continue;
+    }
     const auto inputs = builder.CreateVector(op.inputs);
     const auto outputs = builder.CreateVector(op.outputs);
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> custom_options;
@@ -759,11 +788,32 @@ flatbuffers::Offset<tflite::SignatureDef> SubgraphExport::EncodeSignature(absl::
 }
 
 absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSink* sink) {
+  const std::shared_ptr<const TfliteSource> source = TfliteSourceOf(graph);
+  std::optional<TfliteContainer> container;
+  if (source != nullptr) {
+    PF_ASSIGN_OR_RETURN(container, source->Open());
+  }
+  // Operators and signatures refer to subgraphs of the source by number, so all keep their numbers or none is copied.
+  PF_ASSIGN_OR_RETURN(bool keeps_subgraphs, CarriesCalls(graph));
+  if (keeps_subgraphs && source == nullptr) {
+    return absl::InvalidArgumentError(
+        "the graph has operators that call subgraphs of the file that they were read from, which is not known");
+  }
+  const int num_kept = source == nullptr ? 0 : static_cast<int>(container->model().subgraphs()->size());
+  const int entry = source == nullptr ? 0 : source->entry();
+  if (source != nullptr && container->model().signature_defs() != nullptr) {
+    for (const auto* signature : *container->model().signature_defs()) {
+      const auto index = static_cast<int64_t>(signature->subgraph_index());
+      keeps_subgraphs |= index != entry && index < num_kept;
+    }
+  }
+
   PF_ASSIGN_OR_RETURN(FunctionLibrary library, FunctionLibrary::Of(graph));
   ModelExport model(graph, std::move(library), limits.allow_flex);
+  if (keeps_subgraphs) model.SetFirstCallee(static_cast<size_t>(num_kept));
   std::vector<std::unique_ptr<SubgraphExport>> subgraphs;
   subgraphs.push_back(std::make_unique<SubgraphExport>(&model, graph, "main"));
-  PF_RETURN_IF_ERROR(subgraphs[0]->Run());
+  PF_RETURN_IF_ERROR(subgraphs[0]->Run(container.has_value() ? &*container : nullptr, entry));
   // Bodies may call further functions.
   for (size_t i = 0; i < model.callees().size(); ++i) {
     const ModelExport::Callee& callee = *model.callees()[i];
@@ -774,20 +824,38 @@ absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSi
     ExportedOperator call;
     call.op = tflite::BuiltinOperator::CALL_ONCE;
     call.options_type = tflite::BuiltinOptions::CallOnceOptions;
-    call.options = tflite::CreateCallOnceOptions(model.builder(), static_cast<int32_t>(subgraphs.size())).Union();
+    const size_t index = (keeps_subgraphs ? static_cast<size_t>(num_kept) - 1 : 0) + subgraphs.size();
+    call.options = tflite::CreateCallOnceOptions(model.builder(), static_cast<int32_t>(index)).Union();
     model.RequireRuntime("2.5");  // That of CALL_ONCE.
     subgraphs[0]->Prepend(std::move(call));
     subgraphs.push_back(std::make_unique<SubgraphExport>(&model, graph, "initializers"));
     PF_RETURN_IF_ERROR(subgraphs.back()->RunInitializers(initializers));
   }
   PF_RETURN_IF_ERROR(model.Problems());
+  if (container.has_value()) PF_RETURN_IF_ERROR(model.KeepSurroundings(*container));
   std::vector<flatbuffers::Offset<tflite::SubGraph>> encoded;
   for (const std::unique_ptr<SubgraphExport>& subgraph : subgraphs) {
     PF_RETURN_IF_ERROR(subgraph->CheckTensors());
     encoded.push_back(subgraph->Encode());
   }
-  const auto signature = subgraphs[0]->EncodeSignature("serving_default", 0);
-  return model.Write(std::move(encoded), {signature}, limits, sink);
+  if (!container.has_value()) {
+    const auto signature = subgraphs[0]->EncodeSignature("serving_default", 0);
+    return model.Write(std::move(encoded), {signature}, limits, sink);
+  }
+  if (keeps_subgraphs) {
+    std::vector<flatbuffers::Offset<tflite::SubGraph>> all;
+    for (int i = 0; i < num_kept; ++i) {
+      if (i == entry) {
+        all.push_back(encoded[0]);
+      } else {
+        PF_ASSIGN_OR_RETURN(all.emplace_back(), model.CopySubgraph(*container, i));
+      }
+    }
+    all.insert(all.end(), encoded.begin() + 1, encoded.end());
+    encoded = std::move(all);
+  }
+  PF_ASSIGN_OR_RETURN(auto signatures, subgraphs[0]->KeepSignatures(*container, entry, keeps_subgraphs));
+  return model.Write(std::move(encoded), std::move(signatures), limits, sink);
 }
 
 }  // namespace permafrost

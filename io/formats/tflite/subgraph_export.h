@@ -35,7 +35,13 @@ struct TfliteLimits {
 // Writes the graph, whose interface must be declared, as a model with the signature "serving_default". Constants are
 // streamed from the memory of the graph; only the rest of the FlatBuffer is held in memory. Returns Unimplemented, with
 // a list of all nodes without a form in the format and the pass that would change each, if known.
+// Nodes that carry operators are written as these. If the graph was read from a TensorFlow Lite model, the other
+// subgraphs that are still called, the signatures, the metadata and the archive at the end are written again.
 absl::Status ExportTflite(const Graph& graph, const TfliteLimits& limits, ByteSink* sink);
+
+// Writes a copy of a model with another content of the metadata `key`, followed by `archive` in place of its own.
+absl::Status CopyTflite(const TfliteContainer& source, absl::string_view key, const std::string& content,
+                        const std::string& archive, ByteSink* sink);
 
 // The buffers, operator codes and operators of a model under construction.
 class ModelExport {
@@ -57,6 +63,13 @@ class ModelExport {
   // Unimplemented for a function that does not exist, is recursive, or depends on attributes of unknown ops.
   absl::StatusOr<int32_t> SubgraphOf(const FunctionRef& function, std::vector<Shape> args);
   const std::vector<std::unique_ptr<Callee>>& callees() const { return callees_; }
+  // Sets the number of the subgraph of the first function, 1 unless it is called. REQUIRES: no function was used yet.
+  void SetFirstCallee(size_t index) {
+    first_callee_ = index;
+    keeps_subgraphs_ = true;
+  }
+  // True if the subgraphs of the source are copied.
+  bool keeps_subgraphs() const { return keeps_subgraphs_; }
   // Records that the model uses a variable or table (VarHandleOp, HashTableV2), and returns its name.
   std::string UseResource(const Node& node);
   // Returns the nodes of the graph that initialise the resources in use. Adds a problem for an initial value that is
@@ -65,7 +78,7 @@ class ModelExport {
 
   // Returns the buffer with these bytes. Equal buffers are shared.
   uint32_t BufferOf(absl::string_view bytes, Owner owner);
-  uint32_t OperatorCode(tflite::BuiltinOperator op, int version, absl::string_view custom_name);
+  uint32_t OperatorCode(tflite::BuiltinOperator op, int version, absl::string_view custom_name = "");
   // Records that the model needs a runtime of at least this version ("2.3").
   void RequireRuntime(absl::string_view runtime);
 
@@ -75,12 +88,23 @@ class ModelExport {
   void NoteFlex() { may_flex_ = true; }
   absl::Status Problems() const;
 
+  // --- Parts of another model, see carried_export.cc ---------------------------------------------------------------
+  // Adds the metadata, the description and the archive at the end of the file. The container must outlive this object.
+  absl::Status KeepSurroundings(const TfliteContainer& source);
+  // Replaces the content of a metadata entry, or adds one. An empty archive stands for none.
+  void SetMetadata(absl::string_view key, const std::string& content, const std::string& archive);
+  // Copies a subgraph. The numbers of subgraphs in it must stay valid.
+  absl::StatusOr<flatbuffers::Offset<tflite::SubGraph>> CopySubgraph(const TfliteContainer& source, int index);
+
   // Encodes the model and writes it.
   absl::Status Write(std::vector<flatbuffers::Offset<tflite::SubGraph>> subgraphs,
                      std::vector<flatbuffers::Offset<tflite::SignatureDef>> signatures, const TfliteLimits& limits,
                      ByteSink* sink);
 
  private:
+  // Counts copied descriptions against a limit. Returns ResourceExhausted.
+  absl::Status TakeCopied(uint64_t bytes, uint64_t file_bytes);
+
   struct Content {
     absl::string_view bytes;
     Owner owner;
@@ -98,6 +122,8 @@ class ModelExport {
   const FunctionLibrary library_;
   const bool allow_flex_;
   bool may_flex_ = false;  // --allow_flex would remove a problem.
+  size_t first_callee_ = 1;
+  bool keeps_subgraphs_ = false;
   std::vector<std::unique_ptr<Callee>> callees_;
   absl::flat_hash_map<std::string, int32_t> subgraph_of_;  // By function and shapes.
   absl::flat_hash_set<std::string> resources_;             // Names of those in use.
@@ -105,6 +131,11 @@ class ModelExport {
   std::vector<Content> buffers_ = {{}};  // Buffer 0 is empty.
   absl::flat_hash_map<absl::string_view, uint32_t> buffer_of_;
   std::vector<Code> codes_;
+  std::vector<std::pair<std::string, uint32_t>> metadata_;  // Names and buffers, without the version of the runtime.
+  std::string description_ = "Permafrost";
+  std::string archive_;  // Follows the model.
+  uint64_t archive_origin_ = 0;
+  uint64_t copied_bytes_ = 0;
   std::vector<std::string> problems_;
   std::string runtime_ = "1.5.0";
 };
@@ -116,8 +147,9 @@ class SubgraphExport {
   SubgraphExport(ModelExport* model, const Graph& graph, std::string name)
       : model_(model), graph_(graph), name_(std::move(name)) {}
 
-  // Selects the operators of the declared outputs. Problems of single nodes are added to the model.
-  absl::Status Run();
+  // Selects the operators of the declared outputs. Problems of single nodes are added to the model. Tensors of the
+  // interface are described as in subgraph `entry` of `source`, unless it is null.
+  absl::Status Run(const TfliteContainer* source = nullptr, int entry = 0);
   // The same for the body of a function, with the shapes of its arguments.
   absl::Status RunBody(absl::Span<const Shape> args);
   // Selects the operators that `nodes` need, and has neither inputs nor outputs.
@@ -128,6 +160,10 @@ class SubgraphExport {
   absl::Status CheckTensors();
   flatbuffers::Offset<tflite::SubGraph> Encode();
   flatbuffers::Offset<tflite::SignatureDef> EncodeSignature(absl::string_view key, uint32_t subgraph);
+  // Encodes the signatures of the source that are still valid: those of `entry`, with arguments that were added and
+  // without those that were removed, and those of other subgraphs if `has_others`.
+  absl::StatusOr<std::vector<flatbuffers::Offset<tflite::SignatureDef>>> KeepSignatures(const TfliteContainer& source,
+                                                                                        int entry, bool has_others);
 
   ModelExport& model() { return *model_; }
   const ShapeMap& shapes() const { return shapes_; }
@@ -145,11 +181,21 @@ class SubgraphExport {
     std::string name;
     DType dtype = DType::kInvalid;
     Shape shape;
-    Tensor value;  // Of a constant.
+    Tensor value;                                 // Of a constant.
+    std::shared_ptr<const tflite::TensorT> kept;  // The description in a source; the fields above but `value` and
+                                                  // `name` do not apply.
   };
 
   // Adds the operator whose last node is `root`.
   absl::Status Select(Node* root);
+  // Same, for a node that carries an operator.
+  absl::Status SelectCarried(Node* node);
+  // Returns the tensor of a constant operand of a carried operator.
+  absl::StatusOr<int32_t> KeptConstant(const Node& constant, const tflite::TensorT& tensor);
+  // Gives a tensor the description that a carried operator has of it. Adds a problem of `node` if they contradict.
+  void Describe(int32_t index, const tflite::TensorT& tensor, bool is_result, const Node& node);
+  // Gives declared inputs and outputs the descriptions and names that they have in the source.
+  void DescribeInterface(const TfliteContainer& source, int entry);
   // Tries the forms of `node` that have all of `traits`. Returns Unimplemented with the last reason.
   absl::Status TryForms(Node* node, Node* root, TensorRef bias, tflite::ActivationFunctionType activation,
                         uint32_t traits);
@@ -182,6 +228,7 @@ class SubgraphExport {
   std::vector<TensorRecord> tensors_;
   std::vector<ExportedOperator> operators_;  // The last first.
   std::vector<int32_t> inputs_, outputs_;
+  absl::flat_hash_map<std::pair<const Node*, std::string>, int32_t> kept_constants_;  // By encoded description.
 };
 
 }  // namespace permafrost

@@ -16,6 +16,7 @@
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
 #include "graph/functions/function_definition.h"
+#include "graph/ops/op_schema.h"
 #include "io/formats/tflite/operator_import.h"
 
 namespace permafrost {
@@ -28,10 +29,17 @@ constexpr size_t kMostCalls = 64;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container) {
+absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container, int entry,
+                                                    std::vector<OperatorTrace>* trace) {
+  const int64_t count = container.model().subgraphs()->size();
+  if (entry < 0 || entry >= count) {
+    return absl::InvalidArgumentError(absl::StrCat("found subgraph ", entry, ", expected less than ", count));
+  }
   auto graph = std::make_unique<Graph>();
   ModelImport model(&container, graph.get());
-  PF_RETURN_IF_ERROR(SubgraphImport(&model, 0, SubgraphRole::kGraph, graph.get()).Run());
+  SubgraphImport import(&model, entry, SubgraphRole::kGraph, graph.get());
+  import.set_trace(trace);
+  PF_RETURN_IF_ERROR(import.Run());
   PF_RETURN_IF_ERROR(model.Finish(graph.get()));
   return graph;
 }
@@ -140,8 +148,9 @@ absl::StatusOr<Node*> AddHandleNode(Graph* graph, std::string name, const std::s
   return node;
 }
 
-// Returns `text` with characters that node names cannot have replaced by '_', and without the suffix of converters.
-std::string ToNodeName(absl::string_view text) {
+}  // namespace
+
+std::string NodeNameOfTensor(absl::string_view text) {
   // Converters write the first output of a node as "name:0".
   std::string name(absl::StripSuffix(text, ":0"));
   for (char& c : name) {
@@ -153,14 +162,12 @@ std::string ToNodeName(absl::string_view text) {
   return name;
 }
 
-}  // namespace
-
 absl::StatusOr<Node*> ModelImport::AddHandle(const std::string& container, const std::string& shared_name,
                                              const Variable& variable) {
   Node*& handle = handles_[ResourceKey(container, shared_name)];
   if (handle == nullptr) {
-    PF_ASSIGN_OR_RETURN(
-        handle, AddHandleNode(graph_, graph_->UniqueName(ToNodeName(shared_name)), container, shared_name, variable));
+    PF_ASSIGN_OR_RETURN(handle, AddHandleNode(graph_, graph_->UniqueName(NodeNameOfTensor(shared_name)), container,
+                                              shared_name, variable));
   }
   return handle;
 }
@@ -236,7 +243,9 @@ std::string SubgraphImport::TensorName(int i) const {
   return name == nullptr || name->size() == 0 ? absl::StrCat("tensor_", i) : std::string(name->c_str(), name->size());
 }
 
-std::string SubgraphImport::NodeName(absl::string_view text) const { return graph_->UniqueName(ToNodeName(text)); }
+std::string SubgraphImport::NodeName(absl::string_view text) const {
+  return graph_->UniqueName(NodeNameOfTensor(text));
+}
 
 // --- State -----------------------------------------------------------------------------------------------------------
 
@@ -502,7 +511,7 @@ absl::Status SubgraphImport::AddOutputs() {
     // before, and if it must wait for operators that change resources. That node has the name of the tensor.
     const bool is_own = value.port == 0 && value.node->op() != ops::kConst && !taken.contains(value.ToString());
     if (!is_own || effects != nullptr) {
-      const std::string name = ToNodeName(TensorName(index));
+      const std::string name = NodeNameOfTensor(TensorName(index));
       if (is_own && value.node->name() == name) {
         PF_RETURN_IF_ERROR(graph_->Rename(value.node, graph_->UniqueName(absl::StrCat(name, "/value"))));
       }
@@ -518,31 +527,88 @@ absl::Status SubgraphImport::AddOutputs() {
   return graph_->DeclareInterface(input_names, output_names);
 }
 
-std::string SubgraphImport::Obstacle(const tflite::Operator& op) const {
-  const OperatorRow* row = FindOperator(model_->container(), op);
-  if (row == nullptr) return "is not supported";
+std::string SubgraphImport::Obstacle(const OperatorRow& row, const tflite::Operator& op) const {
   const int num_inputs = op.inputs() == nullptr ? 0 : static_cast<int>(op.inputs()->size());
   const int num_outputs = op.outputs() == nullptr ? 0 : static_cast<int>(op.outputs()->size());
-  if (num_inputs < row->least_inputs) {
-    return absl::StrCat("has ", num_inputs, " operands, expected at least ", row->least_inputs);
+  if (num_inputs < row.least_inputs) {
+    return absl::StrCat("has ", num_inputs, " operands, expected at least ", row.least_inputs);
   }
-  if (row->num_outputs >= 0 && num_outputs != row->num_outputs) {
-    return absl::StrCat("has ", num_outputs, " results, expected ", row->num_outputs);
+  if (row.num_outputs >= 0 && num_outputs != row.num_outputs) {
+    return absl::StrCat("has ", num_outputs, " results, expected ", row.num_outputs);
   }
-  for (int i = 0; i < row->least_inputs; ++i) {
+  for (int i = 0; i < row.least_inputs; ++i) {
     if (op.inputs()->Get(static_cast<uint32_t>(i)) < 0) return absl::StrCat("lacks operand ", i);
   }
-  if (row->codes != Codes::kRefused) return "";
+  return "";
+}
+
+bool SubgraphImport::HasRefusedCodes(const OperatorRow& row, const tflite::Operator& op) const {
+  if (row.codes != Codes::kRefused) return false;
   for (const auto* tensors : {op.inputs(), op.outputs()}) {
     if (tensors == nullptr) continue;
     for (const int32_t i : *tensors) {
-      if (i >= 0 && IsQuantized(tensor(i))) {
-        return absl::StrCat("computes with ", tflite::EnumNameTensorType(tensor(i).type()),
-                            " codes, for which there is no kernel");
-      }
+      if (i >= 0 && IsQuantized(tensor(i))) return true;
     }
   }
-  return "";
+  return false;
+}
+
+absl::Status SubgraphImport::AddCarried(const tflite::Operator& op, const std::string& name,
+                                        const OperatorImport* failed, const Node* before, const std::string& reason) {
+  if (failed != nullptr) {
+    has_failed_ = true;
+    std::vector<Node*> own;
+    for (Node* node = graph_->last(); node != before; node = node->previous()) {
+      if (!failed->IsOwn(*node)) continue;
+      own.push_back(node);
+      const OpSchema* schema = FindSchema(node->op());
+      if (schema == nullptr || schema->Is(kStateful | kHasSideEffect)) return AddProblem(op, reason);
+    }
+    for (Node* node : own) {
+      if (node->uses().empty()) PF_RETURN_IF_ERROR(graph_->RemoveNode(node));
+    }
+  }
+  absl::StatusOr<Node*> node = carrier_.Add(op, NodeName(name), nullptr, [this](int i) { return ValueOf(i); });
+  if (absl::IsUnimplemented(node.status())) return AddProblem(op, reason);
+  PF_RETURN_IF_ERROR(node.status());
+  const int count = op.outputs() == nullptr ? 0 : static_cast<int>(op.outputs()->size());
+  for (int k = 0; k < count; ++k) {
+    values_[static_cast<size_t>(op.outputs()->Get(static_cast<uint32_t>(k)))] = {*node, k};
+  }
+  bool has_state = false;
+  for (const auto* tensors : {op.inputs(), op.outputs()}) {
+    if (tensors == nullptr) continue;
+    for (const int32_t i : *tensors) {
+      has_state |= i >= 0 && (tensor(i).is_variable() || tensor(i).type() == tflite::TensorType::RESOURCE);
+    }
+  }
+  if (has_state) Order(*node, nullptr, true);
+  return absl::OkStatus();
+}
+
+absl::Status SubgraphImport::RemoveUnread() {
+  absl::flat_hash_set<const Node*> removed;
+  for (bool is_done = false; !is_done;) {
+    is_done = true;
+    for (Node* node = graph_->last(); node != nullptr;) {
+      Node* const previous = node->previous();
+      if (node->uses().empty() && !graph_->IsEndpoint(node) &&
+          (node->op() == ops::kConst || node->op() == UniformDequantizeOp())) {
+        is_done &= node->op() == ops::kConst;
+        removed.insert(node);
+        PF_RETURN_IF_ERROR(graph_->RemoveNode(node));
+      }
+      node = previous;
+    }
+  }
+  if (trace_ != nullptr) {
+    for (OperatorTrace& traced : *trace_) {
+      const auto is_removed = [&](const Node* node) { return removed.contains(node); };
+      traced.created.erase(std::remove_if(traced.created.begin(), traced.created.end(), is_removed),
+                           traced.created.end());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SubgraphImport::AddProblem(const tflite::Operator& op, std::string problem) {
@@ -564,18 +630,23 @@ absl::Status SubgraphImport::AddOperator(int i) {
                                                                                 : TensorName(op.outputs()->Get(0));
   const std::string place =
       absl::StrCat("operator ", i, " (", model_->container().OperatorName(op), ", '", absl::CEscape(name), "')");
-  const std::string obstacle = Obstacle(op);
+  const OperatorRow* row = FindOperator(model_->container(), op);
+  if (row == nullptr || HasRefusedCodes(*row, op)) {
+    const std::string reason = row == nullptr ? " is not supported" : " computes with codes, without a kernel";
+    return Annotate(AddCarried(op, name, nullptr, nullptr, absl::StrCat(place, reason)), place);
+  }
+  const std::string obstacle = Obstacle(*row, op);
   if (!obstacle.empty()) return AddProblem(op, absl::StrCat(place, " ", obstacle));
-  const OperatorRow& row = *FindOperator(model_->container(), op);
-  OperatorImport import(this, op, NodeName(name), row.codes);
-  absl::StatusOr<std::vector<TensorRef>> results = row.import(&import);
+  const Node* const before = graph_->last();
+  OperatorImport import(this, op, NodeName(name), row->codes);
+  absl::StatusOr<std::vector<TensorRef>> results = row->import(&import);
   if (results.ok())
     results = [&]() -> Results {
       PF_RETURN_IF_ERROR(import.Quantize(&*results));
       return results;
     }();
   if (absl::IsUnimplemented(results.status())) {
-    return AddProblem(op, absl::StrCat(place, " ", results.status().message()));
+    return Annotate(AddCarried(op, name, &import, before, absl::StrCat(place, " ", results.status().message())), place);
   }
   PF_RETURN_IF_ERROR(Annotate(results.status(), place));
   for (int k = 0; k < import.num_outputs(); ++k) {
@@ -590,6 +661,31 @@ absl::Status SubgraphImport::AddOperator(int i) {
   return absl::OkStatus();
 }
 
+absl::Status SubgraphImport::AddTracedOperator(int i) {
+  if (trace_ == nullptr) return AddOperator(i);
+  Node* const last = graph_->last();
+  PF_RETURN_IF_ERROR(AddOperator(i));
+  const tflite::Operator& op = *subgraph().operators()->Get(static_cast<uint32_t>(i));
+  OperatorTrace operator_trace;
+  // A failed import may have removed what was last.
+  for (Node* node = last == nullptr ? graph_->first() : last->next(); node != nullptr; node = node->next()) {
+    operator_trace.created.push_back(node);
+  }
+  const auto values = [this](const flatbuffers::Vector<int32_t>* tensors) {
+    std::vector<TensorRef> refs;
+    if (tensors == nullptr) return refs;
+    for (const int32_t t : *tensors) {
+      const bool is_value = t >= 0 && !model_->container().IsConstantOperand(index_, t);
+      refs.push_back(is_value ? values_[static_cast<size_t>(t)] : TensorRef());
+    }
+    return refs;
+  };
+  operator_trace.inputs = values(op.inputs());
+  operator_trace.results = values(op.outputs());
+  trace_->push_back(std::move(operator_trace));
+  return absl::OkStatus();
+}
+
 absl::Status SubgraphImport::Run() {
   values_.assign(subgraph().tensors() == nullptr ? 0 : subgraph().tensors()->size(), TensorRef());
   const int count = subgraph().operators() == nullptr ? 0 : static_cast<int>(subgraph().operators()->size());
@@ -601,8 +697,10 @@ absl::Status SubgraphImport::Run() {
   } else {
     PF_RETURN_IF_ERROR(AddInputs());
   }
-  for (int i = 0; i < count; ++i) PF_RETURN_IF_ERROR(AddOperator(i));
-  return role_ == SubgraphRole::kInitializer ? absl::OkStatus() : AddOutputs();
+  for (int i = 0; i < count; ++i) PF_RETURN_IF_ERROR(AddTracedOperator(i));
+  if (role_ != SubgraphRole::kInitializer) PF_RETURN_IF_ERROR(AddOutputs());
+  // The constants of an initialiser may be read by operators of the graph that follow.
+  return has_failed_ && role_ != SubgraphRole::kInitializer ? RemoveUnread() : absl::OkStatus();
 }
 
 }  // namespace permafrost

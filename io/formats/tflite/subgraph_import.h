@@ -14,16 +14,33 @@
 #include "absl/strings/string_view.h"
 #include "graph/functions/function.h"
 #include "graph/graph.h"
+#include "io/formats/tflite/carried_operator.h"
 #include "io/formats/tflite/container.h"
 
 namespace permafrost {
 
-// Converts the model to a graph that declares the inputs and outputs of the first subgraph, in order. Returns
-// Unimplemented, with a list of all operators that cannot be expressed in TensorFlow's ops and the names of their
-// tensors.
-absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container);
+class OperatorImport;
+struct OperatorRow;
 
-// State shared by the subgraphs of one model.
+// Returns the name of a tensor as a node name: characters that node names cannot have are replaced by '_', and the
+// suffix
+// ":0" of converters is removed.
+std::string NodeNameOfTensor(absl::string_view text);
+
+// The nodes that the import of one operator made.
+struct OperatorTrace {
+  std::vector<Node*> created;  // Includes nodes that operators share, such as constants, at the first that reads them.
+  std::vector<TensorRef> inputs, results;  // By operand and result; the node is null for constants and absent ones.
+};
+
+// Converts the model to a graph that declares the inputs and outputs of subgraph `entry`, in order. Operators that
+// cannot be expressed in TensorFlow's ops become nodes that carry them (carried_operator.h). Returns Unimplemented,
+// with a list of all of them, for operators that cannot be carried either. If `trace` is not null, it is set to the
+// operators of the subgraph, in order.
+absl::StatusOr<std::unique_ptr<Graph>> ImportTflite(TfliteContainer container, int entry = 0,
+                                                    std::vector<OperatorTrace>* trace = nullptr);
+
+// State shared by the subgraphs of one model. "The first subgraph" is the one whose graph is made.
 class ModelImport {
  public:
   // Does not own `container` and `graph`, the graph of the first subgraph.
@@ -84,7 +101,10 @@ class SubgraphImport {
  public:
   // Does not own `model` and `graph`.
   SubgraphImport(ModelImport* model, int index, SubgraphRole role, Graph* graph)
-      : model_(model), index_(index), role_(role), graph_(graph) {}
+      : model_(model), index_(index), role_(role), graph_(graph), carrier_(&model->container(), index, graph) {}
+
+  // Records the nodes of each operator. Does not own `trace`.
+  void set_trace(std::vector<OperatorTrace>* trace) { trace_ = trace; }
 
   // Adds the inputs (Placeholder, or _Arg for a function), the operators and the outputs. Operators of an initialiser
   // are added to the model's graph. Returns InvalidArgument for an initialiser with inputs or outputs.
@@ -141,11 +161,20 @@ class SubgraphImport {
   // Returns a node that runs after all operators that change resources; null if there are none.
   absl::StatusOr<Node*> AllEffects();
   absl::Status AddOperator(int i);
+  absl::Status AddTracedOperator(int i);
   // Records an operator that cannot be imported, and continues with placeholders as its results, so that problems of
   // later operators are reported, too.
   absl::Status AddProblem(const tflite::Operator& op, std::string problem);
-  // Returns the reason why the operator cannot be imported, or an empty string.
-  std::string Obstacle(const tflite::Operator& op) const;
+  // Returns the reason why the operator is malformed, or an empty string.
+  std::string Obstacle(const OperatorRow& row, const tflite::Operator& op) const;
+  // True if the operator computes with codes for which there is no kernel.
+  bool HasRefusedCodes(const OperatorRow& row, const tflite::Operator& op) const;
+  // Adds a node that carries the operator, for `reason`. Removes the nodes of `failed`, an import that has failed,
+  // unless it is null; they follow `before`.
+  absl::Status AddCarried(const tflite::Operator& op, const std::string& name, const OperatorImport* failed,
+                          const Node* before, const std::string& reason);
+  // Removes constants that only failed imports read.
+  absl::Status RemoveUnread();
 
   ModelImport* model_;
   int index_;
@@ -167,6 +196,9 @@ class SubgraphImport {
   absl::flat_hash_map<int, Tensor> constants_;
   absl::flat_hash_map<int, Scales> scales_;
   absl::flat_hash_map<int, TensorRef> dequantized_;
+  CarriedOperatorMaker carrier_;
+  bool has_failed_ = false;  // The import of an operator; it is carried instead.
+  std::vector<OperatorTrace>* trace_ = nullptr;
 };
 
 }  // namespace permafrost
