@@ -76,8 +76,9 @@ std::string TextOf(const WinogradForm& form) {
   return absl::StrCat("F(", form.y.outputs, "x", form.x.outputs, ", ", form.y.taps, "x", form.x.taps, ")");
 }
 
-// Costs in products of the direct form, fitted to 60 layers on an EPYC with AVX-512 whose weights were not in a cache:
-// of 54 estimates for 16 and more channels, 50 are within 20 % of the measured share (winograd_layers prints both).
+// Costs in products of the direct form, fitted to about 60 forms of 30 layers on an EPYC with AVX-512, whose weights
+// were not in a cache. Of 54 estimates for 16 and more channels, about 43 are within 20 % of the measured share
+// (winograd_layers prints both).
 constexpr double kDirectWeight = 8.6;  // A weight that is read.
 constexpr double kDirectNumber = 39;   // A number of the source or the result.
 constexpr double kProduct = 1.03;      // A product of transformed numbers.
