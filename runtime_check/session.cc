@@ -24,6 +24,7 @@
 #include "runtime_check/resources/memory_budget.h"
 #include "runtime_check/resources/run_log.h"
 #include "runtime_check/resources/runtime_object.h"
+#include "runtime_check/threads/cancellation.h"
 #include "runtime_check/threads/processors.h"
 #include "runtime_check/threads/thread_lane.h"
 #include "runtime_check/threads/thread_pool.h"
@@ -124,6 +125,7 @@ absl::Status Session::Impl::Build(const Graph& graph, absl::Span<const std::stri
     PF_ASSIGN_OR_RETURN(functions_, FunctionTable::For(graph));
   }
   const ProgramContext context = {options_.kernel_lookup, &budget_, functions_.get(), options_.region_reader};
+  const CancellationScope scope(&options_.loop_limits.is_cancelled);
   PF_ASSIGN_OR_RETURN(program_, BuildProgram(graph, {feeds, fetches, options_.targets}, context));
   PF_RETURN_IF_ERROR(Initialize(graph, context));
   return CheckInterface();
@@ -191,6 +193,7 @@ absl::Status Session::Impl::CheckFeed(size_t i, DType dtype, const Shape& shape)
 
 absl::Status Session::Impl::PlanFor(std::vector<Shape> shapes) {
   if (entry_ != nullptr && shapes == entry_->shapes) return absl::OkStatus();
+  const CancellationScope scope(&options_.loop_limits.is_cancelled);
   entry_ = nullptr;
   PF_ASSIGN_OR_RETURN(entry_, plans_.Acquire(program_, std::move(shapes), environment_));
   return absl::OkStatus();
@@ -233,6 +236,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Impl::Accept(absl::Span<const Tenso
 }
 
 absl::Status Session::Impl::Execute(absl::Span<const Tensor> feeds, absl::Span<char* const> memory) {
+  const CancellationScope scope(&options_.loop_limits.is_cancelled);
   std::vector<Value> values;
   for (const Tensor& feed : feeds) values.push_back(ViewOf(feed));
   Profiler* profiler = options_.profiler != nullptr && options_.profiler->is_recording() ? options_.profiler : nullptr;

@@ -1,14 +1,24 @@
 // Prepares and computes one node on tensors.
 #include "runtime_check/checking/evaluate.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ops/op_schema.h"
 #include "runtime_check/planning/prepared_node.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
+namespace {
+
+int64_t NowNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
 
 absl::Status KernelEvaluator::Supports(const Node& node) const {
   if (node.op() == ops::kConst) return absl::OkStatus();
@@ -83,9 +93,17 @@ absl::StatusOr<std::vector<Tensor>> KernelEvaluator::Evaluate(const Node& node, 
   if (kernel.compute() == nullptr) return results;
   ThreadPool threads(1);
   MemoryBudget budget(memory_limit_);
+  const int64_t start_ns = NowNanoseconds();
+  const int64_t left_ns = most_ns_ - spent_ns_;
+  const CancellationFunction is_late = [start_ns, left_ns] { return NowNanoseconds() - start_ns > left_ns; };
+  const CancellationScope scope(most_ns_ == INT64_MAX ? nullptr : &is_late);
   std::vector<Value> outputs(output_types.size());
-  PF_ASSIGN_OR_RETURN(std::vector<HeapOutput> made,
-                      ComputeNode(node, prepared, pointers, outputs.data(), {&threads, &budget}));
+  absl::StatusOr<std::vector<HeapOutput>> computed =
+      ComputeNode(node, prepared, pointers, outputs.data(), {&threads, &budget});
+  spent_ns_ += NowNanoseconds() - start_ns;
+  if (absl::IsCancelled(computed.status())) has_run_out_ = true;
+  PF_RETURN_IF_ERROR(computed.status());
+  std::vector<HeapOutput> made = *std::move(computed);
   for (size_t i = 0; i < made.size(); ++i) {
     results.push_back(made[i].strings == nullptr ? std::move(made[i].tensor)
                                                  : Tensor::FromStrings(outputs[i].shape, std::move(*made[i].strings)));

@@ -11,6 +11,7 @@
 #include "runtime_check/planning/cluster.h"
 #include "runtime_check/profiling/profiler.h"
 #include "runtime_check/program/functions.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -53,6 +54,7 @@ absl::Status StepRunner::Run(Step* step, absl::Span<const int> release) {
   } else if (absl::Status status = RunKernel(step->compute, &step->context); !status.ok()) {
     return Annotate(status, step->context.node().Describe());
   }
+  PF_RETURN_IF_ERROR(CheckNotCancelled());
   for (const int tensor : release) plan_.held[tensor].reset();
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/box_overlap.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -89,7 +90,7 @@ absl::Status Compute(ComputeContext* context) {
       std::sort(candidates.begin(), candidates.end(), ComesBefore);
       const size_t first = selected.size();
       for (const Detection& candidate : candidates) {
-        if (static_cast<int64_t>(selected.size() - first) == per_class) break;
+        if (static_cast<int64_t>(selected.size() - first) == per_class || RunIsCancelled()) break;
         bool overlaps = false;
         // In reverse order, since the boxes selected last are the most likely to overlap.
         for (size_t j = selected.size(); j > first && !overlaps; --j) {

@@ -15,6 +15,7 @@
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/wide_elements.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -343,7 +344,7 @@ void ConvolvePlain(ComputeContext* context, const Convolution& convolution, cons
   const BoundPostOps post_ops(convolution.post_ops, context);
   T* output = context->output<T>(0);
   context->threads().ParallelFor(convolution.num_rows(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
+    for (int64_t row = begin; row < end && !RunIsCancelled(); ++row) {
       const int64_t column = row % x.output, line = row / x.output % y.output, image = row / x.output / y.output;
       int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);

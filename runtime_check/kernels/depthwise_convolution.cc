@@ -13,6 +13,7 @@
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -136,7 +137,7 @@ void ComputePlain(ComputeContext* context, const DepthwiseState& state) {
   const T* filter = context->input<T>(1);
   T* output = context->output<T>(0);
   context->threads().ParallelFor(state.batch * y.output * x.output, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
       const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
       int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);
@@ -178,7 +179,7 @@ absl::Status ComputeDepthwise(ComputeContext* context) {
   // 16K multiplications take longer than waking a thread.
   const int64_t line_cost = x.output * state.output_channels() * y.taps * x.taps;
   context->threads().ParallelFor(lines, 1 + (16 << 10) / line_cost, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
       float* line = output + i * x.output * state.output_channels();
       ComputeLine(state, input + i / y.output * y.input * x.input * state.channels, i % y.output, filter, line);
       if (!post_ops.is_empty()) {

@@ -11,6 +11,7 @@
 #include "runtime_check/kernels/box_overlap.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -134,7 +135,7 @@ absl::Status Compute(ComputeContext* context) {
   const bool is_soft = sigma > 0;
   const float decay = is_soft ? -0.5f / sigma : 0;
   int32_t num_selected = 0;
-  while (num_selected < limit && end != heap) {
+  while (num_selected < limit && end != heap && !RunIsCancelled()) {
     std::pop_heap(heap, end, ComesAfter);
     Candidate next = *--end;
     const float original = next.score;

@@ -14,6 +14,7 @@
 #include "runtime_check/kernels/box_overlap.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -125,7 +126,7 @@ int64_t Suppress(const DetectionState& state, const float* corners, const float*
             [scores](int32_t a, int32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
   std::fill_n(is_active, kept, 1);
   int64_t count = 0;
-  for (int64_t i = 0; i < kept && count < most; ++i) {
+  for (int64_t i = 0; i < kept && count < most && !RunIsCancelled(); ++i) {
     if (!is_active[i]) continue;
     selected[count++] = order[i];
     for (int64_t j = i + 1; j < kept; ++j) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -84,6 +85,9 @@ void Pack(const InnerLoops& loops, const PackedShape& shape, const float* b, int
   }
 }
 
+// Panels between two questions whether the run is cancelled. A panel takes at least a microsecond.
+constexpr int64_t kPanelsPerBlock = 16;
+
 void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shape, DepthRange range, const float* a,
                   int64_t a_stride, const float* packed, float* c, int64_t c_stride, int64_t panel_begin,
                   int64_t panel_end) {
@@ -92,6 +96,7 @@ void MultiplyPart(const InnerLoops& loops, int64_t rows, const PackedShape& shap
   do {
     const int64_t depth = std::min(kDepthBlock, range.end - k);
     for (int64_t p = panel_begin; p < panel_end; ++p) {
+      if (p % kPanelsPerBlock == 0 && RunIsCancelled()) return;
       const Panel panel = PanelAt(loops, shape, p);
       const float* slab = packed + p * loops.panel_width * shape.depth + k * panel.width;
       loops.multiply_panel(rows, panel.columns, depth, a + (k - range.begin), a_stride, slab, c + p * loops.panel_width,
@@ -134,7 +139,7 @@ void ForEachPiece(ThreadPool& threads, int64_t pieces, absl::FunctionRef<void(in
       const int64_t each = pieces / workers, extra = pieces % workers;
       const int64_t first = worker * each + std::min(worker, extra);
       const int64_t last = first + each + (worker < extra);
-      for (int64_t piece = first; piece < last; ++piece) body(static_cast<int>(worker), piece);
+      for (int64_t piece = first; piece < last && !RunIsCancelled(); ++piece) body(static_cast<int>(worker), piece);
     }
   });
 }

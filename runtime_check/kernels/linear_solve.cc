@@ -7,6 +7,7 @@
 #include "graph/base/status.h"
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -35,7 +36,7 @@ absl::Status Solve(ComputeContext* context, bool adjoint) {
   const int64_t n = shape.dim(shape.rank() - 2), columns = shape.dim(shape.rank() - 1);
   if (shape.num_elements() == 0) return absl::OkStatus();
   Eigen::Map<Matrix> decomposed(reinterpret_cast<T*>(context->scratch()), n, n);
-  for (int64_t i = 0; i < shape.num_elements() / (n * columns); ++i) {
+  for (int64_t i = 0; i < shape.num_elements() / (n * columns) && !RunIsCancelled(); ++i) {
     const Eigen::Map<const Matrix> matrix(context->input<T>(0) + i * n * n, n, n);
     const Eigen::Map<const Matrix> right(context->input<T>(1) + i * n * columns, n, columns);
     Eigen::Map<Matrix> output(context->output<T>(0) + i * n * columns, n, columns);

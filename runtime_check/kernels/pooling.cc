@@ -14,6 +14,7 @@
 #include "runtime_check/kernels/scratch.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -70,7 +71,9 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
     input = pixels;
     output = ScratchAt(context, state.output_part);
   }
-  const int64_t line_cost = x.output * channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
+  const int64_t pixel_cost = channels * std::min(y.taps, y.input) * std::min(x.taps, x.input);
+  const int64_t line_cost = x.output * pixel_cost;
+  const bool is_long = pixel_cost > (64 << 10);  // Ten microseconds or more for a pixel.
   context->threads().ParallelFor(state.batch * y.output, 1 + (16 << 10) / std::max<int64_t>(line_cost, 1),
                                  [&](int64_t begin, int64_t end) {
                                    for (int64_t i = begin; i < end; ++i) {
@@ -78,6 +81,7 @@ void Pool(ComputeContext* context, float initial, Combine combine, Finish finish
                                      int64_t y_begin, y_end, x_begin, x_end;
                                      y.TapsInside(i % y.output, &y_begin, &y_end);
                                      for (int64_t column = 0; column < x.output; ++column) {
+                                       if (is_long && RunIsCancelled()) return;
                                        float* to = output + (i * x.output + column) * channels;
                                        std::fill_n(to, channels, initial);
                                        x.TapsInside(column, &x_begin, &x_end);
@@ -108,7 +112,7 @@ absl::Status PoolPlain(ComputeContext* context, T initial, Combine combine, Fini
   const T* input = context->input<T>(0);
   T* output = context->output<T>(0);
   context->threads().ParallelFor(state.batch * y.output * x.output, 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
       const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
       int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);
@@ -234,7 +238,7 @@ void FindLargest(ComputeContext* context) {
   T* output = context->output<T>(0);
   Index* indices = context->output<Index>(1);
   context->threads().ParallelFor(state.batch * y.output * x.output, 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
       const int64_t column = i % x.output, line = i / x.output % y.output, image = i / x.output / y.output;
       int64_t y_begin, y_end, x_begin, x_end;
       y.TapsInside(line, &y_begin, &y_end);

@@ -11,6 +11,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/scratch.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -99,7 +100,7 @@ void ForRows(ComputeContext* context, int64_t used, F transform) {
   const auto& state = context->state<SpectrumState>();
   From* row = reinterpret_cast<From*>(context->scratch());
   To* result = reinterpret_cast<To*>(context->scratch() + (state.points + 2) * sizeof(std::complex<double>));
-  for (int64_t i = 0; i < state.rows; ++i) {
+  for (int64_t i = 0; i < state.rows && !RunIsCancelled(); ++i) {
     const From* x = context->input<From>(0) + i * state.given;
     std::copy(x, x + used, row);
     if (state.points == 1) {  // The transform of one number is the number; the library does not support this.
@@ -232,7 +233,7 @@ struct Plane {
   }
 
   void TransformColumns(bool is_inverse) {
-    for (int64_t c = 0; c < state.columns; ++c) {
+    for (int64_t c = 0; c < state.columns && !RunIsCancelled(); ++c) {
       for (int64_t y = 0; y < state.lines; ++y) line[y] = numbers[y * state.columns + c];
       TransformLine(state.lines, is_inverse);
       for (int64_t y = 0; y < state.lines; ++y) numbers[y * state.columns + c] = result[y];
@@ -251,7 +252,7 @@ absl::Status ComputeComplexPlane(ComputeContext* context) {
     Plane<typename T::value_type> plane(context);
     const PlaneState& state = plane.state;
     const int64_t count = state.lines * state.columns;
-    for (int64_t i = 0; i < state.images; ++i) {
+    for (int64_t i = 0; i < state.images && !RunIsCancelled(); ++i) {
       const T* x = context->input<T>(0) + i * count;
       for (int64_t y = 0; y < state.lines; ++y) {
         std::copy_n(x + y * state.columns, state.columns, plane.line);
@@ -271,7 +272,7 @@ absl::Status ComputePlaneFromReal(ComputeContext* context) {
     Plane<T> plane(context);
     const PlaneState& state = plane.state;
     T* row = reinterpret_cast<T*>(plane.line);
-    for (int64_t i = 0; i < state.images; ++i) {
+    for (int64_t i = 0; i < state.images && !RunIsCancelled(); ++i) {
       for (int64_t y = 0; y < state.lines; ++y) {
         std::copy_n(context->input<T>(0) + (i * state.given_lines + y) * state.given, state.points, row);
         if (state.points == 1) {
@@ -294,7 +295,7 @@ absl::Status ComputePlaneToReal(ComputeContext* context) {
     using T = typename decltype(tag)::type;
     Plane<T> plane(context);
     const PlaneState& state = plane.state;
-    for (int64_t i = 0; i < state.images; ++i) {
+    for (int64_t i = 0; i < state.images && !RunIsCancelled(); ++i) {
       const std::complex<T>* x = context->input<std::complex<T>>(0) + i * state.given_lines * state.given;
       for (int64_t y = 0; y < state.lines; ++y) {
         std::copy_n(x + y * state.given, state.columns, plane.numbers + y * state.columns);

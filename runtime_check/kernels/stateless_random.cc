@@ -17,6 +17,7 @@
 #include "runtime_check/kernel.h"
 #include "runtime_check/kernels/philox.h"
 #include "runtime_check/kernels/prepare.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -165,6 +166,7 @@ double GammaNumber(double alpha, const Philox& bits, uint64_t block) {
   // Limit on rejected candidates. About one in twenty is rejected; a stream that reaches the limit has numbers that are
   // not finite.
   constexpr int kMostCandidates = 1 << 16;
+  if (std::isnan(c)) return c;  // No candidate is accepted.
   for (int i = 0; i < kMostCandidates; ++i) {
     const double x = normal.Take(next);
     double v = 1 + c * x;
@@ -192,7 +194,7 @@ absl::Status ComputeGamma(ComputeContext* context) {
     const T* alpha = context->input<T>(alpha_input);
     T* output = context->output<T>(0);
     context->threads().ParallelFor(count, kGrainGroups, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+      for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
         double a;
         if constexpr (std::is_same_v<T, Half>) {
           a = ToFloat(alpha[i / samples]);
@@ -257,9 +259,11 @@ void DrawClasses(ComputeContext* context, const Philox& bits) {
       return static_cast<double>(x);
     }
   };
+  // Samples between two questions whether the run is cancelled: about a millisecond.
+  constexpr uint64_t kSamplesPerBlock = 1 << 14;
   Block block = {};
   uint64_t next = 0;
-  for (int64_t row = 0; row < rows; ++row, logits += classes) {
+  for (int64_t row = 0; row < rows && !RunIsCancelled(); ++row, logits += classes) {
     double largest = -std::numeric_limits<double>::infinity();
     for (int64_t c = 0; c < classes; ++c) {
       if (std::isfinite(value(logits[c]))) largest = std::max(largest, value(logits[c]));
@@ -270,6 +274,7 @@ void DrawClasses(ComputeContext* context, const Philox& bits) {
       sums[c] = total;
     }
     for (int64_t s = 0; s < samples; ++s, ++next) {
+      if (next % kSamplesPerBlock == 0 && RunIsCancelled()) return;
       if (next % 2 == 0) block = bits(next / 2);
       const size_t word = next % 2 * 2;
       const double wanted = UnitDouble(block[word], block[word + 1]) * total;

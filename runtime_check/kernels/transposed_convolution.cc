@@ -18,6 +18,7 @@
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/wide_elements.h"
 #include "runtime_check/kernels/window.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -166,7 +167,7 @@ void ComputePlain(ComputeContext* context, const TransposedState& state) {
   const T* small = context->input<T>(2);
   T* large = context->output<T>(0);
   context->threads().ParallelFor(state.batch * y.input * x.input, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && !RunIsCancelled(); ++i) {
       const int64_t column = i % x.input, line = i / x.input % y.input, image = i / x.input / y.input;
       for (int64_t c = 0; c < state.large_channels; ++c) {
         Wrapping<T> sum = 0;

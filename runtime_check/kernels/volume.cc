@@ -14,6 +14,7 @@
 #include "runtime_check/kernels/prepare.h"
 #include "runtime_check/kernels/stand_in.h"
 #include "runtime_check/kernels/window.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -105,7 +106,7 @@ void ForEachPosition(ComputeContext* context, const Axes& axes, int64_t volumes,
     for (int64_t row = first; row < last; ++row) {
       const int64_t y = row % axes[1].output, z = row / axes[1].output % axes[0].output;
       const int64_t volume = row / (axes[0].output * axes[1].output);
-      for (int64_t x = 0; x < axes[2].output; ++x) f(volume, row * axes[2].output + x, z, y, x);
+      for (int64_t x = 0; x < axes[2].output && !RunIsCancelled(); ++x) f(volume, row * axes[2].output + x, z, y, x);
     }
   });
 }
@@ -198,7 +199,7 @@ void ConvolveBackwards(ComputeContext* context) {
   // Windows overlap in the result, so each volume is one task.
   context->threads().ParallelFor(context->output_shape(0).dim(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t volume = begin; volume < end; ++volume) {
-      for (int64_t p = 0; p < positions; ++p) {
+      for (int64_t p = 0; p < positions && !RunIsCancelled(); ++p) {
         const T* from = gradient + (volume * positions + p) * outputs;
         const int64_t x = p % axes[2].output, y = p / axes[2].output % axes[1].output;
         const int64_t z = p / (axes[2].output * axes[1].output);

@@ -39,7 +39,8 @@ absl::Status RunPartition(ComputeContext* context) {
   if (is_recording) state.profiler->EnterPartition(context->node(), &state.tickets);
   const absl::Status status = state.compiled->Run(state.inputs, absl::MakeSpan(state.outputs), context->scratch(),
                                                   is_recording ? state.profiler->on_piece() : state.on_piece);
-  if (!status.ok()) state.lowered->failure = Annotate(status, context->node().Describe());
+  // A run that was cancelled is not repeated without the delegate.
+  if (!status.ok() && !absl::IsCancelled(status)) state.lowered->failure = Annotate(status, context->node().Describe());
   return status;
 }
 
@@ -222,7 +223,7 @@ class Splitter {
               ? delegate_.Compile(partition, environment_.threads->num_threads())
               : delegate_.CompileInLanes(partition, environment_.threads->num_threads(), environment_.num_lanes);
       if (made.ok()) return Accept(group, builder, partition, *std::move(made), ends);
-      reason = absl::StrCat("the delegate failed to compile its partition: ", made.status().message());
+      reason = absl::StrCat(kFailedToCompile, ": ", made.status().message());
     }
     for (const int position : group) state_.nodes[position].refusal = reason;
     return nullptr;

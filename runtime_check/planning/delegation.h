@@ -8,11 +8,15 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime_check/delegate.h"
 #include "runtime_check/planning/planning_state.h"
 #include "runtime_check/program/program.h"
 
 namespace permafrost {
+
+// The start of DelegationReport::Left::reason for nodes that the delegate took and then failed to compile.
+inline constexpr absl::string_view kFailedToCompile = "the delegate failed to compile its partition";
 
 // Returns the node at `position` as a partition of its own, whose outputs are those that have readers. REQUIRES: its
 // inputs and its outputs' shapes are known, and its readers are not prepared yet.

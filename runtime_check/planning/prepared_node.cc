@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/selection.h"
 #include "graph/base/status.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -259,6 +260,7 @@ absl::StatusOr<std::vector<HeapOutput>> ComputeNode(const Node& node, const Prep
   const NodeContext::AllocateFunction allocate_function = allocate;
   context.set_allocate(&allocate_function);
   PF_RETURN_IF_ERROR(Annotate(RunKernel(prepared.compute, &context), node.Describe()));
+  PF_RETURN_IF_ERROR(CheckNotCancelled());
   for (int i = 0; i < num_outputs; ++i) {
     if (prepared.outputs[i].depends_on_values && !allocated[i]) {
       return absl::InternalError(absl::StrCat(node.Describe(), ": the kernel did not allocate output ", i));

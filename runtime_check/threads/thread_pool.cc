@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime_check/threads/cancellation.h"
 #include "runtime_check/threads/thread_lane.h"
 #include "runtime_check/threads/thread_work.h"
 #include "runtime_check/threads/worker_team.h"
@@ -36,6 +37,23 @@ Piece PieceOf(int64_t count, int64_t pieces, int64_t index) {
   return {begin, begin + size + (index < longer ? 1 : 0)};
 }
 
+// Runs the body on a piece. A run that can be cancelled asks between blocks of this many grains, and skips the blocks
+// that are left. A grain takes at least microseconds, so that the question costs nothing in comparison. The size of a
+// block depends on the grain alone, which keeps results reproducible.
+constexpr int64_t kGrainsPerBlock = 1024;
+
+void RunPiece(int64_t begin, int64_t end, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
+  if (selection::kIsSelective || CancellationOfThread() == nullptr) return body(begin, end);
+  int64_t block;
+  if (__builtin_mul_overflow(std::max<int64_t>(grain, 1), kGrainsPerBlock, &block)) block = end - begin;
+  while (end - begin > block) {
+    body(begin, begin + block);
+    begin += block;
+    if (RunIsCancelled()) return;
+  }
+  body(begin, end);
+}
+
 }  // namespace
 
 ThreadLane::ThreadLane() : before_(std::exchange(runs_loops_alone, true)) {}
@@ -57,20 +75,23 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<voi
   if (count <= 0) return;
   const int64_t worthwhile = (count - 1) / std::max<int64_t>(grain, 1) + 1;
   const int64_t pieces = std::min<int64_t>(worthwhile, team_->num_threads());
-  if (!kHasThreads || pieces == 1) return body(0, count);  // Known at compile time in a build without threads.
+  if (!kHasThreads || pieces == 1)
+    return RunPiece(0, count, grain, body);  // Known at compile time in a build without threads.
   if (runs_loops_alone) {
     for (int64_t i = 0; i < pieces; ++i) {
       const Piece piece = PieceOf(count, pieces, i);
-      body(piece.begin, piece.end);
+      RunPiece(piece.begin, piece.end, grain, body);
     }
     return;
   }
+  const CancellationFunction* const is_cancelled = selection::kIsSelective ? nullptr : CancellationOfThread();
   const auto tell = on_thread_work.load(std::memory_order_acquire);
   team_->Run(pieces, [&](WorkerTeam::Items* items) {
+    const CancellationScope scope(is_cancelled);
     for (int64_t index; items->Next(&index);) {
       const Piece piece = PieceOf(count, pieces, index);
       const int64_t start_ns = tell == nullptr ? 0 : NowNanoseconds();
-      body(piece.begin, piece.end);
+      RunPiece(piece.begin, piece.end, grain, body);
       if (tell != nullptr) tell(items->thread(), start_ns, NowNanoseconds());
     }
   });

@@ -77,13 +77,15 @@ TEST(FlowTest, AnEndlessLoopCanBeCancelled) {
   small.Const("one", Floats({}, {1}));
   Loop(&small, "loop/", "x", "one", "zero");
   SessionOptions options;
+  // Asked between nodes, too, and true from the first time on until it is reset.
   int asked = 0;
-  options.loop_limits.is_cancelled = [&asked] { return ++asked == 1000; };
+  options.loop_limits.is_cancelled = [&asked] { return ++asked >= 1000; };
   auto session = Session::Create(small.graph(), {"x"}, {"loop/exit"}, options);
   ASSERT_TRUE(session.ok()) << session.status();
   const absl::Status status = (*session)->Run({Floats({}, {0})}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(status.message(), "the run was cancelled in iteration 1000 of the loop 'loop/'");
+  EXPECT_THAT(std::string(status.message()), testing::StartsWith("the run was cancelled"));
+  asked = -1000;
   EXPECT_TRUE((*session)->Run({Floats({}, {2})}).ok()) << "the session lives on";
 }
 

@@ -17,6 +17,7 @@
 #include "runtime_check/delegates/onednn/primitives.h"
 #include "runtime_check/planning/buffer_placement.h"
 #include "runtime_check/planning/stretch.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace onednn {
@@ -105,6 +106,7 @@ class Pieces final : public CompiledPartition {
         continue;
       }
       PF_RETURN_IF_ERROR(Annotate(pieces_[i]->Run(context), pieces_[i]->name));
+      PF_RETURN_IF_ERROR(CheckNotCancelled());
       ++i;
     }
     return absl::OkStatus();
@@ -189,6 +191,7 @@ class Pieces final : public CompiledPartition {
     const auto start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < pieces_.size(); ++i) {
       PF_RETURN_IF_ERROR(Annotate(pieces_[i]->Run(context), pieces_[i]->name));
+      PF_RETURN_IF_ERROR(CheckNotCancelled());
       on_piece(descriptions_[i],
                i == 0 ? absl::FromChrono(std::chrono::steady_clock::now() - start) : SinceTheOneBefore());
     }

@@ -18,6 +18,7 @@
 #include "graph/base/multiversion.h"
 #include "graph/base/status.h"
 #include "runtime_check/kernels/integer/integer_convolution.h"
+#include "runtime_check/threads/cancellation.h"
 
 namespace permafrost {
 namespace {
@@ -431,7 +432,7 @@ void IntegerProduct::ComputeRows(RowOf row_of, const char* packed, int64_t first
   char* codes = sums + Align(block_rows_ * width * sum_size);
   auto* part = reinterpret_cast<int32_t*>(codes + Align(depth_ * BytesOf(type_)));
   const auto* all_weights = reinterpret_cast<const int8_t*>(packed + Align(padded_columns_ * sum_size));
-  for (int64_t row = first; row < last; row += block_rows_) {
+  for (int64_t row = first; row < last && !RunIsCancelled(); row += block_rows_) {
     const int64_t count = std::min(block_rows_, last - row);
     Multiversion([&]() PF_INLINE {
       for (int64_t r = 0; r < count; ++r) PrepareRow(row_of(row + r, codes), rows + r * row_bytes_, row_sums + r);
@@ -625,7 +626,7 @@ void IntegerMatrixProduct::Compute(const void* left, const char* packed, int64_t
   auto* sums = reinterpret_cast<int64_t*>(scratch);
   const auto *a = static_cast<const int16_t*>(left), *b = reinterpret_cast<const int16_t*>(packed);
   const int64_t columns = sizes_.columns, output_size = BytesOf(scale_.type());
-  for (int64_t row = first; row < last; ++row) {
+  for (int64_t row = first; row < last && !RunIsCancelled(); ++row) {
     std::fill_n(sums, columns, int64_t{0});
     for (int64_t k = 0; k < sizes_.depth; ++k) {
       const int32_t factor = sizes_.transpose_left ? a[k * sizes_.rows + row] : a[row * sizes_.depth + k];
