@@ -50,8 +50,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Returns a view of the whole file, which stays unchanged when a writer later replaces the file. Pipes and devices
-  // are read to their end, at most kMaxStreamBytes.
+  // Returns a view of the whole file, which stays unchanged when a writer later replaces the file. Inherited pipes are
+  // read to their end, at most kMaxStreamBytes. InvalidArgument for named pipes, which may block, and devices.
   virtual absl::StatusOr<FileView> MapFile(const std::string& path) = 0;
   // Returns a copy of the whole file.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;

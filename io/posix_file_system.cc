@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/huge_pages.h"
 #include "graph/base/status.h"
@@ -61,24 +63,52 @@ int SystemCalls::Rename(const char* from, const char* to) { return rename(from, 
 
 namespace {
 
+// Returns the path of an open file, or what it is: "pipe:[123]". Empty if that is not known.
+std::string ResolvedPath(int file) {
+  char path[PATH_MAX];
+  const ssize_t size = readlink(OpenFilePath(file).c_str(), path, sizeof(path));
+  return size <= 0 ? "" : std::string(path, static_cast<size_t>(size));
+}
+
+// Checks the kind of an open file, and removes O_NONBLOCK, with which it was opened so that a named pipe cannot block.
+absl::Status CheckReadable(int file, const std::string& path, struct stat* about) {
+  if (fstat(file, about) != 0) return SystemError("open", path, errno);
+  if (S_ISREG(about->st_mode)) return absl::OkStatus();
+  if (S_ISDIR(about->st_mode)) return SystemError("open", path, EISDIR);
+  const std::string resolved = ResolvedPath(file);
+  const bool is_inherited = (S_ISFIFO(about->st_mode) && absl::StartsWith(resolved, "pipe:")) || path == "/dev/stdin" ||
+                            resolved == "/dev/null";
+  if (!is_inherited) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot open '", path, "': it is a ",
+                                                   S_ISFIFO(about->st_mode) ? "named pipe" : "device",
+                                                   ", expected a regular file, or '-' for standard input"));
+  }
+  const int flags = fcntl(file, F_GETFL);
+  if (flags < 0 || fcntl(file, F_SETFL, flags & ~O_NONBLOCK) != 0) return SystemError("open", path, errno);
+  return absl::OkStatus();
+}
+
+constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+
 // Opens a file for reading and returns its attributes. The caller closes it.
-absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, struct stat* about) {
+absl::StatusOr<int> OpenToRead(SystemCalls* calls, const std::string& path, int more_flags, struct stat* about) {
   if (path.empty()) return absl::InvalidArgumentError("cannot open '': the path is empty");
   int file;
   do {
-    file = calls->Open(path.c_str(), O_RDONLY, 0);
+    file = calls->Open(path.c_str(), kReadFlags | more_flags, 0);
   } while (file < 0 && errno == EINTR);
   if (file < 0) return SystemError("open", path, errno);
-  if (fstat(file, about) != 0) {
-    const int error_number = errno;
-    close(file);
-    return SystemError("open", path, error_number);
-  }
-  if (S_ISDIR(about->st_mode)) {
-    close(file);
-    return SystemError("open", path, EISDIR);
-  }
-  return file;
+  absl::Status status = CheckReadable(file, path, about);
+  if (status.ok()) return file;
+  close(file);
+  return status;
+}
+
+// Returns whether the file that was found for `name` in `folder` may be read. Both are resolved paths.
+bool IsContained(absl::string_view found, absl::string_view folder, absl::string_view name) {
+  if (folder.empty()) return false;
+  if (absl::StartsWith(found, folder == "/" ? folder : absl::StrCat(folder, "/"))) return true;
+  return absl::EndsWith(found, absl::StrCat(folder.substr(folder.rfind('/')), "/", name));
 }
 
 // Reads to the end of the file. `expected` is an estimate of the size.
@@ -109,30 +139,71 @@ absl::StatusOr<std::string> ReadToEnd(SystemCalls* calls, int file, const std::s
   return text;
 }
 
-}  // namespace
-
-absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
-  const std::string path = ExpandHome(given);
-  struct stat about;
-  PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, &about));
-  const absl::Cleanup close_file = [file] { close(file); };
+absl::StatusOr<FileView> MapOpenFile(SystemCalls* calls, int file, const struct stat& about, const std::string& path) {
   // Files in /proc and similar file systems report that they are regular and empty although they have content.
   if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-    PF_ASSIGN_OR_RETURN(std::string text, ReadToEnd(calls_, file, path, 0, kMaxStreamBytes));
+    PF_ASSIGN_OR_RETURN(std::string text, ReadToEnd(calls, file, path, 0, kMaxStreamBytes));
     auto kept = std::make_shared<const std::string>(std::move(text));
     return FileView{*kept, kept};
   }
   const size_t size = static_cast<size_t>(about.st_size);
-  void* data = calls_->Map(file, size);
+  void* data = calls->Map(file, size);
   if (data == MAP_FAILED) return SystemError("map", path, errno);
   PreferHugePages(data, size);
   return FileView{absl::string_view(static_cast<const char*>(data), size), OwnMapping(data, size)};
 }
 
+}  // namespace
+
+absl::StatusOr<FileView> PosixFileSystem::MapFile(const std::string& given) {
+  const std::string path = ExpandHome(given);
+  struct stat about;
+  PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, 0, &about));
+  const absl::Cleanup close_file = [file] { close(file); };
+  return MapOpenFile(calls_, file, about, path);
+}
+
+absl::StatusOr<FileView> PosixFileSystem::MapFileIn(const std::string& folder, const std::string& name) {
+  const std::string path = ExpandHome(folder) + name;
+  struct stat about;
+  PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, 0, &about));
+  const absl::Cleanup close_file = [file] { close(file); };
+  // The check is made on the open file, so that nobody can exchange the file between check and use.
+  const std::string place = ExpandHome(folder);
+  const int root = calls_->Open(place.empty() ? "." : place.c_str(), O_PATH | O_DIRECTORY, 0);
+  if (root < 0) return SystemError("open", path, errno);
+  const absl::Cleanup close_root = [root] { close(root); };
+  const std::string found = ResolvedPath(file);
+  if (!IsContained(found, ResolvedPath(root), name)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot open '", path, "': it leads out of its folder, to '", found,
+                     "'; copy the model with links followed (cp -rL) if that is intended"));
+  }
+  return MapOpenFile(calls_, file, about, path);
+}
+
+absl::StatusOr<FileView> PosixFileSystem::MapOwnFile(const std::string& given) {
+  const std::string path = ExpandHome(given);
+  struct stat about;
+  const absl::StatusOr<int> opened = OpenToRead(calls_, path, O_NOFOLLOW, &about);
+  if (!opened.ok() && lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode)) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot open '", path, "': it is a symbolic link"));
+  }
+  PF_RETURN_IF_ERROR(opened.status());
+  const absl::Cleanup close_file = [file = *opened] { close(file); };
+  if (about.st_uid != geteuid() && about.st_uid != 0) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot open '", path, "': another user owns it"));
+  }
+  if ((about.st_mode & S_IWOTH) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat("cannot open '", path, "': every user may write it"));
+  }
+  return MapOpenFile(calls_, *opened, about, path);
+}
+
 absl::StatusOr<std::string> PosixFileSystem::ReadFile(const std::string& given) {
   const std::string path = ExpandHome(given);
   struct stat about;
-  PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, &about));
+  PF_ASSIGN_OR_RETURN(const int file, OpenToRead(calls_, path, 0, &about));
   const absl::Cleanup close_file = [file] { close(file); };
   const uint64_t size = S_ISREG(about.st_mode) ? static_cast<uint64_t>(about.st_size) : 0;
   return ReadToEnd(calls_, file, path, size, std::max(size, kMaxStreamBytes));
@@ -140,7 +211,12 @@ absl::StatusOr<std::string> PosixFileSystem::ReadFile(const std::string& given) 
 
 absl::StatusOr<std::unique_ptr<FileWriter>> PosixFileSystem::NewWriter(const std::string& path,
                                                                        uint64_t expected_size) {
-  return OpenPosixWriter(calls_, ExpandHome(path), expected_size);
+  return OpenPosixWriter(calls_, ExpandHome(path), Links::kFollow, expected_size);
+}
+
+absl::StatusOr<std::unique_ptr<FileWriter>> PosixFileSystem::NewOwnWriter(const std::string& path,
+                                                                          uint64_t expected_size) {
+  return OpenPosixWriter(calls_, ExpandHome(path), Links::kReplace, expected_size);
 }
 
 absl::Status PosixFileSystem::WritePrivateFile(const std::string& path, absl::string_view bytes) {

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "io/checked_files.h"
 #include "io/file_system.h"
 #include "io/system_calls.h"
 
 namespace permafrost {
 
-class PosixFileSystem : public FileSystem {
+class PosixFileSystem : public FileSystem, public CheckedFiles {
  public:
   // Does not own `calls`, which must be thread-safe if several threads use the file system.
   explicit PosixFileSystem(SystemCalls* calls) : calls_(calls) {}
@@ -26,6 +27,9 @@ class PosixFileSystem : public FileSystem {
   bool IsSameFile(const std::string& a, const std::string& b) override;
   absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) override;
   absl::Status MakeDirectory(const std::string& path) override;
+  absl::StatusOr<FileView> MapFileIn(const std::string& folder, const std::string& name) override;
+  absl::StatusOr<FileView> MapOwnFile(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileWriter>> NewOwnWriter(const std::string& path, uint64_t expected_size) override;
 
  private:
   SystemCalls* calls_;
@@ -37,8 +41,11 @@ std::string OpenFilePath(int file);
 // Implements WritePrivateFile. `path` has its home directory expanded.
 absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::string_view bytes);
 
-// Implements NewWriter. `path` has its home directory expanded.
-absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path,
+// What a writer does with a symbolic link.
+enum class Links { kFollow, kReplace };
+
+// Implements NewWriter and NewOwnWriter. `path` has its home directory expanded.
+absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path, Links links,
                                                             uint64_t expected_size);
 
 }  // namespace permafrost

@@ -1,6 +1,8 @@
 // Implements FileWriter: writes a temporary file next to the target and renames it when it is complete and synced.
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,9 +18,12 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "graph/base/status.h"
+#include "io/checked_files.h"
 #include "io/hint_thread.h"
 #include "io/mapped_pages.h"
 #include "io/posix_file_system.h"
@@ -50,12 +55,44 @@ absl::StatusOr<std::string> TemporaryName(const std::string& target) {
   const size_t slash = target.rfind('/');
   const absl::string_view folder =
       slash == std::string::npos ? absl::string_view() : absl::string_view(target).substr(0, slash + 1);
-  return absl::StrFormat("%s.permafrost-%016x.tmp", folder, random);
+  return absl::StrFormat("%s%s%016x%s", folder, kTemporaryPrefix, random, kTemporarySuffix);
 }
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Locks an open temporary file until all its descriptors are closed. A sweeper takes a file that nobody locks for one
+// that a killed process left. Returns false if a sweeper was faster and has removed the file. File systems without
+// locks are not swept either.
+bool LockTemporary(int file) {
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat about;
+  return fstat(file, &about) != 0 || about.st_nlink > 0;
+}
+
+bool IsTemporaryName(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kTemporaryPrefix) && absl::ConsumeSuffix(&name, kTemporarySuffix) &&
+         name.size() == 16 && name.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
+// Removes the temporary files of killed processes from a folder. Ignores errors: the files are only in the way.
+void SweepFolder(const std::string& path) {
+  constexpr int kMostEntries = 100000;  // About 20 ms; a larger folder is not swept completely.
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return;
+  const absl::Cleanup close_folder = [folder] { closedir(folder); };
+  int left = kMostEntries;
+  for (const dirent* entry = readdir(folder); entry != nullptr && left-- > 0; entry = readdir(folder)) {
+    if (!IsTemporaryName(entry->d_name)) continue;
+    const int file = openat(dirfd(folder), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) continue;
+    const absl::Cleanup close_file = [file] { close(file); };
+    struct stat about;
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid()) continue;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) unlinkat(dirfd(folder), entry->d_name, 0);
+  }
 }
 
 class PosixWriter : public FileWriter {
@@ -119,6 +156,11 @@ class PosixWriter : public FileWriter {
     // Pipes and devices cannot be synced and report EINVAL or EROFS.
     if (calls_->Sync(file_) != 0 && replaces_) return Error("write", errno);
     if (replaces_ && temporary_.empty()) PF_RETURN_IF_ERROR(NameFile());
+    // Keeps the lock until the file has its final name. Without it, the file could only be swept earlier.
+    const int lock = replaces_ ? fcntl(file_, F_DUPFD_CLOEXEC, 0) : -1;
+    const absl::Cleanup close_lock = [lock] {
+      if (lock >= 0) close(lock);
+    };
     const int file = file_;
     file_ = -1;
     // Network file systems may report a failed write only on close.
@@ -259,12 +301,19 @@ int OpenUnnamed(SystemCalls* calls, const std::string& target, std::optional<mod
 // Opens the file that will replace `target`. Sets *temporary to its name, or to an empty string if it has none.
 absl::StatusOr<int> OpenTemporary(SystemCalls* calls, const std::string& target, std::optional<mode_t> permissions,
                                   std::string* temporary) {
-  if (const int file = OpenUnnamed(calls, target, permissions); file >= 0) return file;
+  if (const int file = OpenUnnamed(calls, target, permissions); file >= 0) {
+    (void)flock(file, LOCK_EX | LOCK_NB);  // Before Commit names the file.
+    return file;
+  }
   for (;;) {
     PF_ASSIGN_OR_RETURN(*temporary, TemporaryName(target));
     const int file = calls->Open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL, kNewFileMode);
-    if (file >= 0) return file;
-    if (errno != EEXIST && errno != EINTR) return SystemError("write", target, errno);
+    if (file >= 0) {
+      if (LockTemporary(file)) return file;
+      close(file);
+    } else if (errno != EEXIST && errno != EINTR) {
+      return SystemError("write", target, errno);
+    }
   }
 }
 
@@ -294,15 +343,25 @@ absl::Status MakePrivateFile(SystemCalls* calls, const std::string& path, absl::
   return SystemError("write", path, error_number);
 }
 
-absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path,
+absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, const std::string& path, Links links,
                                                             uint64_t expected_size) {
   if (path.empty()) return absl::InvalidArgumentError("cannot write '': the path is empty");
   if (path.back() == '/') return SystemError("write", path, EISDIR);
-  PF_ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
+  std::string target = path;
   struct stat about;
-  const bool exists = stat(path.c_str(), &about) == 0;
+  bool exists;
+  if (links == Links::kFollow) {
+    PF_ASSIGN_OR_RETURN(target, FollowLinks(path));
+    exists = stat(path.c_str(), &about) == 0;
+  } else {
+    exists = lstat(path.c_str(), &about) == 0;
+  }
   if (!exists && errno != ENOENT) return SystemError("write", path, errno);
   if (exists && S_ISDIR(about.st_mode)) return SystemError("write", path, EISDIR);
+  if (links == Links::kReplace && exists) {
+    if (!S_ISREG(about.st_mode) && !S_ISLNK(about.st_mode)) return SystemError("write", path, EINVAL);
+    exists = S_ISREG(about.st_mode);  // A link is replaced by a new file.
+  }
   if (exists && !S_ISREG(about.st_mode)) {
     const int file = calls->Open(path.c_str(), O_WRONLY, 0);
     if (file < 0) return SystemError("write", path, errno);
@@ -310,6 +369,7 @@ absl::StatusOr<std::unique_ptr<FileWriter>> OpenPosixWriter(SystemCalls* calls, 
   }
   // A rename would bypass the write protection of a file.
   if (exists && access(path.c_str(), W_OK) != 0) return SystemError("write", path, errno);
+  SweepFolder(FolderOf(target));
   constexpr mode_t kPermissions = 0777;
   const std::optional<mode_t> permissions =
       exists ? std::make_optional<mode_t>(about.st_mode & kPermissions) : std::nullopt;

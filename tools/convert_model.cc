@@ -68,6 +68,9 @@ void DefineFlags(ConvertModelOptions* options, FlagTable* flags) {
   flags->Add(
       "tolerance", &options->tflite.tolerance, "X",
       "Maximum difference of an output, relative to its scale. Default: 0.0001, and no limit for reduced precision.");
+  flags->Add("max_time", &options->tflite.max_time, "SECONDS",
+             "Maximum time of the runs that verify, after which the model counts as one that cannot be run, and of "
+             "folding constants, after which nothing is written.");
   flags->Add(
       "metadata", &options->metadata, "LABELS,MEAN,STD",
       "Metadata to add to the model: a text file with a label of the first output on each line, and the mean and "
@@ -158,6 +161,7 @@ absl::Status ExtractLabels(const ConvertModelOptions& options, const Graph& grap
 absl::StatusOr<std::string> WriteTfliteModel(const ConvertModelOptions& options, const SaveOptions& save, Graph* graph,
                                              FileSystem& files, Console& console) {
   std::vector<std::string> notes;
+  PF_RETURN_IF_ERROR(CheckMaxTime(options.tflite.max_time));
   PF_RETURN_IF_ERROR(DeclareOrFindInterface(options.inputs, options.outputs, graph, &notes));
   for (const std::string& note : notes) console.err << Printable(note) << "\n";
   PF_ASSIGN_OR_RETURN(TfliteOutput output, EncodeTflite(*graph, options.tflite, AvailableProcessors(), files));
@@ -220,13 +224,13 @@ absl::Status ConvertModel(const ConvertModelOptions& options, FileSystem& files,
     json.End();
     return absl::OkStatus();
   }
-  std::string text = absl::StrCat("Wrote ", options.out, ": ", save.format, ", ", FormatCount(graph->num_nodes()),
-                                  " nodes, ", FormatBytesExactly(stat.size), "\n");
+  std::string text = absl::StrCat("Wrote ", Printable(options.out), ": ", save.format, ", ",
+                                  FormatCount(graph->num_nodes()), " nodes, ", FormatBytesExactly(stat.size), "\n");
   if (options.defuse) absl::StrAppend(&text, "Took ", defused, " fused ops apart\n");
-  if (!inputs.empty()) absl::StrAppend(&text, "Inputs: ", absl::StrJoin(inputs, ","), "\n");
-  if (!outputs.empty()) absl::StrAppend(&text, "Outputs: ", absl::StrJoin(outputs, ","), "\n");
-  if (!proof.empty()) absl::StrAppend(&text, "Proof: ", proof, "\n");
-  console.out << Printable(text);
+  if (!inputs.empty()) absl::StrAppend(&text, "Inputs: ", Printable(absl::StrJoin(inputs, ",")), "\n");
+  if (!outputs.empty()) absl::StrAppend(&text, "Outputs: ", Printable(absl::StrJoin(outputs, ",")), "\n");
+  if (!proof.empty()) absl::StrAppend(&text, "Proof: ", Printable(proof), "\n");
+  console.out << text;
   return absl::OkStatus();
 }
 

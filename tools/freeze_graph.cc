@@ -66,6 +66,8 @@ void DefineFlags(FreezeGraphOptions* options, FlagTable* flags) {
              "Node that restores the variables, if neither MetaGraph nor saver names it.");
   flags->Group("output");
   flags->AddChoice("output_format", &options->output_format, FormatNames(), "Format of the frozen graph.");
+  flags->Add("max_time", &options->max_time, "SECONDS",
+             "Maximum time of computing initial values, after which nothing is written.");
   flags->Add("dry_run", &options->dry_run, "Freeze, print the report, and write nothing.");
   flags->Add("json", &options->json, "Print one JSON object instead of text.");
   flags->Group("flags of TensorFlow's tool without effect");
@@ -221,14 +223,19 @@ absl::Status CheckSavedModel(FileSystem& files, const std::string& path, const M
 absl::Status FreezeGraph(const FreezeGraphOptions& options, FileSystem& files, Console& console) {
   PF_RETURN_IF_ERROR(CheckOptions(options));
   PF_ASSIGN_OR_RETURN(const SaveOptions save, MakeSaveOptions(options.write, options.output_format, files, &console));
-  const KernelEvaluator evaluator;
+  PF_RETURN_IF_ERROR(CheckMaxTime(options.max_time));
+  KernelEvaluator evaluator;
+  evaluator.LimitTime(options.max_time);
   console.Progress("reading the model");
   PF_ASSIGN_OR_RETURN(FrozenModelRequest request, MakeRequest(options, files));
   const ModelOpener opener(files, options.read, console);
   PF_RETURN_IF_ERROR(CheckSavedModel(files, request.saved_model, opener));
   request.open = opener.OptionsFor(request.graph);
   request.options.evaluator = &evaluator;
-  PF_ASSIGN_OR_RETURN(const FrozenModel model, OpenFrozenModel(files, request));
+  const absl::StatusOr<FrozenModel> opened = OpenFrozenModel(files, request);
+  PF_RETURN_IF_ERROR(CheckFoldingTime(evaluator, options.max_time));
+  PF_RETURN_IF_ERROR(opened.status());
+  const FrozenModel& model = *opened;
   PF_ASSIGN_OR_RETURN(const uint64_t size, EncodedSize(*model.graph, save));
   if (options.output_format == "pb" && size > kMaxGraphDefBytes) {
     return absl::FailedPreconditionError(

@@ -10,6 +10,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/model/time_limit.h"
 
 namespace permafrost {
 
@@ -38,6 +39,7 @@ struct FreezeGraphOptions {
   bool drop_assignments = false;
   std::string output_format = "pb";
   WriteFlags write;
+  double max_time = kDefaultMaxTime;  // Seconds, for computing initial values of variables.
   bool dry_run = false;
   bool json = false;
 };

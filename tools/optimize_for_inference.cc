@@ -21,6 +21,8 @@ void DefineFlags(OptimizeForInferenceOptions* options, FlagTable* flags) {
              "types of the replaced nodes.");
   flags->Add("toco_compatible", &options->toco_compatible,
              "Use only ops that TensorFlow Lite's converter supports: do not fuse Pad and Resize.");
+  flags->Add("max_time", &options->max_time, "SECONDS",
+             "Maximum time of the runs that verify, and of folding constants.");
   AddReadFlags(&options->read, flags);
   flags->MarkCommon(
       {"input", "output", "input_names", "output_names", "frozen_graph", "placeholder_type_enum", "toco_compatible"});
@@ -50,6 +52,7 @@ absl::Status OptimizeForInference(const OptimizeForInferenceOptions& options, Fi
       transform.transforms,
       OptimizeForInferenceCalls(options.input_names, options.placeholder_type_enum, options.toco_compatible));
   transform.output_as_text = !options.frozen_graph;
+  transform.max_time = options.max_time;
   transform.read = options.read;
   return TransformGraph(transform, files, console);
 }

@@ -10,6 +10,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/model/time_limit.h"
 
 namespace permafrost {
 
@@ -22,6 +23,7 @@ struct OptimizeForInferenceOptions {
   bool frozen_graph = true;  // Write the binary form. The input format is detected from the content.
   std::string placeholder_type_enum;
   bool toco_compatible = false;
+  double max_time = kDefaultMaxTime;  // As in TransformGraphOptions.
   ReadFlags read;
 };
 

@@ -24,6 +24,8 @@ void DefineFlags(StripUnusedOptions* options, FlagTable* flags) {
              "types of the replaced nodes.");
   flags->Add("output_binary", &options->output_binary, "Write binary instead of protobuf's text format.");
   flags->Add("input_binary", &options->input_binary, "No effect: the content shows whether a file is binary or text.");
+  flags->Add("max_time", &options->max_time, "SECONDS",
+             "Maximum time of the runs that verify, and of folding constants.");
   AddReadFlags(&options->read, flags);
   flags->MarkCommon({"input_graph", "output_graph", "input_node_names", "output_node_names", "placeholder_type_enum",
                      "output_binary"});
@@ -74,6 +76,7 @@ absl::Status StripUnused(const StripUnusedOptions& options, FileSystem& files, C
   transform.outputs = options.output_node_names;
   PF_ASSIGN_OR_RETURN(transform.transforms, StripCall(options.input_node_names, options.placeholder_type_enum));
   transform.output_as_text = !options.output_binary;
+  transform.max_time = options.max_time;
   transform.read = options.read;
   return TransformGraph(transform, files, console);
 }

@@ -11,6 +11,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/model/time_limit.h"
 
 namespace permafrost {
 
@@ -23,6 +24,7 @@ struct StripUnusedOptions {
   std::string input_node_names;   // Comma separated.
   std::string output_node_names;  // Comma separated.
   std::string placeholder_type_enum;
+  double max_time = kDefaultMaxTime;  // As in TransformGraphOptions.
   ReadFlags read;
 };
 

@@ -97,20 +97,21 @@ void PrintOriginalLines(const GraphSummary& summary, const std::string& path, st
   if (summary.placeholders.empty()) {
     absl::StrAppend(&text, "No inputs spotted.\n");
   } else {
-    absl::StrAppend(&text, "Found ", summary.placeholders.size(), " possible inputs: ", FeedItems(summary.placeholders),
-                    "\n");
+    absl::StrAppend(&text, "Found ", summary.placeholders.size(),
+                    " possible inputs: ", Printable(FeedItems(summary.placeholders)), "\n");
   }
   if (summary.variables.empty()) {
     absl::StrAppend(&text, "No variables spotted.\n");
   } else {
-    absl::StrAppend(&text, "Found ", summary.variables.size(), " variables: ", FeedItems(summary.variables), "\n");
+    absl::StrAppend(&text, "Found ", summary.variables.size(), " variables: ", Printable(FeedItems(summary.variables)),
+                    "\n");
   }
   if (summary.unread.empty()) {
     absl::StrAppend(&text, "No outputs spotted.\n");
   } else {
     absl::StrAppend(&text, "Found ", summary.unread.size(), " possible outputs: ");
     for (const Node* node : summary.unread) {
-      absl::StrAppend(&text, "(name=", node->name(), ", op=", node->op().name(), ") ");
+      absl::StrAppend(&text, "(name=", Printable(node->name()), ", op=", Printable(node->op().name()), ") ");
     }
     absl::StrAppend(&text, "\n");
   }
@@ -118,15 +119,16 @@ void PrintOriginalLines(const GraphSummary& summary, const std::string& path, st
   absl::StrAppend(&text, "Found ", summary.const_parameters, " (", HumanCount(summary.const_parameters),
                   ") const parameters, 0 (0) variable parameters, and ", summary.control_edges, " control_edges\n");
   for (const auto& [device, count] : summary.devices) {
-    absl::StrAppend(&text, count, " nodes assigned to device '", device, "'\n");
+    absl::StrAppend(&text, count, " nodes assigned to device '", Printable(device), "'\n");
   }
-  absl::StrAppend(
-      &text, "Op types used: ",
-      absl::StrJoin(summary.ops, ", ",
-                    [](std::string* out, const auto& op) { absl::StrAppend(out, op.second, " ", op.first); }),
-      "\n", "To use with tensorflow/tools/benchmark:benchmark_model try these arguments:\n",
-      OriginalBenchmarkCommand(summary, path), "\n");
-  out << Printable(text);
+  absl::StrAppend(&text, "Op types used: ",
+                  absl::StrJoin(summary.ops, ", ",
+                                [](std::string* out, const auto& op) {
+                                  absl::StrAppend(out, op.second, " ", Printable(op.first));
+                                }),
+                  "\n", "To use with tensorflow/tools/benchmark:benchmark_model try these arguments:\n",
+                  Printable(OriginalBenchmarkCommand(summary, path)), "\n");
+  out << text;
 }
 
 absl::Status PrintStructure(const Graph& graph, std::ostream& out) {

@@ -1,5 +1,6 @@
 // The main function of a tool's own program. PERMAFROST_TOOL is the function that defines the tool (tools.bzl).
 #include "tools/command_line/cli.h"
+#include "tools/command_line/main_guard.h"
 
 namespace permafrost {
 
@@ -7,4 +8,10 @@ Tool PERMAFROST_TOOL();
 
 }  // namespace permafrost
 
-int main(int argc, char** argv) { return permafrost::ToolMain(permafrost::PERMAFROST_TOOL(), argc, argv); }
+namespace {
+
+int Run(int argc, char** argv) { return permafrost::ToolMain(permafrost::PERMAFROST_TOOL(), argc, argv); }
+
+}  // namespace
+
+int main(int argc, char** argv) { return permafrost::GuardMain(&Run, argc, argv); }

@@ -74,6 +74,7 @@ def declare_tools(tools):
             deps = [
                 ":%s_lib" % name,
                 "//tools/command_line",
+                "//tools/command_line:main_guard",
             ],
         )
     _generated_source(

@@ -59,6 +59,9 @@ void DefineFlags(TransformGraphOptions* options, FlagTable* flags) {
              "Maximum difference of an output, relative to its scale (at least 1e-06). Default: the difference that "
              "the passes declare, which is unlimited for passes that reduce precision.");
   flags->Add("seed", &options->seed, "N", "Seed of the random inputs.");
+  flags->Add("max_time", &options->max_time, "SECONDS",
+             "Maximum time of the runs that verify, after which the result counts as one that cannot be run, and of "
+             "folding constants, after which nothing is written.");
   flags->Add("bisect", &options->bisect,
              "Find the first pass, and its first rewrite, after which the outputs differ by more than allowed, and "
              "print it. Writes nothing; exit status 1 if one is found.");
@@ -94,6 +97,7 @@ absl::Status CheckOptions(const TransformGraphOptions& options) {
     return absl::InvalidArgumentError("--tolerance asks for a check: it cannot go with --verify=off");
   }
   if (options.threads < 0) return absl::InvalidArgumentError("--threads is negative");
+  PF_RETURN_IF_ERROR(CheckMaxTime(options.max_time));
   if (options.tolerance.has_value() && *options.tolerance < 0) {
     return absl::InvalidArgumentError("--tolerance is negative");
   }
@@ -129,7 +133,9 @@ absl::Status VerificationFailure(const TransformReport& report) {
 class Run {
  public:
   Run(const TransformGraphOptions& options, FileSystem& files, Console& console)
-      : options_(options), files_(files), console_(console), num_threads_(NumThreads(options.threads)) {}
+      : options_(options), files_(files), console_(console), num_threads_(NumThreads(options.threads)) {
+    evaluator_.LimitTime(options.max_time);
+  }
 
   absl::Status Execute() {
     PF_ASSIGN_OR_RETURN(calls_, ParseTransforms(options_.transforms));
@@ -193,11 +199,12 @@ class Run {
     report_.has_real_inputs = !pieces.empty();
     if (report_.has_real_inputs) {
       PF_ASSIGN_OR_RETURN(std::vector<InputSet> sets, ReadInputSets(files_, pieces, graph_->inputs()));
-      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_));
+      verifier_ = std::make_unique<Verifier>(*graph_, std::move(sets), ToolSessionOptions(num_threads_, files_),
+                                             options_.max_time);
     } else {
       verifier_ =
           std::make_unique<Verifier>(*graph_, SeededInputSets(*graph_, graph_->inputs(), options_.seed, kSeededInputs),
-                                     ToolSessionOptions(num_threads_, files_));
+                                     ToolSessionOptions(num_threads_, files_), options_.max_time);
     }
     if (options_.verify == "off") return absl::OkStatus();
     if (const absl::Status& validity = verifier_->validity(); !validity.ok()) {
@@ -268,6 +275,7 @@ class Run {
     }
     absl::StatusOr<std::vector<PassReport>> reports = RunPipeline(&graph_, calls_, &context, pipeline);
     console_.Progress("");
+    PF_RETURN_IF_ERROR(CheckFoldingTime(evaluator_, options_.max_time));
     // A pass that fails verification ends the pipeline; the passes before it are still reported.
     if (!reports.ok() && report_.failed_pass.empty()) return reports.status();
     if (reports.ok()) report_.passes = *std::move(reports);
@@ -374,7 +382,7 @@ class Run {
   FileSystem& files_;
   Console& console_;
   const int num_threads_;
-  const KernelEvaluator evaluator_;
+  KernelEvaluator evaluator_;
   std::vector<PassCall> calls_;
   SaveOptions save_;
   std::unique_ptr<FileWriter> out_file_;  // Null where nothing is to be written.

@@ -12,6 +12,7 @@
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
 #include "tools/model/model_flags.h"
+#include "tools/model/time_limit.h"
 
 namespace permafrost {
 
@@ -31,7 +32,8 @@ struct TransformGraphOptions {
   std::vector<std::string> verify_inputs;  // In the format of ReadInputSets, each a comma separated list.
   std::optional<double> tolerance;         // Replaces the tolerance that the passes declare.
   uint64_t seed = 1;
-  int32_t threads = 0;  // 0: the number of cores.
+  double max_time = kDefaultMaxTime;  // Seconds, for the runs of the verification and for folding constants, each.
+  int32_t threads = 0;                // 0: the number of cores.
   bool json = false;
   ReadFlags read;
   WriteFlags write;

@@ -21,7 +21,16 @@ absl::Status TooLarge(absl::string_view verb, uint64_t bytes, uint64_t most) {
       absl::StrCat("the model ", verb, " ", bytes, " bytes, expected at most ", most, " (max_model_bytes)"));
 }
 
+uint64_t MostBytes(uint64_t compressed_size, const OpenOptions& options) {
+  if (options.max_model_bytes != OpenOptions().max_model_bytes) return options.max_model_bytes;
+  if (compressed_size > options.max_model_bytes / DecompressedBytes::kMostExpansion) return options.max_model_bytes;
+  return std::max(DecompressedBytes::kFreeBytes, DecompressedBytes::kMostExpansion * compressed_size);
+}
+
 }  // namespace
+
+DecompressedBytes::DecompressedBytes(bool is_secret, uint64_t compressed_size, const OpenOptions& options)
+    : is_secret_(is_secret), options_(options), most_(MostBytes(compressed_size, options)) {}
 
 DecompressedBytes::~DecompressedBytes() { std::free(open_); }
 

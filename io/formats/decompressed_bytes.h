@@ -13,14 +13,19 @@
 
 namespace permafrost {
 
-// Grows with the data found, up to OpenOptions::max_model_bytes. Unused capacity only takes address space, and large
-// blocks grow by remapping pages; both are properties of the C library. Decrypted data are kept in LockedMemory, which
-// grows by copying. A decompressor writes up to room() bytes at end() and then calls Grow.
+// Grows with the data found, up to OpenOptions::max_model_bytes. While that has its default, a model may also not be
+// larger than kMostExpansion times its compressed form, or kFreeBytes, whichever is more: weights that are numbers take
+// at least a byte in a hundred, and a small file could otherwise fill the memory of the machine. Unused capacity only
+// takes address space, and large blocks grow by remapping pages; both are properties of the C library. Decrypted data
+// are kept in LockedMemory, which grows by copying. A decompressor writes up to room() bytes at end() and then calls
+// Grow.
 class DecompressedBytes {
  public:
+  static constexpr uint64_t kMostExpansion = 1000;
+  static constexpr uint64_t kFreeBytes = uint64_t{1} << 30;
+
   // `options` must outlive this object.
-  DecompressedBytes(bool is_secret, const OpenOptions& options)
-      : is_secret_(is_secret), options_(options), most_(options.max_model_bytes) {}
+  DecompressedBytes(bool is_secret, uint64_t compressed_size, const OpenOptions& options);
   DecompressedBytes(const DecompressedBytes&) = delete;
   DecompressedBytes& operator=(const DecompressedBytes&) = delete;
   ~DecompressedBytes();

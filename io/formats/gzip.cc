@@ -53,7 +53,7 @@ absl::Status ReadMember(absl::string_view file, z_stream* stream, size_t* at, De
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenGzip(const ModelSource& source, const OpenOptions& options) {
   PF_ASSIGN_OR_RETURN(const FileView file, ReadAll(*source.bytes));
   const bool is_secret = source.bytes->is_secret();
-  DecompressedBytes bytes(is_secret, options);
+  DecompressedBytes bytes(is_secret, file.bytes.size(), options);
   z_stream stream = {};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return absl::ResourceExhaustedError("no memory to decompress");
   const absl::Cleanup end_stream = [&] { inflateEnd(&stream); };

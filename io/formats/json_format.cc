@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/printable.h"
 #include "graph/base/status.h"
 #include "io/formats/json_value.h"
 

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "graph/base/printable.h"
 #include "graph/base/status.h"
 
 namespace permafrost {
@@ -120,7 +121,7 @@ class Parser {
   absl::Status CheckKeys(const JsonValue& object) const {
     absl::flat_hash_set<absl::string_view> keys;
     for (const auto& [key, value] : object.members) {
-      if (!keys.insert(key).second) return Error(absl::StrCat("the object has the key '", key, "' twice"));
+      if (!keys.insert(key).second) return Error(absl::StrCat("the object has the key '", Printable(key), "' twice"));
     }
     return absl::OkStatus();
   }
@@ -224,25 +225,6 @@ absl::Status WrongMember(absl::string_view key, absl::string_view expected) {
 }
 
 }  // namespace
-
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if (!follows(1) || !follows(2)) return 0;
-    const bool is_long = first == 0xE0 && byte(1) < 0xA0;
-    const bool is_surrogate = first == 0xED && byte(1) > 0x9F;
-    return is_long || is_surrogate ? 0 : 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    return (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
-  }
-  return 0;
-}
 
 std::string JsonQuoted(absl::string_view text) {
   std::string out = "\"";

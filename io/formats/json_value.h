@@ -44,9 +44,6 @@ absl::StatusOr<JsonValue> ParseJson(absl::string_view text, const JsonOptions& o
 // Returns `text` with quotes and JSON escapes. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonQuoted(absl::string_view text);
 
-// Returns the size of the well-formed UTF-8 sequence at the start of `text` in bytes, or 0 if there is none.
-size_t Utf8Length(absl::string_view text);
-
 // Return the member `key` of an object as a text, or as an array of texts. Return InvalidArgument if it is missing or
 // of another kind.
 absl::StatusOr<std::string> TextMember(const JsonValue& object, absl::string_view key);

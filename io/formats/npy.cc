@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "graph/base/printable.h"
 #include "graph/base/status.h"
 
 namespace permafrost {
@@ -79,7 +80,7 @@ class HeaderParser {
       } else if (key == "shape" && !header.shape.has_value()) {
         PF_ASSIGN_OR_RETURN(header.shape, Dimensions());
       } else {
-        return absl::DataLossError(absl::StrCat("NPY header has key '", key,
+        return absl::DataLossError(absl::StrCat("NPY header has key '", Printable(key),
                                                 "', expected 'descr', 'fortran_order' and "
                                                 "'shape', once each"));
       }
@@ -91,7 +92,7 @@ class HeaderParser {
 
  private:
   absl::Status Malformed() const {
-    return absl::DataLossError(absl::StrCat("NPY header is malformed at '", rest_.substr(0, 20), "'"));
+    return absl::DataLossError(absl::StrCat("NPY header is malformed at '", Printable(rest_.substr(0, 20)), "'"));
   }
   absl::string_view Next() {
     rest_ = absl::StripLeadingAsciiWhitespace(rest_);
@@ -121,7 +122,7 @@ class HeaderParser {
     absl::string_view code = descr;
     // The elements of one byte have no byte order.
     if (absl::ConsumePrefix(&code, ">") && (!absl::EndsWith(code, "1") || absl::StartsWith(code, "U"))) {
-      return absl::UnimplementedError(absl::StrCat("NPY elements are '", descr,
+      return absl::UnimplementedError(absl::StrCat("NPY elements are '", Printable(descr),
                                                    "' (big-endian), expected little-endian; save with "
                                                    "array.astype(array.dtype.newbyteorder('<'))"));
     }
@@ -136,8 +137,8 @@ class HeaderParser {
       }
     }
     const char* hint = code == "O" ? "; save strings with array.astype('S')" : "";
-    return absl::UnimplementedError(
-        absl::StrCat("NPY elements are '", descr, "', expected numbers, booleans or strings of fixed width", hint));
+    return absl::UnimplementedError(absl::StrCat("NPY elements are '", Printable(descr),
+                                                 "', expected numbers, booleans or strings of fixed width", hint));
   }
 
   absl::StatusOr<Shape> Dimensions() {

@@ -10,6 +10,7 @@
 #include "graph/attr.h"
 #include "graph/base/status.h"
 #include "graph/base/wire.h"
+#include "io/checked_files.h"
 #include "io/formats/graphdef.h"
 #include "io/formats/message_rules.h"
 #include "io/formats/proto/saved_model.pb.h"
@@ -250,7 +251,7 @@ absl::StatusOr<MetaGraph> OpenSavedModel(FileSystem& files, const std::string& f
   std::string path = absl::StrCat(folder, "/saved_model.pb");
   const bool is_text = !files.Exists(path) && files.Exists(path + "txt");
   if (is_text) path += "txt";
-  PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(path));
+  PF_ASSIGN_OR_RETURN(FileView file, MapFileIn(files, folder + "/", path.substr(folder.size() + 1)));
   absl::StatusOr<MetaGraph> meta = ReadSavedModel(std::move(file), is_text, tags);
   PF_RETURN_IF_ERROR(Annotate(meta.status(), absl::StrCat("'", path, "'")));
   return meta;

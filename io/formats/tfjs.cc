@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "graph/base/printable.h"
 #include "graph/base/status.h"
 #include "graph/wire_format/node_def.h"
 #include "graph/wire_format/tensor_proto.h"
@@ -72,11 +74,12 @@ absl::StatusOr<graphdef::GraphDef> ParseTopology(absl::string_view json) {
   const pb::util::Status status = pb::util::JsonStringToMessage({json.data(), json.size()}, &message, options);
   if (status.ok()) return message;
   const std::string reason(status.message().data(), status.message().size());
-  // protobuf's message contains the rest of the text after a line feed, and quotes of either kind.
+  // protobuf's message contains the rest of the text after a line feed, control characters of the text, and quotes of
+  // either kind.
   const absl::string_view line = absl::string_view(reason).substr(0, reason.find('\n'));
-  return absl::InvalidArgumentError(
-      absl::StrCat("member 'modelTopology': ",
-                   absl::StrReplaceAll(absl::StripSuffix(line, "."), {{"permafrost.graphdef.", ""}, {"\"", "'"}})));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "member 'modelTopology': ",
+      Printable(absl::StrReplaceAll(absl::StripSuffix(line, "."), {{"permafrost.graphdef.", ""}, {"\"", "'"}}))));
 }
 
 DType TypeOf(const graphdef::NodeDef& node) {
@@ -219,8 +222,16 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadTfjs(const ModelSource& source, const
   return graph;
 }
 
+// Reads the model. Errors have one line: JSON texts may hold line feeds, and names in messages of the graph do not
+// escape them.
+absl::StatusOr<std::unique_ptr<Graph>> ReadWithOneLineErrors(const ModelSource& source, const OpenOptions& options) {
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ReadTfjs(source, options);
+  if (graph.ok() || !absl::StrContains(graph.status().message(), '\n')) return graph;
+  return absl::Status(graph.status().code(), Printable(absl::StrReplaceAll(graph.status().message(), {{"\n", "; "}})));
+}
+
 }  // namespace
 
-const ModelFormat kTfjsFormat{"tfjs", "tfjs graph model", ".json", MayBeTfjs, ReadTfjs, nullptr, nullptr};
+const ModelFormat kTfjsFormat{"tfjs", "tfjs graph model", ".json", MayBeTfjs, ReadWithOneLineErrors, nullptr, nullptr};
 
 }  // namespace permafrost

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
 #include "graph/wire_format/node_def.h"
+#include "io/checked_files.h"
 
 namespace permafrost {
 namespace {
@@ -164,7 +165,7 @@ absl::StatusOr<TfjsWeights::Group> TfjsWeights::MapShards(const JsonValue& group
       return absl::InvalidArgumentError(
           absl::StrCat("member 'paths': found ", Quoted(path), ", expected a path within the folder of the model"));
     }
-    PF_ASSIGN_OR_RETURN(FileView view, files.MapFile(folder + path));
+    PF_ASSIGN_OR_RETURN(FileView view, MapFileIn(files, folder, path));
     const uint64_t size = view.bytes.size();
     if (size > 0) shards.push_back({begin, std::move(view)});
     begin += size;

@@ -45,7 +45,7 @@ absl::Status AtByte(const absl::Status& status, uint64_t offset) {
 class FrameReader {
  public:
   FrameReader(absl::string_view file, bool is_secret, const OpenOptions& options)
-      : file_(file), context_(ZSTD_createDCtx()), bytes_(is_secret, options) {
+      : file_(file), context_(ZSTD_createDCtx()), bytes_(is_secret, file.size(), options) {
     if (context_ != nullptr) ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
   }
   FrameReader(const FrameReader&) = delete;

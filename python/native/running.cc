@@ -362,7 +362,7 @@ py::tuple Verify(const Model& before, const Model& after, const py::list& inputs
     if (all.empty()) {
       PF_ASSIGN_OR_RETURN(all, SeededInputSets(*before, before->inputs(), seed, count));
     }
-    const Verifier verifier(*before, std::move(all), std::move(options));
+    const Verifier verifier(*before, std::move(all), std::move(options), kNoTimeLimit);
     if (stop->load()) return absl::CancelledError("interrupted");
     PF_ASSIGN_OR_RETURN(*verdict, verifier.Check(*after));
     return absl::OkStatus();

@@ -85,8 +85,9 @@ absl::Status Execute(Run* run, const StopFlag& stop) {
   if (AnyMeasuresOutputs(run->calls)) {
     SessionOptions session = ToolSessionOptions(run->num_threads, files);
     session.loop_limits.is_cancelled = [stop] { return stop->load(); };
-    verifier = std::make_unique<Verifier>(
-        *run->graph, SeededInputSets(*run->graph, run->graph->inputs(), /*seed=*/1, /*count=*/2), std::move(session));
+    verifier = std::make_unique<Verifier>(*run->graph,
+                                          SeededInputSets(*run->graph, run->graph->inputs(), /*seed=*/1, /*count=*/2),
+                                          std::move(session), kNoTimeLimit);
     context.measure_outputs = [&verifier](const Graph& graph) { return verifier->MeasureOutputs(graph); };
   }
   const auto checked = [&]() -> absl::Status {

@@ -120,6 +120,13 @@ static void test_run_errors(pf_session* session) {
   EXPECT_ERROR(pf_run(session, &input, 1, &output, 1, error, sizeof(error)), PF_INVALID_ARGUMENT, "found type int32");
   input.dtype = 99;
   EXPECT_ERROR(pf_run(session, &input, 1, &output, 1, error, sizeof(error)), PF_INVALID_ARGUMENT, "dtype(99)");
+  static const int32_t kNoTypes[] = {INT32_MIN, INT32_MAX, -1, 0, 64, 101, 1 << 20};
+  for (size_t i = 0; i < sizeof(kNoTypes) / sizeof(kNoTypes[0]); ++i) {
+    input.dtype = kNoTypes[i];
+    EXPECT(pf_run(session, &input, 1, &output, 1, error, sizeof(error)) == PF_INVALID_ARGUMENT);
+    EXPECT(pf_plan(session, &input, 1, &output, 1, error, sizeof(error)) == PF_INVALID_ARGUMENT);
+    EXPECT(pf_dtype_size(kNoTypes[i]) == 0);
+  }
   input = floats(4, kImage, pixels, 64);
   input.rank = 17;
   EXPECT_ERROR(pf_run(session, &input, 1, &output, 1, error, sizeof(error)), PF_INVALID_ARGUMENT, "found rank 17");

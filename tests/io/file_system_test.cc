@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -18,6 +19,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "io/checked_files.h"
 #include "tests/io/faulty_file_system.h"
 #include "tests/io/test_in_folder.h"
 
@@ -59,13 +61,99 @@ TEST_F(FileSystemTest, MapsAnEmptyFile) {
   EXPECT_TRUE(view->bytes.empty());
 }
 
-TEST_F(FileSystemTest, MapsAPipe) {
-  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
-  std::thread feeder([this] { Put(Path("pipe"), large_); });
-  const absl::StatusOr<FileView> view = RealFileSystem().MapFile(Path("pipe"));
+TEST_F(FileSystemTest, MapsAnInheritedPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread feeder([&] {
+    std::FILE* file = fdopen(ends[1], "w");
+    std::fwrite(large_.data(), 1, large_.size(), file);
+    std::fclose(file);
+  });
+  const absl::StatusOr<FileView> view = RealFileSystem().MapFile("/dev/fd/" + std::to_string(ends[0]));
   feeder.join();
+  close(ends[0]);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(view->bytes, large_);
+}
+
+// A named pipe without a writer would block forever.
+TEST_F(FileSystemTest, RefusesNamedPipesAndDevices) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {Path("pipe"), std::string("/dev/zero")}) {
+    for (const absl::Status& status :
+         {RealFileSystem().MapFile(path).status(), RealFileSystem().ReadFile(path).status(),
+          MapOwnFile(RealFileSystem(), path).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("expected a regular file"));
+    }
+  }
+  EXPECT_TRUE(RealFileSystem().MapFile("/dev/null").ok());
+}
+
+TEST_F(FileSystemTest, FilesOfAModelStayInItsFolder) {
+  fs::create_directories(Path("model/variables"));
+  fs::create_directories(Path("elsewhere/variables"));
+  fs::create_directories(Path("elsewhere/model/variables"));
+  Put(Path("model/variables/own"), "own");
+  Put(Path("secret"), "secret");
+  Put(Path("elsewhere/model/variables/linked"), "linked");
+  fs::create_symlink("own", Path("model/variables/inner"));
+  fs::create_symlink(Path("secret"), Path("model/variables/absolute"));
+  fs::create_symlink("../../secret", Path("model/variables/relative"));
+  fs::create_symlink(Path("elsewhere/model/variables/linked"), Path("model/variables/linked"));
+  fs::create_symlink(Path("elsewhere/model/variables/linked"), Path("model/variables/other"));
+  const auto map = [&](const std::string& name) { return MapFileIn(RealFileSystem(), Path("model/"), name); };
+  EXPECT_EQ(map("variables/own")->bytes, "own");
+  EXPECT_EQ(map("variables/inner")->bytes, "own");
+  // A build system links a whole model: the same name in a folder of the same name.
+  EXPECT_EQ(map("variables/linked")->bytes, "linked");
+  for (const char* name : {"variables/absolute", "variables/relative", "variables/other", "../secret"}) {
+    const absl::Status status = map(name).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << name << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("leads out of its folder")) << name;
+  }
+  // The folder itself may be a link, since the user named it.
+  fs::create_symlink("model", Path("alias"));
+  EXPECT_EQ(MapFileIn(RealFileSystem(), Path("alias/"), "variables/own")->bytes, "own");
+}
+
+TEST_F(FileSystemTest, OwnFilesAreNeitherLinksNorOthers) {
+  Put(Path("victim"), "victim");
+  fs::create_symlink("victim", Path("link"));
+  const absl::Status link = MapOwnFile(RealFileSystem(), Path("link")).status();
+  EXPECT_EQ(link.code(), absl::StatusCode::kPermissionDenied) << link;
+  // The link is replaced, not its target.
+  std::unique_ptr<FileWriter> writer = *NewOwnWriter(RealFileSystem(), Path("link"));
+  ASSERT_TRUE(writer->Append("cache").ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  EXPECT_EQ(Get(Path("victim")), "victim");
+  EXPECT_EQ(MapOwnFile(RealFileSystem(), Path("link"))->bytes, "cache");
+  ASSERT_EQ(chmod(Path("link").c_str(), 0666), 0);
+  EXPECT_EQ(MapOwnFile(RealFileSystem(), Path("link")).status().code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(NewOwnWriter(RealFileSystem(), Path("pipe")).ok());
+}
+
+// The next writer into the folder removes what a killed process left, and nothing else.
+TEST_F(FileSystemTest, SweepsStaleTemporaryFiles) {
+  const std::string stale = ".permafrost-0123456789abcdef.tmp", other = ".permafrost-0123456789abcdeg.tmp";
+  Put(Path(stale), "left by a killed process");
+  Put(Path(other), "another name");
+  Put(Path("victim"), "victim");
+  const std::string link = ".permafrost-00000000000000aa.tmp";
+  fs::create_symlink("victim", Path(link));
+  // A writer that is at work, on a file system without unnamed files.
+  FaultyFileSystem files;
+  files.calls().Fail(Fault::kOpenUnnamed, 0, EOPNOTSUPP);
+  std::unique_ptr<FileWriter> at_work = *files.NewWriter(Path("b"), 0);
+  ASSERT_TRUE(at_work->Append(large_).ok());
+  ASSERT_TRUE(Write(RealFileSystem(), Path("a"), "text").ok());
+  EXPECT_FALSE(fs::exists(Path(stale)));
+  EXPECT_TRUE(fs::exists(Path(other)));
+  EXPECT_TRUE(fs::is_symlink(Path(link)));
+  ASSERT_TRUE(at_work->Commit().ok());
+  EXPECT_EQ(Get(Path("b")), large_);
+  EXPECT_EQ(Get(Path("victim")), "victim");
 }
 
 TEST_F(FileSystemTest, ErrorsNamePathAndReason) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <sstream>
@@ -9,11 +10,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/printable.h"
 #include "io/formats/json_value.h"
 #include "tools/command_line/cli.h"
 #include "tools/command_line/console.h"
+#include "tools/command_line/csv.h"
 #include "tools/command_line/flags.h"
 #include "tools/command_line/json.h"
+#include "tools/command_line/memory_limit.h"
 #include "tools/command_line/standard_streams.h"
 #include "tools/command_line/typography.h"
 
@@ -166,7 +170,7 @@ TEST(Console, TablesAlignAndDoNotLetTextSteerTheTerminal) {
 }
 
 TEST(Console, PrintsNoByteThatSteersATerminal) {
-  EXPECT_EQ(Printable("a\nb\u00e9 \u00a0\U0001F600"), "a\nb\u00e9 \u00a0\U0001F600");
+  EXPECT_EQ(Printable("a\tb\u00e9 \u00a0\U0001F600"), "a\\x09b\u00e9 \u00a0\U0001F600");
   EXPECT_EQ(Printable(absl::string_view("\0\r\x7f", 3)), "\\x00\\x0d\\x7f");
   EXPECT_EQ(Printable("\u009b31m"), "\\xc2\\x9b31m");
   // Bytes that are not UTF-8: alone, truncated, a surrogate, an overlong form.
@@ -176,6 +180,47 @@ TEST(Console, PrintsNoByteThatSteersATerminal) {
   EXPECT_EQ(Printable("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
   EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");
+}
+
+TEST(Console, ANameAddsNoLine) {
+  EXPECT_EQ(Printable("a\nverified, all is well"), "a\\x0averified, all is well");
+  EXPECT_EQ(Printable("a\u2028b\u2029"), "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9");
+  EXPECT_EQ(PrintableLines("found:\n  one\nverified\x1b"), "found:\n  one\n  verified\\x1b");
+  std::ostringstream out, err;
+  Table table({{"name"}});
+  table.AddRow({"a\nb"});
+  table.Print({out, err});
+  EXPECT_EQ(out.str(), "name\na\\x0ab\n");
+}
+
+TEST(Csv, NoFieldIsAFormula) {
+  EXPECT_EQ(CsvField("conv1"), "conv1");
+  EXPECT_EQ(CsvField("=cmd|'/c calc'!A1"), "'=cmd|'/c calc'!A1");
+  EXPECT_EQ(CsvField("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+  EXPECT_EQ(CsvField("+1"), "'+1");
+  EXPECT_EQ(CsvField("-x"), "'-x");
+  EXPECT_EQ(CsvField("\tx"), "'\tx");
+  EXPECT_EQ(CsvField("\rx"), "\"'\rx\"");
+}
+
+// Each request is refused at once, although the machine has the memory.
+TEST(MemoryLimit, AllocationsBeyondItFail) {
+  const uint64_t available = AvailableMemory();
+  EXPECT_GT(available, uint64_t{1} << 20);
+  constexpr size_t kSize = size_t{1} << 30;
+  {
+    const MemoryLimit limit(uint64_t{256} << 20);
+    EXPECT_EQ(MemoryLimitInForce(), uint64_t{256} << 20);
+    void* beyond = std::malloc(kSize);
+    EXPECT_EQ(beyond, nullptr);
+    std::free(beyond);
+    void* within = std::malloc(size_t{16} << 20);
+    EXPECT_NE(within, nullptr);
+    std::free(within);
+  }
+  void* after = std::malloc(kSize);
+  EXPECT_NE(after, nullptr);
+  std::free(after);
 }
 
 TEST(Console, ProgressIsForTerminals) {
@@ -339,7 +384,7 @@ TEST(Cli, WhatIsThrownIsAnError) {
     return err.str();
   };
   EXPECT_EQ(told([](const Options&, FileSystem&, Console&) -> absl::Status { throw std::bad_alloc(); }),
-            "t: there is not enough memory\n");
+            "t: there is not enough memory; --max_memory=BYTES raises the limit\n");
   EXPECT_EQ(told([](const Options&, FileSystem&, Console&) -> absl::Status { throw std::runtime_error("no threads"); }),
             "t: no threads\n");
 }

@@ -1,6 +1,7 @@
 // Runs tools from a command line.
 #include "tools/command_line/cli.h"
 
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,11 +11,13 @@
 #include <iostream>
 #include <new>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/nearest.h"
+#include "graph/base/printable.h"
 #include "tools/command_line/standard_streams.h"
 #include "tools/command_line/typography.h"
 
@@ -61,7 +64,11 @@ std::string SectionHelp(const FlagSection& section, HelpScope scope, size_t widt
 
 int Fail(const std::string& name, const absl::Status& status, const Console& console) {
   console.Progress("");
-  console.err << name << ": " << Printable(status.message()) << "\n" << std::flush;
+  // The runtime has limits of a caller; in the tools, they come from a flag.
+  const absl::string_view message = status.message();
+  const bool names_limit = absl::IsResourceExhausted(status) && !absl::StrContains(message, "--max_memory") &&
+                           (absl::StrContains(message, kOfALimit) || absl::StrContains(message, "memory"));
+  console.err << name << ": " << PrintableLines(message) << (names_limit ? kRaisesLimit : "") << "\n" << std::flush;
   return ExitCode(status);
 }
 
@@ -77,7 +84,7 @@ absl::Status Outcome(const Tool& tool, absl::Span<const std::string> arguments, 
   try {
     return tool.run(arguments, files, console);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
+    return absl::ResourceExhaustedError(absl::StrCat("there is not enough memory", kRaisesLimit));
   } catch (const std::exception& exception) {
     return absl::InternalError(exception.what());
   }
@@ -111,6 +118,9 @@ Console ProcessConsole() {
           is_terminal, HelpWidth()};
 }
 
+// Makes a write beyond the limit of file sizes (ulimit -f) an error, which the tool reports, instead of a signal.
+void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
+
 std::vector<std::string> Arguments(int argc, char** argv) {
   return argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>();
 }
@@ -126,6 +136,13 @@ int ExitCode(const absl::Status& status) {
     default:
       return 255;
   }
+}
+
+void AddMemoryFlag(uint64_t* max_memory, FlagTable* flags) {
+  flags->Group("limits");
+  flags->Add("max_memory", max_memory, "BYTES",
+             "Maximum memory to allocate, besides the mapped model. 0: half of the available memory.");
+  flags->Group("");
 }
 
 absl::Status RunParsed(const ParseOutcome& outcome, Console& console,
@@ -241,12 +258,14 @@ int RunSubcommand(const std::vector<Tool>& tools, absl::Span<const std::string> 
 }
 
 int ToolMain(const Tool& tool, int argc, char** argv) {
+  IgnoreFileSizeSignal();
   Console console = ProcessConsole();
   StandardStreamFiles files(RealFileSystem(), std::cout);
   return RunTool(tool, Arguments(argc, argv), files, console);
 }
 
 int SubcommandMain(const std::vector<Tool>& tools, int argc, char** argv) {
+  IgnoreFileSizeSignal();
   Console console = ProcessConsole();
   StandardStreamFiles files(RealFileSystem(), std::cout);
   return RunSubcommand(tools, Arguments(argc, argv), files, console);

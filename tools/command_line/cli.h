@@ -2,6 +2,7 @@
 #ifndef PERMAFROST_TOOLS_COMMAND_LINE_CLI_H_
 #define PERMAFROST_TOOLS_COMMAND_LINE_CLI_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "io/file_system.h"
 #include "tools/command_line/console.h"
 #include "tools/command_line/flags.h"
+#include "tools/command_line/memory_limit.h"
 
 namespace permafrost {
 
@@ -48,6 +50,9 @@ struct Tool {
 absl::Status RunParsed(const ParseOutcome& outcome, Console& console,
                        const std::function<absl::Status(Console& console)>& run);
 
+// Adds --max_memory, which every tool has.
+void AddMemoryFlag(uint64_t* max_memory, FlagTable* flags);
+
 // Defines a tool. `define` binds flags to the members of Options, which carry the defaults. `run` is the function of
 // the tool, also called by other callers.
 template <typename Options>
@@ -57,16 +62,21 @@ Tool DefineTool(std::string name, std::string summary, std::vector<Example> exam
   Tool tool{std::move(name), std::move(summary), std::move(examples), nullptr, nullptr};
   tool.with_flags = [define](const std::function<void(const FlagTable&)>& use) {
     Options options;
+    uint64_t max_memory = 0;
     FlagTable flags;
     define(&options, &flags);
+    AddMemoryFlag(&max_memory, &flags);
     use(flags);
   };
   tool.run = [define, run](absl::Span<const std::string> arguments, FileSystem& files, Console& console) {
     Options options;
+    uint64_t max_memory = 0;
     FlagTable flags;
     define(&options, &flags);
+    AddMemoryFlag(&max_memory, &flags);
     ParseOutcome outcome;
     if (absl::Status status = flags.Parse(arguments, &outcome); !status.ok()) return status;
+    const MemoryLimit limit(max_memory);
     return RunParsed(outcome, console, [&](Console& chosen) { return run(options, files, chosen); });
   };
   return tool;

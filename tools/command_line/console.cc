@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "io/formats/json_value.h"
+#include "graph/base/printable.h"
 
 namespace permafrost {
 namespace {
@@ -45,26 +44,7 @@ std::string Console::Styled(Style style, absl::string_view text) const {
 
 void Console::Progress(absl::string_view line) const {
   if (!progress) return;
-  err << "\r\x1b[K" << line << std::flush;
-}
-
-std::string Printable(absl::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
-    // U+0080 to U+009F are control characters too: one of them starts control sequences as Escape does.
-    const bool is_control = character.size() == 1 ? absl::ascii_iscntrl(static_cast<unsigned char>(character[0]))
-                                                  : character >= "\xC2\x80" && character <= "\xC2\x9F";
-    if (length == 0 || (is_control && character != "\n")) {
-      for (const char byte : character) absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(byte));
-    } else {
-      absl::StrAppend(&out, character);
-    }
-    text.remove_prefix(character.size());
-  }
-  return out;
+  err << "\r\x1b[K" << Printable(line) << std::flush;
 }
 
 std::string FormatCount(uint64_t count) {

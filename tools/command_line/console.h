@@ -28,8 +28,8 @@ struct Console {
   void Progress(absl::string_view line) const;
 };
 
-// Returns `text` without control characters other than line feeds, so that file contents cannot send escape sequences
-// to the terminal.
+// Returns `text` without control characters, so that the contents of files can neither send escape sequences to the
+// terminal nor add lines (graph/base/printable.h).
 std::string Printable(absl::string_view text);
 
 // Returns, for example, "1,234,567".

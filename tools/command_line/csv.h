@@ -8,7 +8,9 @@
 
 namespace permafrost {
 
-// Returns the text as one field, quoted if it contains a separator of fields or lines.
+// Returns the text as one field, quoted if it contains a separator of fields or lines. A spreadsheet computes a field
+// that starts with one of "=+-@", a tab or a carriage return: such a text gets an apostrophe in front. For texts, not
+// for numbers.
 std::string CsvField(absl::string_view text);
 
 }  // namespace permafrost

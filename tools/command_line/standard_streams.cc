@@ -42,6 +42,14 @@ absl::StatusOr<FileView> StandardStreamFiles::MapFile(const std::string& path) {
   return *input_;
 }
 
+absl::StatusOr<FileView> StandardStreamFiles::MapFileIn(const std::string& folder, const std::string& name) {
+  return permafrost::MapFileIn(files_, folder, name);
+}
+
+absl::StatusOr<FileView> StandardStreamFiles::MapOwnFile(const std::string& path) {
+  return permafrost::MapOwnFile(files_, path);
+}
+
 absl::StatusOr<std::string> StandardStreamFiles::ReadFile(const std::string& path) {
   if (path != kStandardStream) return files_.ReadFile(path);
   PF_ASSIGN_OR_RETURN(const FileView input, MapFile(path));
@@ -52,6 +60,11 @@ absl::StatusOr<std::unique_ptr<FileWriter>> StandardStreamFiles::NewWriter(const
                                                                            uint64_t expected_size) {
   if (path != kStandardStream) return files_.NewWriter(path, expected_size);
   return std::make_unique<StandardOutputWriter>(out_);
+}
+
+absl::StatusOr<std::unique_ptr<FileWriter>> StandardStreamFiles::NewOwnWriter(const std::string& path,
+                                                                              uint64_t expected_size) {
+  return permafrost::NewOwnWriter(files_, path, expected_size);
 }
 
 absl::Status StandardStreamFiles::WritePrivateFile(const std::string& path, absl::string_view bytes) {

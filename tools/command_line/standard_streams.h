@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "io/checked_files.h"
 #include "io/file_system.h"
 
 namespace permafrost {
@@ -21,14 +22,17 @@ inline constexpr absl::string_view kStandardStream = "-";
 //
 // Standard input is read to its end once and kept, at most kMaxStreamBytes, so that it can be read again. What is
 // written to "-" is kept in memory until Commit, so that standard output receives a whole file or nothing.
-class StandardStreamFiles : public FileSystem {
+class StandardStreamFiles : public FileSystem, public CheckedFiles {
  public:
   // Does not own `files` and `out`.
   StandardStreamFiles(FileSystem& files, std::ostream& out) : files_(files), out_(out) {}
 
   absl::StatusOr<FileView> MapFile(const std::string& path) override;
+  absl::StatusOr<FileView> MapFileIn(const std::string& folder, const std::string& name) override;
+  absl::StatusOr<FileView> MapOwnFile(const std::string& path) override;
   absl::StatusOr<std::string> ReadFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileWriter>> NewWriter(const std::string& path, uint64_t expected_size) override;
+  absl::StatusOr<std::unique_ptr<FileWriter>> NewOwnWriter(const std::string& path, uint64_t expected_size) override;
   // InvalidArgument for "-".
   absl::Status WritePrivateFile(const std::string& path, absl::string_view bytes) override;
   // The size of "-" is that of standard input if it was read already, otherwise 0.

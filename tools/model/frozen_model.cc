@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/analysis/interface_finder.h"
 #include "graph/base/status.h"
+#include "io/checked_files.h"
 #include "io/formats/checkpoint/checkpoint.h"
 #include "io/formats/object_graph.h"
 #include "io/formats/tfjs_weights.h"
@@ -110,7 +111,8 @@ absl::StatusOr<std::string> ReadAsset(FileSystem& files, const std::string& fold
       return absl::InvalidArgumentError(
           absl::StrCat("found the asset '", asset.file, "', expected a path within the folder 'assets'"));
     }
-    return files.ReadFile(absl::StrCat(folder, "/assets/", asset.file));
+    PF_ASSIGN_OR_RETURN(const FileView file, MapFileIn(files, absl::StrCat(folder, "/assets/"), asset.file));
+    return std::string(file.bytes);
   }
   return absl::NotFoundError(absl::StrCat("the SavedModel has no asset file for '", node, "'"));
 }

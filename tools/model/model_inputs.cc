@@ -136,6 +136,12 @@ absl::StatusOr<std::vector<InputSet>> SplitBatches(const std::vector<InputSet>& 
       }
       rows = own;
     }
+    // An array without elements may declare any number of rows in a small file.
+    constexpr int64_t kMostPieces = 1 << 22;
+    if (rows / batch > kMostPieces) {
+      return absl::InvalidArgumentError(absl::StrCat("inputs have ", rows, " rows, in batches of ", batch,
+                                                     ", expected at most ", kMostPieces, " batches"));
+    }
     if (rows == 0) pieces.push_back(set);
     for (int64_t start = 0; start < rows; start += batch) {
       InputSet piece;

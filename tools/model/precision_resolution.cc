@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "graph/base/content_hash.h"
 #include "graph/base/status.h"
+#include "io/checked_files.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/packing/precision_plan_bytes.h"
 #include "tools/model/kept_weights.h"
@@ -36,9 +37,10 @@ void PrintTrial(const PrecisionTrial& trial, bool is_chosen, bool explain, Conso
 absl::StatusOr<ResolvedPrecision> ReadPrecisionPlan(const RunFlags& run, const std::string& path,
                                                     const std::string& fingerprint, FileSystem& files,
                                                     Console& console) {
-  PF_ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
+  const bool is_cached = run.precision_plan.empty();
+  PF_ASSIGN_OR_RETURN(const FileView file, is_cached ? MapOwnFile(files, path) : files.MapFile(path));
   PF_ASSIGN_OR_RETURN(const PrecisionPlanRecord record,
-                      run.precision_plan.empty() ? ParsePrecisionPlanBytes(text) : ParsePrecisionPlan(text));
+                      is_cached ? ParsePrecisionPlanBytes(file.bytes) : ParsePrecisionPlan(file.bytes));
   const auto check = [](absl::string_view what, absl::string_view found, absl::string_view expected) {
     if (found == expected) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("precision plan: found ", what, " '", found, "', expected '",
@@ -54,8 +56,10 @@ absl::StatusOr<ResolvedPrecision> ReadPrecisionPlan(const RunFlags& run, const s
 absl::Status WritePrecisionPlan(const RunFlags& run, const std::string& path, const std::string& fingerprint,
                                 const ResolvedPrecision& resolved, FileSystem& files) {
   const PrecisionPlanRecord record{fingerprint, run.delegate, resolved.precision, resolved.plan};
-  const std::string text = run.precision_plan.empty() ? PrecisionPlanBytes(record) : PrecisionPlanText(record);
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, text.size()));
+  const bool is_cached = run.precision_plan.empty();
+  const std::string text = is_cached ? PrecisionPlanBytes(record) : PrecisionPlanText(record);
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
+                      is_cached ? NewOwnWriter(files, path, text.size()) : files.NewWriter(path, text.size()));
   PF_RETURN_IF_ERROR(writer->Append(text));
   return writer->Commit();
 }

@@ -1,15 +1,31 @@
 // Sets the limits of a run, and reads memory regions from files.
 #include "tools/model/tool_session.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/printable.h"
 #include "graph/base/status.h"
+#include "tools/command_line/memory_limit.h"
 
 namespace permafrost {
 namespace {
+
+// Prints text of a Print node. A model's text cannot pass for a line of the tool: it goes to standard error, with a
+// prefix on each line.
+void PrintFromModel(absl::string_view /*stream*/, absl::string_view text) {
+  if (absl::EndsWith(text, "\n")) text.remove_suffix(1);
+  std::string lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n'))
+    absl::StrAppend(&lines, "print: ", Printable(line), "\n");
+  std::fwrite(lines.data(), 1, lines.size(), stderr);
+}
 
 absl::StatusOr<Tensor> ReadRegion(FileSystem& files, const std::string& region, DType dtype, const Shape& shape) {
   if (absl::StartsWith(region, kPackagePrefix)) {
@@ -28,6 +44,8 @@ SessionOptions ToolSessionOptions(int num_threads, FileSystem& files) {
   SessionOptions options;
   options.num_threads = num_threads;
   options.loop_limits.most_iterations = kMostLoopIterations;
+  options.memory_limit = static_cast<int64_t>(std::min<uint64_t>(MemoryLimitInForce(), INT64_MAX));
+  options.print = &PrintFromModel;
   options.region_reader = [&files](const std::string& region, DType dtype, const Shape& shape) {
     return ReadRegion(files, region, dtype, shape);
   };

@@ -9,6 +9,7 @@
 #include "graph/base/content_hash.h"
 #include "graph/base/status.h"
 #include "io/byte_source.h"
+#include "io/checked_files.h"
 #include "io/formats/memmapped_package.h"
 #include "runtime_check/packing/packed_region.h"
 
@@ -49,7 +50,7 @@ std::shared_ptr<WeightCache> OpenWeightCache(FileSystem& files, const std::strin
   auto cache = std::make_shared<WeightCache>(std::move(maker));
   if (!files.Exists(path)) return cache;
   const auto open = [&]() -> absl::Status {
-    PF_ASSIGN_OR_RETURN(FileView view, files.MapFile(path));
+    PF_ASSIGN_OR_RETURN(FileView view, MapOwnFile(files, path));
     PF_ASSIGN_OR_RETURN(std::shared_ptr<const PackedWeightsFile> file, OpenPackedWeights(std::move(view)));
     const std::string difference = DifferenceOf(file->maker(), cache->maker());
     if (!difference.empty()) return absl::FailedPreconditionError(difference);
@@ -65,7 +66,7 @@ absl::Status SaveWeightCache(const WeightCache& cache, FileSystem& files, const 
   if (cache.packed().entries == 0) return absl::OkStatus();
   PF_RETURN_IF_ERROR(files.MakeDirectory(path.substr(0, path.rfind('/'))));
   const WeightCache::Content content = cache.ToWrite();
-  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, files.NewWriter(path, content.size()));
+  PF_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, NewOwnWriter(files, path, content.size()));
   PF_RETURN_IF_ERROR(content.Write(writer.get()));
   return writer->Commit();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -12,9 +13,25 @@
 #include "graph/base/status.h"
 #include "runtime_check/delegates/delegate_registry.h"
 #include "runtime_check/packing/precision_plan_bytes.h"
+#include "runtime_check/planning/delegation.h"
 #include "tools/model/precision_request.h"
 
 namespace permafrost {
+namespace {
+
+// Returns an error if a part of the model was planned without the delegate because of a failure: its weights are not
+// packed, and a package without them would look whole.
+absl::Status CheckAllPacked(const PlanReport& report) {
+  if (!report.delegation.failure.empty()) return absl::ResourceExhaustedError(report.delegation.failure);
+  for (const DelegationReport::Left& left : report.delegation.left) {
+    if (!absl::StartsWith(left.reason, kFailedToCompile)) continue;
+    return absl::ResourceExhaustedError(absl::StrCat("node '", left.node, "' (", left.op, "): ", left.reason));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
   std::vector<absl::string_view> packing;
@@ -74,6 +91,7 @@ absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& grap
     std::vector<Shape> shapes;
     for (const Tensor& tensor : sample) shapes.push_back(tensor.shape());
     PF_RETURN_IF_ERROR(session->Plan(shapes).status());
+    PF_RETURN_IF_ERROR(CheckAllPacked(session->FullReport()));
   }
   if (cache->packed().entries == 0) {
     return absl::FailedPreconditionError(

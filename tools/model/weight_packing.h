@@ -28,7 +28,8 @@ absl::StatusOr<PackRequest> ParsePackRequest(absl::string_view text);
 
 // Plans the model once for the shapes of each sample, and collects the weights that the delegate packs. A precision
 // that needs a precision plan is calibrated with `calibration`, or with the samples if that is empty. The maker of the
-// result names no model. FailedPrecondition if the delegate takes no part of the model that has weights; errors of
+// result names no model. FailedPrecondition if the delegate takes no part of the model that has weights;
+// ResourceExhausted if it failed to compile a part of the model, so that weights would be missing; errors of
 // ChoosePrecision and of the session.
 absl::StatusOr<std::shared_ptr<const WeightCache>> PackWeights(const Graph& graph, const PackRequest& request,
                                                                absl::Span<const std::vector<Tensor>> samples,

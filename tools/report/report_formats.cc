@@ -208,7 +208,7 @@ std::string MarkdownCell(absl::string_view text) {
     } else if (c == '&') {
       escaped += "&amp;";
     } else {
-      escaped += c == '\n' ? ' ' : c;
+      escaped += c;
     }
   }
   return escaped;

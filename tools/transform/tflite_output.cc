@@ -34,13 +34,15 @@ absl::StatusOr<std::unique_ptr<Graph>> Prepared(const Graph& graph, const Tflite
   std::unique_ptr<Graph> copy = graph.Clone();
   // The pipeline changes what passes have changed since the model was read, and nothing else.
   if (flags.quantize == "none") PF_RETURN_IF_ERROR(KeepOperators(copy.get()).status());
-  const KernelEvaluator evaluator;
+  KernelEvaluator evaluator;
+  evaluator.LimitTime(flags.max_time);
   PassContext context;
   context.evaluator = &evaluator;
   context.num_threads = num_threads;
   PF_ASSIGN_OR_RETURN(const std::vector<PassCall> calls,
                       ParseTransforms(absl::StrCat(kPreparation, flags.quantize == "float16" ? kHalfWeights : "")));
   PF_RETURN_IF_ERROR(RunPipelineOnBodies(&copy, calls, &context));
+  PF_RETURN_IF_ERROR(CheckFoldingTime(evaluator, flags.max_time));
   return copy;
 }
 
@@ -86,7 +88,7 @@ absl::StatusOr<TfliteOutput> EncodeTflite(const Graph& graph, const TfliteFlags&
   }
   absl::StatusOr<std::vector<InputSet>> inputs = Inputs(graph, flags, files);
   if (!flags.verify_inputs.empty()) PF_RETURN_IF_ERROR(inputs.status());
-  const Verifier verifier(graph, std::move(inputs), ToolSessionOptions(num_threads, files));
+  const Verifier verifier(graph, std::move(inputs), ToolSessionOptions(num_threads, files), flags.max_time);
   PF_RETURN_IF_ERROR(verifier.validity());
   PF_ASSIGN_OR_RETURN(output.verdict, verifier.Check(**read));
   if (!output.verdict.was_run) {

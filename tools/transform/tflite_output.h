@@ -14,6 +14,7 @@
 #include "graph/graph.h"
 #include "io/file_system.h"
 #include "tools/command_line/flags.h"
+#include "tools/model/time_limit.h"
 #include "tools/transform/verification.h"
 
 namespace permafrost {
@@ -28,6 +29,7 @@ struct TfliteFlags {
   // limited by Verdict::RuinedOutputs alone.
   std::optional<double> tolerance;
   uint64_t seed = 1;
+  double max_time = kDefaultMaxTime;  // For the runs of the verification and for folding constants, each.
 };
 
 // A model that was proved, or that was not to be.

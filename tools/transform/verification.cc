@@ -3,17 +3,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "graph/base/status.h"
 #include "runtime_check/checking/coded_feeds.h"
 #include "runtime_check/checking/output_quality.h"
 #include "runtime_check/checking/split_mix.h"
 #include "runtime_check/session.h"
 #include "tools/command_line/console.h"
+#include "tools/command_line/memory_limit.h"
 #include "tools/model/graph_validity.h"
 #include "transforms/pass.h"
 
@@ -27,9 +32,9 @@ std::vector<std::string> OutputsOf(const Graph& graph) {
 }
 
 // Runs the graph on every set. Inputs that it no longer has are not fed.
-absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, const std::vector<std::string>& fetches,
-                                                        absl::Span<const InputSet> sets,
-                                                        const SessionOptions& options) {
+absl::StatusOr<std::vector<std::vector<Tensor>>> RunOnSets(const Graph& graph, const std::vector<std::string>& fetches,
+                                                           absl::Span<const InputSet> sets,
+                                                           const SessionOptions& options) {
   std::vector<std::string> feeds;
   std::vector<size_t> positions;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -142,8 +147,39 @@ bool Verdict::Passes(const Allowance& allowance) const {
   return allowance.is_unlimited ? std::isfinite(worst()) : worst() <= allowance.tolerance;
 }
 
-Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options)
-    : options_(std::move(options)), validity_(CheckValidity(before)) {
+absl::StatusOr<std::vector<std::vector<Tensor>>> Verifier::RunAll(const Graph& graph,
+                                                                  const std::vector<std::string>& fetches,
+                                                                  absl::Span<const InputSet> sets) const {
+  const absl::Time start = absl::Now();
+  const absl::Time end = start + absl::Seconds(seconds_left_);
+  SessionOptions limited = options_;
+  const std::function<bool()>& of_caller = options_.loop_limits.is_cancelled;
+  limited.loop_limits.is_cancelled = [end, &of_caller] {
+    return (of_caller != nullptr && of_caller()) || absl::Now() > end;
+  };
+  absl::StatusOr<std::vector<std::vector<Tensor>>> results;
+  try {
+    results = RunOnSets(graph, fetches, sets, limited);
+  } catch (const std::bad_alloc&) {
+    results = absl::ResourceExhaustedError("running the graph takes more memory than is allowed");
+  }
+  seconds_left_ = std::max(0.0, seconds_left_ - absl::ToDoubleSeconds(absl::Now() - start));
+  if (absl::IsCancelled(results.status()) && absl::Now() > end) {
+    return absl::CancelledError(absl::StrCat("running the graph takes more than ", FormatNumber(max_seconds_),
+                                             " s; --max_time=SECONDS allows more"));
+  }
+  if (absl::IsResourceExhausted(results.status())) {
+    return absl::ResourceExhaustedError(absl::StrCat(results.status().message(), kRaisesLimit));
+  }
+  return results;
+}
+
+Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options,
+                   double max_seconds)
+    : options_(std::move(options)),
+      max_seconds_(max_seconds),
+      seconds_left_(max_seconds),
+      validity_(CheckValidity(before)) {
   options_.print = [](absl::string_view, absl::string_view) {};  // Output of Print nodes is discarded.
   for (const absl::Status& status : {validity_, inputs.status()}) {
     if (status.ok()) continue;
@@ -155,7 +191,7 @@ Verifier::Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> in
     why_not_ = "the graph has no declared outputs";
     return;
   }
-  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, OutputsOf(before), inputs_, options_);
+  absl::StatusOr<std::vector<std::vector<Tensor>>> results = RunAll(before, OutputsOf(before), inputs_);
   if (!results.ok()) {
     why_not_ = std::string(results.status().message());
     return;
@@ -173,7 +209,7 @@ const std::vector<double>& Verifier::Sensitivities() const {
     InputSet& moved_set = moved.emplace_back();
     for (const Tensor& tensor : set) moved_set.push_back(Moved(tensor, moved_set.size()));
   }
-  const auto results = RunAll(*before_, OutputsOf(*before_), moved, options_);
+  const auto results = RunAll(*before_, OutputsOf(*before_), moved);
   if (!results.ok()) return *sensitivities_;
   for (size_t set = 0; set < results->size(); ++set) {
     for (size_t i = 0; i < (*results)[set].size(); ++i) {
@@ -188,7 +224,7 @@ absl::StatusOr<std::vector<Tensor>> Verifier::RunOnFirst(const Graph& graph,
                                                          const std::vector<std::string>& fetches) const {
   if (inputs_.empty()) return absl::FailedPreconditionError(why_not_);
   PF_ASSIGN_OR_RETURN(std::vector<std::vector<Tensor>> results,
-                      RunAll(graph, fetches, absl::MakeConstSpan(inputs_).subspan(0, 1), options_));
+                      RunAll(graph, fetches, absl::MakeConstSpan(inputs_).subspan(0, 1)));
   return std::move(results[0]);
 }
 
@@ -221,15 +257,16 @@ absl::StatusOr<Verdict> Verifier::Check(const Graph& after) const {
         matched_inputs[set][i] = std::move(matched.after);
       }
     }
-    PF_ASSIGN_OR_RETURN(matched_outputs, RunAll(*before_, OutputsOf(*before_), old_inputs, options_));
+    PF_ASSIGN_OR_RETURN(matched_outputs, RunAll(*before_, OutputsOf(*before_), old_inputs));
   }
   const std::vector<std::vector<Tensor>>& expected = has_other_inputs ? matched_outputs : expected_;
   const absl::StatusOr<std::vector<std::vector<Tensor>>> results =
-      RunAll(after, OutputsOf(after), has_other_inputs ? matched_inputs : inputs_, options_);
-  if (results.status().code() == absl::StatusCode::kUnimplemented) {
+      RunAll(after, OutputsOf(after), has_other_inputs ? matched_inputs : inputs_);
+  if (absl::IsUnimplemented(results.status()) || absl::IsCancelled(results.status())) {
     verdict.why_not = absl::StrCat("after the passes: ", results.status().message());
     return verdict;
   }
+  if (absl::IsResourceExhausted(results.status())) return Annotate(results.status(), "the graph after the passes");
   if (!results.ok()) {
     return absl::AbortedError(absl::StrCat("the graph ran before and does not now: ", results.status().message()));
   }

@@ -15,6 +15,7 @@
 #include "runtime_check/checking/compare.h"
 #include "runtime_check/session.h"
 #include "tools/model/model_inputs.h"
+#include "tools/model/time_limit.h"
 #include "transforms/pipeline/pipeline.h"
 
 namespace permafrost {
@@ -56,17 +57,19 @@ struct Verdict {
 // Holds the outputs of the original graph. If the runtime cannot run the graph, the verifier holds the reason.
 class Verifier {
  public:
-  // Runs `before`, whose interface must be declared, on `inputs`. If `inputs` is an error, that is the reason.
-  Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options);
+  // Runs `before`, whose interface must be declared, on `inputs`. If `inputs` is an error, that is the reason. All runs
+  // together take at most `max_seconds`, and about a second more; afterwards, graphs are not verified.
+  Verifier(const Graph& before, absl::StatusOr<std::vector<InputSet>> inputs, SessionOptions options,
+           double max_seconds = kDefaultMaxTime);
 
   // Returns the error of CheckValidity for the original graph.
   const absl::Status& validity() const { return validity_; }
 
   // Runs `after` and compares. Its declared inputs and outputs correspond to those of the original graph by position.
   // An input that takes other images than before (graph/analysis/channel_map.h) is fed with matching ones.
-  // Returns validity() if it is an error; Aborted if `after` does not run, though the original did. Differences of a
-  // small output are judged by the scale of the output before cancellation: OutputDifference::scale_floor is its
-  // sensitivity to rounding of the inputs.
+  // Returns validity() if it is an error; Aborted if `after` does not run, though the original did; ResourceExhausted
+  // if it takes too much memory. Differences of a small output are judged by the scale of the output before
+  // cancellation: OutputDifference::scale_floor is its sensitivity to rounding of the inputs.
   absl::StatusOr<Verdict> Check(const Graph& after) const;
 
   // Returns the values of `fetches` of `graph` for the first input set. Errors are those of Session.
@@ -81,11 +84,18 @@ class Verifier {
   const std::string& why_not() const { return why_not_; }
 
  private:
+  // Runs the graph on every set, with limits on time and memory. Cancelled if time ran out, ResourceExhausted if memory
+  // did; the message names the flag.
+  absl::StatusOr<std::vector<std::vector<Tensor>>> RunAll(const Graph& graph, const std::vector<std::string>& fetches,
+                                                          absl::Span<const InputSet> sets) const;
+
   // Returns, by output, its change per unit of relative change of the inputs. Measured once, on first use.
   const std::vector<double>& Sensitivities() const;
 
   std::vector<InputSet> inputs_;
   SessionOptions options_;
+  const double max_seconds_;
+  mutable double seconds_left_;
   std::vector<std::vector<Tensor>> expected_;  // By input set, then by output.
   absl::Status validity_;
   std::string why_not_;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "graph/base/nearest.h"
 #include "graph/base/status.h"
+#include "io/checked_files.h"
 #include "io/crc32c.h"
 #include "io/formats/checkpoint/bundle_records.h"
 #include "io/formats/checkpoint/sorted_table.h"
@@ -36,13 +37,19 @@ absl::StatusOr<Tensor> SwapBytes(const Tensor& tensor) {
   return swapped;
 }
 
+// Maps a file of the checkpoint, which must not lead out of the checkpoint's folder.
+absl::StatusOr<FileView> MapBeside(FileSystem& files, const std::string& path) {
+  const size_t name = path.rfind('/') + 1;  // 0 without a folder.
+  return MapFileIn(files, path.substr(0, name), path.substr(name));
+}
+
 class Bundle : public VariableSource {
  public:
   Bundle(std::string prefix, const OpenOptions& options) : prefix_(std::move(prefix)), options_(options) {}
 
   absl::Status Open(FileSystem& files) {
     const std::string index = absl::StrCat(prefix_, ".index");
-    PF_ASSIGN_OR_RETURN(FileView file, files.MapFile(index));
+    PF_ASSIGN_OR_RETURN(FileView file, MapBeside(files, index));
     PF_RETURN_IF_ERROR(Annotate(ReadIndex(std::move(file)), absl::StrCat("'", index, "'")));
     PF_RETURN_IF_ERROR(OpenShards(files));
     PF_RETURN_IF_ERROR(Annotate(CheckExtents(), absl::StrCat("'", index, "'")));
@@ -180,7 +187,7 @@ class Bundle : public VariableSource {
     ForEachExtent([&](const BundleExtent& extent, size_t /*variable*/) { shards_.try_emplace(extent.shard); });
     for (auto& [number, shard] : shards_) {
       shard.path = absl::StrFormat("%s.data-%05d-of-%05d", prefix_, number, header_.num_shards);
-      absl::StatusOr<FileView> file = files.MapFile(shard.path);
+      absl::StatusOr<FileView> file = MapBeside(files, shard.path);
       if (!file.ok()) {
         return Annotate(file.status(), absl::StrCat("checkpoint '", prefix_, "' has ", header_.num_shards, " shards"));
       }
