@@ -20,7 +20,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
 #include "io/checked_files.h"
@@ -55,7 +54,8 @@ absl::StatusOr<std::string> TemporaryName(const std::string& target) {
   const size_t slash = target.rfind('/');
   const absl::string_view folder =
       slash == std::string::npos ? absl::string_view() : absl::string_view(target).substr(0, slash + 1);
-  return absl::StrFormat("%s%s%016x%s", folder, kTemporaryPrefix, random, kTemporarySuffix);
+  // absl::StrFormat ends the process if memory runs out.
+  return absl::StrCat(folder, kTemporaryPrefix, absl::Hex(random, absl::kZeroPad16), kTemporarySuffix);
 }
 
 std::string FolderOf(const std::string& path) {
