@@ -307,9 +307,12 @@ absl::StatusOr<flatbuffers::Offset<tflite::SubGraph>> ModelExport::CopySubgraph(
       PF_RETURN_IF_ERROR(TakeCopied(DescriptionBytes(*tensor), source.file().bytes.size()));
       tflite::TensorT copy;
       tensor->UnPackTo(&copy);
-      if (copy.buffer != 0) {
+      // A computed tensor may have an empty buffer of its own. Runtimes would take its copy for a constant of 0 bytes.
+      if (source.IsConstant(*tensor)) {
         PF_ASSIGN_OR_RETURN(const absl::string_view bytes, source.BufferBytes(copy.buffer));
         copy.buffer = BufferOf(bytes, source.file().owner);
+      } else {
+        copy.buffer = 0;
       }
       tensors.push_back(tflite::CreateTensor(builder_, &copy));
     }
